@@ -1,0 +1,1 @@
+"""Frozen facts and arithmetic. Imports numpy and nothing heavier."""

@@ -1,0 +1,14 @@
+"""Ceilings. A declaration beyond one of them is a mistake or an attack, not a job."""
+
+MAX_VOCABULARY_SIZE = 2**31 - 1
+"""Rows of one table: ids are 32-bit in the embedding engine of the hardware."""
+
+MAX_DIMENSION = 2**16
+"""Columns of one table."""
+
+MAX_TABLES = 10_000
+MAX_FEATURES = 100_000
+MAX_NAME_LENGTH = 1_000
+
+MAX_HOSTS = 4_096
+MAX_CORES_PER_HOST = 256

@@ -1,0 +1,40 @@
+"""The grammar of table and feature names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..errors import Problem
+from . import limits
+
+
+def name_problems(kind: str, name: object) -> Iterator[Problem]:
+    """Yields what is wrong with the name of a table or a feature.
+
+    A legal name is a non-empty string of printable characters, at most
+    `limits.MAX_NAME_LENGTH` long, whose parts between slashes are not empty, `.` or `..`:
+    names become variable names and parts of file names.
+
+    Args:
+      kind: `'table'` or `'feature'`, for the message.
+      name: what the user gave.
+
+    >>> [p.code for p in name_problems('table', '../x')]
+    ['E403']
+    >>> list(name_problems('table', 'tbl_native-country'))
+    []
+    """
+    where = f'{kind} {name!r}' if not isinstance(name, str) else f'{kind} "{name[:80]}"'
+    if not isinstance(name, str) or not name:
+        yield Problem('E403', where, 'the name must be a non-empty string', repr(name))
+        return
+    if len(name) > limits.MAX_NAME_LENGTH:
+        yield Problem('E403', where,
+                      f'the name must have at most {limits.MAX_NAME_LENGTH} characters',
+                      f'{len(name)} characters')
+    if not name.isprintable():
+        yield Problem('E403', f'{kind} {name[:80]!r}',
+                      'the name must consist of printable characters', ascii(name[:80]))
+    if any(part in ('', '.', '..') for part in name.split('/')):
+        yield Problem('E403', where, 'parts of the name between slashes must not be empty, '
+                      '"." or ".."', f'"{name[:80]}"')

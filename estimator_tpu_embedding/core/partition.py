@@ -1,0 +1,91 @@
+"""Which host holds which id, in which row: the only place where `div` and `mod` are written.
+
+`div` gives each host a contiguous range of ids, `mod` deals them out like cards. Both give
+the first `vocabulary_size % num_hosts` hosts one row more than the others. 13 ids on 5 hosts:
+
+    div   [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10], [11, 12]]
+    mod   [[0, 5, 10], [1, 6, 11], [2, 7, 12], [3, 8], [4, 9]]
+
+(the example of TensorFlow's `tpu_embedding_configuration.proto`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+STRATEGIES = ('div', 'mod')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """The map between ids and rows for one table.
+
+    Attributes:
+      strategy: `'div'` or `'mod'`.
+      vocabulary_size: number of ids, >= 1.
+      num_hosts: number of hosts, >= 1. Hosts beyond the vocabulary hold no rows.
+
+    >>> p = Partition(strategy='mod', vocabulary_size=22, num_hosts=4)
+    >>> hosts, rows = p.locate(np.array([13, 7]))
+    >>> hosts.tolist(), rows.tolist(), p.stored_row(np.array([13])).tolist()
+    ([1, 3], [3, 1], [9])
+    """
+
+    strategy: str
+    vocabulary_size: int
+    num_hosts: int
+
+    def rows_on(self, host: int) -> int:
+        """The number of rows that `host` holds."""
+        quotient, rest = divmod(self.vocabulary_size, self.num_hosts)
+        return quotient + (1 if host < rest else 0)
+
+    def offset_of(self, host: int) -> int:
+        """The stored row at which the rows of `host` begin in a checkpoint tensor."""
+        quotient, rest = divmod(self.vocabulary_size, self.num_hosts)
+        return host * quotient + min(host, rest)
+
+    def ids_on(self, host: int) -> np.ndarray:
+        """The ids that `host` holds, in row order: int64 `[rows_on(host)]`."""
+        if self.strategy == 'mod':
+            return np.arange(host, self.vocabulary_size, self.num_hosts, dtype=np.int64)
+        start = self.offset_of(host)
+        return np.arange(start, start + self.rows_on(host), dtype=np.int64)
+
+    def locate(self, ids: Any, maximum: Callable[[Any, Any], Any] = np.maximum) -> tuple[Any, Any]:
+        """Where ids live.
+
+        Only `+ - * // %` and `maximum` are used, so the same definition serves NumPy arrays
+        and tensors.
+
+        Args:
+          ids: integer array or tensor of any shape, each in `[0, vocabulary_size)`.
+          maximum: element-wise maximum for that kind of value.
+
+        Returns:
+          `(hosts, rows)`, shaped and typed as `ids`.
+        """
+        if self.strategy == 'mod':
+            return ids % self.num_hosts, ids // self.num_hosts
+        quotient, rest = divmod(self.vocabulary_size, self.num_hosts)
+        if quotient == 0:
+            return ids, ids - ids
+        hosts = maximum(ids // (quotient + 1), (ids - rest) // quotient)
+        # hosts + rest - maximum(...) is the minimum of both: hosts before with a row more.
+        starts = hosts * quotient + (hosts + rest - maximum(hosts, rest))
+        return hosts, ids - starts
+
+    def stored_row(self, ids: np.ndarray) -> np.ndarray:
+        """The row of the checkpoint tensor, all hosts' rows one after another, for each id.
+
+        For `div` this is the id itself; for `mod` it depends on the number of hosts, which is
+        why a `mod` checkpoint means nothing without its manifest.
+        """
+        hosts, rows = self.locate(np.asarray(ids, dtype=np.int64))
+        offsets = np.array([self.offset_of(host) for host in range(self.num_hosts)],
+                           dtype=np.int64)
+        return np.asarray(offsets[hosts] + rows)

@@ -1,0 +1,219 @@
+"""The frozen, printable truth about a run, and every rule that involves more than one object."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..errors import ConfigError, Problem, quoted
+from . import limits
+from .optimizers import Optimizer, SlotSpec
+from .partition import STRATEGIES, Partition
+from .rates import ConstantRate, Rate
+from .specs import FeatureSpec, TableSpec, Topology, is_count
+
+MODES = ('training', 'inference')
+BYTES_PER_ELEMENT = 4
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will run. Made by `resolve` only, so every rule holds.
+
+    Attributes:
+      tables: sorted by name; each has an optimizer when `mode` is `'training'`.
+      features: by table, then by name: the order of activations and gradients everywhere.
+      topology: hosts and cores.
+      strategy: `'div'` or `'mod'`, see `core/partition.py`.
+      batch_size_per_core: samples per core and step.
+      mode: `'training'` or `'inference'`.
+      pipelined: whether look-ups run one step ahead of updates.
+    """
+
+    tables: tuple[TableSpec, ...]
+    features: tuple[FeatureSpec, ...]
+    topology: Topology
+    strategy: str
+    batch_size_per_core: int
+    mode: str
+    pipelined: bool
+
+    def table(self, name: str) -> TableSpec:
+        """The table called `name`."""
+        return self.tables[self.table_index(name)]
+
+    def table_index(self, name: str) -> int:
+        """The position of a table in `tables`, its `table_id` in the proto."""
+        return [table.name for table in self.tables].index(name)
+
+    def features_of(self, table: str) -> tuple[FeatureSpec, ...]:
+        """The features that look up in `table`."""
+        return tuple(feature for feature in self.features if feature.table == table)
+
+    def output_shape(self, feature: FeatureSpec) -> tuple[int, ...]:
+        """The shape of the activation of `feature` on one core: `[B, D]` or `[B, L, D]`."""
+        length = (feature.max_sequence_length,) if feature.max_sequence_length else ()
+        return (self.batch_size_per_core, *length, self.table(feature.table).dimension)
+
+    def partition(self, table: str) -> Partition:
+        """Where the rows of `table` live."""
+        return Partition(strategy=self.strategy, num_hosts=self.topology.num_hosts,
+                         vocabulary_size=self.table(table).vocabulary_size)
+
+    def rate(self, table: str) -> Rate:
+        """The learning rate in force for `table`: its own, else its optimizer's."""
+        spec = self.table(table)
+        if spec.rate is not None:
+            return spec.rate
+        assert spec.optimizer is not None, 'a plan for inference has no rates'
+        return ConstantRate(value=spec.optimizer.learning_rate)
+
+    def slots(self, table: str) -> tuple[SlotSpec, ...]:
+        """The slots kept for `table`; none in inference."""
+        optimizer = self.table(table).optimizer
+        return optimizer.slots if optimizer is not None and self.mode == 'training' else ()
+
+    def bytes_per_host(self, host: int) -> int:
+        """Bytes of rows and slots on `host`."""
+        return sum(self.partition(table.name).rows_on(host) * table.dimension * BYTES_PER_ELEMENT
+                   * (1 + len(self.slots(table.name))) for table in self.tables)
+
+    @property
+    def global_batch_size(self) -> int:
+        """Samples of all cores per step."""
+        return self.batch_size_per_core * self.topology.num_cores
+
+    def batch_arithmetic(self) -> str:
+        """How the global batch splits, for example `global 512 = 2 hosts x 4 cores x 64`."""
+        return f'global {self.global_batch_size} = {self.topology} x {self.batch_size_per_core}'
+
+    def __str__(self) -> str:
+        """The plan as a table of text, one line per table."""
+        lines = [f'{self.mode} on {self.topology}, {self.batch_arithmetic()}, {self.strategy}, '
+                 f'{"pipelined" if self.pipelined else "not pipelined"}']
+        hosts = range(self.topology.num_hosts)
+        for table in self.tables:
+            partition = self.partition(table.name)
+            trained = table.optimizer.field if table.optimizer is not None else 'not trained'
+            lines.append(
+                f'  table {table.name}: {table.vocabulary_size} x {table.dimension}, '
+                f'{table.combiner}, {trained}, {len(self.slots(table.name))} slots, rows per host '
+                f'{[partition.rows_on(host) for host in hosts]}, features '
+                f'{quoted(feature.name for feature in self.features_of(table.name))}')
+        lines.append(f'  bytes per host {[self.bytes_per_host(host) for host in hosts]}')
+        return '\n'.join(lines)
+
+
+def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topology: Topology, *,
+            batch_size: int, optimizer: Optimizer | None = None, strategy: str = 'div',
+            mode: str = 'training', pipelined: bool = False) -> Plan:
+    """Turns declarations into a plan, or says every reason why that cannot be.
+
+    Args:
+      tables: in any order.
+      features: in any order.
+      topology: hosts and cores.
+      batch_size: samples of all cores per step; the cores must divide it.
+      optimizer: for tables without their own.
+      strategy: `'div'` or `'mod'`.
+      mode: `'training'` or `'inference'`; inference needs no optimizer.
+      pipelined: see `Plan`.
+
+    Raises:
+      ConfigError: with all problems.
+
+    >>> plan = resolve([TableSpec(name='video', vocabulary_size=22, dimension=4)],
+    ...                [FeatureSpec(name='watched', table='video')],
+    ...                Topology(num_hosts=4, cores_per_host=2), batch_size=16, mode='inference')
+    >>> plan.batch_size_per_core, plan.output_shape(plan.features[0])
+    (2, (2, 4))
+    """
+    problems = [
+        *_problems_of_each(tables, features, topology, optimizer),
+        *_problems_of_names(tables, features),
+        *_problems_of_run(tables, topology, batch_size, optimizer, strategy, mode)]
+    if problems:
+        raise ConfigError(*problems)
+    return Plan(
+        tables=tuple(sorted(
+            (dataclasses.replace(table, optimizer=table.optimizer or optimizer)
+             for table in tables), key=lambda table: table.name)),
+        features=tuple(sorted(features, key=lambda feature: (feature.table, feature.name))),
+        topology=topology, strategy=strategy, mode=mode, pipelined=pipelined,
+        batch_size_per_core=batch_size // topology.num_cores)
+
+
+def _problems_of_each(tables: Sequence[TableSpec], features: Sequence[FeatureSpec],
+                      topology: Topology, optimizer: Optimizer | None) -> Iterator[Problem]:
+    for table in tables:
+        yield from table.problems()
+    for feature in features:
+        yield from feature.problems()
+    yield from topology.problems()
+    if optimizer is not None:
+        yield from optimizer.problems('optimization_parameters')
+
+
+def _problems_of_names(tables: Sequence[TableSpec],
+                       features: Sequence[FeatureSpec]) -> Iterator[Problem]:
+    table_names = {table.name for table in tables}
+    for kind, names, most in (
+            ('table', [table.name for table in tables], limits.MAX_TABLES),
+            ('feature', [feature.name for feature in features], limits.MAX_FEATURES)):
+        yield from _duplicates(kind, names)
+        if not names:
+            yield Problem('E402', 'plan', f'at least one {kind} is needed', 'none')
+        if len(names) > most:
+            yield Problem('E405', 'plan', f'at most {most} {kind}s are allowed', str(len(names)))
+    used = {feature.table for feature in features}
+    for name in sorted(table_names - used):
+        yield Problem('E430', f'table "{name}"', 'a table needs at least one feature', 'none')
+    for feature in features:
+        if feature.table not in table_names:
+            near = difflib.get_close_matches(feature.table, table_names, n=1)
+            yield Problem('E431', f'feature "{feature.name}"',
+                          f'table "{feature.table}" is not defined; '
+                          f'tables: {quoted(sorted(table_names)[:20])}',
+                          remedy=f'Did you mean "{near[0]}"?' if near else '')
+
+
+def _duplicates(kind: str, names: Iterable[str]) -> Iterator[Problem]:
+    for name, count in collections.Counter(names).items():
+        if count > 1:
+            yield Problem('E404', f'{kind} "{name}"', f'the name of a {kind} must be unique',
+                          f'{count} of that name')
+
+
+def _problems_of_run(tables: Sequence[TableSpec], topology: Topology, batch_size: int,
+                     optimizer: Optimizer | None, strategy: str, mode: str) -> Iterator[Problem]:
+    if strategy not in STRATEGIES:
+        yield Problem('E440', 'partition_strategy', 'it must be "div" or "mod"', repr(strategy))
+    if mode not in MODES:
+        yield Problem('E441', 'mode', 'it must be "training" or "inference"', repr(mode))
+    if not is_count(batch_size, 1, 2**62):
+        yield Problem('E411', 'batch size', 'it must be a positive int', repr(batch_size))
+    elif not list(topology.problems()) and batch_size % topology.num_cores:
+        lower = batch_size // topology.num_cores * topology.num_cores
+        yield Problem('E411', 'batch size', f'the {topology.num_cores} cores ({topology}) must '
+                      'divide it', str(batch_size),
+                      f'Use {lower or topology.num_cores} or {lower + topology.num_cores}.')
+    if mode == 'training' and optimizer is None:
+        for table in tables:
+            if table.optimizer is None:
+                yield Problem('E442', f'table "{table.name}"',
+                              'training needs an optimizer', 'none',
+                              'Set optimization_parameters of the table or of the spec.')
+    for taken, name in sorted(_slot_names(tables, optimizer).items()):
+        if taken in {table.name for table in tables}:
+            yield Problem('E460', f'table "{taken}"',
+                          f'the name is that of the optimizer state of table "{name}"',
+                          f'"{taken}"', 'Rename the table.')
+
+
+def _slot_names(tables: Iterable[TableSpec], optimizer: Optimizer | None) -> dict[str, str]:
+    """The default checkpoint name of every slot, with the name of its table."""
+    return {f'{table.name}/{slot.suffix}': table.name for table in tables
+            for slot in ((table.optimizer or optimizer).slots  # type: ignore[union-attr]
+                         if table.optimizer or optimizer else ())}

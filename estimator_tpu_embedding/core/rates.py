@@ -1,0 +1,60 @@
+"""Constant and step-dependent learning rates."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ..errors import Problem
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ConstantRate:
+    """A learning rate that never changes. 0.0 freezes the table; it is a value, not absence."""
+
+    value: float
+
+    def problems(self, where: str) -> Iterator[Problem]:
+        """Yields what is wrong with this rate of the object called `where`."""
+        if not math.isfinite(self.value) or self.value < 0:
+            yield Problem('E421', where, 'the learning rate must be finite and >= 0',
+                          repr(self.value))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicRate:
+    """A learning rate that is a function of the global step.
+
+    Attributes:
+      function: takes the global step (a scalar int64 tensor) and returns a scalar. Two rates
+        are equal when they hold the same function object, as in the original.
+    """
+
+    function: Callable[[Any], Any]
+
+    def problems(self, where: str) -> Iterator[Problem]:
+        """Yields what is wrong with this rate of the object called `where`."""
+        if not callable(self.function):
+            yield Problem('E422', where, 'learning_rate_fn must be callable',
+                          repr(self.function))
+
+
+Rate = ConstantRate | DynamicRate
+
+
+def rate_tags(rates: Iterable[Rate]) -> dict[DynamicRate, int]:
+    """Numbers the distinct dynamic rates 0, 1, ... in order of first appearance.
+
+    The original numbered them by hash, so that tags differed between processes.
+
+    >>> a, b = DynamicRate(function=abs), DynamicRate(function=round)
+    >>> list(rate_tags([a, ConstantRate(value=.1), b, a]).values())
+    [0, 1]
+    """
+    tags: dict[DynamicRate, int] = {}
+    for rate in rates:
+        if isinstance(rate, DynamicRate):
+            tags.setdefault(rate, len(tags))
+    return tags

@@ -1,0 +1,128 @@
+"""What a user declares: tables, features, topology. `plan.resolve` checks them together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..errors import Problem
+from . import limits
+from .names import name_problems
+from .optimizers import Optimizer
+from .rates import Rate
+
+COMBINERS = ('sum', 'mean', 'sqrtn', None)
+
+
+def is_count(value: object, lowest: int, highest: int) -> bool:
+    """Whether `value` is a whole number (no bool) in `[lowest, highest]`."""
+    return isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= highest
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TableSpec:
+    """A named matrix of rows, with its optimizer.
+
+    Attributes:
+      name: see `core/names.py`.
+      vocabulary_size: number of rows, in [1, 2**31 - 1]; ids are in `[0, vocabulary_size)`.
+      dimension: width of a row, in [1, 65536].
+      combiner: how the rows of one sample become one: `'sum'`, `'mean'`, `'sqrtn'`, or `None`
+        for features with one id per sample.
+      initializer: called with the shape of the rows of one host (and `dtype`, and
+        `partition_info` if it takes that) and returns their initial values.
+      optimizer: how the table is trained; `None` takes the plan's.
+      rate: a learning rate that takes precedence over the optimizer's; `None` takes that one.
+    """
+
+    name: str
+    vocabulary_size: int
+    dimension: int
+    combiner: str | None = 'mean'
+    initializer: Callable[..., Any] | None = dataclasses.field(default=None, compare=False)
+    optimizer: Optimizer | None = None
+    rate: Rate | None = None
+
+    def problems(self) -> Iterator[Problem]:
+        """Yields what is wrong with this table alone."""
+        where = f'table "{self.name}"'
+        yield from name_problems('table', self.name)
+        if not is_count(self.vocabulary_size, 1, limits.MAX_VOCABULARY_SIZE):
+            yield Problem('E412', where,
+                          f'vocabulary_size must be in [1, {limits.MAX_VOCABULARY_SIZE}]',
+                          repr(self.vocabulary_size), 'Set it to the largest id + 1.')
+        if not is_count(self.dimension, 1, limits.MAX_DIMENSION):
+            yield Problem('E413', where, f'dimension must be in [1, {limits.MAX_DIMENSION}]',
+                          repr(self.dimension))
+        if self.combiner not in COMBINERS:
+            yield Problem('E414', where, 'combiner must be "mean", "sum", "sqrtn" or None',
+                          repr(self.combiner))
+        if self.initializer is not None and not callable(self.initializer):
+            yield Problem('E415', where, 'initializer must be callable', repr(self.initializer),
+                          'Pass an instance such as tf.truncated_normal_initializer().')
+        if self.optimizer is not None:
+            yield from self.optimizer.problems(where)
+        if self.rate is not None:
+            yield from self.rate.problems(where)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureSpec:
+    """A named stream of ids into one table.
+
+    Attributes:
+      name: the key of the feature in what `input_fn` returns.
+      table: the name of its table.
+      max_sequence_length: 0 for a feature whose ids of one sample are combined; above 0 the
+        activations of the ids are kept apart, padded and cut to this length.
+      weight_feature: the key of the feature that holds the weights of the ids, or `None`.
+    """
+
+    name: str
+    table: str
+    max_sequence_length: int = 0
+    weight_feature: str | None = None
+
+    def problems(self) -> Iterator[Problem]:
+        """Yields what is wrong with this feature alone."""
+        yield from name_problems('feature', self.name)
+        if not is_count(self.max_sequence_length, 0, limits.MAX_VOCABULARY_SIZE):
+            yield Problem('E432', f'feature "{self.name}"',
+                          'max_sequence_length must be zero or a positive int',
+                          repr(self.max_sequence_length))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """How many hosts hold shards and run input, and how many cores each feeds.
+
+    >>> str(Topology(num_hosts=2, cores_per_host=4))
+    '2 hosts x 4 cores'
+    """
+
+    num_hosts: int = 1
+    cores_per_host: int = 1
+
+    @property
+    def num_cores(self) -> int:
+        """Cores of all hosts: replicas of the model."""
+        return self.num_hosts * self.cores_per_host
+
+    def host_of(self, core: int) -> int:
+        """The host that feeds `core`; cores are numbered host by host."""
+        return core // self.cores_per_host
+
+    def problems(self) -> Iterator[Problem]:
+        """Yields what is wrong with this topology."""
+        for name, value, highest in (
+                ('hosts', self.num_hosts, limits.MAX_HOSTS),
+                ('cores per host', self.cores_per_host, limits.MAX_CORES_PER_HOST)):
+            if not is_count(value, 1, highest):
+                yield Problem('E410', 'topology',
+                              f'the number of {name} must be in [1, {highest}]', repr(value))
+
+    def __str__(self) -> str:
+        hosts = f'{self.num_hosts} host{"s" if self.num_hosts != 1 else ""}'
+        cores = f'{self.cores_per_host} core{"s" if self.cores_per_host != 1 else ""}'
+        return f'{hosts} x {cores}'

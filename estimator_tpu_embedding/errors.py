@@ -1,0 +1,117 @@
+"""Every exception of this package, its stable code and the grammar of its message.
+
+A message is one line: `<code> <where>: <rule>; got <got>.  <remedy>`. The code never
+changes once released. One class exists per cause that a caller can act on:
+
+| class | codes | the cause |
+|---|---|---|
+| `EnvironmentProblem` | E0xx | the process is set up in a way this package cannot work in |
+| `ConfigError` | E4xx | what the user declared contradicts itself or a limit |
+| `InputError` | E5xx | the data does not fit the declaration |
+| `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
+| `UnsupportedError` | E9xx | a legacy feature that this version does not run |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong, as a reader needs to see it.
+
+    Attributes:
+      code: stable identifier, for example `'E412'`.
+      where: the object at fault, for example `'table "video"'`.
+      rule: what was expected there.
+      got: what came instead; empty when the rule already says it.
+      remedy: what to do about it; may be empty.
+
+    >>> print(Problem('E412', 'table "video"', 'vocabulary_size must be >= 1', '0',
+    ...               'Set it to the largest id + 1.'))
+    E412 table "video": vocabulary_size must be >= 1; got 0.  Set it to the largest id + 1.
+    """
+
+    code: str
+    where: str
+    rule: str
+    got: str = ''
+    remedy: str = ''
+
+    def __str__(self) -> str:
+        line = f'{self.code} {self.where}: {self.rule}'
+        if self.got:
+            line += f'; got {self.got}'
+        if not line.endswith(('.', '?', '!')):
+            line += '.'
+        return f'{line}  {self.remedy}' if self.remedy else line
+
+
+class EteError(Exception):
+    """Base of all errors of this package. `problems` holds one entry or more."""
+
+    def __init__(self, *problems: Problem):
+        super().__init__(*problems)
+        self.problems = problems
+
+    @property
+    def code(self) -> str:
+        """The code of the first problem, or `''`."""
+        return self.problems[0].code if self.problems else ''
+
+    def __str__(self) -> str:
+        return '\n'.join(str(problem) for problem in self.problems)
+
+
+class EnvironmentProblem(EteError, RuntimeError):
+    """E0xx: the process cannot run this package as it is set up."""
+
+
+class ConfigError(EteError, ValueError):
+    """E4xx: all problems of a declaration at once, sorted by where they are."""
+
+    def __init__(self, *problems: Problem):
+        super().__init__(*sorted(problems, key=lambda p: (p.where, p.code, p.rule)))
+
+
+class InputError(EteError):
+    """E5xx: data that does not fit what was declared."""
+
+
+class IdRangeError(InputError, ValueError):
+    """E501: an id outside `[0, vocabulary_size)`."""
+
+
+class InputShapeError(InputError, ValueError):
+    """E51x: a batch whose shape, dtype or keys are not those of the plan."""
+
+
+class InputPipelineError(InputError, RuntimeError):
+    """E52x: an input pipeline that failed, ended early or produced nothing in time."""
+
+
+class CheckpointError(EteError):
+    """E6xx: state on disk."""
+
+
+class CorruptCheckpointError(CheckpointError):
+    """E61x: a checkpoint or its manifest cannot be read."""
+
+
+class IncompatibleCheckpointError(CheckpointError, ValueError):
+    """E60x: a checkpoint that does not fit the plan."""
+
+
+class UnsupportedError(EteError, NotImplementedError):
+    """E9xx: a legacy feature that this version does not run; says what to do instead."""
+
+
+def quoted(names: Iterable[str]) -> str:
+    """`"a", "b"` for the names in order, or `none`.
+
+    >>> quoted(['user', 'video'])
+    '"user", "video"'
+    """
+    return ', '.join(f'"{name}"' for name in names) or 'none'

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
+
+EVERY_SMALL_PARTITION = [
+    Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
+    for strategy in STRATEGIES for rows in range(1, 60) for hosts in range(1, 10)]
+
+
+@pytest.mark.parametrize('strategy, shards', [
+    ('div', [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10], [11, 12]]),
+    ('mod', [[0, 5, 10], [1, 6, 11], [2, 7, 12], [3, 8], [4, 9]])])
+def test_thirteen_ids_on_five_hosts_as_the_proto_documents_them(strategy, shards):
+    partition = Partition(strategy=strategy, vocabulary_size=13, num_hosts=5)
+    assert [partition.ids_on(host).tolist() for host in range(5)] == shards
+
+
+@pytest.mark.parametrize('strategy, host, row, stored', [
+    ('mod', 1, 3, 9),   # 13 = 3 * 4 + 1; hosts before hold 6 rows, so 6 + 3
+    ('div', 2, 1, 13)])  # 22 = 6 + 6 + 5 + 5; 13 = 6 + 6 + 1
+def test_the_worked_example_of_the_architecture(strategy, host, row, stored):
+    partition = Partition(strategy=strategy, vocabulary_size=22, num_hosts=4)
+    hosts, rows = partition.locate(np.array([13]))
+    assert (hosts[0], rows[0], partition.stored_row(np.array([13]))[0]) == (host, row, stored)
+
+
+def test_every_id_has_one_place_and_every_place_one_id():
+    for partition in EVERY_SMALL_PARTITION:
+        ids = np.arange(partition.vocabulary_size)
+        hosts, rows = partition.locate(ids)
+        for host in range(partition.num_hosts):
+            mine = partition.ids_on(host)
+            assert len(mine) == partition.rows_on(host), partition
+            np.testing.assert_array_equal(hosts[mine], host, err_msg=str(partition))
+            np.testing.assert_array_equal(rows[mine], np.arange(len(mine)), str(partition))
+        assert sum(map(partition.rows_on, range(partition.num_hosts))) == len(ids), partition
+
+
+def test_sizes_differ_by_at_most_one():
+    for partition in EVERY_SMALL_PARTITION:
+        sizes = [partition.rows_on(host) for host in range(partition.num_hosts)]
+        assert max(sizes) - min(sizes) <= 1, partition
+
+
+@settings(deadline=None)
+@given(st.sampled_from(STRATEGIES), st.integers(1, 2**31 - 1), st.integers(1, 4096), st.data())
+def test_stored_row_is_a_bijection_and_the_identity_for_div(strategy, rows, hosts, data):
+    partition = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
+    ids = np.array(data.draw(st.lists(st.integers(0, rows - 1), unique=True, max_size=20)),
+                   np.int64)
+    stored = partition.stored_row(ids)
+    assert len(set(stored.tolist())) == len(ids)
+    assert all(0 <= row < rows for row in stored)
+    if strategy == 'div':
+        np.testing.assert_array_equal(stored, ids)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(STRATEGIES), st.integers(1, 2**31 - 1), st.integers(1, 4096), st.data())
+def test_tensors_and_arrays_are_located_alike(strategy, rows, hosts, data):
+    tf = pytest.importorskip('tensorflow')
+    partition = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
+    ids = np.array(data.draw(st.lists(st.integers(0, rows - 1), max_size=20)), np.int64)
+    for array, tensor in zip(partition.locate(ids),
+                             partition.locate(tf.constant(ids), tf.maximum)):
+        np.testing.assert_array_equal(array, tensor)

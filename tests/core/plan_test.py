@@ -1,0 +1,139 @@
+import dataclasses
+
+import pytest
+
+from estimator_tpu_embedding.core.optimizers import Adagrad, Limits, StochasticGradientDescent
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.errors import ConfigError
+
+TABLES = [TableSpec(name='video', vocabulary_size=22, dimension=4),
+          TableSpec(name='ad', vocabulary_size=3, dimension=1, combiner=None,
+                    optimizer=StochasticGradientDescent(learning_rate=0.5))]
+FEATURES = [FeatureSpec(name='watched', table='video'), FeatureSpec(name='liked', table='video'),
+            FeatureSpec(name='shown', table='ad')]
+TOPOLOGY = Topology(num_hosts=4, cores_per_host=2)
+
+
+def make_plan(tables=TABLES, features=FEATURES, topology=TOPOLOGY, **kwargs):
+    return resolve(tables, features, topology, **{
+        'batch_size': 16, 'optimizer': Adagrad(learning_rate=0.1), **kwargs})
+
+
+def problems_of(*args, **kwargs):
+    with pytest.raises(ConfigError) as caught:
+        make_plan(*args, **kwargs)
+    return caught.value.problems
+
+
+def test_tables_are_sorted_by_name_and_features_by_table_then_name():
+    plan = make_plan()
+    assert [table.name for table in plan.tables] == ['ad', 'video']
+    assert [feature.name for feature in plan.features] == ['shown', 'liked', 'watched']
+    assert plan.table_index('video') == 1
+
+
+def test_a_plan_prints_what_will_happen():
+    assert str(make_plan(strategy='mod')) == '''\
+training on 4 hosts x 2 cores, global 16 = 4 hosts x 2 cores x 2, mod, not pipelined
+  table ad: 3 x 1, None, stochastic_gradient_descent, 0 slots, rows per host [1, 1, 1, 0], \
+features "shown"
+  table video: 22 x 4, mean, adagrad, 1 slots, rows per host [6, 6, 5, 5], \
+features "liked", "watched"
+  bytes per host [196, 196, 164, 160]'''
+    # video on host 0: 6 rows x 4 floats x 4 bytes x (rows and one slot) = 192; ad: 1 x 1 x 4 = 4
+
+
+def test_the_shape_of_an_activation_is_batch_length_width():
+    plan = make_plan(features=[*FEATURES, FeatureSpec(name='path', table='video',
+                                                      max_sequence_length=3)])
+    assert [plan.output_shape(feature) for feature in plan.features] == [
+        (2, 1), (2, 4), (2, 3, 4), (2, 4)]
+
+
+def test_a_tables_own_optimizer_and_rate_win_over_the_plans():
+    frozen = dataclasses.replace(TABLES[0], rate=ConstantRate(value=0.0))
+    plan = make_plan([frozen, TABLES[1]])
+    assert plan.rate('video') == ConstantRate(value=0.0)
+    assert plan.rate('ad') == ConstantRate(value=0.5)
+    assert plan.table('video').optimizer == Adagrad(learning_rate=0.1)
+
+
+def test_a_plan_for_inference_needs_no_optimizer_and_keeps_no_slots():
+    plan = make_plan(TABLES[:1], FEATURES[:2], mode='inference', optimizer=None)
+    assert plan.slots('video') == ()
+    assert plan.bytes_per_host(0) == 6 * 4 * 4
+
+
+def test_all_problems_come_at_once_sorted_by_where_they_are():
+    problems = problems_of(
+        [TableSpec(name='b', vocabulary_size=0, dimension=-1, combiner='max'),
+         TableSpec(name='a', vocabulary_size=2**31, dimension=4, initializer=3)],
+        [FeatureSpec(name='f', table='c', max_sequence_length=-1)],
+        Topology(num_hosts=0, cores_per_host=1), strategy='hash', mode='predict')
+    assert [(problem.where, problem.code) for problem in problems] == [
+        ('feature "f"', 'E431'), ('feature "f"', 'E432'), ('mode', 'E441'),
+        ('partition_strategy', 'E440'), ('table "a"', 'E412'), ('table "a"', 'E415'),
+        ('table "a"', 'E430'), ('table "b"', 'E412'), ('table "b"', 'E413'),
+        ('table "b"', 'E414'), ('table "b"', 'E430'), ('topology', 'E410')]
+
+
+@pytest.mark.parametrize('change, line', [
+    ({'batch_size': 10},
+     'E411 batch size: the 8 cores (4 hosts x 2 cores) must divide it; got 10.  Use 8 or 16.'),
+    ({'batch_size': 0}, 'E411 batch size: it must be a positive int; got 0.'),
+    ({'optimizer': None},
+     'E442 table "video": training needs an optimizer; got none.  Set optimization_parameters '
+     'of the table or of the spec.'),
+    ({'tables': TABLES[:1], 'features': []}, 'E402 plan: at least one feature is needed; got '
+     'none.\nE430 table "video": a table needs at least one feature; got none.'),
+    ({'features': [*FEATURES, FEATURES[0]]},
+     'E404 feature "watched": the name of a feature must be unique; got 2 of that name.'),
+    ({'features': [*FEATURES, FeatureSpec(name='f', table='vidoe')]},
+     'E431 feature "f": table "vidoe" is not defined; tables: "ad", "video".  '
+     'Did you mean "video"?'),
+    ({'tables': [*TABLES, TableSpec(name='video/Adagrad', vocabulary_size=2, dimension=1)],
+      'features': [*FEATURES, FeatureSpec(name='f', table='video/Adagrad')]},
+     'E460 table "video/Adagrad": the name is that of the optimizer state of table "video"; '
+     'got "video/Adagrad".  Rename the table.'),
+])
+def test_each_problem_says_where_what_was_expected_what_came_and_the_remedy(change, line):
+    with pytest.raises(ConfigError) as caught:
+        make_plan(**change)
+    assert str(caught.value) == line
+
+
+@pytest.mark.parametrize('optimizer, codes', [
+    (Adagrad(learning_rate=float('nan')), ['E421']),
+    (Adagrad(learning_rate=-0.1), ['E421']),
+    (Adagrad(learning_rate=0.1, initial_accumulator=0.0), ['E423']),
+    (Adagrad(learning_rate=0.1, initial_accumulator=1e-45), ['E423']),
+    (Adagrad(learning_rate=0.1, decay=-1.0), ['E426']),
+    (Adagrad(learning_rate=0.1, clip_weights=Limits(lower=1.0, upper=-1.0)), ['E427']),
+    (Adagrad(learning_rate=0.1, clip_gradients=Limits(upper=float('nan'))), ['E427'])])
+def test_hyper_parameters_that_cannot_work_are_refused(optimizer, codes):
+    problems = problems_of(TABLES[:1], FEATURES[:2], optimizer=optimizer)
+    assert [problem.code for problem in problems] == codes
+
+
+@pytest.mark.parametrize('name', ['', 'a//b', '../../etc/x', '/abs', 'a/../b', 'x' * 1001,
+                                  'a\x1b]52;c;', 'a\nb', 'a\u202eb', 'a\0b', 7])
+def test_names_that_could_become_paths_or_terminal_escapes_are_refused(name):
+    problems = problems_of([TableSpec(name=name, vocabulary_size=2, dimension=1)],
+                           [FeatureSpec(name='f', table=name)])
+    assert {problem.code for problem in problems} == {'E403'}
+    assert all(str(problem).isprintable() for problem in problems)
+
+
+def test_rate_functions_must_be_callable():
+    rated = dataclasses.replace(TABLES[0], rate=DynamicRate(function=3))
+    assert [p.code for p in problems_of([rated], FEATURES[:2])] == ['E422']
+
+
+@pytest.mark.parametrize('spec', [*TABLES, *FEATURES, TOPOLOGY, Adagrad(learning_rate=0.1),
+                                  Limits(), make_plan()], ids=lambda spec: type(spec).__name__)
+def test_nothing_can_be_changed_after_it_was_made(spec):
+    name = dataclasses.fields(spec)[0].name
+    with pytest.raises((dataclasses.FrozenInstanceError, TypeError, AttributeError)):
+        setattr(spec, name, 1)
