@@ -1,0 +1,1 @@
+"""Plans as bytes. Imports protobuf, never TensorFlow."""
