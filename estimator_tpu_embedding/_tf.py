@@ -1,0 +1,116 @@
+"""The only importer of `tensorflow.python.*`: one function per borrowed symbol.
+
+Each docstring says why a public name does not do and on which versions the symbol was checked.
+Imports are inside the functions, so that this module costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def tpu_shard_context(number_of_shards: int) -> Any:
+    """The context in which TensorFlow's TPU columns and `CrossShardOptimizer` see replicas.
+
+    It is thread-local, so every tower enters its own. No public name. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu import tpu_function
+    return tpu_function.tpu_shard_context(number_of_shards)
+
+
+def number_of_shards() -> int | None:
+    """The number of replicas of the enclosing `tpu_shard_context`. Checked: 2.16-2.21."""
+    from tensorflow.python.tpu import tpu_function
+    return tpu_function.get_tpu_context().number_of_shards
+
+
+def tpu_embedding_columns() -> tuple[type, ...]:
+    """The classes that `tf.tpu.experimental.embedding_column` and its shared twin return.
+
+    Users test for them with `isinstance`, so they are used, not copied. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu import feature_column_v2
+    return (feature_column_v2._TPUEmbeddingColumnV2,
+            feature_column_v2._TPUSharedEmbeddingColumnV2)
+
+
+def device_specific_columns() -> tuple[type, ...]:
+    """The classes of columns made with `embedding_lookup_device`. Checked: 2.16-2.21."""
+    from tensorflow.python.tpu import feature_column_v2
+    return (feature_column_v2._TPUDeviceSpecificEmbeddingColumnV2,
+            feature_column_v2._TPUSharedDeviceSpecificEmbeddingColumnV2)
+
+
+def recorded_column_scopes(graph: Any) -> dict[str, tuple[str, str]]:
+    """What TPU columns recorded in `graph`: embedding name -> (variable scope, name in it).
+
+    The columns write it while model_fn runs; TensorFlow's own reader was deleted with the
+    TPUEstimator. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu import feature_column
+    collection = graph.get_collection(feature_column._TPU_FC_TO_SCOPE)
+    return dict(collection[0]) if collection else {}
+
+
+def forget_column_scopes(graph: Any) -> None:
+    """Removes those records, which a MetaGraph cannot hold, from `graph`."""
+    from tensorflow.python.tpu import feature_column
+    graph.clear_collection(feature_column._TPU_FC_TO_SCOPE)
+
+
+def identity_columns() -> tuple[type, ...]:
+    """The class of `categorical_column_with_identity`. Checked: 2.16-2.21."""
+    from tensorflow.python.feature_column import feature_column_v2
+    return (feature_column_v2.IdentityCategoricalColumn,)
+
+
+def column_ids(categorical_column: Any, words: Any) -> Any:
+    """Maps a SparseTensor of words to ids as the categorical column does.
+
+    The public way needs a transformation cache that is private itself. Checked: 2.16-2.21.
+    """
+    return categorical_column._transform_input_tensor(words)
+
+
+def thread_local_stacks(graph: Any) -> None:
+    """Gives every thread its own device, control-dependency and colocation scopes in `graph`.
+
+    Without it a tower that waits inside `tf.control_dependencies` imposes them on the others.
+    `tf.Graph` has the method but does not document it. Checked: 2.16-2.21.
+    """
+    graph.switch_to_thread_local()
+
+
+def global_step_read(graph: Any) -> Any:
+    """The tensor through which TensorFlow's own hooks read the global step of `graph`.
+
+    Made before the graph is finalised, since hooks ask for it later. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.training import training_util
+    return training_util._get_or_create_global_step_read(graph)
+
+
+def full_name_and_shape(variable: Any) -> tuple[str, list[int | None]]:
+    """The name and shape that a checkpoint holds a variable under.
+
+    For a part of a partitioned variable these are the whole one's. Checked: 2.16-2.21.
+    """
+    whole = variable._get_save_slice_info()
+    if whole is not None:
+        return whole.full_name, list(whole.full_shape)
+    return variable.op.name, variable.shape.as_list()
+
+
+def tpu_ops_module() -> Any:
+    """The module through which `CrossShardOptimizer` calls `cross_replica_sum`.
+
+    `compat.install` replaces that function: the op has no CPU kernel. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu.ops import tpu_ops
+    return tpu_ops
+
+
+def tpu_cluster_resolver_module() -> Any:
+    """The module that defines `TPUClusterResolver`, for `compat.install`. Checked: 2.16-2.21."""
+    from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
+    return tpu_cluster_resolver

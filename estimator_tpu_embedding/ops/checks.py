@@ -1,0 +1,49 @@
+"""Run-time checks of tensors that surface as the same typed errors as checks of Python values.
+
+A check is an assert op whose message carries the fields of a `Problem`; `problem_of` reads them
+back from the error that the session raised, wherever and by whichever thread.
+"""
+
+from __future__ import annotations
+
+import re
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import Problem
+
+_BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
+
+
+def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor) -> tf.Operation:
+    """An op that fails with `problem` unless all of `condition` holds.
+
+    Args:
+      condition: bool, any shape.
+      problem: what to say; its `got` is replaced by the value of `got`.
+      got: scalar string, built from the offending values.
+    """
+    message = tf.strings.join(
+        [f'{_BEGIN}{problem.code}', problem.where, problem.rule, got,
+         f'{problem.remedy}{_END}'], separator=_SEPARATOR)
+    return tf.debugging.Assert(tf.reduce_all(condition), [message])
+
+
+def first_values(values: tf.Tensor, most: int = 3) -> tf.Tensor:
+    """The first few of a vector as one scalar string: `12, 13, 14`."""
+    return tf.strings.reduce_join(tf.strings.as_string(values[:most]), separator=', ')
+
+
+def problem_of(message: str) -> Problem | None:
+    """The problem that the message of a failed `require` carries, or `None`.
+
+    >>> problem_of('assertion failed: [<<ete|E501|ete|feature "a"|ete|be small|ete|7|ete||ete>>]')
+    Problem(code='E501', where='feature "a"', rule='be small', got='7', remedy='')
+    """
+    found = re.search(re.escape(_BEGIN) + '(.*?)' + re.escape(_END), message, re.DOTALL)
+    if found is None:
+        return None
+    # The assert op escapes the bytes of its strings as C does.
+    text = found.group(1).encode().decode('unicode_escape')
+    fields = text.encode('latin-1', 'replace').decode('utf-8', 'replace').split(_SEPARATOR)
+    return Problem(*fields) if len(fields) == 5 else None

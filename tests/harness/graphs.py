@@ -1,0 +1,43 @@
+"""Small graphs for tests: global batches as tensors, tables with known rows."""
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from estimator_tpu_embedding.ops.ids import IdBatch
+
+
+def id_batch(samples):
+    """An `IdBatch` of constants from the list of ids of each sample."""
+    positions = [sample for sample, ids in enumerate(samples) for _ in ids]
+    flat = [one for ids in samples for one in ids]
+    return IdBatch(tf.constant(positions, tf.int32, [len(flat)]),
+                   tf.constant(flat, tf.int64, [len(flat)]), len(samples))
+
+
+def split(samples, parts):
+    """A list cut into equal consecutive parts."""
+    size = len(samples) // parts
+    return [samples[at:at + size] for at in range(0, len(samples), size)]
+
+
+def random_samples(generator, count, vocabulary_size, most=4):
+    """For each sample up to `most` ids, duplicates likely, none possible."""
+    return [generator.integers(0, vocabulary_size, generator.integers(0, most + 1)).tolist()
+            for _ in range(count)]
+
+
+def assign_rows(session, plan, hosted, rows):
+    """Writes the rows of a whole table into the parts of its hosts."""
+    partition = plan.partition(hosted.spec.name)
+    for host, part in enumerate(hosted.rows):
+        part.load(np.asarray(rows, np.float32)[partition.ids_on(host)], session)
+
+
+def whole(session, plan, name, parts):
+    """The rows of all ids, from the parts of a table or of one of its slots."""
+    partition = plan.partition(name)
+    values = session.run(list(parts))
+    result = np.zeros((partition.vocabulary_size, values[0].shape[1]), values[0].dtype)
+    for host, value in enumerate(values):
+        result[partition.ids_on(host)] = value
+    return result

@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from estimator_tpu_embedding.errors import InputError, InputShapeError
+from estimator_tpu_embedding.ops import checks, ids
+
+SPARSE = tf.SparseTensorValue([[0, 0], [2, 0], [2, 1]], np.array([5, 7, 5], np.int64), [3, 2])
+
+
+def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, missing_is_legal=False):
+    """Runs `batch_of` and `check`: (samples, ids, seen, missing)."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        if isinstance(value, tf.SparseTensorValue):
+            value = tf.SparseTensor.from_value(value)
+        elif callable(value):
+            value = value()
+        elif isinstance(value, np.ndarray):
+            value = tf.constant(value)
+        batch, missing = ids.batch_of('f', value, num_samples=num_samples, combiner=combiner)
+        batch, counts = ids.check('f', batch, missing, vocabulary_size=vocabulary_size,
+                                  missing_is_legal=missing_is_legal)
+        samples, values, seen, missing = session.run(
+            [batch.samples, batch.ids, counts.seen, counts.missing])
+        return samples.tolist(), values.tolist(), int(seen), int(missing)
+
+
+def problem_of_run(*args, **kwargs):
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        read(*args, **kwargs)
+    return checks.problem_of(caught.value.message)
+
+
+@pytest.mark.parametrize('dtype', [np.int32, np.int64])
+def test_dense_ids_of_rank_1_all_count_zero_too(dtype):
+    assert read(np.array([0, 7, 0], dtype)) == ([0, 1, 2], [0, 7, 0], 3, 0)
+
+
+def test_zeros_in_dense_ids_of_rank_2_are_missing_and_counted():
+    value = np.array([[0, 3, 3], [0, 0, 0], [1, 0, 2]])
+    assert read(value) == ([0, 0, 2, 2], [3, 3, 1, 2], 4, 5)
+
+
+def test_zeros_in_dense_ids_of_rank_3_are_missing_too():
+    assert read(np.array([[[1, 0], [2, 0]], [[0, 0], [0, 3]]]), num_samples=2) == (
+        [0, 0, 1], [1, 2, 3], 3, 5)
+
+
+@pytest.mark.parametrize('value', [np.array([4, 0, 6]), np.array([[4], [0], [6]])],
+                         ids=['rank 1', 'rank 2'])
+def test_without_combiner_every_sample_has_one_id_and_zero_is_an_id(value):
+    assert read(value, combiner=None) == ([0, 1, 2], [4, 0, 6], 3, 0)
+
+
+def test_sparse_ids_keep_their_samples_and_zero_is_an_id():
+    assert read(SPARSE) == ([0, 2, 2], [5, 7, 5], 3, 0)
+    zero = tf.SparseTensorValue([[1, 0]], np.array([0], np.int64), [3, 1])
+    assert read(zero) == ([1], [0], 1, 0)
+
+
+def test_unsorted_sparse_ids_are_sorted_by_sample():
+    value = tf.SparseTensorValue([[2, 0], [0, 0], [1, 0]], np.array([1, 2, 3], np.int64), [3, 1])
+    assert read(value) == ([0, 1, 2], [2, 3, 1], 3, 0)
+
+
+def test_ragged_ids_are_read_row_by_row():
+    assert read(lambda: tf.ragged.constant([[1, 2], [], [3]], dtype=tf.int64)) == (
+        [0, 0, 2], [1, 2, 3], 3, 0)
+
+
+def test_a_batch_without_any_id_is_legal():
+    empty = tf.SparseTensorValue(np.zeros([0, 2], np.int64), np.zeros([0], np.int64), [3, 0])
+    assert read(empty) == ([], [], 0, 0)
+
+
+@pytest.mark.parametrize('bad, got', [
+    (10, '10 in sample 1 (1 in all)'), (-1, '-1 in sample 1 (1 in all)'),
+    (-2**63, f'{-2**63} in sample 1 (1 in all)'),
+    (2**63 - 1, f'{2**63 - 1} in sample 1 (1 in all)'),
+    (2**32 + 1, '4294967297 in sample 1 (1 in all)')])
+def test_an_id_out_of_range_names_feature_value_sample_and_vocabulary_size(bad, got):
+    problem = problem_of_run(np.array([1, bad, 9]))
+    assert str(problem) == (
+        f'E501 feature "f": ids must be in [0, 10), the vocabulary size of its table; got {got}.'
+        '  Clean the data or raise the number of buckets.')
+
+
+def test_several_bad_ids_are_counted_and_the_first_three_shown():
+    problem = problem_of_run(np.array([10, 11, 12, 13, 1]), num_samples=5)
+    assert problem.got == '10, 11, 12 in sample 0, 1, 2 (4 in all)'
+
+
+def test_minus_one_of_an_unknown_word_is_missing_and_no_other_negative_id_is():
+    assert read(np.array([-1, 4, -1]), missing_is_legal=True) == ([1], [4], 1, 2)
+    assert problem_of_run(np.array([-2, 4, -1]), missing_is_legal=True).code == 'E501'
+
+
+def test_the_name_of_a_feature_reaches_the_message_whatever_it_is():
+    problem = checks.Problem('E501', 'feature "größe \\"\n"', 'a rule', remedy='')
+    with tf.Graph().as_default(), tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(checks.require(tf.constant(False), problem, got=tf.constant('7')))
+    assert checks.problem_of(caught.value.message).where == problem.where
+
+
+@pytest.mark.parametrize('value, error, text', [
+    (np.array([1., 2., 3.], np.float32), InputError, 'E510 feature "f": ids must be int32 or '
+     'int64; got float32.'),
+    (np.array([True, False, True]), InputError, 'E510'),
+    (np.array([1, 2, 3], np.uint64), InputError, 'E510'),
+    ('words', InputError, 'E510 feature "f": ids must come as a Tensor, SparseTensor or '
+     'RaggedTensor; got str.'),
+    (np.array([1, 2]), InputShapeError, r'E511 feature "f": the batch must have 3 samples per '
+     r'core; got shape \(2,\)'),
+    (np.array(7), InputShapeError, 'E511'),
+    (lambda: tf.placeholder(tf.int64), InputShapeError, 'E511 feature "f": the rank')])
+def test_ids_of_another_form_are_refused_when_the_graph_is_built(value, error, text):
+    with pytest.raises(error, match=text):
+        read(value)
+
+
+def test_two_ids_per_sample_do_not_fit_a_table_without_combiner():
+    with pytest.raises(InputShapeError, match='E512 feature "f"'):
+        read(np.array([[1, 2], [3, 4], [5, 6]]), combiner=None)
+
+
+@pytest.mark.parametrize('indices, shape, rule', [
+    ([[5, 0]], [3, 1], 'samples must be in [0, 3)'),
+    ([[0, 0]], [2, 1], 'the batch must have 3 samples per core')])
+def test_a_sparse_batch_of_another_size_is_an_error_not_a_larger_output(indices, shape, rule):
+    def value():
+        return tf.SparseTensor(tf.constant(indices, tf.int64), tf.constant([1], tf.int64),
+                               tf.placeholder_with_default(tf.constant(shape, tf.int64), [2]))
+    problem = problem_of_run(value)
+    assert (problem.code, problem.rule) == ('E511', rule)
