@@ -1,0 +1,68 @@
+"""The seven verbs of an embedding engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import tensorflow.compat.v1 as tf
+
+from ..core.plan import Plan
+from ..ops.ids import IdBatch
+
+CoreBatch = Mapping[str, IdBatch]
+"""The ids of every feature of the plan, for one core and one step."""
+
+Activations = dict[str, tf.Tensor]
+"""Per feature of the plan, in its order: float32 of `plan.output_shape(feature)`."""
+
+
+class LookupReceipt(NamedTuple):
+    """What a look-up hands to the update that belongs to it.
+
+    On the hardware the two are paired by the order of a queue, and a missed pair hangs. As a
+    value the pair is visible: the graph of a step says which gradients belong to which ids.
+
+    Attributes:
+      step: int64 scalar, the global step at the time of the look-up.
+      batches: the ids that were looked up.
+      activations: what was handed out; an update waits for all of it.
+    """
+
+    step: tf.Tensor
+    batches: dict[str, IdBatch]
+    activations: Activations
+
+
+class Backend(Protocol):
+    """Executes one plan. In graph mode each verb returns tensors or operations to be run."""
+
+    plan: Plan
+
+    def open(self) -> tf.Operation:
+        """Makes the engine ready; run once per session before anything else."""
+
+    def load(self) -> tf.Operation:
+        """Host variables -> engine; run after the variables were initialised or restored."""
+
+    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
+        """Hands the ids of one step of `core`, fed by `host`, to the engine; blocks when full."""
+
+    def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
+        """The oldest ids of `core` that are pending -> activations."""
+
+    def update(self, receipts: Sequence[LookupReceipt],
+               gradients: Sequence[Activations]) -> tf.Operation:
+        """Changes the rows that were looked up.
+
+        Args:
+          receipts: one per core, of the same step; each may be used once.
+          gradients: for each receipt the gradients of its activations. Gradients of a row are
+            summed over all of them before its one update, so they come together.
+        """
+
+    def retrieve(self) -> tf.Operation:
+        """Engine -> host variables; run before the variables are read."""
+
+    def close(self) -> tf.Operation:
+        """Ends every wait for ids, in `enqueue` and in `lookup`."""

@@ -1,0 +1,156 @@
+"""Any number of emulated hosts and cores in this process, in stock TensorFlow ops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tensorflow.compat.v1 as tf
+
+from ..core.plan import Plan
+from ..core.rates import DynamicRate
+from ..errors import Problem, UnsupportedError
+from ..ops import combine, rows, rules
+from ..ops.ids import IdBatch
+from .backend import Activations, CoreBatch, LookupReceipt
+from .tables import HostedTable, create_tables
+
+QUEUE_CAPACITY = 2
+"""Steps that may wait per core: one being handed over and one ready behind it."""
+
+
+class LocalBackend:
+    """The engine of a plan inside this process. See `backend.Backend` for the verbs.
+
+    Attributes:
+      plan: what it executes.
+      tables: the variables, by table name.
+    """
+
+    def __init__(self, plan: Plan, variable_names: Mapping[str, str], global_step: tf.Variable):
+        """Creates tables and queues in the default graph.
+
+        Args:
+          plan: what to execute.
+          variable_names: for each table the name of its variable.
+          global_step: what dynamic learning rates are functions of.
+
+        Raises:
+          UnsupportedError: for tables that are to be trained without accumulation.
+        """
+        _refuse_unsupported(plan)
+        self.plan = plan
+        self.tables = create_tables(plan, variable_names)
+        self._global_step = global_step
+        # Per feature: samples, ids. Lengths vary, so no shapes.
+        kinds = [tf.int32, tf.int64] * len(plan.features)
+        self._queues = [tf.queue.FIFOQueue(QUEUE_CAPACITY, kinds, name=f'ids_of_core_{core}')
+                        for core in range(plan.topology.num_cores)]
+
+    def open(self) -> tf.Operation:
+        return tf.no_op()
+
+    def load(self) -> tf.Operation:
+        return tf.no_op()
+
+    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
+        del host  # All hosts are in this process.
+        return self._queues[core].enqueue([
+            tensor for feature in self.plan.features
+            for tensor in (batch[feature.name].samples, batch[feature.name].ids)])
+
+    def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
+        step = tf.identity(self._global_step)
+        with tf.control_dependencies([step]):
+            tensors = self._queues[core].dequeue()
+        batches = {}
+        for position, feature in enumerate(self.plan.features):
+            samples, ids = tensors[2 * position:2 * position + 2]
+            batches[feature.name] = IdBatch(
+                tf.ensure_shape(samples, [None]), tf.ensure_shape(ids, [None]),
+                self.plan.batch_size_per_core)
+        activations = {}
+        for feature in self.plan.features:
+            table = self.tables[feature.table]
+            batch = batches[feature.name]
+            activations[feature.name] = tf.ensure_shape(
+                combine.combine(self._rows_of(table, batch.ids), batch, table.spec.combiner),
+                self.plan.output_shape(feature))
+        return activations, LookupReceipt(step, batches, activations)
+
+    def update(self, receipts: Sequence[LookupReceipt],
+               gradients: Sequence[Activations]) -> tf.Operation:
+        looked_up = [activation for receipt in receipts
+                     for activation in receipt.activations.values()]
+        updates = []
+        with tf.control_dependencies(looked_up):
+            rates = self._rates(receipts[0].step)
+            for table in self.tables.values():
+                ids, contributions = [], []
+                for receipt, gradient in zip(receipts, gradients):
+                    for feature in self.plan.features_of(table.spec.name):
+                        batch = receipt.batches[feature.name]
+                        ids.append(batch.ids)
+                        contributions.append(combine.spread(
+                            gradient[feature.name], batch, table.spec.combiner))
+                distinct, summed = rows.sum_duplicates(
+                    tf.concat(ids, 0), tf.concat(contributions, 0))
+                updates += self._update_table(table, distinct, summed, rates[table.spec.name])
+        return tf.group(*updates)
+
+    def retrieve(self) -> tf.Operation:
+        return tf.no_op()
+
+    def close(self) -> tf.Operation:
+        return tf.group(*[queue.close(cancel_pending_enqueues=True) for queue in self._queues])
+
+    def _rows_of(self, table: HostedTable, ids: tf.Tensor) -> tf.Tensor:
+        """Gathers `[n, D]` from whichever hosts hold the ids."""
+        if len(table.rows) == 1:
+            return rows.read(table.rows[0], ids)
+        positions, local = self._route(table, ids)
+        return tf.dynamic_stitch(positions, [
+            rows.read(shard, tf.gather(local, where))
+            for shard, where in zip(table.rows, positions)])
+
+    def _route(self, table: HostedTable, ids: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
+        """For each host the positions of its ids, and for each id its row there."""
+        hosts, local = self.plan.partition(table.spec.name).locate(ids, tf.maximum)
+        positions = tf.dynamic_partition(
+            tf.range(tf.size(ids)), tf.cast(hosts, tf.int32), len(table.rows))
+        return positions, local
+
+    def _rates(self, step: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The learning rate of each table at `step`; a shared function is called once."""
+        values: dict[object, tf.Tensor] = {}
+        for table in self.plan.tables:
+            rate = self.plan.rate(table.name)
+            if rate not in values:
+                values[rate] = (tf.cast(rate.function(step), tf.float32)
+                                if isinstance(rate, DynamicRate) else tf.constant(rate.value))
+        return {table.name: values[self.plan.rate(table.name)] for table in self.plan.tables}
+
+    def _update_table(self, table: HostedTable, ids: tf.Tensor, gradient: tf.Tensor,
+                      rate: tf.Tensor) -> list[tf.Operation]:
+        """Applies the optimizer on every host to the rows of distinct `ids`."""
+        optimizer = table.spec.optimizer
+        assert optimizer is not None, 'a plan for training has optimizers'
+        positions, local = self._route(table, ids)
+        writes = []
+        for host, where in enumerate(positions):
+            at = tf.gather(local, where)
+            shards = [table.rows[host]] + [parts[host] for parts in table.slots.values()]
+            values = [rows.read(shard, at) for shard in shards]
+            new_rows, new_slots = rules.update_rows(
+                optimizer, values[0], tuple(values[1:]), tf.gather(gradient, where), rate)
+            writes += [rows.write(shard, at, value)
+                       for shard, value in zip(shards, (new_rows, *new_slots))]
+        return writes
+
+
+def _refuse_unsupported(plan: Plan) -> None:
+    problems = [
+        Problem('E908', f'table "{table.name}"', 'use_gradient_accumulation=False is not '
+                'supported yet', remedy='Leave it at True.')
+        for table in plan.tables if table.optimizer is not None and not table.optimizer.accumulate]
+    if problems:
+        raise UnsupportedError(*problems)

@@ -1,0 +1,67 @@
+"""Tables and slots as variables, one part per host.
+
+A table `name` of 7 rows on 2 hosts is `name/part_0` (4 rows) and `name/part_1` (3 rows); its
+slots are `name/Adagrad/part_0` and so on. TensorFlow saves the parts as slices of one tensor
+`name` of the full shape, which is what a checkpoint of the original holds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from ..core.plan import Plan
+from ..core.specs import TableSpec
+
+
+class HostedTable(NamedTuple):
+    """The variables of one table.
+
+    Attributes:
+      spec: the table.
+      name: the variable name, which is also the checkpoint name of the rows.
+      rows: one variable per host that holds rows, `[rows_on(host), D]`.
+      slots: per slot of the optimizer, one variable per such host.
+    """
+
+    spec: TableSpec
+    name: str
+    rows: tuple[tf.Variable, ...]
+    slots: dict[str, tuple[tf.Variable, ...]]
+
+
+def create_tables(plan: Plan, variable_names: Mapping[str, str]) -> dict[str, HostedTable]:
+    """Creates the variables of every table in the default graph.
+
+    Args:
+      plan: which tables, on how many hosts.
+      variable_names: for each table the name of its variable.
+
+    Returns:
+      By table name.
+    """
+    tables = {}
+    for table in plan.tables:
+        name = variable_names[table.name]
+        parts = min(table.vocabulary_size, plan.topology.num_hosts)
+        shape = (table.vocabulary_size, table.dimension)
+        initializer = table.initializer or tf.truncated_normal_initializer(
+            stddev=1 / math.sqrt(table.dimension))
+        rows = _partitioned(name, shape, parts, initializer)
+        slots = {
+            slot.suffix: _partitioned(f'{name}/{slot.suffix}', shape, parts,
+                                      tf.constant_initializer(slot.initial_value))
+            for slot in plan.slots(table.name)}
+        tables[table.name] = HostedTable(spec=table, name=name, rows=rows, slots=slots)
+    return tables
+
+
+def _partitioned(name: str, shape: tuple[int, int], parts: int,
+                 initializer: Callable[..., Any]) -> tuple[tf.Variable, ...]:
+    """`parts` variables whose sizes differ by at most one row, larger ones first."""
+    return tuple(tf.get_variable(
+        name, shape=shape, dtype=tf.float32, initializer=initializer, trainable=False,
+        use_resource=True, partitioner=tf.fixed_size_partitioner(parts)))

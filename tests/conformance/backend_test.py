@@ -1,0 +1,262 @@
+"""What every backend promises, checked against the NumPy reference after five steps."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import graphs
+from harness.numpy_reference import ReferenceTable, assert_close
+
+from estimator_tpu_embedding.core.optimizers import Adagrad, Limits, StochasticGradientDescent
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.errors import UnsupportedError
+from estimator_tpu_embedding.hosts.local import LocalBackend
+
+BACKENDS = {'local': LocalBackend}
+OPTIMIZERS = {
+    'sgd': StochasticGradientDescent(learning_rate=.5),
+    'adagrad': Adagrad(learning_rate=.3, initial_accumulator=.2),
+    'adagrad with all options': Adagrad(
+        learning_rate=.3, clip_weights=Limits(lower=-.9, upper=1.1), decay=.05,
+        clip_gradients=Limits(lower=-1.5, upper=1.), decay_times_rate=True)}
+TOPOLOGIES = [(1, 1), (1, 4), (2, 2), (3, 1), (5, 1)]
+STEPS = 5
+
+
+def make_plan(optimizer, topology, strategy, combiner='mean', mode='training', rate=None):
+    hosts, cores = topology
+    return resolve(
+        [TableSpec(name='user', vocabulary_size=7, dimension=3, combiner=combiner, rate=rate),
+         # Fewer rows than hosts, and one id per sample.
+         TableSpec(name='tiny', vocabulary_size=2, dimension=1, combiner=None)],
+        [FeatureSpec(name='friend', table='user'), FeatureSpec(name='self', table='user'),
+         FeatureSpec(name='side', table='tiny')],
+        Topology(num_hosts=hosts, cores_per_host=cores), batch_size=3 * hosts * cores,
+        optimizer=optimizer, strategy=strategy, mode=mode)
+
+
+class Run:
+    """One backend in a session, fed with global batches."""
+
+    def __init__(self, backend, plan):
+        self.plan = plan
+        self.rows = {
+            table.name: np.random.default_rng(5).normal(
+                size=(table.vocabulary_size, table.dimension)).astype(np.float32)
+            for table in plan.tables}
+        self.step = tf.train.create_global_step()
+        self.backend = BACKENDS[backend](plan, {'user': 'user', 'tiny': 'tiny'}, self.step)
+        self.tables = self.backend.tables
+        cores = range(plan.topology.num_cores)
+        self.looked_up = [self.backend.lookup(core=core) for core in cores]
+        self.gradients = [{
+            feature.name: tf.placeholder(tf.float32, plan.output_shape(feature))
+            for feature in plan.features} for _ in cores]
+        self.update = self.backend.update(
+            [receipt for _, receipt in self.looked_up], self.gradients
+        ) if plan.mode == 'training' else tf.no_op()
+        self.session = tf.Session()
+        self.session.run([tf.global_variables_initializer(), self.backend.open()])
+        for name, table in self.tables.items():
+            graphs.assign_rows(self.session, plan, table, self.rows[name])
+        self.session.run(self.backend.load())
+
+    def __call__(self, batches, gradients):
+        """One step; returns the activations of the global batch by feature."""
+        cores = self.plan.topology.num_cores
+        feed = {}
+        for core in range(cores):
+            ids = {name: graphs.id_batch(graphs.split(batch, cores)[core])
+                   for name, batch in batches.items()}
+            self.session.run(self.backend.enqueue(
+                ids, host=self.plan.topology.host_of(core), core=core))
+            for name, gradient in gradients.items():
+                feed[self.gradients[core][name]] = np.split(gradient, cores)[core]
+        values, _ = self.session.run(
+            [[activations for activations, _ in self.looked_up], self.update], feed)
+        return {name: np.concatenate([core[name] for core in values]) for name in batches}
+
+    def state(self):
+        """Rows and slots of all tables by checkpoint name, all ids in order."""
+        self.session.run(self.backend.retrieve())
+        found = {}
+        for name, table in self.tables.items():
+            found[name] = graphs.whole(self.session, self.plan, name, table.rows)
+            for suffix, parts in table.slots.items():
+                found[f'{name}/{suffix}'] = graphs.whole(self.session, self.plan, name, parts)
+        return found
+
+
+def random_step(plan, generator):
+    size = plan.global_batch_size
+    batches = {'friend': graphs.random_samples(generator, size, 7),
+               'self': graphs.random_samples(generator, size, 7, most=1),
+               'side': [[one] for one in generator.integers(0, 2, size).tolist()]}
+    gradients = {feature.name: generator.normal(size=(
+        size, plan.table(feature.table).dimension)).astype(np.float32)
+        for feature in plan.features}
+    return batches, gradients
+
+
+def reference_of(run):
+    return {table.name: ReferenceTable(run.rows[table.name], table.optimizer, table.combiner)
+            for table in run.plan.tables}
+
+
+def reference_step(tables, batches, gradients):
+    activations = {'friend': tables['user'].lookup(batches['friend']),
+                   'self': tables['user'].lookup(batches['self']),
+                   'side': tables['tiny'].lookup(batches['side'])}
+    tables['user'].update([(batches[name], gradients[name]) for name in ('friend', 'self')])
+    tables['tiny'].update([(batches['side'], gradients['side'])])
+    return activations
+
+
+def reference_state(tables):
+    return {name if suffix is None else f'{name}/{suffix}': values
+            for name, table in tables.items()
+            for suffix, values in [(None, table.rows), *table.slots.items()]}
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+@pytest.mark.parametrize('topology', TOPOLOGIES, ids=lambda t: f'{t[0]}x{t[1]}')
+@pytest.mark.parametrize('optimizer', OPTIMIZERS)
+def test_five_steps_agree_with_the_reference(backend, strategy, topology, optimizer):
+    generator = np.random.default_rng(11)
+    with tf.Graph().as_default():
+        run = Run(backend, make_plan(OPTIMIZERS[optimizer], topology, strategy))
+        reference = reference_of(run)
+        for _ in range(STEPS):
+            batches, gradients = random_step(run.plan, generator)
+            expected = reference_step(reference, batches, gradients)
+            for name, values in run(batches, gradients).items():
+                assert_close(values, expected[name])
+        state, expected = run.state(), reference_state(reference)
+        assert state.keys() == expected.keys()
+        for name in state:
+            assert_close(state[name], expected[name])
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn'])
+def test_every_combiner_agrees_with_the_reference(backend, combiner):
+    generator = np.random.default_rng(12)
+    with tf.Graph().as_default():
+        run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 2), 'mod', combiner))
+        reference = reference_of(run)
+        for _ in range(STEPS):
+            batches, gradients = random_step(run.plan, generator)
+            expected = reference_step(reference, batches, gradients)
+            assert_close(run(batches, gradients)['friend'], expected['friend'])
+        assert_close(run.state()['user'], reference['user'].rows)
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_overwriting_part_1_with_zeros_changes_exactly_the_activations_of_host_1s_ids(
+        backend, strategy):
+    with tf.Graph().as_default():
+        run = Run(backend, make_plan(None, (2, 1), strategy, combiner='sum', mode='inference'))
+        batches = {'friend': [[one % 7] for one in range(6)], 'self': [[]] * 6, 'side': [[0]] * 6}
+        before = run(batches, {})['friend']
+        run.tables['user'].rows[1].load(np.zeros([3, 3], np.float32), run.session)
+        run.session.run(run.backend.load())
+        after = run(batches, {})['friend']
+        on_host_1 = [3 <= one < 7 and one >= 4 if strategy == 'div' else one % 2 == 1
+                     for one in range(6)]  # div: 7 = 4 + 3 rows
+        np.testing.assert_array_equal(after, np.where(np.array(on_host_1)[:, None], 0., before))
+        assert (before != 0).all()
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_absent_ids_give_exact_zeros_and_touch_no_row(backend):
+    with tf.Graph().as_default():
+        run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 1), 'div'))
+        before = run.state()
+        nothing = {'friend': [[]] * 6, 'self': [[]] * 6, 'side': [[]] * 6}
+        ones = {name: np.ones([6, 1 if name == 'side' else 3], np.float32) for name in nothing}
+        for values in run(nothing, ones).values():
+            assert (values == 0).all()
+        for name, values in run.state().items():
+            np.testing.assert_array_equal(values, before[name])
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_a_rate_of_zero_freezes_a_table_and_a_dynamic_rate_sees_the_step_of_the_lookup(backend):
+    rates = {'user': DynamicRate(function=lambda step: tf.where(step < 1, 1., 0.))}
+    with tf.Graph().as_default():
+        plan = make_plan(OPTIMIZERS['sgd'], (1, 2), 'div', 'sum', rate=rates['user'])
+        run = Run(backend, plan)
+        batches = {'friend': [[1], [1], [1], [], [], []], 'self': [[]] * 6, 'side': [[0]] * 6}
+        gradients = {'friend': np.ones([6, 3], np.float32), 'self': np.zeros([6, 3], np.float32),
+                     'side': np.zeros([6, 1], np.float32)}
+        before = run.state()['user']
+        run(batches, gradients)  # step 0: rate 1, three occurrences of a gradient of ones
+        first = run.state()['user']
+        np.testing.assert_allclose(first[1], before[1] - 3, rtol=1e-6)
+        run.session.run(run.step.assign_add(1))
+        run(batches, gradients)  # step 1: rate 0
+        np.testing.assert_array_equal(run.state()['user'], first)
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_two_runs_are_bit_equal(backend):
+    states = []
+    for _ in range(2):
+        generator = np.random.default_rng(13)
+        with tf.Graph().as_default():
+            run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 2), 'mod'))
+            for _ in range(STEPS):
+                run(*random_step(run.plan, generator))
+            states.append(run.state())
+    for name in states[0]:
+        np.testing.assert_array_equal(states[0][name], states[1][name])
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_all_topologies_and_strategies_give_the_same_tables(backend):
+    """Same global batches; activations may differ in the last bits of sums, rows hardly more."""
+    states = []
+    for topology, strategy in itertools.product([(1, 1), (1, 4), (2, 2), (4, 1)],
+                                                ['div', 'mod']):
+        generator = np.random.default_rng(14)
+        with tf.Graph().as_default():
+            run = Run(backend, resolve_for_twelve(topology, strategy))
+            for _ in range(20):
+                run(*random_step(run.plan, generator))
+            states.append(run.state())
+    for state in states[1:]:
+        for name, values in state.items():
+            np.testing.assert_allclose(values, states[0][name], atol=1e-5)
+
+
+def resolve_for_twelve(topology, strategy):
+    """A plan with a global batch of 12, whatever the topology."""
+    plan = make_plan(OPTIMIZERS['adagrad'], topology, strategy)
+    return resolve(plan.tables, plan.features, plan.topology, batch_size=12, strategy=strategy)
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_closing_ends_a_wait_for_ids(backend):
+    with tf.Graph().as_default():
+        run = Run(backend, make_plan(None, (1, 1), 'div', mode='inference'))
+        run.session.run(run.backend.close())
+        with pytest.raises(tf.errors.OutOfRangeError):
+            run.session.run(run.looked_up[0][0])
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_training_without_accumulation_is_refused(backend):
+    plan = make_plan(Adagrad(learning_rate=.1, accumulate=False), (1, 1), 'div')
+    with tf.Graph().as_default():
+        with pytest.raises(UnsupportedError, match='E908 table "tiny".*\n.*E908 table "user"'):
+            BACKENDS[backend](plan, {'user': 'user', 'tiny': 'tiny'}, tf.train.create_global_step())
+
+
+def test_the_rate_of_a_table_replaces_that_of_its_optimizer():
+    plan = make_plan(OPTIMIZERS['sgd'], (1, 1), 'div', rate=ConstantRate(value=0.))
+    assert plan.rate('user').value == 0.

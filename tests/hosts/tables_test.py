@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from estimator_tpu_embedding.core.optimizers import Adagrad
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.hosts.tables import create_tables
+
+
+def plan_of(rows, hosts, mode='training', initializer=None):
+    return resolve([TableSpec(name='t', vocabulary_size=rows, dimension=2,
+                              initializer=initializer)],
+                   [FeatureSpec(name='f', table='t')], Topology(num_hosts=hosts),
+                   batch_size=hosts, optimizer=Adagrad(learning_rate=.1), mode=mode)
+
+
+def variables_of(*args, **kwargs):
+    with tf.Graph().as_default():
+        create_tables(plan_of(*args, **kwargs), {'t': 'scope/weights'})
+        return {v.op.name: tuple(v.shape.as_list()) for v in tf.global_variables()}
+
+
+def test_a_table_of_7_rows_on_3_hosts_has_3_2_and_2_rows_and_so_have_its_slots():
+    shapes = [(3, 2), (2, 2), (2, 2)]
+    assert variables_of(7, 3) == {
+        f'scope/weights{slot}/part_{host}': shape
+        for slot in ('', '/Adagrad') for host, shape in enumerate(shapes)}
+
+
+def test_one_host_still_has_a_part_and_hosts_beyond_the_rows_have_none():
+    assert set(variables_of(7, 1)) == {'scope/weights/part_0', 'scope/weights/Adagrad/part_0'}
+    assert set(variables_of(2, 4, mode='inference')) == {'scope/weights/part_0',
+                                                         'scope/weights/part_1'}
+
+
+def test_tables_are_not_trainable_for_the_models_optimizer():
+    with tf.Graph().as_default():
+        create_tables(plan_of(4, 2), {'t': 't'})
+        assert tf.trainable_variables() == []
+
+
+def test_a_checkpoint_holds_one_tensor_of_the_full_shape(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        create_tables(plan_of(7, 3), {'t': 'w'})
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, str(tmp_path / 'm'))
+    assert tf.train.list_variables(path) == [('w', [7, 2]), ('w/Adagrad', [7, 2])]
+
+
+def test_slots_start_with_their_initial_value_and_rows_with_the_tables_initializer():
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = create_tables(plan_of(4, 2, initializer=tf.constant_initializer(7.)),
+                              {'t': 't'})['t']
+        session.run(tf.global_variables_initializer())
+        for rows, accumulators in zip(*session.run([table.rows, table.slots['Adagrad']])):
+            assert (rows == 7.).all()
+            np.testing.assert_allclose(accumulators, .1)
+
+
+def test_the_default_initializer_is_a_normal_of_deviation_1_over_root_of_the_width():
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        table = create_tables(plan_of(20000, 2), {'t': 't'})['t']
+        session.run(tf.global_variables_initializer())
+        values = np.concatenate(session.run(table.rows))
+    # A normal cut at two deviations has .8796 of the deviation of a whole one.
+    assert values.std() == pytest.approx(.8796 / 2**.5, rel=.02)
+    assert abs(values).max() <= 2 / 2**.5
+
+
+def test_initializers_learn_where_their_part_begins_as_in_the_original():
+    def initializer(shape, dtype=None, partition_info=None):
+        start = partition_info.var_offset[0]
+        return tf.cast(tf.reshape(tf.range(shape[0] * 2), shape) + start * 2, dtype)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = create_tables(plan_of(5, 2, initializer=initializer), {'t': 't'})['t']
+        session.run(tf.global_variables_initializer())
+        assert np.concatenate(session.run(table.rows)).tolist() == [
+            [0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
