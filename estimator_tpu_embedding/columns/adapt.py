@@ -1,0 +1,200 @@
+"""TPU embedding columns -> specs, a featurize function, and the names of table variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..core.plan import Plan
+from ..core.rates import DynamicRate
+from ..core.specs import FeatureSpec, TableSpec
+from ..errors import ConfigError, InputError, InputShapeError, Problem, UnsupportedError, quoted
+from ..ops import ids
+from ..ops.ids import IdBatch, IdCounts
+
+
+class Featurized(NamedTuple):
+    """One core's features, taken apart.
+
+    Attributes:
+      rest: the features that are not looked up, by key.
+      batches: the checked ids of every feature of the plan.
+      counts: what became of them.
+    """
+
+    rest: dict[str, Any]
+    batches: dict[str, IdBatch]
+    counts: dict[str, IdCounts]
+
+
+def specs_of(columns: Sequence[Any]) -> tuple[list[TableSpec], list[FeatureSpec]]:
+    """The tables and features that TPU embedding columns declare.
+
+    A table is called `tbl_<name>`, where name is that of the categorical column or of the
+    shared collection, as in the original. Columns that share a table declare it once.
+
+    Raises:
+      UnsupportedError: for columns that this version does not run.
+      ConfigError: if a feature is used by two columns.
+    """
+    tables: dict[str, TableSpec] = {}
+    features: dict[str, FeatureSpec] = {}
+    problems = []
+    for column in columns:
+        _refuse_unsupported(column)
+        name = f'tbl_{column.get_embedding_var_name()}'
+        vocabulary_size, dimension = column.get_embedding_table_size()
+        function = column.get_learning_rate_fn()
+        tables[name] = TableSpec(
+            name=name, vocabulary_size=int(vocabulary_size), dimension=dimension,
+            combiner=column.get_combiner(), initializer=column.get_initializer(),
+            rate=DynamicRate(function=function) if function is not None else None)
+        key = column.get_feature_key_name()
+        if key in features:
+            problems.append(Problem(
+                'E434', f'feature "{key}"', f'Feature column {key} is used with multiple '
+                'embeddings and this is not supported',
+                remedy='Give the second column a copy of the feature under another key.'))
+        features[key] = FeatureSpec(name=key, table=name)
+    if problems:
+        raise ConfigError(*problems)
+    return list(tables.values()), list(features.values())
+
+
+def _is_embedding_column(column: Any) -> bool:
+    """Whether a column is one of those that `tf.tpu.experimental` makes."""
+    return isinstance(column, _tf.tpu_embedding_columns())
+
+
+def _refuse_unsupported(column: Any) -> None:
+    where = f'column "{getattr(column, "name", column)}"'
+    if not _is_embedding_column(column):
+        raise ConfigError(Problem(
+            'E435', where, 'columns of an embedding spec must come from '
+            'tf.tpu.experimental.embedding_column or shared_embedding_columns',
+            type(column).__name__))
+    if isinstance(column, _tf.device_specific_columns()):
+        raise UnsupportedError(Problem(
+            'E901', where, 'embedding_lookup_device is not supported yet',
+            remedy='Leave it out: the table is then looked up by the embedding engine.'))
+    if column.is_categorical_column_weighted():
+        raise UnsupportedError(Problem(
+            'E902', where, 'weighted_categorical_column is not supported yet'))
+    if column.is_sequence_column():
+        raise UnsupportedError(Problem('E903', where, 'sequence columns are not supported yet'))
+
+
+def variable_names(columns: Sequence[Any], graph: tf.Graph) -> dict[str, str]:
+    """The name of each table's variable, as the columns recorded it in a traced model_fn.
+
+    Args:
+      columns: those of the spec.
+      graph: where model_fn was called under a TPU shard context.
+
+    Raises:
+      ConfigError: if model_fn did not use a column of the spec.
+    """
+    scopes = _tf.recorded_column_scopes(graph)
+    wanted = sorted({column.get_embedding_var_name() for column in columns})
+    unused = [name for name in wanted if name not in scopes]
+    if len(unused) == len(wanted):
+        raise ConfigError(Problem(
+            'E436', 'feature_columns', 'Embedding feature column did not capture any thing. '
+            'Make sure the feature columns passed to TPUEstimator constructor is properly used '
+            'in model_fn'))
+    if unused:
+        raise ConfigError(*[Problem(
+            'E436', f'column "{name}"', 'every column of the spec must be used in model_fn',
+            'a column that model_fn does not use',
+            'Pass it to the DenseFeatures layer, or drop it from the spec.') for name in unused])
+    return {f'tbl_{name}': '/'.join(part for part in scopes[name] if part) for name in wanted}
+
+
+class Featurizer:
+    """Takes the features of one core apart, for a fixed plan."""
+
+    def __init__(self, columns: Sequence[Any], plan: Plan):
+        """Remembers which categorical column reads which feature.
+
+        Args:
+          columns: those the plan was made from.
+          plan: what the ids are for.
+        """
+        self._plan = plan
+        self._categorical = {column.get_feature_key_name(): column.categorical_column
+                             for column in columns}
+        self._warned: set[str] = set()
+
+    def __call__(self, features: Mapping[str, Any]) -> Featurized:
+        """Builds the ops for one core's batch; the mapping itself is left alone.
+
+        Raises:
+          InputShapeError: if features of the plan are not there.
+        """
+        if not isinstance(features, Mapping):
+            raise InputShapeError(Problem(
+                'E513', 'features', 'input_fn must return features as a dict when an '
+                'embedding_config_spec is given', type(features).__name__))
+        missing = [feature.name for feature in self._plan.features
+                   if feature.name not in features]
+        if missing:
+            raise InputShapeError(*[Problem(
+                'E513', f'feature "{name}"', 'input_fn must return every feature of the '
+                'embedding spec', f'only {quoted(sorted(features))}') for name in missing])
+        batches, counts = {}, {}
+        for feature in self._plan.features:
+            batches[feature.name], counts[feature.name] = self._ids_of(
+                feature, features[feature.name])
+        rest = {key: value for key, value in features.items() if key not in batches}
+        return Featurized(rest, batches, counts)
+
+    def _ids_of(self, feature: FeatureSpec, value: Any) -> tuple[IdBatch, IdCounts]:
+        categorical = self._categorical[feature.name]
+        table = self._plan.table(feature.table)
+        missing = tf.zeros([], tf.int64)
+        if value.dtype == tf.string:
+            value, missing = _words_to_ids(feature.name, categorical, value)
+        elif (isinstance(value, tf.Tensor) and value.shape.rank not in (None, 0, 1)
+              and table.combiner is not None):
+            self._warn_of_zeros(feature.name)
+        batch, zeros = ids.batch_of(feature.name, value, combiner=table.combiner,
+                                    num_samples=self._plan.batch_size_per_core)
+        return ids.check(feature.name, batch, missing + zeros,
+                         vocabulary_size=table.vocabulary_size,
+                         missing_is_legal=_maps_unknown_to_missing(categorical))
+
+    def _warn_of_zeros(self, name: str) -> None:
+        if name not in self._warned:
+            self._warned.add(name)
+            tf.logging.warning(
+                'Feature "%s" holds ids in a dense tensor of rank >= 2: 0 means that an id is '
+                'missing, as on the hardware. Use a SparseTensor if 0 is an id.', name)
+
+
+def _words_to_ids(name: str, categorical: Any, words: Any) -> tuple[tf.SparseTensor, tf.Tensor]:
+    """Maps words to ids; also the number of empty words, which TensorFlow takes as missing."""
+    if isinstance(categorical, _tf.identity_columns()):
+        raise InputError(Problem(
+            'E510', f'feature "{name}"', 'ids of an identity column must be int32 or int64',
+            'string', 'Use categorical_column_with_vocabulary_list.'))
+    empty = tf.zeros([], tf.int64)
+    if isinstance(words, tf.RaggedTensor):
+        words = words.to_sparse()
+    if isinstance(words, tf.Tensor):
+        size = tf.size(words, out_type=tf.int64)
+        if words.shape.rank == 1:
+            words = tf.expand_dims(words, 1)
+        places = tf.where(tf.not_equal(words, ''))
+        words = tf.SparseTensor(places, tf.gather_nd(words, places),
+                                tf.shape(words, out_type=tf.int64))
+        empty = size - tf.size(words.values, out_type=tf.int64)
+    return _tf.column_ids(categorical, words), empty
+
+
+def _maps_unknown_to_missing(categorical: Any) -> bool:
+    """Whether the column gives -1 for a word that is not in its vocabulary."""
+    return (hasattr(categorical, 'num_oov_buckets') and categorical.num_oov_buckets == 0
+            and categorical.default_value == ids.MISSING)

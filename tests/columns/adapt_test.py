@@ -1,0 +1,198 @@
+import logging
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import _tf
+from estimator_tpu_embedding.columns import adapt
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.specs import FeatureSpec, Topology
+from estimator_tpu_embedding.errors import (
+    ConfigError, InputError, InputShapeError, UnsupportedError)
+from estimator_tpu_embedding.ops import checks
+
+fc = tf.feature_column
+
+
+def identity(key, buckets=10):
+    return fc.categorical_column_with_identity(key, buckets)
+
+
+def words(key, vocabulary=('red', 'green', 'blue'), **kwargs):
+    return fc.categorical_column_with_vocabulary_list(key, list(vocabulary), **kwargs)
+
+
+def read(columns, features, batch_size=3):
+    """What a Featurizer makes of arrays: {feature: (samples, ids, seen, missing)}, rest."""
+    tables, specs = adapt.specs_of(columns)
+    plan = resolve(tables, specs, Topology(), batch_size=batch_size, mode='inference')
+    with tf.Graph().as_default(), tf.Session() as session:
+        tensors = {key: tf.SparseTensor.from_value(value)
+                   if isinstance(value, tf.SparseTensorValue) else
+                   value() if callable(value) else tf.constant(value)
+                   for key, value in features.items()}
+        given = dict(tensors)
+        result = adapt.Featurizer(columns, plan)(tensors)
+        assert tensors == given  # the user's dict is left alone
+        session.run(tf.tables_initializer())
+        found = {}
+        for name, batch in result.batches.items():
+            values = session.run([batch.samples, batch.ids, *result.counts[name]])
+            found[name] = tuple(value.tolist() for value in values)
+        return found, sorted(result.rest)
+
+
+def test_names_tables_and_features_are_those_of_the_original():
+    shared = ete.shared_embedding_columns([identity('d'), identity('c')], 4, 'sum')
+    tables, features = adapt.specs_of([ete.embedding_column(identity('a', 7), 2), *shared])
+    assert [(t.name, t.vocabulary_size, t.dimension, t.combiner) for t in tables] == [
+        ('tbl_a', 7, 2, 'mean'), ('tbl_c_d_shared_embedding', 10, 4, 'sum')]
+    assert features == [FeatureSpec(name='a', table='tbl_a'),
+                        FeatureSpec(name='d', table='tbl_c_d_shared_embedding'),
+                        FeatureSpec(name='c', table='tbl_c_d_shared_embedding')]
+
+
+def test_columns_of_tensorflow_itself_are_accepted_as_they_are():
+    column = tf.tpu.experimental.embedding_column(words('w'), 2)
+    assert isinstance(ete.embedding_column(words('w'), 2), type(column))
+    assert adapt.specs_of([column])[0][0].vocabulary_size == 3
+
+
+def test_the_rate_function_of_a_column_becomes_that_of_its_table():
+    tables, _ = adapt.specs_of([ete.embedding_column(identity('a'), 2, learning_rate_fn=abs)])
+    assert tables[0].rate.function is abs
+
+
+def test_words_are_mapped_by_the_column_and_unknown_or_empty_ones_are_missing():
+    column = ete.embedding_column(words('w'), 2)
+    expected = ([0, 2], [1, 0], 2, 1)
+    assert read([column], {'w': ['green', 'pink', 'red']})[0]['w'] == expected
+    assert read([column], {'w': [['green'], [''], ['red']]})[0]['w'] == expected
+    sparse = tf.SparseTensorValue([[0, 0], [1, 0], [2, 0]],
+                                  np.array([b'green', b'pink', b'red']), [3, 1])
+    assert read([column], {'w': sparse})[0]['w'] == expected
+    assert read([column], {'w': lambda: tf.ragged.constant([['green'], ['pink'], ['red']])})[
+        0]['w'] == expected
+
+
+def test_the_first_word_of_a_vocabulary_is_id_0_and_counts_in_dense_words_too():
+    column = ete.embedding_column(words('w'), 2)
+    assert read([column], {'w': [['red', 'red'], ['', 'blue'], ['', '']]})[0]['w'] == (
+        [0, 0, 1], [0, 0, 2], 3, 3)
+
+
+def test_integers_are_taken_as_ids_and_minus_one_as_a_word_already_found_unknown():
+    column = ete.embedding_column(words('w'), 2)
+    assert read([column], {'w': [2, -1, 0]})[0]['w'] == ([0, 2], [2, 0], 2, 1)
+
+
+@pytest.mark.parametrize('column', [
+    identity('w'), words('w', num_oov_buckets=2), words('w', default_value=0)])
+def test_minus_one_is_an_error_where_the_column_never_gives_it(column):
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        read([ete.embedding_column(column, 2)], {'w': [1, -1, 0]})
+    assert checks.problem_of(caught.value.message).code == 'E501'
+
+
+def test_words_that_the_column_maps_elsewhere_go_there():
+    oov = ete.embedding_column(words('w', num_oov_buckets=2), 2)
+    samples, ids, seen, missing = read([oov], {'w': ['pink', 'red', 'teal']})[0]['w']
+    assert (samples, seen, missing) == ([0, 1, 2], 3, 0)
+    assert ids[1] == 0 and {ids[0], ids[2]} <= {3, 4}
+    default = ete.embedding_column(words('w', default_value=1), 2)
+    assert read([default], {'w': ['pink', 'red', 'teal']})[0]['w'][1] == [1, 0, 1]
+
+
+def test_features_that_are_not_looked_up_are_left_for_the_model():
+    column = ete.embedding_column(identity('a'), 2)
+    assert read([column], {'a': [1, 2, 3], 'x': [1., 2., 3.], 'y': [0, 0, 0]})[1] == ['x', 'y']
+
+
+def test_dense_ids_of_rank_2_warn_once_that_zero_is_missing(caplog):
+    column = ete.embedding_column(identity('a'), 2)
+    with caplog.at_level(logging.WARNING, 'tensorflow'):
+        assert read([column], {'a': [[0, 3], [2, 0], [1, 1]]})[0]['a'] == (
+            [0, 1, 2, 2], [3, 2, 1, 1], 4, 2)
+    assert caplog.text.count('0 means that an id is missing') == 1
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, 'tensorflow'):
+        read([column], {'a': [0, 3, 2]})
+    assert 'missing' not in caplog.text
+
+
+def test_every_missing_feature_is_named_with_what_there_is():
+    columns = [ete.embedding_column(identity(key), 2) for key in 'abc']
+    with pytest.raises(InputShapeError) as caught:
+        read(columns, {'b': [1, 2, 3], 'x': [0., 0., 0.]})
+    assert str(caught.value) == '\n'.join(
+        f'E513 feature "{key}": input_fn must return every feature of the embedding spec; got '
+        'only "b", "x".' for key in 'ac')
+
+
+def test_words_for_an_identity_column_are_refused_with_the_remedy():
+    with pytest.raises(InputError, match='E510 feature "a".*vocabulary_list'):
+        read([ete.embedding_column(identity('a'), 2)], {'a': ['x', 'y', 'z']})
+
+
+def test_features_must_be_a_dict():
+    column = ete.embedding_column(identity('a'), 2)
+    tables, specs = adapt.specs_of([column])
+    plan = resolve(tables, specs, Topology(), batch_size=3, mode='inference')
+    with pytest.raises(InputShapeError, match='E513 features: .*; got EagerTensor'):
+        adapt.Featurizer([column], plan)(tf.zeros([3]))
+
+
+def test_a_feature_of_two_columns_is_refused():
+    with pytest.raises(ConfigError, match='E434 feature "a": Feature column a is used with '
+                                          'multiple embeddings and this is not supported'):
+        adapt.specs_of([ete.embedding_column(identity('a'), 2),
+                        *ete.shared_embedding_columns([identity('a'), identity('b')], 2)])
+
+
+@pytest.mark.parametrize('make, code', [
+    (lambda: ete.embedding_column(fc.weighted_categorical_column(identity('a'), 'w'), 2), 'E902'),
+    (lambda: ete.embedding_column(fc.sequence_categorical_column_with_identity('a', 9), 2,
+                                  max_sequence_length=3), 'E903'),
+    (lambda: ete.embedding_column(identity('a'), 2, embedding_lookup_device='tpu_tensor_core',
+                                  tensor_core_shape=[None, 4]), 'E901')])
+def test_columns_that_do_not_run_yet_say_so(make, code):
+    with pytest.raises(UnsupportedError) as caught:
+        adapt.specs_of([make()])
+    assert caught.value.code == code
+
+
+def test_columns_that_are_no_embeddings_are_refused():
+    with pytest.raises(ConfigError, match='E435 column "x".*; got NumericColumn'):
+        adapt.specs_of([fc.numeric_column('x')])
+
+
+def record(columns, layer_columns):
+    """The names that the columns record when a model uses some of them."""
+    with tf.Graph().as_default() as graph, _tf.tpu_shard_context(2):
+        features = {column.get_feature_key_name(): tf.zeros([3, 2]) for column in columns}
+        if layer_columns:
+            with tf.variable_scope('outer'):
+                tf.keras.layers.DenseFeatures(layer_columns)(features)
+        return adapt.variable_names(columns, graph)
+
+
+def test_variable_names_are_those_that_the_layer_gives():
+    columns = [ete.embedding_column(identity('a'), 2),
+               *ete.shared_embedding_columns([identity('c'), identity('d')], 2)]
+    assert record(columns, columns) == {
+        'tbl_a': 'outer/dense_features/a_embedding/embedding_weights',
+        'tbl_c_d_shared_embedding': 'outer/c_d_shared_embedding'}
+
+
+def test_a_column_that_the_model_does_not_use_is_named():
+    columns = [ete.embedding_column(identity(key), 2) for key in 'ab']
+    with pytest.raises(ConfigError, match='E436 column "b": .*drop it from the spec'):
+        record(columns, columns[:1])
+
+
+def test_a_model_that_uses_no_column_at_all_gets_the_original_text():
+    with pytest.raises(ConfigError, match='did not capture any thing. Make sure the feature '
+                                          'columns passed to TPUEstimator constructor'):
+        record([ete.embedding_column(identity('a'), 2)], [])
