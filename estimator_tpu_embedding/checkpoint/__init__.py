@@ -1,0 +1,1 @@
+"""State on disk: the only folder that writes below model_dir, TensorFlow's event files apart."""

@@ -1,0 +1,66 @@
+"""Saving: TensorFlow's Saver, plus the manifest, minus overwriting what is already saved."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..version import VERSION
+from .files import write_atomically
+from .manifest import Manifest, StoredTable, manifest_path, orphaned_manifests
+
+
+def default_saver(max_to_keep: int, keep_every_n_hours: float) -> tf.train.Saver:
+    """A saver of everything, named and laid out as that of the original."""
+    return tf.train.Saver(sharded=True, max_to_keep=max_to_keep,
+                          keep_checkpoint_every_n_hours=keep_every_n_hours,
+                          defer_build=True, save_relative_paths=True)
+
+
+class CommittingSaver:
+    """Wraps a `tf.train.Saver` for `tf.train.CheckpointSaverHook(saver=...)`.
+
+    A step that is on disk already is never written again: the hook saves once right after a
+    restore, and a crash in that instant would destroy the only good checkpoint.
+    """
+
+    def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable]):
+        """Wraps `saver`.
+
+        Args:
+          saver: built, or to be built before the first save.
+          tables: what the checkpoints hold, by variable name; may be empty.
+        """
+        self._saver = saver
+        self._tables = tables
+
+    @property
+    def saver_def(self) -> Any:
+        """The SaverDef of the wrapped saver."""
+        return self._saver.saver_def
+
+    def save(self, session: tf.Session, save_path: str, global_step: int,
+             write_meta_graph: bool = True) -> str:
+        """Saves `save_path-global_step` with its manifest, unless it is there already.
+
+        Returns:
+          The prefix of the checkpoint.
+        """
+        prefix = f'{save_path}-{global_step}'
+        if os.path.exists(f'{prefix}.index'):
+            tf.logging.info('Step %d is saved already; %s is left as it is.', global_step,
+                            prefix)
+            return prefix
+        if self._tables:
+            # Before the data: a checkpoint of mod rows must never be seen without it.
+            write_atomically(manifest_path(prefix), Manifest(
+                step=int(global_step), tables=self._tables,
+                created_by=f'estimator_tpu_embedding {VERSION}').to_json())
+        self._saver.save(session, save_path, global_step=global_step,
+                         write_meta_graph=write_meta_graph)
+        directory = os.path.dirname(prefix)
+        for name in orphaned_manifests(directory):
+            os.unlink(os.path.join(directory, name))
+        return prefix

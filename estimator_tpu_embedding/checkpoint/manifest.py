@@ -1,0 +1,132 @@
+"""What a checkpoint contains that its tensors do not say: one JSON file beside it.
+
+A checkpoint of a `mod` table holds its rows in an order that depends on the number of hosts.
+Without the manifest row 9 could be any id.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+
+from ..core.partition import STRATEGIES
+from ..core.plan import Plan
+from ..errors import CorruptCheckpointError, Problem
+
+FORMAT = 1
+_SUFFIX = '.tables.json'
+_MAX_BYTES = 64 * 2**20
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTable:
+    """One table as a checkpoint holds it.
+
+    Attributes:
+      rows: number of rows, = vocabulary size.
+      width: number of columns.
+      strategy: `'div'` or `'mod'`: what the order of the rows follows.
+      hosts: the number of hosts that the order of `mod` rows depends on.
+      slots: suffixes of the slot tensors, `<variable name>/<suffix>`.
+    """
+
+    rows: int
+    width: int
+    strategy: str
+    hosts: int
+    slots: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The tables of one checkpoint.
+
+    Attributes:
+      step: the global step it was saved at.
+      tables: by variable name.
+      created_by: name and version of the writer.
+    """
+
+    step: int
+    tables: dict[str, StoredTable]
+    created_by: str
+
+    def to_json(self) -> bytes:
+        """The content of the file."""
+        fields = {'format': FORMAT, **dataclasses.asdict(self)}
+        return (json.dumps(fields, indent=1, sort_keys=True) + '\n').encode()
+
+
+def stored_tables(plan: Plan, variable_names: dict[str, str]) -> dict[str, StoredTable]:
+    """The tables of a plan as a checkpoint of it holds them, by variable name.
+
+    >>> from ..core.specs import FeatureSpec, TableSpec, Topology
+    >>> from ..core.plan import resolve
+    >>> plan = resolve([TableSpec(name='t', vocabulary_size=5, dimension=2)],
+    ...                [FeatureSpec(name='f', table='t')], Topology(num_hosts=2),
+    ...                batch_size=2, mode='inference', strategy='mod')
+    >>> stored_tables(plan, {'t': 'scope/weights'})['scope/weights']
+    StoredTable(rows=5, width=2, strategy='mod', hosts=2, slots=())
+    """
+    return {variable_names[table.name]: StoredTable(
+        rows=table.vocabulary_size, width=table.dimension, strategy=plan.strategy,
+        hosts=plan.topology.num_hosts,
+        slots=tuple(slot.suffix for slot in plan.slots(table.name))) for table in plan.tables}
+
+
+def manifest_path(checkpoint: str) -> str:
+    """Where the manifest of a checkpoint prefix such as `dir/model.ckpt-100` is."""
+    return checkpoint + _SUFFIX
+
+
+def read_manifest(checkpoint: str) -> Manifest | None:
+    """The manifest beside a checkpoint, or `None` if there is none.
+
+    Raises:
+      CorruptCheckpointError: if there is one that cannot be read.
+    """
+    path = manifest_path(checkpoint)
+    if not os.path.lexists(path):
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, 'rb') as file:
+            content = file.read(_MAX_BYTES + 1)
+        return _from_json(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptCheckpointError(Problem(
+            'E611', f'checkpoint {os.path.basename(checkpoint)}',
+            f'its manifest {os.path.basename(path)} must be readable',
+            f'{type(error).__name__}: {str(error)[:200]}',
+            'Restore the file from a copy, or use another checkpoint.')) from error
+
+
+def _from_json(content: bytes) -> Manifest:
+    if len(content) > _MAX_BYTES:
+        raise ValueError(f'more than {_MAX_BYTES} bytes')
+    fields = json.loads(content)
+    if fields['format'] != FORMAT:
+        raise ValueError(f'format {fields["format"]!r}; this version reads format {FORMAT}')
+    tables = {}
+    for name, entry in fields['tables'].items():
+        numbers = entry['rows'], entry['width'], entry['hosts']
+        if any(type(number) is not int or number < 1 for number in numbers):
+            raise ValueError(f'rows, width and hosts must be positive ints: {numbers}')
+        if entry['strategy'] not in STRATEGIES:
+            raise ValueError(f'strategy {entry["strategy"]!r}')
+        tables[name] = StoredTable(
+            rows=entry['rows'], width=entry['width'], strategy=entry['strategy'],
+            hosts=entry['hosts'], slots=tuple(str(slot) for slot in entry['slots']))
+    return Manifest(step=int(fields['step']), tables=tables,
+                    created_by=str(fields['created_by']))
+
+
+def orphaned_manifests(directory: str) -> list[str]:
+    """Manifests in `directory` whose checkpoint is gone, as file names."""
+    names = set(os.listdir(directory))
+    return sorted(
+        name for name in names
+        if re.fullmatch(r'model\.ckpt-\d+' + re.escape(_SUFFIX), name)
+        and name.removesuffix(_SUFFIX) + '.index' not in names)
