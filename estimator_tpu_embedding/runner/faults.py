@@ -1,0 +1,72 @@
+"""Failures of all threads in, the root cause out."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import EteError, IdRangeError, InputError, InputShapeError
+from ..ops import checks
+
+_CONSEQUENCES = (tf.errors.CancelledError, tf.errors.AbortedError)
+_CLASSES: dict[str, type[InputError]] = {'E501': IdRangeError, 'E511': InputShapeError,
+                                         'E512': InputShapeError}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Failure:
+    """One error of one thread.
+
+    Attributes:
+      source: which thread, for example `'infeed of host 1'`.
+      error: what it raised.
+      is_consequence: whether it only says that something else stopped the work.
+    """
+
+    source: str
+    error: BaseException
+    is_consequence: bool
+
+
+class Failures:
+    """Collects failures; safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._failures: list[Failure] = []
+        self._cause: BaseException | None = None
+
+    def record(self, source: str, error: BaseException) -> None:
+        """Adds the failure of one thread."""
+        failure = Failure(source, error, isinstance(error, _CONSEQUENCES))
+        with self._lock:
+            self._failures.append(failure)
+
+    def root_cause(self) -> BaseException | None:
+        """The first failure that is no consequence, with the others so far as notes.
+
+        Returns:
+          Always the same object once there is one, else `None`.
+        """
+        with self._lock:
+            causes = [failure for failure in self._failures if not failure.is_consequence]
+            if self._cause is None and causes:
+                first, *others = causes
+                self._cause = typed(first.error)
+                self._cause.add_note(f'raised by the {first.source}')
+                for other in others:
+                    self._cause.add_note(f'then the {other.source} failed: {other.error}')
+            return self._cause
+
+
+def typed(error: BaseException) -> BaseException:
+    """The error of this package that a failed check of a tensor stands for, else the error."""
+    if not isinstance(error, tf.errors.OpError):
+        return error
+    problem = checks.problem_of(error.message)
+    if problem is None:
+        return error
+    translated: EteError = _CLASSES.get(problem.code, InputError)(problem)
+    return translated.with_traceback(error.__traceback__)

@@ -1,0 +1,106 @@
+"""Catches the gradients of activations inside the back-propagation of the user's optimizer.
+
+Each table has a trainable dummy variable, and every activation passes through an op that has
+the dummy as another input. When the optimizer differentiates its loss with respect to the
+trainable variables, the gradient function of that op sees the gradient of the activation,
+keeps it, and passes nothing on: the dummy's own gradient is zero. So tables get the gradient
+of the very loss that is minimised, with the scaling of `CrossShardOptimizer` in it and
+whatever is done to gradients afterwards not in it. The original works the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..core.plan import Plan
+
+_COLLECTION = 'estimator_tpu_embedding_gradients'
+_GRADIENT = 'EstimatorTpuEmbeddingActivation'
+DUMMY_COLLECTION = 'tpu_embedding_dummy_table_variables'
+
+
+class GradientCapture:
+    """The gradients of all activations of one graph, by core and feature."""
+
+    def __init__(self, plan: Plan):
+        """Creates one dummy variable per table in the default graph."""
+        self._plan = plan
+        self._hooked: dict[str, tuple[int, str]] = {}
+        self._caught: dict[tuple[int, str], tf.Tensor] = {}
+        self._dummies = {
+            table.name: tf.get_variable(
+                f'tpu_embedding_dummy_table_variable_{table.name}', shape=[1],
+                dtype=tf.float32, initializer=tf.zeros_initializer(), trainable=True,
+                use_resource=True, collections=[DUMMY_COLLECTION])
+            for table in plan.tables}
+        tf.add_to_collection(_COLLECTION, self)
+
+    @property
+    def initializer(self) -> tf.Operation:
+        """Initialises the dummies, which no checkpoint holds."""
+        return tf.group(*[dummy.initializer for dummy in self._dummies.values()],
+                        name='tpu_embedding_dummy_table_variables_init')
+
+    def hook(self, core: int, activations: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """The activations of one core, made differentiable."""
+        graph = tf.get_default_graph()
+        hooked = {}
+        for feature in self._plan.features:
+            dummy = self._dummies[feature.table]
+            with graph.gradient_override_map({'IdentityN': _GRADIENT}):
+                _, value = tf.identity_n([dummy, activations[feature.name]])
+            self._hooked[value.op.name] = (core, feature.name)
+            hooked[feature.name] = value
+        return hooked
+
+    def catch(self, operation: tf.Operation, gradient: tf.Tensor) -> None:
+        """Keeps the gradient of one activation."""
+        place = self._hooked[operation.name]
+        if place in self._caught:
+            core, feature = place
+            table = next(f.table for f in self._plan.features if f.name == feature)
+            raise RuntimeError(
+                'Duplicate gradients (w.r.t. TPUEmbedding activations) generated for feature '
+                f'"{feature}" of table "{table}" on core {core}: the gradients of the embedding '
+                'tables were asked for more than once. Consider placing tf.stop_gradient around '
+                'tensors where an update of the tables is not wanted, or pass a var_list '
+                f'without the variables of the collection "{DUMMY_COLLECTION}".')
+        self._caught[place] = tf.convert_to_tensor(gradient)
+
+    def finish(self) -> None:
+        """Takes this object out of the graph, since a MetaGraph cannot hold it."""
+        tf.get_default_graph().clear_collection(_COLLECTION)
+
+    def gradients(self, core: int) -> dict[str, tf.Tensor]:
+        """The gradients caught for one core; zeros where there is none, with a warning."""
+        gradients = {}
+        for feature in self._plan.features:
+            caught = self._caught.get((core, feature.name))
+            if caught is None:
+                caught = tf.zeros(self._plan.output_shape(feature))
+            gradients[feature.name] = caught
+        if core == 0:
+            self._warn_of_untrained_tables()
+        return gradients
+
+    def _warn_of_untrained_tables(self) -> None:
+        for table in self._plan.tables:
+            features = [feature.name for feature in self._plan.features_of(table.name)]
+            if not any((0, feature) in self._caught for feature in features):
+                tf.logging.warning(
+                    'Table "%s" does not train: no gradient reaches the activations of its '
+                    'features %s. Check that the loss depends on them, and that a var_list '
+                    'given to the optimizer includes tf.get_collection("%s").',
+                    table.name, features, DUMMY_COLLECTION)
+
+
+@tf.RegisterGradient(_GRADIENT)
+def _catch_gradient(operation: tf.Operation, dummy_gradient: Any, gradient: Any) -> list[Any]:
+    """The gradient function of a hooked activation."""
+    del dummy_gradient
+    captures = operation.graph.get_collection(_COLLECTION)
+    captures[0].catch(operation, gradient)
+    return [tf.zeros([1]), None]

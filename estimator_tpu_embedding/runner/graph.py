@@ -1,0 +1,190 @@
+"""One step of a job as a graph: batches and look-ups in, towers, update."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..errors import ConfigError, Problem
+from ..hosts.backend import Activations, Backend, LookupReceipt
+from ..hosts.local import LocalBackend
+from . import model
+from .gradients import GradientCapture
+from .infeed import HostFeed
+from .input import Batch, CoreQueue, HostInput, map_tensors, open_dataset
+from .model import Job, ModelOutput
+from .randomness import random_states_kept
+from .towers import Towers
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StepGraph:
+    """The operations of a run.
+
+    Attributes:
+      feeds: what the infeed threads run, per host.
+      close: ends every wait for batches.
+      start: run once per session, before anything else.
+      outputs: what the model gave on each core.
+      loss: mean of the losses of all cores.
+      step: one step; in training everything that changes.
+      global_step: the variable.
+      table_names: the variable name of each table.
+    """
+
+    feeds: list[HostFeed]
+    close: tf.Operation
+    start: tf.Operation
+    outputs: list[ModelOutput]
+    loss: tf.Tensor
+    step: tf.Operation
+    global_step: tf.Variable
+    table_names: dict[str, str]
+
+
+@dataclasses.dataclass(slots=True)
+class _Inputs:
+    """What input_fn gives, per core, before it is handed over."""
+
+    hosts: list[HostInput]
+    rests: list[Batch]
+    featurized: list[Any]
+
+
+def build_step(job: Job) -> StepGraph:
+    """Builds one step in the default graph, which must be new.
+
+    Raises:
+      ConfigError, InputError: for what the user's functions gave.
+    """
+    tf.set_random_seed(job.seed)
+    tf.get_variable_scope().set_use_resource(True)
+    global_step = tf.train.create_global_step()
+    _tf.global_step_read(tf.get_default_graph())
+    inputs = _draw(job)
+    queues = [CoreQueue(core, rest) for core, rest in enumerate(inputs.rests)]
+    backend = None
+    names: dict[str, str] = {}
+    if job.embedding is not None:
+        names = model.trace_variable_names(job, job.embedding, inputs.rests[0])
+        backend = LocalBackend(job.embedding.plan, names, global_step)
+    feeds = [_feed_of(job, host, inputs, queues, backend)
+             for host in range(job.topology.num_hosts)]
+    outputs, step, start = _build_towers(job, queues, backend)
+    loss = tf.add_n([output.loss for output in outputs]) / len(outputs)
+    closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
+    return StepGraph(feeds=feeds, close=tf.group(*closes), start=start, outputs=outputs,
+                     loss=loss, step=tf.group(step, loss), global_step=global_step,
+                     table_names=names)
+
+
+def _draw(job: Job) -> _Inputs:
+    """Opens the input of every host; takes features and ids of every core apart."""
+    inputs = _Inputs([], [], [])
+    for host in range(job.topology.num_hosts):
+        drawn = open_dataset(job.dataset(host), host, job.topology.cores_per_host)
+        inputs.hosts.append(drawn)
+        for batch in drawn.batches:
+            if job.embedding is None:
+                inputs.rests.append(batch)
+                continue
+            featurized = job.embedding.featurize(batch.features)
+            inputs.featurized.append(featurized)
+            inputs.rests.append(Batch(featurized.rest, batch.labels))
+    return inputs
+
+
+def _feed_of(job: Job, host: int, inputs: _Inputs, queues: Sequence[CoreQueue],
+             backend: Backend | None) -> HostFeed:
+    """What the infeed thread of `host` runs once per step."""
+    first = host * job.topology.cores_per_host
+    cores = range(first, first + job.topology.cores_per_host)
+    enqueues = [queues[core].enqueue(inputs.rests[core]) for core in cores]
+    counts: dict[str, Any] = {}
+    if backend is not None:
+        for core in cores:
+            featurized = inputs.featurized[core]
+            enqueues.append(backend.enqueue(featurized.batches, host=host, core=core))
+        for feature in backend.plan.features:
+            every = [inputs.featurized[core].counts[feature.name] for core in cores]
+            counts[feature.name] = tuple(tf.add_n(parts) for parts in zip(*every))
+    return HostFeed(inputs.hosts[host].initializer, tf.group(*enqueues), counts,
+                    tf.group(*[queues[core].end() for core in cores]))
+
+
+def _build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None
+                  ) -> tuple[list[ModelOutput], tf.Operation, tf.Operation]:
+    """Builds the model on every core; returns its outputs, one step, and what starts a session."""
+    cores = range(job.topology.num_cores)
+    looked_up = [backend.lookup(core=core) for core in cores] if backend else []
+    receipts = [receipt for _, receipt in looked_up]
+    batches, activations = _wait_for_all(
+        [queue.dequeue() for queue in queues], [values for values, _ in looked_up])
+    start = [backend.open(), backend.load()] if backend else []
+    capture = None
+    if backend is not None and job.verb == 'train':
+        capture = GradientCapture(backend.plan)
+        start.append(capture.initializer)
+
+    def build(core: int) -> ModelOutput:
+        features, labels = batches[core]
+        if backend is not None:
+            own = activations[core]
+            features = {**features, **(capture.hook(core, own) if capture else own)}
+        return job.call_model(core, features, labels)
+
+    towers = Towers[ModelOutput](job.topology.num_cores)
+    if job.seed is None:
+        outputs = towers.build(build)
+    else:
+        with random_states_kept(job.seed):
+            outputs = towers.build(build)
+    _tf.forget_column_scopes(tf.get_default_graph())
+    step = tf.no_op()
+    if capture is not None:
+        capture.finish()
+    if job.verb == 'train':
+        _check_sums(job, towers.num_sums)
+        step = _training_step(outputs, backend, capture, receipts)
+    return outputs, step, tf.group(*start)
+
+
+def _wait_for_all(batches: list[Batch], activations: list[Activations]
+                  ) -> tuple[list[Batch], list[Activations]]:
+    """The same tensors, none of which can be had before all of them can.
+
+    So a step for which the data of one core has ended changes nothing, and what depends on the
+    batch reads the global step after the look-up did.
+    """
+    every = tf.nest.flatten([batches, activations])
+    with tf.control_dependencies([tensor for tensor in every if tensor is not None]):
+        return map_tensors(tf.identity, (batches, activations))
+
+
+def _training_step(outputs: Sequence[ModelOutput], backend: Backend | None,
+                   capture: GradientCapture | None, receipts: Sequence[LookupReceipt]
+                   ) -> tf.Operation:
+    """Tower 0's train_op, and the update of the tables from the gradients of all towers."""
+    operations = [outputs[0].train_op]
+    if backend is not None and capture is not None:
+        gradients = [capture.gradients(core) for core in range(len(outputs))]
+        operations.append(backend.update(receipts, gradients))
+    return tf.group(*operations)
+
+
+def _check_sums(job: Job, num_sums: int) -> None:
+    """Makes sure that the cores train one model, not each its own."""
+    graph = tf.get_default_graph()
+    if any(operation.type == 'CrossReplicaSum' for operation in graph.get_operations()):
+        raise ConfigError(Problem(
+            'E453', 'model_fn', 'cross-replica sums must be those of this package, since '
+            'TensorFlow has no CPU kernel for its own', 'tf.tpu.cross_replica_sum',
+            'Call estimator_tpu_embedding.install() before model_fn runs, or use '
+            'estimator_tpu_embedding.CrossShardOptimizer.'))
+    if job.topology.num_cores > 1 and num_sums == 0:
+        raise ValueError('CrossShardOptimizer must be used for model training on TPUs.  Wrap '
+                         'the optimizer in model_fn: tf.tpu.CrossShardOptimizer(optimizer).')

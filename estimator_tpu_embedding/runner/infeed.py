@@ -1,0 +1,250 @@
+"""One thread per host draws batches and hands them to the queues of its cores."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import InputPipelineError, Problem
+from ..ops import checks
+from .faults import Failures
+from .input import END_OF_INPUT, QUEUE_CAPACITY
+from .progress import RunReport
+
+JOIN_DEADLINE_SECONDS = 10.0
+WARN_SECONDS = 60.0
+INPUT_DEADLINE_SECONDS = 600.0
+
+
+class HostFeed(NamedTuple):
+    """The operations that one infeed thread runs.
+
+    Attributes:
+      initializer: run once per session, before the thread starts.
+      step: hands one batch to every core of the host; blocks while a queue is full.
+      counts: per feature the `IdCounts` of that step, evaluated with it.
+      end: tells the cores that no batch follows.
+    """
+
+    initializer: tf.Operation
+    step: tf.Operation
+    counts: dict[str, Any]
+    end: tf.Operation
+
+
+class Infeed(tf.train.SessionRunHook):
+    """Runs the threads of all hosts for the sessions of one run."""
+
+    def __init__(self, feeds: Sequence[HostFeed], close: tf.Operation, failures: Failures,
+                 report: RunReport, deadline: float = INPUT_DEADLINE_SECONDS):
+        """Prepares threads that are started with each session.
+
+        Args:
+          feeds: one per host.
+          close: ends every wait of the threads, and of a step for their batches.
+          failures: where a thread says what went wrong.
+          report: where counts of ids go, and how many steps have been run.
+          deadline: seconds after which a host that produces nothing while a step waits for it
+            is a failure.
+        """
+        self._feeds = feeds
+        self._close = close
+        self._failures = failures
+        self._report = report
+        self._deadline = deadline
+        self._current: _SessionFeed | None = None
+
+    def after_create_session(self, session: tf.Session, coord: object) -> None:
+        """Starts the datasets from their beginning, and the threads."""
+        self.stop()
+        session.run([feed.initializer for feed in self._feeds])
+        self._current = _SessionFeed(session, self._feeds, self._close, self._failures,
+                                     self._report, self._deadline)
+        self._current.start()
+
+    def request(self, steps: int, *, following: int) -> None:
+        """Asks for the batches of more steps.
+
+        Args:
+          steps: how many will be run now.
+          following: how many are sure to be run after those.
+        """
+        if self._current is not None:
+            self._current.request(steps, following)
+
+    def ended_host(self) -> int | None:
+        """The first host whose data has ended, or `None`."""
+        return self._current.ended_host() if self._current is not None else None
+
+    def stop(self) -> None:
+        """Ends the threads; may be called at any time before the session is closed."""
+        if self._current is not None:
+            self._current.stop()
+
+
+class _Host:
+    """The thread of one host and what is known of its progress."""
+
+    def __init__(self, number: int, feed: HostFeed):
+        self.number = number
+        self.feed = feed
+        self.produced = 0
+        self.has_ended = False
+        self.idle_since = time.monotonic()
+        self.thread: threading.Thread | None = None
+
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self.thread is not None and self.thread.is_alive()
+
+
+class _SessionFeed:
+    """The threads of one session.
+
+    They draw only as many batches as steps were asked for, plus what fits into the queues
+    while more steps are sure to come: the next batch is made while a step runs, and none is
+    drawn that no step will use.
+    """
+
+    def __init__(self, session: tf.Session, feeds: Sequence[HostFeed], close: tf.Operation,
+                 failures: Failures, report: RunReport, deadline: float):
+        self._session = session
+        self._close = close
+        self._failures = failures
+        self._report = report
+        self._deadline = deadline
+        self._steps_before = report.steps
+        self._change = threading.Condition()
+        self._allowed = 0
+        self._stopping = False
+        self._hosts = [_Host(number, feed) for number, feed in enumerate(feeds)]
+
+    def start(self) -> None:
+        for host in self._hosts:
+            host.thread = threading.Thread(target=self._feed, args=(host,), daemon=True,
+                                           name=f'infeed-{host.number}')
+            host.thread.start()
+        threading.Thread(target=self._watch, name='infeed-watch', daemon=True).start()
+
+    def request(self, steps: int, following: int) -> None:
+        with self._change:
+            self._allowed = self._consumed() + steps + min(following, QUEUE_CAPACITY)
+            self._change.notify_all()
+
+    def ended_host(self) -> int | None:
+        ended = [(host.produced, host.number) for host in self._hosts if host.has_ended]
+        return min(ended)[1] if ended else None
+
+    def stop(self) -> None:
+        with self._change:
+            if self._stopping:
+                return
+            self._stopping = True
+            self._change.notify_all()
+        alive = [host for host in self._hosts if host.is_alive()]
+        if alive:
+            self._run_quietly(self._close)
+        deadline = time.monotonic() + JOIN_DEADLINE_SECONDS
+        for host in alive:
+            assert host.thread is not None
+            host.thread.join(max(0.0, deadline - time.monotonic()))
+            if host.is_alive():
+                tf.logging.warning(
+                    'The input of host %d still waits in input_fn %g s after the run ended; its '
+                    'thread and its session are left behind.', host.number,
+                    JOIN_DEADLINE_SECONDS)
+        if any(host.is_alive() for host in alive):
+            self._leave_session_behind()
+
+    def _leave_session_behind(self) -> None:
+        """Closes the session in a thread: TensorFlow waits in close() for all that runs."""
+        close = self._session.close
+        self._session.close = lambda: None
+        threading.Thread(target=close, name='close-session', daemon=True).start()
+
+    def _consumed(self) -> int:
+        return self._report.steps - self._steps_before
+
+    def _feed(self, host: _Host) -> None:
+        """The life of one thread."""
+        try:
+            run = self._session.make_callable([host.feed.counts, host.feed.step])
+            while self._may_produce(host):
+                counts, _ = run()
+                self._report.add_counts(counts)
+                with self._change:
+                    host.produced += 1
+        except BaseException as error:  # A thread has no caller; failures are its way out.
+            if not self._stopping:  # Else the error is only that its wait was ended.
+                self._leave(host, error)
+
+    def _may_produce(self, host: _Host) -> bool:
+        """Waits until another batch is wanted; False when the run is over."""
+        with self._change:
+            while not self._stopping and host.produced >= self._allowed:
+                self._change.wait()
+            host.idle_since = time.monotonic()
+            return not self._stopping
+
+    def _leave(self, host: _Host, error: BaseException) -> None:
+        """Tells the others why the thread of a host ends."""
+        message = error.message if isinstance(error, tf.errors.OpError) else ''
+        problem = checks.problem_of(message)
+        if problem is not None and problem.code == END_OF_INPUT:
+            host.has_ended = True
+            self._run_quietly(host.feed.end)
+        else:
+            self._failures.record(
+                f'infeed of host {host.number} at its batch {host.produced + 1}', error)
+            self._run_quietly(self._close)
+
+    def _run_quietly(self, operation: tf.Operation) -> None:
+        """Closes queues; that they are closed already, or the session is, does not matter."""
+        try:
+            self._session.run(operation)
+        except (tf.errors.OpError, RuntimeError) as error:
+            tf.logging.debug('closing the queues of the infeed: %s', error)
+
+    def _watch(self) -> None:
+        """Makes a host that produces nothing visible, and after the deadline a failure."""
+        warn_after = min(WARN_SECONDS, self._deadline)
+        warned_at = 0.0
+        while not self._stopping:
+            with self._change:
+                self._change.wait(min(1.0, self._deadline / 4))
+            now = time.monotonic()
+            for host in self._hosts:
+                waited = now - host.idle_since
+                if waited < warn_after or not self._is_starving(host):
+                    continue
+                if waited >= self._deadline:
+                    self._failures.record(f'infeed of host {host.number}',
+                                          _nothing_came(host, waited))
+                    self._run_quietly(self._close)
+                    return
+                if now - warned_at >= WARN_SECONDS:
+                    warned_at = now
+                    tf.logging.warning('Step %d waits for input: host %d has produced nothing '
+                                       'for %.0f s.', self._report.steps + 1, host.number,
+                                       waited)
+
+    def _is_starving(self, host: _Host) -> bool:
+        """Whether a step wants a batch of this host that the host has not made."""
+        with self._change:
+            return host.is_alive() and host.produced <= self._consumed() and (
+                host.produced < self._allowed)
+
+
+def _nothing_came(host: _Host, waited: float) -> InputPipelineError:
+    error = InputPipelineError(Problem(
+        'E522', f'input of host {host.number}', 'it must produce a batch before the deadline',
+        f'nothing for {waited:.0f} s', 'Below is what the threads of this process do.'))
+    for thread, frame in sys._current_frames().items():
+        error.add_note(f'thread {thread}:\n' + ''.join(traceback.format_stack(frame)))
+    return error

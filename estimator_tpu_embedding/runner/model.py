@@ -1,0 +1,145 @@
+"""What a run is made of, what model_fn gives back, and the scratch call that finds names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..core.plan import Plan
+from ..core.specs import Topology
+from ..ops.ids import IdBatch, IdCounts
+from .gradients import GradientCapture
+from .input import Batch, map_tensors
+from .randomness import random_states_kept
+
+
+class ModelOutput(NamedTuple):
+    """What model_fn returned on one core.
+
+    Attributes:
+      loss: float scalar.
+      train_op: runs one step of the dense optimizer; `None` in evaluation.
+      metrics: `(function, tensors)`: the function gets the tensors of all cores, concatenated,
+        and returns `{name: (value, update)}`; `None` if there are none.
+      scaffold_fn: makes the `tf.train.Scaffold` after the model is built, or `None`.
+      hooks: of this mode.
+    """
+
+    loss: tf.Tensor
+    train_op: Any
+    metrics: tuple[Callable[..., Any], Any] | None
+    scaffold_fn: Callable[[], tf.train.Scaffold] | None
+    hooks: tuple[tf.train.SessionRunHook, ...]
+
+
+class Featurized(Protocol):
+    """One core's features, taken apart: see `columns.adapt.Featurized`."""
+
+    @property
+    def rest(self) -> Any:
+        """The features that are not looked up."""
+
+    @property
+    def batches(self) -> dict[str, IdBatch]:
+        """The ids of every feature of the plan."""
+
+    @property
+    def counts(self) -> dict[str, IdCounts]:
+        """What became of them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Embedding:
+    """The embedding part of a run.
+
+    Attributes:
+      plan: what the engine executes.
+      featurize: features of one core -> ids and the rest.
+      variable_names: traced graph -> the variable name of each table.
+    """
+
+    plan: Plan
+    featurize: Callable[[Any], Featurized]
+    variable_names: Callable[[tf.Graph], dict[str, str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Everything about a run that is known before its graph is.
+
+    Attributes:
+      verb: `'train'` or `'evaluate'`.
+      topology: hosts and cores.
+      batch_size: samples of all cores per step.
+      dataset: host -> its dataset, made in the default graph.
+      call_model: (core, features, labels) -> output.
+      embedding: `None` for a model without embedding tables.
+      seed: graph-level random seed, or `None`.
+      model_dir: where checkpoints are.
+      session_config: for every session of the run.
+    """
+
+    verb: str
+    topology: Topology
+    batch_size: int
+    dataset: Callable[[int], tf.data.Dataset]
+    call_model: Callable[[int, Any, Any], ModelOutput]
+    embedding: Embedding | None
+    seed: int | None
+    model_dir: str
+    session_config: tf.ConfigProto
+
+
+def trace_variable_names(job: Job, embedding: Embedding, example: Batch) -> dict[str, str]:
+    """Calls the model once in a graph of its own, to learn what its columns call the tables.
+
+    Look-ups come before the model in the graph of a step, and they need the variables under
+    their final names, which only model_fn determines.
+
+    Args:
+      job: whose model.
+      embedding: its embedding part.
+      example: what a core will get, activations apart.
+
+    Returns:
+      By table name.
+    """
+    with tf.Graph().as_default() as graph:
+        tf.train.create_global_step(graph)
+        batch = map_tensors(lambda tensor: tf.placeholder(tensor.dtype, tensor.shape), example)
+        activations = {
+            feature.name: tf.placeholder(tf.float32, embedding.plan.output_shape(feature))
+            for feature in embedding.plan.features}
+        if job.verb == 'train':  # A model of tables alone has no other trainable variables.
+            activations = GradientCapture(embedding.plan).hook(0, activations)
+        with _tf.tpu_shard_context(job.topology.num_cores), random_states_kept(job.seed):
+            job.call_model(0, {**batch.features, **activations}, batch.labels)
+        return embedding.variable_names(graph)
+
+
+def concatenate(outputs: Sequence[ModelOutput]) -> Any:
+    """The tensors of `metrics` of all cores, joined along the batch dimension.
+
+    Raises:
+      RuntimeError: for a scalar, which has no such dimension.
+    """
+    tensors = [output.metrics[1] for output in outputs if output.metrics is not None]
+    return tf.nest.map_structure(_join, *[_as_tensors(core) for core in tensors])
+
+
+def _as_tensors(structure: Any) -> Any:
+    if isinstance(structure, Mapping):
+        return {key: tf.convert_to_tensor(value) for key, value in structure.items()}
+    return [tf.convert_to_tensor(value) for value in structure]
+
+
+def _join(*tensors: tf.Tensor) -> tf.Tensor:
+    if tensors[0].shape.rank == 0:
+        raise RuntimeError('All tensors outfed from TPU should preserve batch size dimension, '
+                           f'but got scalar {tensors[0]}.  Pass the tensor before it is '
+                           'reduced, with the batch as its first dimension.')
+    return tf.concat(tensors, 0)

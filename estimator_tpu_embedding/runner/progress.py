@@ -1,0 +1,118 @@
+"""What a run tells its user: one line at its start, rates on the way, a report at its end."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable
+
+import tensorflow.compat.v1 as tf
+
+_sinks: list[Callable[[str], None]] = [lambda line: tf.logging.info('%s', line)]
+_reports: list[RunReport] = []
+
+
+def announce(line: str) -> None:
+    """Tells the user one fact about the run as a whole."""
+    _sinks[-1](line)
+
+
+def send_announcements_to(sink: Callable[[str], None]) -> None:
+    """Lets a caller such as `etpe run` print announcements instead of logging them."""
+    _sinks.append(sink)
+
+
+def reports() -> list[RunReport]:
+    """The reports of all runs of this process so far, oldest first."""
+    return list(_reports)
+
+
+@dataclasses.dataclass(slots=True)
+class FeatureCounts:
+    """What became of the ids of one feature over a run."""
+
+    seen: int = 0
+    missing: int = 0
+
+
+@dataclasses.dataclass(slots=True)
+class RunReport:
+    """What one `train` or `evaluate` did.
+
+    Attributes:
+      verb: `'train'` or `'evaluate'`.
+      batch_size: samples of all cores per step.
+      steps: steps completed.
+      seconds: from the first step to the end of the last.
+      counts: by feature; complete when the run is over.
+    """
+
+    verb: str
+    batch_size: int
+    steps: int = 0
+    seconds: float = 0.0
+    counts: dict[str, FeatureCounts] = dataclasses.field(default_factory=dict)
+    _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, repr=False)
+
+    def add_counts(self, counts: dict[str, tuple[int, int]]) -> None:
+        """Adds (seen, missing) per feature; any thread may call it."""
+        with self._lock:
+            for feature, (seen, missing) in counts.items():
+                total = self.counts.setdefault(feature, FeatureCounts())
+                total.seen += int(seen)
+                total.missing += int(missing)
+
+    def examples_per_second(self) -> float:
+        """Samples of all cores per second; 0 before the first step ended."""
+        return self.steps * self.batch_size / self.seconds if self.seconds > 0 else 0.0
+
+    def last_line(self) -> str:
+        """What the user is told at the end: steps, examples/s and ids that were missing."""
+        missing = ', '.join(f'{name} {counts.missing}' for name, counts in sorted(
+            self.counts.items()) if counts.missing)
+        return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s'
+                f', ids missing: {missing or "none"}')
+
+    def file(self) -> None:
+        """Adds this report to those of the process."""
+        _reports.append(self)
+
+
+class RateHook(tf.train.SessionRunHook):
+    """Logs `global_step/sec` and `examples/sec`, as the original does, and writes summaries."""
+
+    def __init__(self, batch_size: int, every_n_steps: int, output_dir: str,
+                 global_step: tf.Tensor):
+        """Logs every so many steps, at the end of a loop.
+
+        Args:
+          batch_size: samples of all cores per step.
+          every_n_steps: at least that many steps between two lines.
+          output_dir: where event files go.
+          global_step: tensor to read the step from.
+        """
+        self._batch_size = batch_size
+        self._every_n_steps = every_n_steps
+        self._output_dir = output_dir
+        self._global_step = global_step
+        self._last_step, self._last_time = 0, 0.0
+
+    def after_create_session(self, session: tf.Session, coord: object) -> None:
+        """Starts the clock."""
+        self._last_step, self._last_time = session.run(self._global_step), time.monotonic()
+
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: object) -> None:
+        """Logs if enough steps have passed."""
+        step, now = run_context.session.run(self._global_step), time.monotonic()
+        if step - self._last_step < self._every_n_steps:
+            return
+        steps_per_second = (step - self._last_step) / max(now - self._last_time, 1e-9)
+        values = {'global_step/sec': steps_per_second,
+                  'examples/sec': steps_per_second * self._batch_size}
+        writer = tf.summary.FileWriterCache.get(self._output_dir)
+        for tag, value in values.items():
+            writer.add_summary(tf.Summary(value=[
+                tf.Summary.Value(tag=tag, simple_value=value)]), step)
+            tf.logging.info('%s: %g', tag, value)
+        self._last_step, self._last_time = step, now

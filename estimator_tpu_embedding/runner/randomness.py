@@ -1,0 +1,38 @@
+"""The states of Python's and NumPy's global random generators, as values.
+
+Models draw from them while they are built: Keras, for one, takes the seeds of its initializers
+from `random`. Replicas of one model must draw the same numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def random_states() -> tuple[Any, Any]:
+    """The current states of `random` and `numpy.random`."""
+    return random.getstate(), np.random.get_state()
+
+
+def put_random_states(states: tuple[Any, Any]) -> None:
+    """Makes states that `random_states` returned the current ones."""
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+
+
+@contextlib.contextmanager
+def random_states_kept(seed: int | None = None) -> Iterator[None]:
+    """Puts the states back at the end, and begins with those of a seed if one is given."""
+    before = random_states()
+    if seed is not None:
+        random.seed(seed)
+        np.random.seed(seed % 2**32)
+    try:
+        yield
+    finally:
+        put_random_states(before)

@@ -1,0 +1,259 @@
+"""One replica of the model per core, built in one graph by one Python thread per core.
+
+The threads run in lock-step: one at a time, core 0 first, changing places only where the model
+calls `cross_replica_sum` (as `CrossShardOptimizer.apply_gradients` does) and where it ends. So
+the graph is the same at every run, and a sum finds the values of all cores.
+
+Three things make every tower believe that it is alone in the graph:
+
+- *Variables*: tower 0 makes them; a tower behind it is handed the first variable of tower 0
+  that was asked for with the same name, shape and dtype and that it does not hold yet. Layers
+  and optimizer slots therefore exist once, under the names that one core gives them.
+- *Random numbers*: Python's and NumPy's global generators are in the same state for every
+  tower, as they are where the model is built only once.
+- *Collections*: each tower has its own view of the graph's collections, which is put in place
+  while the tower runs. Update ops, losses and summaries of another core are not in it, and
+  neither are TensorFlow's own stores of variables and variable scopes, so names do not grow
+  suffixes. When all towers are built, the view of tower 0 stays: its side effects are those
+  that count, as on the hardware.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..errors import ConfigError, Problem
+from . import randomness
+
+T = TypeVar('T')
+
+# Without these, resources that only a later tower made would never be initialised.
+_KEPT_FROM_ALL_TOWERS = (tf.GraphKeys.TABLE_INITIALIZERS, tf.GraphKeys.QUEUE_RUNNERS,
+                         tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES)
+
+
+class _View(NamedTuple):
+    """What a tower sees of what all share: collections of the graph, random generators."""
+
+    collections: dict[Any, list[Any]]
+    random_states: tuple[Any, Any]
+
+
+class _Abandoned(BaseException):
+    """Unwinds a tower after another one failed."""
+
+
+class _Place(threading.local):
+    """Where in which towers the current thread is."""
+
+    towers: Towers[Any] | None = None
+    core = 0
+
+
+_place = _Place()
+
+
+def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | None = None
+                      ) -> tf.Tensor:
+    """The sum of a value over all cores, or over the cores of one group.
+
+    Args:
+      value: a tensor of the same shape and dtype on every core.
+      group_assignment: lists of cores; each core is in exactly one. `None` is one group of all.
+
+    Returns:
+      The sum; outside of towers, where there is one replica, the value.
+    """
+    if _place.towers is None:
+        return tf.identity(value)
+    return _place.towers.sum(tf.convert_to_tensor(value), group_assignment)
+
+
+class Towers(Generic[T]):
+    """Builds towers in the default graph. Use one object for one graph, once.
+
+    Attributes:
+      num_sums: how often the towers met.
+    """
+
+    def __init__(self, count: int):
+        """Prepares `count` towers."""
+        self._count = count
+        self._turn = threading.Condition()
+        self._running: int | None = 0
+        self._done = [False] * count
+        self._failure: BaseException | None = None
+        self._deposits: list[dict[int, tf.Tensor]] = []
+        self._sums: dict[tuple[int, tuple[int, ...]], tf.Tensor] = {}
+        self._rounds = [0] * count
+        self._views: list[_View] = []
+        self._variables = _SharedVariables(count)
+        self._results: list[Any] = [None] * count
+        self._graph = tf.get_default_graph()
+
+    @property
+    def num_sums(self) -> int:
+        """How often the towers met."""
+        return len(self._deposits)
+
+    def build(self, function: Callable[[int], T]) -> list[T]:
+        """Calls `function(core)` for every core and returns the results in order.
+
+        Raises:
+          Whatever the first failing call raised.
+          ConfigError: if the calls differ in their variables or in their sums.
+        """
+        base = _view_of(self._graph)
+        # Keys that are not strings are TensorFlow's own stores, which must not be shared.
+        own = base._replace(collections={
+            key: items for key, items in base.collections.items() if isinstance(key, str)})
+        self._views = [base] + [own] * (self._count - 1)
+        if self._count == 1:
+            self._run(0, function)  # In this thread, where a debugger expects it.
+        else:
+            self._run_in_threads(function)
+        if self._failure is not None:
+            raise self._failure
+        self._keep_collections()
+        return self._results
+
+    def _run_in_threads(self, function: Callable[[int], T]) -> None:
+        _tf.thread_local_stacks(self._graph)
+        threads = [threading.Thread(target=self._run, args=(core, function), daemon=True,
+                                    name=f'tower-{core}') for core in range(self._count)]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                while thread.is_alive():  # In slices, so that Ctrl-C is noticed.
+                    thread.join(timeout=0.2)
+        except BaseException as error:
+            self._fail(error)
+            raise
+
+    def sum(self, value: tf.Tensor, groups: Sequence[Sequence[int]] | None) -> tf.Tensor:
+        """See `cross_replica_sum`; called by the tower whose turn it is."""
+        core = _place.core
+        number = self._rounds[core]
+        self._rounds[core] += 1
+        if number == len(self._deposits):
+            self._deposits.append({})
+        deposits = self._deposits[number]
+        deposits[core] = value
+        self._views[core] = _view_of(self._graph)
+        self._hand_over(core)
+        self._await_turn(core)
+        if len(deposits) < self._count:
+            raise ConfigError(Problem(
+                'E451', 'model_fn', 'it must sum over replicas equally often on every core',
+                f'sum {number + 1} on cores {sorted(deposits)} only',
+                'Do not make the structure of the model depend on the core.'))
+        group = _group_of(core, groups, self._count)
+        if (number, group) not in self._sums:
+            self._sums[number, group] = tf.add_n([deposits[member] for member in group])
+        return self._sums[number, group]
+
+    def _run(self, core: int, function: Callable[[int], T]) -> None:
+        """The life of one tower's thread."""
+        try:
+            self._await_turn(core)
+            _place.towers, _place.core = self, core
+            with self._graph.as_default(), _tf.tpu_shard_context(self._count), \
+                    tf.variable_creator_scope(self._variables.creator(core)):
+                tf.get_variable_scope().set_use_resource(True)
+                self._results[core] = function(core)
+            self._views[core] = _view_of(self._graph)
+        except _Abandoned:
+            pass
+        except BaseException as error:  # Handed to the thread that called build().
+            self._fail(error)
+        _place.towers = None
+        self._done[core] = True
+        self._hand_over(core)
+
+    def _fail(self, error: BaseException) -> None:
+        with self._turn:
+            self._failure = self._failure or error
+            self._turn.notify_all()
+
+    def _hand_over(self, core: int) -> None:
+        """Gives the turn to the next tower that is not done."""
+        with self._turn:
+            following = [(core + step) % self._count for step in range(1, self._count + 1)]
+            self._running = next((at for at in following if not self._done[at]), None)
+            self._turn.notify_all()
+
+    def _await_turn(self, core: int) -> None:
+        """Waits for the turn of `core`. Unbounded: the thread it waits for runs user code."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._running == core or self._failure is not None)
+        if self._failure is not None:
+            raise _Abandoned
+        _put_view(self._graph, self._views[core])
+
+    def _keep_collections(self) -> None:
+        """Leaves the graph with tower 0's collections, and all towers' initializers."""
+        view = self._views[0]
+        for key in _KEPT_FROM_ALL_TOWERS:
+            items = [item for other in self._views for item in other.collections.get(key, [])]
+            view.collections[key] = list({id(item): item for item in items}.values())
+        _put_view(self._graph, view)
+
+
+def _group_of(core: int, groups: Sequence[Sequence[int]] | None, count: int) -> tuple[int, ...]:
+    if not groups:
+        return tuple(range(count))
+    return next(tuple(group) for group in groups if core in group)
+
+
+def _view_of(graph: tf.Graph) -> _View:
+    return _View({key: graph.get_collection(key) for key in graph.collections},
+                 randomness.random_states())
+
+
+def _put_view(graph: tf.Graph, view: _View) -> None:
+    for key in {*graph.collections, *view.collections}:
+        graph.get_collection_ref(key)[:] = view.collections.get(key, [])
+    randomness.put_random_states(view.random_states)
+
+
+class _SharedVariables:
+    """Hands the variables of tower 0 to the towers behind it."""
+
+    def __init__(self, count: int):
+        self._made: list[tuple[Any, tf.Variable]] = []
+        self._held: list[set[int]] = [set() for _ in range(count)]
+
+    def creator(self, core: int) -> Callable[..., tf.Variable]:
+        """The variable creator of one tower."""
+
+        def create(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
+            kwargs['use_resource'] = True  # As on the hardware, whatever the default is.
+            key = (kwargs.get('name'), str(kwargs.get('shape')), str(kwargs.get('dtype')))
+            if core == 0:
+                variable = next_creator(**kwargs)
+                self._made.append((key, variable))
+                return variable
+            return self._hand_out(core, key, kwargs.get('collections'))
+
+        return create
+
+    def _hand_out(self, core: int, key: Any, collections: Sequence[str] | None) -> tf.Variable:
+        for position, (made_key, variable) in enumerate(self._made):
+            if made_key == key and position not in self._held[core]:
+                self._held[core].add(position)
+                keys = set(collections or [tf.GraphKeys.GLOBAL_VARIABLES])
+                if variable.trainable:
+                    keys.add(tf.GraphKeys.TRAINABLE_VARIABLES)
+                tf.add_to_collections(sorted(keys), variable)
+                return variable
+        name, shape, dtype = key
+        raise ConfigError(Problem(
+            'E452', 'model_fn', 'it must create the same variables on every core',
+            f'variable "{name}" of shape {shape} and dtype {dtype} on core {core}, which core 0 '
+            'did not create', 'Do not make variables or their names depend on the core.'))

@@ -1,0 +1,239 @@
+"""What the infeed threads promise: overlap, order, and an honest end."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.errors import IdRangeError, InputPipelineError, InputShapeError
+from estimator_tpu_embedding.runner import infeed
+
+BATCH = 4
+
+
+def generator_input_fn(generate):
+    """An input_fn over single (id, label) pairs from `generate(host)`."""
+    def input_fn(params):
+        host = params['context'].current_host
+        return tf.data.Dataset.from_generator(
+            lambda: (({'f': one}, 0.) for one in generate(host)),
+            ({'f': tf.int64}, tf.float32), ({'f': []}, [])).batch(
+                params['batch_size'], drop_remainder=True)
+    return input_fn
+
+
+def job(tmp_path, hosts=1, cores=1, iterations=1, observe=None, columns=None, **kwargs):
+    columns = columns or [jobs.embedding('f', 10)]
+    return jobs.estimator(jobs.linear_model_fn(columns, observe=observe), columns,
+                          jobs.run_config(tmp_path, hosts, cores, iterations, **kwargs),
+                          batch_size=BATCH)
+
+
+def without_prefetch(dataset):
+    """tf.data draws ahead by itself unless it is told not to."""
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False
+    return dataset.with_options(options)
+
+
+def test_batch_k_plus_1_is_produced_while_step_k_runs(tmp_path):
+    steps = 8
+    change = threading.Condition()
+    events = []
+
+    def generate(host):
+        for number in range(steps * BATCH):
+            yield number % 10
+            if number % BATCH == BATCH - 2:  # the last sample of the batch is asked for
+                with change:
+                    events.append(f'batch {number // BATCH + 1}')
+                    change.notify_all()
+
+    def wait_inside_the_step():
+        step = sum(event.startswith('step') for event in events) + 1
+        following = f'batch {min(step + 1, steps)}'
+        with change:
+            overlaps = change.wait_for(lambda: following in events, timeout=20)
+            events.append(f'step {step} {"ran beside" if overlaps else "missed"} {following}')
+        return np.float32(0)
+
+    def model_fn(features, labels, mode, params):
+        net = tf.keras.layers.DenseFeatures(columns)(features)
+        with tf.control_dependencies([net]):
+            waited = tf.py_func(wait_inside_the_step, [], tf.float32)
+        loss = tf.reduce_mean(net) + tf.reshape(waited, [])
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=tf.train.AdamOptimizer(
+            ).minimize(loss, tf.train.get_global_step()))
+
+    columns = [jobs.embedding('f', 10)]
+    jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, iterations=3),
+                   batch_size=BATCH).train(
+        lambda params: without_prefetch(generator_input_fn(generate)(params)), max_steps=steps)
+    assert [event for event in events if event.startswith('step')] == [
+        f'step {step} ran beside batch {min(step + 1, steps)}' for step in range(1, steps + 1)]
+
+
+def test_no_batch_is_drawn_that_no_step_uses(tmp_path):
+    drawn = []
+
+    def generate(host):
+        for number in range(1000):
+            drawn.append(number)
+            yield number % 10
+
+    job(tmp_path, iterations=3).train(
+        lambda params: without_prefetch(generator_input_fn(generate)(params)), max_steps=5)
+    assert len(drawn) == 5 * BATCH
+
+
+def test_each_host_draws_for_its_own_cores_in_order(tmp_path):
+    seen = []
+
+    def observe(features, loss):
+        seen.append(loss)
+
+    def generate(host):
+        yield from [host * 4 + number for number in range(4)] * 2
+
+    labels = []
+
+    def input_fn(params):
+        deployment = params['context'].current_input_fn_deployment()
+        assert deployment[2:] == (2, 2)  # two invocations, two replicas each
+        labels.append((deployment[1], params['batch_size']))
+        return generator_input_fn(generate)(params)
+
+    job(tmp_path, 2, 2, observe=observe).train(input_fn, max_steps=1)
+    assert labels == [(0, 1), (1, 1)]
+    assert len(seen) == 5  # four cores, and the call that finds the names
+
+
+@pytest.mark.parametrize('sizes, host, steps', [([12, 12], 0, 6), ([100, 10], 1, 5)])
+def test_data_that_ends_early_stops_all_hosts_at_one_step_which_is_saved(
+        tmp_path, sizes, host, steps):
+    estimator = job(tmp_path, 2, 1)  # two samples per host and step
+    with pytest.raises(tf.errors.OutOfRangeError) as caught:
+        estimator.train(generator_input_fn(lambda at: (one % 10 for one in range(sizes[at]))),
+                        max_steps=25)
+    for fact in (f'host {host} ended after {steps} steps', 'reach step 25', '.repeat()'):
+        assert fact in str(caught.value)
+    assert estimator.latest_checkpoint().endswith(f'model.ckpt-{steps}')
+
+
+def test_an_evaluation_that_runs_out_of_data_says_so(tmp_path):
+    with pytest.raises(tf.errors.OutOfRangeError, match=r'after 2 steps.*reach step 3.*repeat'):
+        job(tmp_path).evaluate(generator_input_fn(lambda host: range(8)), steps=3)
+
+
+def test_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
+    def input_fn(params):
+        def fail(features, label):
+            content = tf.io.read_file('/nonexistent')
+            return features, label + tf.cast(tf.strings.length(content), tf.float32)
+        return generator_input_fn(lambda host: range(8))(params).map(fail)
+
+    with pytest.raises(tf.errors.NotFoundError) as caught:
+        job(tmp_path).train(input_fn, max_steps=2)
+    assert caught.value.__notes__ == ['raised by the infeed of host 0 at its batch 1']
+
+
+def test_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_data(tmp_path):
+    def stop():
+        raise StopIteration('this is how py_func makes an OutOfRangeError')
+
+    def model_fn(features, labels, mode, params):
+        net = tf.keras.layers.DenseFeatures(columns)(features)
+        w = tf.get_variable('w', [2, 1])
+        loss = tf.reduce_mean(tf.matmul(net, w)) + tf.reshape(
+            tf.py_func(stop, [], tf.float32), [])
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=tf.train.AdamOptimizer(
+            ).minimize(loss, tf.train.get_global_step()))
+
+    columns = [jobs.embedding('f', 10)]
+    estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=BATCH)
+    with pytest.raises(RuntimeError, match='OutOfRangeError in the model'):
+        estimator.train(generator_input_fn(lambda host: range(8)), max_steps=2)
+
+
+@pytest.mark.parametrize('error', [ValueError, OSError, KeyError])
+def test_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tmp_path, error):
+    def generate(host):
+        yield from range(4)
+        raise error('of the user')
+
+    estimator = job(tmp_path, 1, 2)
+    with pytest.raises(tf.errors.OpError, match='of the user') as caught:
+        estimator.train(generator_input_fn(generate), max_steps=5)
+    assert caught.value.__notes__ == ['raised by the infeed of host 0 at its batch 2']
+    assert estimator.latest_checkpoint().endswith('model.ckpt-0')
+
+
+@pytest.mark.parametrize('bad, value', [([1, 2, -3, 4], '-3'), ([10, 1, 1, 1], '10'),
+                                        ([1, 1, 1, 2**32 + 1], '4294967297')])
+def test_an_id_out_of_range_stops_the_run_before_its_step(tmp_path, bad, value):
+    estimator = job(tmp_path)
+    with pytest.raises(IdRangeError) as caught:
+        estimator.train(generator_input_fn(lambda host: [1, 2, 3, 4, *bad]), max_steps=5)
+    assert str(caught.value).startswith(
+        'E501 feature "f": ids must be in [0, 10), the vocabulary size of its table; got '
+        f'{value} in sample')
+    assert isinstance(caught.value, ValueError)
+    assert estimator.latest_checkpoint().endswith('model.ckpt-0')
+
+
+def test_a_dense_batch_of_another_size_than_asked_for_is_refused(tmp_path):
+    def input_fn(params):
+        return generator_input_fn(lambda host: range(8))({**params, 'batch_size': 3})
+
+    with pytest.raises(InputShapeError, match='E511 feature "f": the batch must have 4 samples'):
+        job(tmp_path).train(input_fn, max_steps=1)
+
+
+def test_an_input_that_produces_nothing_is_an_error_after_the_deadline(tmp_path, monkeypatch):
+    go_on = threading.Event()
+    monkeypatch.setattr(infeed.Infeed.__init__, '__defaults__', (1.,))
+    monkeypatch.setattr(infeed, 'JOIN_DEADLINE_SECONDS', .5)
+
+    def generate(host):
+        yield from range(4)
+        go_on.wait(30)
+        yield from range(40)
+
+    try:
+        with pytest.raises(InputPipelineError, match='E522 input of host 0.*nothing for 1 s') as (
+                caught):
+            job(tmp_path).train(generator_input_fn(generate), max_steps=5)
+        assert any('go_on.wait' in note for note in caught.value.__notes__)
+    finally:
+        go_on.set()
+
+
+def test_ctrl_c_ends_a_long_loop_and_all_threads(tmp_path):
+    class Interrupt(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            threading.Timer(.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        job(tmp_path, iterations=10**6).train(
+            generator_input_fn(lambda host: (number % 10 for number in iter(int, 1))),
+            max_steps=10**6, hooks=[Interrupt()])
+
+
+def test_counts_of_a_run_are_exact(tmp_path):
+    columns = [ete.embedding_column(tf.feature_column.categorical_column_with_vocabulary_list(
+        'f', ['a', 'b', 'c']), 2)]
+    words = np.array([[b'a', b'', b'x'], [b'b', b'c', b''], [b'', b'', b''], [b'y', b'a', b'a']])
+
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors(({'f': words}, np.zeros(4, np.float32))).repeat()
+
+    from estimator_tpu_embedding.runner import progress
+    job(tmp_path, columns=columns).train(input_fn, max_steps=3)
+    counts = progress.reports()[-1].counts['f']
+    # Per batch 12 places: 5 empty, 2 unknown words, 5 ids.
+    assert (counts.seen, counts.missing) == (15, 21)

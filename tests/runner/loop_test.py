@@ -1,0 +1,355 @@
+import logging
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.errors import ConfigError, CorruptCheckpointError
+from estimator_tpu_embedding.errors import IncompatibleCheckpointError
+from estimator_tpu_embedding.runner import progress
+
+TABLE = 'dense_features/f_embedding/embedding_weights'
+
+
+def endless(params):
+    """Ids 0, 1, 2, ... modulo 10, label 1, for ever."""
+    return tf.data.Dataset.range(10).repeat().map(
+        lambda one: ({'f': one}, 1.)).batch(params['batch_size'], drop_remainder=True)
+
+
+def make(directory, model_fn=None, hosts=1, cores=1, iterations=2, buckets=10, dimension=2,
+         strategy='div', optimizer=None, batch_size=4, **kwargs):
+    columns = [jobs.embedding('f', buckets, dimension)]
+    return jobs.estimator(
+        model_fn(columns) if model_fn else jobs.linear_model_fn(columns), columns,
+        jobs.run_config(directory, hosts, cores, iterations, **kwargs),
+        strategy=strategy, optimizer=optimizer, batch_size=batch_size)
+
+
+def steps_on_disk(estimator):
+    state = tf.train.get_checkpoint_state(estimator.model_dir)
+    return [int(path.rpartition('-')[2]) for path in state.all_model_checkpoint_paths]
+
+
+def global_step(session):
+    return int(session.run(tf.train.get_global_step(session.graph)))
+
+
+@pytest.mark.parametrize('iterations, expected', [
+    (4, [4, 8, 10]), (40, [10]), (1, list(range(1, 11)))])
+def test_one_run_is_iterations_per_loop_steps_and_the_last_is_cut_short(
+        tmp_path, iterations, expected):
+    seen = []
+    make(tmp_path, iterations=iterations).train(endless, steps=10, hooks=[
+        jobs.EveryRun(lambda session: seen.append(global_step(session)))])
+    assert seen == expected
+
+
+def test_steps_count_from_the_checkpoint_and_max_steps_from_zero(tmp_path):
+    seen = []
+    hook = jobs.EveryRun(lambda session: seen.append(global_step(session)))
+    make(tmp_path, iterations=4).train(endless, max_steps=3)
+    make(tmp_path, iterations=4).train(endless, steps=10, hooks=[hook])
+    assert seen == [7, 11, 13]
+    estimator = make(tmp_path, iterations=4)
+    assert estimator.train(endless, max_steps=13, hooks=[hook]) is estimator
+    assert seen == [7, 11, 13]  # nothing left to do
+
+
+def test_hooks_see_one_run_per_loop_and_may_fetch_tensors_of_the_model(tmp_path):
+    events, fetched = [], []
+
+    class Order(tf.train.SessionRunHook):
+        def __init__(self, name):
+            self.name = name
+
+        def before_run(self, run_context):
+            events.append(('before', self.name, global_step(run_context.session)))
+            return tf.train.SessionRunArgs(losses[-1])
+
+        def after_run(self, run_context, run_values):
+            events.append(('after', self.name, global_step(run_context.session)))
+            fetched.append(float(run_values.results))
+
+    losses = []
+
+    def model_fn(columns):
+        return jobs.linear_model_fn(columns, observe=lambda _, loss: losses.append(loss))
+
+    make(tmp_path, model_fn, iterations=3).train(
+        endless, steps=6, hooks=[Order('first'), Order('second')])
+    assert events == [('before', 'first', 0), ('before', 'second', 0),
+                      ('after', 'first', 3), ('after', 'second', 3),
+                      ('before', 'first', 3), ('before', 'second', 3),
+                      ('after', 'first', 6), ('after', 'second', 6)]
+    assert np.isfinite(fetched).all()
+
+
+def test_checkpoints_are_written_at_the_start_at_loop_ends_and_at_the_end(tmp_path):
+    estimator = make(tmp_path, iterations=2, save_checkpoints_steps=3)
+    estimator.train(endless, steps=9)
+    # Loops end at 2 4 6 8 9; a save is due 3 steps after the last one.
+    assert steps_on_disk(estimator) == [0, 4, 8, 9]
+
+
+def test_keep_checkpoint_max_also_removes_the_manifests_of_what_it_removes(tmp_path):
+    make(tmp_path, save_checkpoints_steps=2, keep_checkpoint_max=2).train(endless, steps=8)
+    left = sorted(path.name for path in tmp_path.iterdir() if 'ckpt' in path.name
+                  and path.name.endswith(('.index', '.json')))
+    assert left == ['model.ckpt-6.index', 'model.ckpt-6.tables.json', 'model.ckpt-8.index',
+                    'model.ckpt-8.tables.json']
+
+
+def test_resuming_does_not_touch_the_files_of_the_step_it_resumes_from(tmp_path):
+    make(tmp_path).train(endless, max_steps=2)
+    before = {path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
+              for path in tmp_path.glob('model.ckpt-2*')}
+    make(tmp_path).train(endless, max_steps=4)
+    assert len(before) == 4
+    assert before == {path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
+                      for path in tmp_path.glob('model.ckpt-2*')}
+
+
+def test_a_run_that_is_interrupted_and_resumed_equals_one_that_is_not(tmp_path):
+    make(tmp_path / 'whole').train(endless, max_steps=10)  # 40 samples: ids start over at 5
+    make(tmp_path / 'parts').train(endless, max_steps=5)
+    make(tmp_path / 'parts').train(endless, max_steps=10)
+    for name in (TABLE, f'{TABLE}/Adagrad', 'w/kernel'):
+        whole, parts = (tf.train.load_variable(str(tmp_path / where), name)
+                        for where in ('whole', 'parts'))
+        np.testing.assert_array_equal(whole, parts, name)
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run_before_it_is_saved(tmp_path):
+    def model_fn(columns):
+        def call(features, labels, mode, params):
+            spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+            poison = tf.where(tf.train.get_global_step() >= 5, np.nan, 1.)
+            return spec._replace(loss=spec.loss * poison)
+        return call
+
+    for iterations in (1, 4):
+        directory = tmp_path / str(iterations)
+        estimator = make(directory, model_fn, iterations=iterations, save_checkpoints_steps=1)
+        with pytest.raises(tf.train.NanLossDuringTrainingError):
+            estimator.train(endless, steps=12)
+        newest = steps_on_disk(estimator)[-1]
+        assert newest <= 5
+        assert np.isfinite(tf.train.load_variable(str(directory), TABLE)).all()
+
+
+@pytest.mark.parametrize('change, line', [
+    ({'buckets': 12}, r'E604 checkpoint model.ckpt-2: the variable "dense_features/f_embedding/'
+     r'embedding_weights" is \[12, 2\] in this job; got \[10, 2\] in the checkpoint'),
+    ({'dimension': 3}, r'E604 .*\[10, 3\] in this job; got \[10, 2\]'),
+    ({'dimension': 3}, r'E604 .*"w/kernel" is \[3, 1\] in this job; got \[2, 1\]')])
+def test_a_checkpoint_of_another_shape_is_refused_before_anything_is_restored(
+        tmp_path, change, line):
+    make(tmp_path).train(endless, max_steps=2)
+    for run in (lambda estimator: estimator.train(endless, max_steps=4),
+                lambda estimator: estimator.evaluate(endless, steps=1)):
+        with pytest.raises(IncompatibleCheckpointError, match=line):
+            run(make(tmp_path, **change))
+    assert steps_on_disk(make(tmp_path)) == [0, 2]
+
+
+def test_an_optimizer_whose_slots_are_not_there_is_refused_with_similar_names(tmp_path):
+    make(tmp_path, optimizer=ete.StochasticGradientDescentParameters(.1)).train(
+        endless, max_steps=2)
+    with pytest.raises(IncompatibleCheckpointError,
+                       match=f'E606 .*"{TABLE}/Adagrad".*Similar names there: .*{TABLE}'):
+        make(tmp_path).train(endless, max_steps=4)
+
+
+def test_div_rows_are_read_on_any_number_of_hosts(tmp_path):
+    make(tmp_path, hosts=2, cores=2).train(endless, max_steps=2)
+    before = jobs.stored(tmp_path, TABLE)
+    make(tmp_path, hosts=4, optimizer=ete.AdagradParameters(0.)).train(endless, max_steps=3)
+    np.testing.assert_array_equal(jobs.stored(tmp_path, TABLE), before)
+
+
+@pytest.mark.parametrize('first, second, line', [
+    (('mod', 2), ('mod', 4), 'ordered for mod on 4 hosts in this job; got mod on 2 hosts'),
+    (('mod', 2), ('div', 2), 'ordered for div on 2 hosts in this job; got mod on 2 hosts'),
+    (('div', 2), ('mod', 2), 'ordered for mod on 2 hosts in this job; got div on 2 hosts')])
+def test_mod_rows_on_another_host_count_or_another_strategy_are_refused(
+        tmp_path, first, second, line):
+    make(tmp_path, strategy=first[0], hosts=first[1]).train(endless, max_steps=2)
+    estimator = make(tmp_path, strategy=second[0], hosts=second[1])
+    for run in (lambda: estimator.train(endless, max_steps=4),
+                lambda: estimator.evaluate(endless, steps=1)):
+        with pytest.raises(IncompatibleCheckpointError, match=f'E607 .*{line}'):
+            run()
+
+
+def test_a_mod_job_does_not_take_a_checkpoint_without_manifest(tmp_path):
+    make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=2)
+    (tmp_path / 'model.ckpt-2.tables.json').unlink()
+    with pytest.raises(IncompatibleCheckpointError, match='E608'):
+        make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=4)
+
+
+@pytest.mark.parametrize('content', ['', 'junk {', None])
+def test_training_never_starts_at_step_0_beside_checkpoints(tmp_path, content):
+    make(tmp_path).train(endless, max_steps=2)
+    pointer = tmp_path / 'checkpoint'
+    pointer.unlink() if content is None else pointer.write_text(content)
+    with pytest.raises(CorruptCheckpointError, match=r'E612 .*steps \[0, 2\]'):
+        make(tmp_path).train(endless, steps=2)
+
+
+def test_hooks_listeners_and_scaffold_of_the_user_are_served(tmp_path):
+    events = []
+
+    class Listener(tf.train.CheckpointSaverListener):
+        def after_save(self, session, global_step_value):
+            events.append(('saved', int(global_step_value)))
+
+    class Hook(tf.train.SessionRunHook):
+        def end(self, session):
+            events.append(('end', global_step(session)))
+
+    def model_fn(columns):
+        def call(features, labels, mode, params):
+            spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+
+            def scaffold_fn():
+                table = tf.global_variables(TABLE)[0]  # tables exist by then
+                return tf.train.Scaffold(
+                    init_fn=lambda scaffold, session: table.load(np.full([10, 2], 7.), session))
+            return spec._replace(training_hooks=[Hook()], scaffold_fn=scaffold_fn)
+        return call
+
+    make(tmp_path, model_fn, optimizer=ete.AdagradParameters(0.)).train(
+        endless, steps=2, saving_listeners=[Listener()])
+    assert events == [('saved', 0), ('saved', 2), ('end', 2)]
+    assert (jobs.stored(tmp_path, TABLE) == 7.).all()
+
+
+def own_saver(columns):
+    def call(features, labels, mode, params):
+        spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+        return spec._replace(training_hooks=[tf.train.CheckpointSaverHook(
+            params['model_dir'], save_steps=1)])
+    return call
+
+
+def test_a_saver_hook_of_the_user_replaces_ours_except_in_a_mod_job(tmp_path):
+    columns = [jobs.embedding('f')]
+    for strategy in ('div', 'mod'):
+        directory = tmp_path / strategy
+        estimator = jobs.estimator(own_saver(columns), columns, jobs.run_config(directory, 2),
+                                   strategy=strategy, params={'model_dir': str(directory)})
+        if strategy == 'mod':
+            with pytest.raises(ConfigError, match='E455'):
+                estimator.train(endless, steps=2)
+        else:
+            estimator.train(endless, steps=2)
+            assert steps_on_disk(estimator) == [0, 2]
+            with pytest.raises(ConfigError, match='E454'):
+                estimator.train(endless, steps=2, saving_listeners=[
+                    tf.train.CheckpointSaverListener()])
+
+
+def test_a_plain_checkpoint_of_the_same_names_is_restored(tmp_path):
+    """As one from TensorFlow 2.15: no manifest."""
+    make(tmp_path, hosts=2).train(endless, max_steps=2)
+    for path in tmp_path.glob('*.tables.json'):
+        path.unlink()
+    make(tmp_path).train(endless, max_steps=4)
+    assert (tmp_path / 'model.ckpt-4.tables.json').exists()
+
+
+def test_loss_rates_and_the_loss_of_the_final_step_are_logged_as_before(tmp_path, caplog):
+    with caplog.at_level(logging.INFO, 'tensorflow'):
+        make(tmp_path, log_step_count_steps=2, save_summary_steps=2).train(endless, steps=6)
+    for text in ('loss = ', 'global_step/sec: ', 'examples/sec: ', 'Loss for final step: '):
+        assert text in caplog.text
+    events = [value.tag for path in tmp_path.glob('events*')
+              for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
+    assert {'loss', 'global_step/sec', 'examples/sec'} <= set(events)
+
+
+def test_a_run_announces_its_topology_and_reports_its_steps(tmp_path, monkeypatch):
+    lines = []
+    monkeypatch.setattr(progress, '_sinks', [lines.append])
+    estimator = make(tmp_path, hosts=2, cores=2)
+    estimator.train(endless, steps=3)
+    estimator.evaluate(endless, steps=2)
+    assert lines == [
+        'train from initial values on 2 hosts x 2 cores: global 4 = 2 hosts x 2 cores x 1; '
+        '1 div-partitioned tables, trained by adagrad',
+        f'evaluate from {tmp_path}/model.ckpt-3 on 2 hosts x 2 cores: global 4 = 2 hosts x '
+        '2 cores x 1; 1 div-partitioned tables']
+    train, evaluation = progress.reports()[-2:]
+    assert (train.verb, train.steps, train.counts['f'].seen) == ('train', 3, 12)
+    assert (evaluation.verb, evaluation.steps) == ('evaluate', 2)
+    assert train.examples_per_second() > 0
+
+
+def test_a_model_without_embedding_tables_runs_on_towers_too(tmp_path):
+    def model_fn(features, labels, mode, params):
+        logits = tf.layers.dense(features['x'], 1, name='w')
+        loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
+        return ete.TPUEstimatorSpec(
+            mode=mode, loss=loss, train_op=ete.CrossShardOptimizer(
+                tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step())
+            if mode == 'train' else None)
+
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors(
+            ({'x': np.ones([params['batch_size'], 3], np.float32)},
+             np.ones(params['batch_size'], np.float32))).repeat()
+
+    estimator = ete.TPUEstimator(model_fn=model_fn, config=jobs.run_config(tmp_path, 2, 2),
+                                 train_batch_size=8, eval_batch_size=8)
+    before = estimator.evaluate(input_fn, steps=1)
+    estimator.train(input_fn, steps=20)
+    after = estimator.evaluate(input_fn, steps=1)
+    assert after['loss'] < before['loss']
+    assert after['global_step'] == 20
+
+
+def test_several_cores_without_a_sum_over_them_are_refused(tmp_path):
+    def model_fn(columns):
+        return jobs.linear_model_fn(columns, lambda: tf.train.GradientDescentOptimizer(.1))
+
+    with pytest.raises(ValueError, match='CrossShardOptimizer must be used for model training'):
+        make(tmp_path, model_fn, cores=2).train(endless, steps=1)
+
+
+def test_tensorflows_own_sum_without_install_is_refused_with_the_remedy(tmp_path):
+    def model_fn(columns):
+        return jobs.linear_model_fn(columns, lambda: tf.tpu.CrossShardOptimizer(
+            tf.train.GradientDescentOptimizer(.1)))
+
+    from estimator_tpu_embedding import _tf
+    if _tf.tpu_ops_module().cross_replica_sum.__module__.startswith('estimator_tpu'):
+        pytest.skip('another test of this process called install()')
+    with pytest.raises(ConfigError, match=r'E453 .*install\(\)'):
+        make(tmp_path, model_fn, cores=2).train(endless, steps=1)
+
+
+def test_a_scalar_metric_tensor_is_refused(tmp_path):
+    def model_fn(columns):
+        def call(features, labels, mode, params):
+            spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+            return spec._replace(eval_metrics=(lambda loss: {}, [spec.loss]))
+        return call
+
+    with pytest.raises(RuntimeError, match='should preserve batch size dimension'):
+        make(tmp_path, model_fn).evaluate(endless, steps=1)
+
+
+@pytest.mark.parametrize('name', ['loss', 'global_step'])
+def test_metrics_must_not_take_the_names_of_the_default_ones(tmp_path, name):
+    def model_fn(columns):
+        def call(features, labels, mode, params):
+            spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+            return spec._replace(eval_metrics=(lambda x: {name: tf.metrics.mean(x)}, [labels]))
+        return call
+
+    with pytest.raises(ValueError, match=f'Metric with name "{name}" is not allowed'):
+        make(tmp_path, model_fn).evaluate(endless, steps=1)

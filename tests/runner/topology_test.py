@@ -1,0 +1,189 @@
+"""The law of the product: how many hosts and cores there are does not change the numbers."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import graphs, jobs
+from harness.numpy_reference import ReferenceTable, assert_close
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.core.optimizers import Adagrad
+
+TOPOLOGIES = [(1, 1), (1, 4), (2, 2), (4, 1)]
+STEPS, BATCH, ROWS, WIDTH = 20, 8, 13, 3
+SHARED = 'one_two_shared_embedding'
+ALONE = 'dense_features/alone_embedding/embedding_weights'
+INITIAL = {name: np.random.default_rng(7).normal(size=(ROWS, width)).astype(np.float32)
+           for name, width in ((SHARED, WIDTH), (ALONE, 2))}
+
+
+def make_columns():
+    return ete.shared_embedding_columns(
+        [jobs.identity_column(key, ROWS) for key in ('one', 'two')], WIDTH, 'mean') + [
+            jobs.embedding('alone', ROWS, 2, 'sum')]
+
+
+def make_steps():
+    generator = np.random.default_rng(8)
+    return [{'one': graphs.random_samples(generator, BATCH, ROWS),
+             'two': graphs.random_samples(generator, BATCH, ROWS, most=1),
+             'alone': generator.integers(0, ROWS, BATCH),
+             'label': generator.normal(size=BATCH).astype(np.float32)} for _ in range(STEPS)]
+
+
+def train(model_dir, hosts, cores, strategy):
+    columns = make_columns()
+    estimator = jobs.estimator(
+        jobs.linear_model_fn(columns), columns, jobs.run_config(model_dir, hosts, cores, 5),
+        strategy=strategy, batch_size=BATCH)
+    estimator.train(jobs.input_fn_of(make_steps()), max_steps=STEPS, hooks=[
+        jobs.AssignTable(name, rows, strategy) for name, rows in INITIAL.items()])
+    result = {name: jobs.stored(model_dir, name, strategy, hosts)
+              for table in INITIAL for name in (table, f'{table}/Adagrad')}
+    result['w/kernel'] = tf.train.load_variable(str(model_dir), 'w/kernel')
+    return result
+
+
+def reference():
+    """The same job in NumPy: y = [alone, one, two] @ w, mean squared error over the batch."""
+    optimizer = Adagrad(learning_rate=.5)
+    shared = ReferenceTable(INITIAL[SHARED], optimizer, 'mean')
+    alone = ReferenceTable(INITIAL[ALONE], optimizer, 'sum')
+    w = np.ones([2 + 2 * WIDTH, 1])  # DenseFeatures sorts its columns by name
+    for step in make_steps():
+        ids = [[one] for one in step['alone']]
+        net = np.concatenate([alone.lookup(ids), shared.lookup(step['one']),
+                              shared.lookup(step['two'])], 1)
+        error = 2 * (net @ w - step['label'][:, None]) / BATCH
+        gradient = error @ w.T
+        w = w - .1 * net.T @ error
+        alone.update([(ids, gradient[:, :2])])
+        shared.update([(step['one'], gradient[:, 2:2 + WIDTH]),
+                       (step['two'], gradient[:, 2 + WIDTH:])])
+    return {SHARED: shared.rows, f'{SHARED}/Adagrad': shared.slots['Adagrad'],
+            ALONE: alone.rows, f'{ALONE}/Adagrad': alone.slots['Adagrad'], 'w/kernel': w}
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+@pytest.mark.parametrize('topology', TOPOLOGIES, ids=lambda t: f'{t[0]}x{t[1]}')
+def test_after_20_steps_tables_slots_and_dense_variables_agree_with_the_reference(
+        tmp_path, topology, strategy):
+    expected = reference()
+    actual = train(tmp_path, *topology, strategy)
+    assert actual.keys() == expected.keys()
+    for name, values in actual.items():
+        np.testing.assert_allclose(values, expected[name], atol=1e-5, err_msg=name)
+        assert_close(values, expected[name], tolerance=2e-5)
+
+
+def full_model_fn(columns):
+    """A Keras layer, a tf.layers layer, batch norm, Adam and a variable of its own."""
+    def model_fn(features, labels, mode, params):
+        training = mode == 'train'
+        net = tf.keras.layers.DenseFeatures(columns)(features)
+        net = tf.keras.layers.Dense(4, activation='relu')(net)
+        net = tf.layers.dense(net, 3)
+        net = tf.layers.batch_normalization(net, training=training)
+        with tf.variable_scope('head'):
+            scale = tf.get_variable('scale', [3], initializer=tf.ones_initializer())
+        offset = tf.Variable(0., name='offset')
+        logits = tf.reduce_sum(net * scale, 1) + offset
+        loss = tf.reduce_mean(tf.square(logits - labels))
+        train_op = None
+        if training:
+            assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 2
+            optimizer = ete.CrossShardOptimizer(tf.train.AdamOptimizer(.01))
+            with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+                train_op = optimizer.minimize(loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+    return model_fn
+
+
+def variables_of(model_dir):
+    return dict(tf.train.list_variables(str(model_dir)))
+
+
+def test_layers_batch_norm_and_adam_have_the_same_names_at_2x2_as_at_1x1(tmp_path):
+    found = []
+    for hosts, cores in ((1, 1), (2, 2)):
+        directory = tmp_path / f'{hosts}x{cores}'
+        columns = make_columns()
+        seen = []
+        jobs.estimator(full_model_fn(columns), columns, jobs.run_config(
+            directory, hosts, cores), batch_size=BATCH).train(
+                jobs.input_fn_of(make_steps()), max_steps=6, hooks=[jobs.EveryRun(
+                    lambda session: seen.append(session.run(
+                        tf.train.get_global_step(session.graph))))])
+        found.append(variables_of(directory))
+        assert seen == [2, 4, 6]  # one per step, two steps per run
+    assert found[0] == found[1]
+    names = set(found[0])
+    assert {'dense/kernel', 'dense/bias_1', 'batch_normalization/moving_mean', 'head/scale',
+            'offset', 'offset/Adam_1', f'{ALONE}/Adagrad', SHARED} <= names
+    assert not any(name.startswith(('while', 'tower')) for name in names)
+
+
+def test_the_declared_optimizer_trains_the_tables_and_the_models_own_everything_else(tmp_path):
+    columns = make_columns()
+    jobs.estimator(full_model_fn(columns), columns, jobs.run_config(tmp_path),
+                   batch_size=BATCH).train(jobs.input_fn_of(make_steps()), max_steps=2)
+    slots = {name.removeprefix(table + '/') for table in INITIAL for name in
+             variables_of(tmp_path) if name.startswith(table + '/')}
+    assert slots == {'Adagrad'}
+    assert {'head/scale/Adam', 'head/scale/Adam_1'} <= set(variables_of(tmp_path))
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_a_row_written_on_host_1_is_the_row_read_after_resume(tmp_path, strategy):
+    columns = [jobs.embedding('alone', ROWS, 2)]
+    seen = []
+
+    def observe(features, loss):
+        seen.append(features['alone'])
+
+    def make():
+        seen.clear()
+        return jobs.estimator(jobs.linear_model_fn(columns, observe=observe), columns,
+                              jobs.run_config(tmp_path, 2, 1, 1), strategy=strategy,
+                              optimizer=ete.StochasticGradientDescentParameters(0.))
+
+    # Of 13 ids host 1 holds, in order: div 7 8 9 10 11 12, mod 1 3 5 7 9 11.
+    third = {'div': 9, 'mod': 5}[strategy]
+    batch = {'alone': np.array([third, 0] * 4), 'label': np.zeros(8, np.float32)}
+    written = jobs.EveryRun(lambda session: jobs.parts_of(session.graph, ALONE)[1].load(
+        np.arange(12, dtype=np.float32).reshape(6, 2), session))
+    make().train(jobs.input_fn_of([batch] * 2), max_steps=1, hooks=[written])
+
+    class Fetch(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            return tf.train.SessionRunArgs(seen[-2:])
+
+        def after_run(self, run_context, run_values):
+            self.values = run_values.results
+
+    fetch = Fetch()
+    make().train(jobs.input_fn_of([batch] * 2), max_steps=2, hooks=[fetch])
+    for activations in fetch.values:
+        np.testing.assert_array_equal(activations[0], [4., 5.])
+        assert not np.isin(activations[1], [4., 5.]).any()
+
+
+def test_evaluation_over_all_cores_equals_evaluation_on_one(tmp_path):
+    results = []
+    columns = make_columns()
+    for strategy, (hosts, cores) in itertools.product(['div', 'mod'], [(1, 1), (2, 2)]):
+        directory = tmp_path / f'{strategy}{hosts}'
+        estimator = jobs.estimator(
+            jobs.linear_model_fn(columns), columns, jobs.run_config(directory, hosts, cores),
+            strategy=strategy, batch_size=BATCH)
+        estimator.train(jobs.input_fn_of(make_steps()), max_steps=2, hooks=[
+            jobs.AssignTable(name, rows, strategy) for name, rows in INITIAL.items()])
+        results.append(estimator.evaluate(jobs.input_fn_of(make_steps()), steps=STEPS))
+    assert results[0].keys() == {'loss', 'global_step', 'mean_label', 'mean_square'}
+    for result in results:
+        for name, value in result.items():
+            assert value == pytest.approx(results[0][name], rel=1e-5), name
+        assert result['loss'] == pytest.approx(result['mean_square'], rel=1e-5)
+        assert result['global_step'] == 2

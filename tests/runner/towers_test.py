@@ -1,0 +1,148 @@
+import random
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.runner.towers import Towers, cross_replica_sum
+
+
+def build(count, function):
+    """Builds towers in a new graph: (graph, results, towers)."""
+    with tf.Graph().as_default() as graph:
+        towers = Towers(count)
+        return graph, towers.build(function), towers
+
+
+def evaluate(graph, values):
+    with tf.Session(graph=graph) as session:
+        with graph.as_default():
+            session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        return session.run(values)
+
+
+@pytest.mark.parametrize('count', [1, 2, 4])
+def test_every_core_gets_the_sum_of_all(count):
+    graph, sums, towers = build(count, lambda core: cross_replica_sum(core + 1.))
+    assert evaluate(graph, sums) == [count * (count + 1) / 2] * count
+    assert towers.num_sums == 1
+
+
+def test_groups_sum_among_themselves():
+    graph, sums, _ = build(4, lambda core: cross_replica_sum(10.**core, [[0, 2], [3, 1]]))
+    assert evaluate(graph, sums) == [101., 1010., 101., 1010.]
+
+
+def test_outside_of_towers_the_sum_over_one_replica_is_its_value():
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert session.run(cross_replica_sum(tf.constant(3.))) == 3.
+
+
+def test_variables_exist_once_under_the_names_of_one_core():
+    def model(core):
+        with tf.variable_scope('scope'):
+            first = tf.get_variable('v', [2])
+        second = tf.Variable(1., name='v')
+        third = tf.Variable(2., name='v')  # the same request again is another variable
+        return [first, second, third], [v.op.name for v in tf.global_variables()]
+
+    graph, results, _ = build(3, model)
+    assert len({tuple(id(v) for v in variables) for variables, _ in results}) == 1
+    assert {tuple(names) for _, names in results} == {('scope/v', 'v', 'v_1')}
+    assert len(graph.get_collection('variables')) == 3
+
+
+def test_each_core_sees_only_its_own_collections_and_those_of_core_0_stay():
+    def model(core):
+        tf.add_to_collection('mine', core)
+        cross_replica_sum(1.)
+        tf.add_to_collection('mine', -core)
+        return tf.get_collection('mine')
+
+    with tf.Graph().as_default() as graph:
+        tf.add_to_collection('mine', 'outer')
+        assert Towers(3).build(model) == [['outer', core, -core] for core in range(3)]
+        assert graph.get_collection('mine') == ['outer', 0, 0]
+
+
+def test_tables_that_any_core_made_are_initialised():
+    def model(core):
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1], [core]), -1)
+        return table.lookup(tf.constant([1]))
+
+    graph, values, _ = build(2, model)
+    assert [value.tolist() for value in evaluate(graph, values)] == [[0], [1]]
+
+
+def test_control_dependencies_of_one_core_do_not_reach_another():
+    def model(core):
+        own = tf.constant(float(core), name=f'own_{core}')
+        with tf.control_dependencies([own]):
+            return cross_replica_sum(tf.identity(own, name=f'result_{core}'))
+
+    graph, _, _ = build(2, model)
+    controls = [op.name for op in graph.get_operation_by_name('result_1').control_inputs]
+    assert 'own_0' not in controls
+
+
+def test_every_core_draws_the_same_random_numbers_and_python_goes_on_from_core_0():
+    random.seed(5)
+    np.random.seed(6)
+
+    def model(core):
+        drawn = random.random(), np.random.rand()
+        cross_replica_sum(1.)
+        return *drawn, random.random()
+
+    _, results, _ = build(3, model)
+    assert len(set(results)) == 1
+    random.seed(5)
+    assert [random.random(), random.random()] == [results[0][0], results[0][2]]
+
+
+def test_the_error_of_a_core_is_raised_with_its_own_traceback():
+    def model(core):
+        cross_replica_sum(1.)
+        if core == 1:
+            raise KeyError('of core 1')
+        return cross_replica_sum(2.)
+
+    with pytest.raises(KeyError, match='of core 1') as caught:
+        build(3, model)
+    assert caught.traceback[-1].name == 'model'
+
+
+@pytest.mark.parametrize('more', [0, 1])
+def test_a_sum_that_only_some_cores_make_is_an_error_not_a_hang(more):
+    def model(core):
+        cross_replica_sum(1.)
+        if core == more:
+            cross_replica_sum(2.)
+
+    with pytest.raises(ConfigError, match=rf'E451 model_fn.*got sum 2 on cores \[{more}\] only'):
+        build(2, model)
+
+
+def test_a_variable_that_core_0_did_not_make_is_an_error():
+    def model(core):
+        return tf.get_variable(f'v_{core}', [1])
+
+    with pytest.raises(ConfigError, match='E452 model_fn.*variable "v_1"'):
+        build(2, model)
+
+
+def test_a_variable_of_another_shape_is_an_error():
+    def model(core):
+        return tf.get_variable('v', [core + 1])
+
+    with pytest.raises(ConfigError, match='E452'):
+        build(2, model)
+
+
+def test_variables_are_resource_variables_whatever_the_default_is():
+    def model(core):
+        return tf.Variable(1., use_resource=False)
+
+    _, (variable, *_), _ = build(2, model)
+    assert hasattr(variable, 'handle')
