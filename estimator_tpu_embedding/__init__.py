@@ -1,0 +1,54 @@
+"""TF1 TPU-embedding jobs on today's TensorFlow, on plain CPU hosts, with TPU semantics.
+
+Importing this package imports nothing heavy and changes nothing. `install()` restores the
+names that TensorFlow removed; the names below can also be imported from here directly. The
+first use of one of them imports TensorFlow with Keras 2.
+"""
+
+import importlib
+
+from . import version
+
+__version__ = version.VERSION
+
+_HOMES = {
+    'AdagradParameters': 'estimator.parameters',
+    'ConfigError': 'errors',
+    'CrossShardOptimizer': 'estimator.cross_shard',
+    'EmbeddingConfigSpec': 'estimator.embedding_spec',
+    'EteError': 'errors',
+    'IdRangeError': 'errors',
+    'InputPipelineConfig': 'estimator.config',
+    'RunConfig': 'estimator.config',
+    'StochasticGradientDescentParameters': 'estimator.parameters',
+    'TPUClusterResolver': 'compat.resolver',
+    'TPUConfig': 'estimator.config',
+    'TPUContext': 'estimator.context',
+    'TPUEstimator': 'estimator.estimator',
+    'TPUEstimatorSpec': 'estimator.spec',
+    'UnsupportedError': 'errors',
+    'cross_replica_sum': 'estimator.cross_shard',
+    'embedding_column': 'columns.embedding',
+    'install': 'compat.install',
+    'shared_embedding_columns': 'columns.embedding',
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    """Imports a public name when it is first used."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    if home not in ('errors', 'compat.install'):
+        from .compat import environment
+        environment.use_legacy_keras()
+    value = getattr(importlib.import_module(f'{__name__}.{home}'), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted({*globals(), *__all__})

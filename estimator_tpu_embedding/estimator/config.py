@@ -1,0 +1,189 @@
+"""`InputPipelineConfig`, `TPUConfig` and `RunConfig` of `tf.compat.v1.estimator.tpu`."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .. import _legacy
+
+
+class InputPipelineConfig:
+    """How input reaches the cores; the values are ints, as in the original."""
+
+    PER_SHARD_V1 = 1
+    PER_HOST_V1 = 2
+    PER_HOST_V2 = 3
+    BROADCAST = 4
+    SLICED = 5
+
+
+class _TPUConfigFields(NamedTuple):
+    iterations_per_loop: int | str
+    num_shards: int | None
+    num_cores_per_replica: int | None
+    per_host_input_for_training: int
+    tpu_job_name: str | None
+    initial_infeed_sleep_secs: int | None
+    input_partition_dims: Sequence[Any] | None
+    eval_training_input_configuration: int
+    experimental_host_call_every_n_steps: int
+    experimental_allow_per_host_v2_parallel_get_next: bool
+    experimental_feed_hook: Any
+
+
+class TPUConfig(_TPUConfigFields):
+    """What a TPUEstimator job says about the TPU system.
+
+    Attributes:
+      iterations_per_loop: steps of one `session.run`: a positive int or digit string, or a
+        time such as `'30s'`, `'5m'`, `'1h'`.
+      num_shards: the number of replicas, checked against the system; `None` takes what is
+        there. Where nobody asked for a size of the emulated system, it sets that size.
+      per_host_input_for_training: one of `InputPipelineConfig`; `True` is `PER_HOST_V1` and
+        `False` is `PER_SHARD_V1`.
+
+    The other fields are those of the original, with its defaults and checks.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, iterations_per_loop: int | str = 2, num_shards: int | None = None,
+                num_cores_per_replica: int | None = None,
+                per_host_input_for_training: int | bool = True,
+                tpu_job_name: str | None = None, initial_infeed_sleep_secs: int | None = None,
+                input_partition_dims: Sequence[Any] | None = None,
+                eval_training_input_configuration: int = InputPipelineConfig.PER_HOST_V1,
+                experimental_host_call_every_n_steps: int = 1,
+                experimental_allow_per_host_v2_parallel_get_next: bool = False,
+                experimental_feed_hook: Any = None) -> TPUConfig:
+        """Checks and stores the arguments."""
+        parse_iterations_per_loop(iterations_per_loop)
+        if num_shards is not None:
+            check_positive(num_shards, 'TPUConfig num_shards')
+        if input_partition_dims is not None:
+            _check_partition_dims(input_partition_dims, per_host_input_for_training,
+                                  num_cores_per_replica)
+        if num_cores_per_replica not in (None, 1, 2, 4, 8, 16, 32, 64, 128):
+            raise ValueError('num_cores_per_replica must be 1, 2, 4, 8, 16, 32, 64, 128; got '
+                             f'{num_cores_per_replica}')
+        if eval_training_input_configuration not in (InputPipelineConfig.PER_HOST_V1,
+                                                     InputPipelineConfig.SLICED):
+            raise ValueError('eval_training_input_configuration must be PER_HOST_V1 or SLICED; '
+                             f'got {eval_training_input_configuration}')
+        if isinstance(per_host_input_for_training, bool):
+            per_host_input_for_training = (
+                InputPipelineConfig.PER_HOST_V1 if per_host_input_for_training
+                else InputPipelineConfig.PER_SHARD_V1)
+        if initial_infeed_sleep_secs:
+            check_positive(initial_infeed_sleep_secs, 'TPUConfig initial_infeed_sleep_secs')
+        return super().__new__(
+            cls, iterations_per_loop, num_shards, num_cores_per_replica,
+            per_host_input_for_training, tpu_job_name, initial_infeed_sleep_secs,
+            input_partition_dims, eval_training_input_configuration,
+            experimental_host_call_every_n_steps,
+            experimental_allow_per_host_v2_parallel_get_next, experimental_feed_hook)
+
+
+_PlainRunConfig: Any = _legacy.run_config_class()
+
+
+class RunConfig(_PlainRunConfig):
+    """`tf.estimator.RunConfig`, and what a TPUEstimator needs besides."""
+
+    def __init__(self, tpu_config: TPUConfig | None = None, evaluation_master: str | None = None,
+                 master: str | None = None, cluster: Any = None, **kwargs: Any):
+        """Stores the arguments; `kwargs` are those of `tf.estimator.RunConfig`.
+
+        Args:
+          tpu_config: `TPUConfig()` if `None`.
+          evaluation_master: of evaluations; `master` if `None`.
+          master: address of the system; only `''` and `'local'` are emulated.
+          cluster: a cluster resolver, instead of `master`.
+
+        Raises:
+          ValueError: if both `master` and `cluster` are given.
+        """
+        super().__init__(**kwargs)
+        self._tpu_config = tpu_config or TPUConfig()
+        self._cluster = cluster
+        if master is not None and cluster is not None:
+            raise ValueError('Both master and cluster are set.')
+        if master is not None:
+            self._master = master
+        elif cluster is not None:
+            self._master = cluster.master()
+        if evaluation_master is not None:
+            self._evaluation_master = evaluation_master
+        elif not self._evaluation_master and self.task_type != 'evaluator':
+            self._evaluation_master = self._master
+
+    def _maybe_overwrite_session_config_for_distributed_training(self) -> None:
+        """Leaves the session config alone: TPU jobs use no device filters."""
+
+    @property
+    def evaluation_master(self) -> str:
+        """The address for evaluations."""
+        return self._evaluation_master
+
+    @property
+    def master(self) -> str:
+        """The address for everything else."""
+        return self._master
+
+    @property
+    def tpu_config(self) -> TPUConfig:
+        """The TPUConfig."""
+        return self._tpu_config
+
+    @property
+    def cluster(self) -> Any:
+        """The cluster resolver, or `None`."""
+        return self._cluster
+
+    def replace(self, **kwargs: Any) -> RunConfig:
+        """A copy with other values; see `tf.estimator.RunConfig.replace`, and `tpu_config`."""
+        tpu_config = kwargs.pop('tpu_config', None)
+        replaced = super().replace(**kwargs) if kwargs else copy.deepcopy(self)
+        if tpu_config is not None:
+            replaced._tpu_config = tpu_config
+        return replaced
+
+
+def parse_iterations_per_loop(value: Any) -> tuple[int, str]:
+    """`(steps, 'count')` or `(seconds, 'seconds')` for a value of that field.
+
+    Raises:
+      ValueError: if it is neither.
+
+    >>> parse_iterations_per_loop('100'), parse_iterations_per_loop('5m')
+    ((100, 'count'), (300, 'seconds'))
+    """
+    found = re.fullmatch(r'([1-9][0-9]*)([smh]?)', str(value))
+    if found is None or isinstance(value, bool):
+        raise ValueError(
+            'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value '
+            'or time-based value `<N><s|m|h>` where <N> is anypositive integer and `s`, `m`, '
+            '`h` are unit of time in seconds, minutes, hours respectively. Examples of valid '
+            'values: `3600s`, `60m`, `1h`.')
+    number, unit = int(found.group(1)), found.group(2)
+    return (number * {'s': 1, 'm': 60, 'h': 3600}[unit], 'seconds') if unit else (number, 'count')
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Raises the original's errors unless `value` is a positive whole number."""
+    if not isinstance(value, int) and not hasattr(value, '__index__'):
+        raise TypeError(f'{name} must be int, got {type(value)}')
+    if value <= 0:
+        raise ValueError(f'{name} must be positive, got {value}')
+
+
+def _check_partition_dims(dims: Any, mode: Any, cores: int | None) -> None:
+    if not isinstance(dims, (list, tuple)) or len(dims) not in (1, 2):
+        raise ValueError('input_partition_dims must be a list/tuple with one or two elements.')
+    if mode != InputPipelineConfig.PER_HOST_V2:
+        raise ValueError('input_partition_dims is only supported in PER_HOST_V2 mode.')
+    if cores is None:
+        raise ValueError('input_partition_dims requires setting num_cores_per_replica.')

@@ -1,0 +1,297 @@
+"""`TPUEstimator` of `tf.compat.v1.estimator.tpu`, on emulated TPU hosts."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _legacy
+from ..checkpoint import recover
+from ..columns import adapt
+from ..core.plan import resolve
+from ..core.specs import Topology
+from ..errors import ConfigError, Problem, UnsupportedError
+from ..runner import loop
+from ..runner.guards import StopAtStep
+from ..runner.model import Embedding, Job
+from . import calls
+from .config import InputPipelineConfig, RunConfig, check_positive, parse_iterations_per_loop
+from .embedding_spec import EmbeddingConfigSpec
+from .spec import TPUEstimatorSpec
+from .system import topology_of
+
+_RESERVED = ('batch_size', 'context')
+_BATCH_SIZES = ('train_batch_size', 'eval_batch_size', 'predict_batch_size')
+
+
+_Estimator: Any = _legacy.estimator_class()
+
+
+class TPUEstimator(_Estimator):
+    """Trains and evaluates a model whose embedding tables live on TPU hosts, emulated here.
+
+    The model is built once per core of the emulated system, tables are spread over its hosts,
+    and the optimizer of the `embedding_config_spec` trains them, while the model's own trains
+    the rest. With `use_tpu=False` it is a plain Estimator, in which the model's optimizer
+    trains the tables too, as in the original.
+    """
+
+    def __init__(self, model_fn: Callable[..., Any] | None = None, model_dir: str | None = None,
+                 config: RunConfig | None = None, params: dict[str, Any] | None = None,
+                 use_tpu: bool = True, train_batch_size: int | None = None,
+                 eval_batch_size: int | None = None, predict_batch_size: int | None = None,
+                 batch_axis: Sequence[int] | None = None, eval_on_tpu: bool = True,
+                 export_to_tpu: bool = True, export_to_cpu: bool = True,
+                 warm_start_from: Any = None,
+                 embedding_config_spec: EmbeddingConfigSpec | None = None,
+                 export_saved_model_api_version: Any = 1):
+        """Checks and stores the arguments.
+
+        Args:
+          model_fn: called with features, labels, mode, params and config, as far as it takes
+            them; returns a `TPUEstimatorSpec`.
+          model_dir: where checkpoints and event files go.
+          config: the RunConfig of this package.
+          params: passed on to model_fn and input_fn, with `'batch_size'` and `'context'` added.
+          use_tpu: `False` runs a plain Estimator.
+          train_batch_size: samples of all cores per training step.
+          eval_batch_size: samples of all cores per evaluation step.
+          predict_batch_size: samples per prediction step.
+          batch_axis: not supported yet.
+          eval_on_tpu: `False` evaluates as a plain Estimator does.
+          export_to_tpu: TPU graphs are not written.
+          export_to_cpu: must be true to export.
+          warm_start_from: checkpoint or `WarmStartSettings` to start from.
+          embedding_config_spec: the embedding columns and their optimizer.
+          export_saved_model_api_version: has no effect.
+
+        Raises:
+          ValueError, TypeError: as the original does.
+        """
+        if not isinstance(config, RunConfig):
+            raise ValueError('`config` must be provided with type `tpu_config.RunConfig`')
+        if params is not None and any(key in params for key in _RESERVED):
+            raise ValueError(f'{list(_RESERVED)} are reserved keys but existed in params '
+                             f'{params}.')
+        self._batch_sizes = dict(zip(_BATCH_SIZES, (
+            train_batch_size, eval_batch_size, predict_batch_size)))
+        if use_tpu:
+            self._check_for_tpu(config, embedding_config_spec, batch_axis)
+        strategy = embedding_config_spec.partition_strategy if embedding_config_spec else 'div'
+        if strategy == 'mod' and not (use_tpu and eval_on_tpu):
+            raise ValueError('Mod sharding of embedding tables not supported on CPU.')
+        super().__init__(model_fn=model_fn, model_dir=model_dir, config=config, params=params,
+                         warm_start_from=warm_start_from)
+        self._session_config: tf.ConfigProto = _without_arithmetic_optimizer(
+            self._session_config)
+        self._use_tpu = use_tpu
+        self._eval_on_tpu = eval_on_tpu
+        self._spec = embedding_config_spec
+        self._stop: StopAtStep | None = None
+        if embedding_config_spec is not None and not use_tpu:
+            tf.logging.warning(
+                'use_tpu=False: the optimizer of the model trains the embedding tables, and '
+                'optimization_parameters are not used. With use_tpu=True this package emulates '
+                'the TPU on the CPU.')
+
+    def _check_for_tpu(self, config: RunConfig, spec: EmbeddingConfigSpec | None,
+                       batch_axis: Any) -> None:
+        """The checks of the original that apply with use_tpu, in its order."""
+        if self._batch_sizes['train_batch_size'] is None:
+            raise ValueError('`train_batch_size` cannot be `None`')
+        for name, value in self._batch_sizes.items():
+            if value is not None:
+                check_positive(value, name)
+        tpu_config = config.tpu_config
+        mode = tpu_config.per_host_input_for_training
+        if spec is not None and mode not in (InputPipelineConfig.PER_HOST_V1,
+                                             InputPipelineConfig.PER_HOST_V2):
+            raise ValueError('Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU '
+                             f'Embedding; got {mode}.')
+        _refuse_unsupported(config, batch_axis)
+
+    def _assert_members_are_not_overridden(self) -> None:
+        """Allows what the base class forbids: this class replaces how it runs."""
+
+    def _convert_train_steps_to_hooks(self, steps: int | None, max_steps: int | None
+                                      ) -> list[tf.train.SessionRunHook]:
+        if not self._use_tpu:
+            return super()._convert_train_steps_to_hooks(steps, max_steps)
+        if steps is None and max_steps is None:
+            raise ValueError('For TPU training, one of `steps` or `max_steps` must be set. '
+                             'Cannot be both `None`.')
+        for name, value in (('steps', steps), ('max_steps', max_steps)):
+            if value is not None:
+                check_positive(value, f'Train {name}')
+        self._stop = StopAtStep(steps, max_steps)
+        return [self._stop]
+
+    def _train_model(self, input_fn: Callable[..., Any], hooks: list[tf.train.SessionRunHook],
+                     saving_listeners: list[Any]) -> Any:
+        if not self._use_tpu:
+            return super()._train_model(input_fn, hooks, saving_listeners)
+        config = self.config
+        steps_per_run, unit = parse_iterations_per_loop(config.tpu_config.iterations_per_loop)
+        assert unit == 'count' and self._stop is not None
+        cadence = loop.Cadence(
+            steps_per_run=steps_per_run, save_steps=config.save_checkpoints_steps,
+            save_secs=config.save_checkpoints_secs, keep_max=config.keep_checkpoint_max,
+            keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+            summary_steps=config.save_summary_steps, log_steps=config.log_step_count_steps,
+            save_graph_def=config.checkpoint_save_graph_def)
+        warm_start = None
+        if self._warm_start_settings:
+            warm_start = functools.partial(tf.train.warm_start, *self._warm_start_settings)
+        return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=self._stop,
+                          hooks=hooks, listeners=saving_listeners, cadence=cadence,
+                          warm_start=warm_start)
+
+    def evaluate(self, input_fn: Callable[..., Any], steps: int | None = None,
+                 hooks: Sequence[tf.train.SessionRunHook] | None = None,
+                 checkpoint_path: str | None = None, name: str | None = None) -> dict[str, Any]:
+        """Evaluates the model.
+
+        Args:
+          input_fn: called once per host; returns a `tf.data.Dataset`.
+          steps: batches of all cores to evaluate.
+          hooks: called around the one `session.run` that does all steps.
+          checkpoint_path: what to evaluate; the newest checkpoint of model_dir if `None`.
+          name: of the evaluation, part of the directory of its event files.
+
+        Returns:
+          The metrics, `'loss'` and `'global_step'`.
+
+        Raises:
+          ValueError, TypeError: if `steps` is not a positive int.
+          tf.errors.OutOfRangeError: if the data ends before the last step.
+        """
+        if not (self._use_tpu and self._eval_on_tpu):
+            return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
+        if steps is None:
+            raise ValueError('Evaluate `steps` must be set on TPU. Cannot be `None`.')
+        check_positive(steps, 'Eval steps')
+        job = self._job(_legacy.mode_keys().EVAL, input_fn)
+        checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
+        results = loop.evaluate(job, steps=steps, hooks=list(hooks or ()), checkpoint=checkpoint)
+        writers = _legacy.estimator_module()
+        step = results['global_step']
+        with tf.Graph().as_default():
+            writers._write_dict_to_summary(self.eval_dir(name), results, step)
+            if checkpoint:
+                writers._write_checkpoint_path_to_summary(self.eval_dir(name), checkpoint, step)
+        return results
+
+    def predict(self, input_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """Yields predictions; see `tf.estimator.Estimator.predict`.
+
+        Raises:
+          UnsupportedError: with use_tpu.
+        """
+        if self._use_tpu:
+            raise UnsupportedError(Problem(
+                'E906', 'TPUEstimator.predict', 'it is not supported yet with use_tpu=True',
+                remedy='Predict with a TPUEstimator(use_tpu=False) of the same model_dir.'))
+        return super().predict(input_fn, *args, **kwargs)
+
+    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str,
+                       input_context: Any = None) -> Any:
+        """Calls input_fn for a run without TPU, as the base class does."""
+        del input_context
+        return calls.call_input_fn(input_fn, self._params_without_tpu(mode), mode, self.config)
+
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
+        """Calls model_fn for a run without TPU, as the base class does."""
+        params = {**self._params_without_tpu(mode), 'use_tpu': False}
+        spec = calls.call_model_fn(self._model_fn, features, labels, mode, params, config)
+        return spec.as_estimator_spec() if isinstance(spec, TPUEstimatorSpec) else spec
+
+    def _params_without_tpu(self, mode: str) -> dict[str, Any]:
+        batch_size = self._batch_size(mode)
+        return self.params if batch_size is None else {**self.params, 'batch_size': batch_size}
+
+    def _batch_size(self, mode: str) -> int | None:
+        keys = _legacy.mode_keys()
+        return self._batch_sizes[{keys.TRAIN: 'train_batch_size', keys.EVAL: 'eval_batch_size',
+                                  keys.PREDICT: 'predict_batch_size'}[mode]]
+
+    def _job(self, mode: str, input_fn: Callable[..., Any]) -> Job:
+        """What the runner needs to know to run one mode."""
+        config = self.config
+        topology = topology_of(config.master, config.cluster, config.tpu_config.num_shards)
+        batch_size = self._batch_size(mode)
+        is_training = mode == _legacy.mode_keys().TRAIN
+        if batch_size is None:
+            raise ValueError('eval_batch_size in TPUEstimator constructor cannot be `None` if '
+                             '.evaluate is running on TPU.')
+        _check_divides('train' if is_training else 'eval', batch_size, topology)
+        embedding = None
+        if self._spec is not None:
+            embedding = _embedding(self._spec, topology, batch_size, is_training)
+        on_tpu = calls.TpuCalls(mode=mode, topology=topology, params=self.params, config=config,
+                                batch_size=batch_size // topology.num_cores)
+        return Job(
+            verb='train' if is_training else 'evaluate', topology=topology,
+            batch_size=batch_size, embedding=embedding, seed=config.tf_random_seed,
+            dataset=functools.partial(on_tpu.dataset, input_fn),
+            call_model=functools.partial(on_tpu.output, self._model_fn),
+            model_dir=self.model_dir, session_config=self._session_config)
+
+
+def _refuse_unsupported(config: RunConfig, batch_axis: Any) -> None:
+    """Says what this version does not run, all at once."""
+    tpu_config = config.tpu_config
+    _, unit = parse_iterations_per_loop(tpu_config.iterations_per_loop)
+    v2 = InputPipelineConfig.PER_HOST_V2
+    found = [(what, remedy) for what, is_used, remedy in (
+        ('per_host_input_for_training other than PER_HOST_V2',
+         tpu_config.per_host_input_for_training != v2,
+         'Set it to InputPipelineConfig.PER_HOST_V2.'),
+        ('eval_training_input_configuration=SLICED', tpu_config.eval_training_input_configuration
+         == InputPipelineConfig.SLICED, 'Leave it out.'),
+        ('num_cores_per_replica', tpu_config.num_cores_per_replica is not None, 'Leave it out.'),
+        ('input_partition_dims', tpu_config.input_partition_dims is not None, 'Leave it out.'),
+        ('experimental_feed_hook', tpu_config.experimental_feed_hook is not None,
+         'Leave it out.'),
+        ('a time as iterations_per_loop', unit != 'count', 'Give a number of steps.'),
+        ('batch_axis', batch_axis is not None, 'Leave it out.')) if is_used]
+    if found:
+        raise UnsupportedError(*[Problem('E907', 'TPUConfig', f'{what} is not supported yet',
+                                         remedy=remedy) for what, remedy in found])
+
+
+def _check_divides(mode: str, batch_size: int, topology: Topology) -> None:
+    cores = topology.num_cores
+    if batch_size % cores:
+        lower = batch_size // cores * cores
+        raise ConfigError(Problem(
+            'E411', f'{mode}_batch_size', f'{mode} batch size {batch_size} must be divisible by '
+            f'number of replicas {cores}', f'{batch_size} over {topology}',
+            f'Use {lower} or {lower + cores}.' if lower else f'Use {cores}.'))
+
+
+def _embedding(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int,
+               is_training: bool) -> Embedding:
+    """The plan of a spec, and how its columns read features and name variables."""
+    tables, features = adapt.specs_of(spec.feature_columns)
+    plan = resolve(
+        tables, features, topology, batch_size=batch_size, strategy=spec.partition_strategy,
+        mode='training' if is_training else 'inference',
+        optimizer=spec.optimization_parameters.to_optimizer() if is_training else None)
+    return Embedding(
+        plan=plan, featurize=adapt.Featurizer(spec.feature_columns, plan),
+        variable_names=functools.partial(adapt.variable_names, spec.feature_columns))
+
+
+def _without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:
+    """The session config with the one optimization off that copies whole tables at every step.
+
+    Grappler's arithmetic optimizer turns a sparse read of a variable into a dense one.
+    """
+    merged = copy.deepcopy(config)
+    rewrites = merged.graph_options.rewrite_options
+    rewrites.arithmetic_optimization = rewrites.OFF
+    return merged

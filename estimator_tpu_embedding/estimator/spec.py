@@ -1,0 +1,124 @@
+"""`TPUEstimatorSpec` of `tf.compat.v1.estimator.tpu`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from .. import _legacy
+from ..errors import Problem, UnsupportedError
+from ..runner.model import ModelOutput
+
+_HostCall = tuple[Callable[..., Any], Any]
+
+
+class _Fields(NamedTuple):
+    mode: str
+    predictions: Any
+    loss: Any
+    train_op: Any
+    eval_metrics: _HostCall | None
+    export_outputs: Mapping[str, Any] | None
+    scaffold_fn: Callable[[], tf.train.Scaffold] | None
+    host_call: _HostCall | None
+    training_hooks: Sequence[tf.train.SessionRunHook] | None
+    evaluation_hooks: Sequence[tf.train.SessionRunHook] | None
+    prediction_hooks: Sequence[tf.train.SessionRunHook] | None
+
+
+class TPUEstimatorSpec(_Fields):
+    """What a model_fn returns to a TPUEstimator.
+
+    As `tf.estimator.EstimatorSpec`, with `eval_metrics`, a pair of a function and the tensors
+    it gets, in place of `eval_metric_ops`, and `scaffold_fn` in place of `scaffold`.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, mode: str, predictions: Any = None, loss: Any = None, train_op: Any = None,
+                eval_metrics: _HostCall | None = None,
+                export_outputs: Mapping[str, Any] | None = None,
+                scaffold_fn: Callable[[], tf.train.Scaffold] | None = None,
+                host_call: _HostCall | None = None,
+                training_hooks: Sequence[tf.train.SessionRunHook] | None = None,
+                evaluation_hooks: Sequence[tf.train.SessionRunHook] | None = None,
+                prediction_hooks: Sequence[tf.train.SessionRunHook] | None = None
+                ) -> TPUEstimatorSpec:
+        """Checks and stores the arguments.
+
+        Raises:
+          ValueError, TypeError, RuntimeError: as the original does.
+        """
+        for name, call in (('eval_metrics', eval_metrics), ('host_call', host_call)):
+            if call is not None:
+                _check_host_call(name, call)
+        # The nightly's spec knows what each mode needs and in which form.
+        checked = _legacy.estimator_spec_class()(
+            mode=mode, predictions=predictions, loss=loss, train_op=train_op,
+            export_outputs=export_outputs, training_hooks=training_hooks,
+            evaluation_hooks=evaluation_hooks, prediction_hooks=prediction_hooks)
+        return super().__new__(
+            cls, mode=mode, predictions=checked.predictions, loss=checked.loss,
+            train_op=checked.train_op, eval_metrics=eval_metrics,
+            export_outputs=checked.export_outputs, scaffold_fn=scaffold_fn, host_call=host_call,
+            training_hooks=checked.training_hooks, evaluation_hooks=checked.evaluation_hooks,
+            prediction_hooks=checked.prediction_hooks)
+
+    def as_estimator_spec(self) -> Any:
+        """The `EstimatorSpec` that a plain Estimator takes; metrics are built now."""
+        refuse_host_call(self.host_call)
+        metrics = None
+        if self.eval_metrics is not None:
+            function, tensors = self.eval_metrics
+            metrics = function(**tensors) if isinstance(tensors, Mapping) else function(*tensors)
+        return _legacy.estimator_spec_class()(
+            mode=self.mode, predictions=self.predictions, loss=self.loss,
+            train_op=self.train_op, eval_metric_ops=metrics, export_outputs=self.export_outputs,
+            scaffold=self.scaffold_fn() if self.scaffold_fn else None,
+            training_hooks=self.training_hooks, evaluation_hooks=self.evaluation_hooks,
+            prediction_hooks=self.prediction_hooks)
+
+    def to_output(self) -> ModelOutput:
+        """What the runner takes."""
+        refuse_host_call(self.host_call)
+        keys = _legacy.mode_keys()
+        hooks = self.training_hooks if self.mode == keys.TRAIN else self.evaluation_hooks
+        return ModelOutput(loss=self.loss, train_op=self.train_op, metrics=self.eval_metrics,
+                           scaffold_fn=self.scaffold_fn, hooks=tuple(hooks or ()))
+
+
+def refuse_host_call(host_call: Any) -> None:
+    """Raises if there is a host_call."""
+    if host_call is not None:
+        raise UnsupportedError(Problem('E904', 'TPUEstimatorSpec', 'host_call is not supported '
+                                       'yet', remedy='Leave it out.'))
+
+
+def _check_host_call(name: str, call: Any) -> None:
+    """The original's checks of `eval_metrics` and `host_call`, in its order."""
+    if not isinstance(call, (tuple, list)):
+        raise ValueError(f'{name} should be tuple or list')
+    if len(call) != 2:
+        raise ValueError(f'{name} should have two elements.')
+    function, tensors = call
+    if not callable(function):
+        raise TypeError(f'{name}[0] should be callable.')
+    if not isinstance(tensors, (tuple, list, dict)):
+        raise ValueError(f'{name}[1] should be tuple or list, or dict.')
+    if isinstance(tensors, (tuple, list)):
+        arguments, has_varargs = positional_arguments(function)
+        if not has_varargs and len(tensors) != len(arguments):
+            raise RuntimeError(
+                f'In TPUEstimatorSpec.{name}, length of tensors {len(tensors)} does not match '
+                f'method args of the function, which takes {len(arguments)}.')
+
+
+def positional_arguments(function: Callable[..., Any]) -> tuple[list[str], bool]:
+    """The names of the arguments of a function, `self` and bound ones apart; whether *args."""
+    parameters = inspect.signature(function).parameters.values()
+    names = [parameter.name for parameter in parameters
+             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)]
+    return names, any(p.kind == p.VAR_POSITIONAL for p in parameters)

@@ -1,0 +1,99 @@
+"""The emulated TPU system that a job finds: how many hosts, how many cores each."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ..core.specs import Topology
+from ..errors import ConfigError, Problem, UnsupportedError
+from ..runner.progress import announce
+
+CORES_PER_TPU_HOST = 8
+"""Cores of a host of the TPU v2 and v3 systems that TF1 jobs were written for."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class System:
+    """An emulated system.
+
+    Attributes:
+      topology: its size.
+      is_explicit: whether someone asked for this size; else `TPUConfig.num_shards` may set it.
+    """
+
+    topology: Topology
+    is_explicit: bool
+
+
+_default = System(Topology(), is_explicit=False)
+
+
+def default_system() -> System:
+    """The system that resolver arguments `None`, `''` and `'local'` mean."""
+    return _default
+
+
+def system_of(hosts: int | None, cores: int | None) -> System:
+    """The system of a stated size; where one number is `None` it is 1.
+
+    Raises:
+      ConfigError: if a number is out of range.
+    """
+    topology = Topology(num_hosts=1 if hosts is None else hosts,
+                        cores_per_host=1 if cores is None else cores)
+    problems = list(topology.problems())
+    if problems:
+        raise ConfigError(*problems)
+    return System(topology, is_explicit=hosts is not None or cores is not None)
+
+
+def set_default_system(hosts: int | None, cores: int | None) -> None:
+    """Sets the size of the default system, as `system_of` has it."""
+    global _default
+    _default = system_of(hosts, cores)
+
+
+def topology_of(master: str | None, resolver: Any, num_shards: int | None) -> Topology:
+    """The topology that a job runs on.
+
+    Args:
+      master: of the RunConfig.
+      resolver: the cluster resolver of the RunConfig, or `None`.
+      num_shards: of the TPUConfig, or `None`.
+
+    Raises:
+      UnsupportedError: for a system that is not emulated.
+      ValueError: if `num_shards` is not the number of its cores.
+    """
+    if master not in (None, '', 'local'):
+        raise UnsupportedError(Problem(
+            'E910', 'RunConfig.master', 'only emulated systems are supported', repr(master),
+            'Leave master out, or set it to "".'))
+    system = getattr(resolver, 'emulated_system', None) or _default
+    if num_shards is None or num_shards == system.topology.num_cores:
+        return system.topology
+    if system.is_explicit:
+        raise ValueError(
+            'TPUConfig.num_shards is not set correctly. According to TPU system metadata for '
+            f'Tensorflow master ({master or ""}): num_replicas should be '
+            f'({system.topology.num_cores}), got ({num_shards}). For non-model-parallelism, '
+            'num_replicas should be the total num of TPU cores in the system. For '
+            'model-parallelism, the total number of TPU cores should be num_cores_per_replica * '
+            f'num_replicas. Please set it accordingly or leave it as `None`.  The emulated '
+            f'system is {system.topology}: change num_shards, or the size that was asked for.')
+    return _sized_by(num_shards)
+
+
+def _sized_by(num_shards: int) -> Topology:
+    """A system of `num_shards` cores, eight per host."""
+    if num_shards > CORES_PER_TPU_HOST and num_shards % CORES_PER_TPU_HOST:
+        raise ConfigError(Problem(
+            'E410', 'TPUConfig.num_shards', f'a system of more than {CORES_PER_TPU_HOST} cores '
+            f'has {CORES_PER_TPU_HOST} per host', str(num_shards),
+            'State the size: etpe run --hosts H --cores C, or install(hosts=H, cores=C).'))
+    cores = min(num_shards, CORES_PER_TPU_HOST)
+    topology = Topology(num_hosts=num_shards // cores, cores_per_host=cores)
+    announce(f'TPUConfig.num_shards={num_shards} sets the size of the emulated system: '
+             f'{topology}')
+    return topology

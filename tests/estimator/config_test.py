@@ -1,0 +1,76 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import estimator_tpu_embedding as ete
+
+ITERATIONS = 'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer'
+
+
+def test_the_fields_of_tpu_config_have_the_order_and_defaults_of_the_original():
+    assert ete.TPUConfig()._asdict() == {
+        'iterations_per_loop': 2, 'num_shards': None, 'num_cores_per_replica': None,
+        'per_host_input_for_training': 2, 'tpu_job_name': None,
+        'initial_infeed_sleep_secs': None, 'input_partition_dims': None,
+        'eval_training_input_configuration': 2, 'experimental_host_call_every_n_steps': 1,
+        'experimental_allow_per_host_v2_parallel_get_next': False,
+        'experimental_feed_hook': None}
+
+
+@pytest.mark.parametrize('given, stored', [(True, 2), (False, 1), (3, 3), (4, 4)])
+def test_booleans_of_per_host_input_mean_its_first_two_values(given, stored):
+    assert ete.TPUConfig(per_host_input_for_training=given).per_host_input_for_training == stored
+
+
+@pytest.mark.parametrize('arguments, error, text', [
+    *[({'iterations_per_loop': value}, ValueError, ITERATIONS)
+      for value in (0, None, 2.5, '1d', '012', '-1', '5|', True, '')],
+    ({'num_shards': 2.}, TypeError, "TPUConfig num_shards must be int, got <class 'float'>"),
+    ({'num_shards': 0}, ValueError, 'TPUConfig num_shards must be positive, got 0'),
+    ({'num_cores_per_replica': 3}, ValueError,
+     'num_cores_per_replica must be 1, 2, 4, 8, 16, 32, 64, 128; got 3'),
+    ({'input_partition_dims': 3}, ValueError, 'must be a list/tuple with one or two elements.'),
+    ({'input_partition_dims': [[1]]}, ValueError, 'only supported in PER_HOST_V2 mode.'),
+    ({'input_partition_dims': [[1]], 'per_host_input_for_training': 3}, ValueError,
+     'input_partition_dims requires setting num_cores_per_replica.'),
+    ({'eval_training_input_configuration': 3}, ValueError,
+     'eval_training_input_configuration must be PER_HOST_V1 or SLICED; got 3'),
+    ({'initial_infeed_sleep_secs': -1}, ValueError,
+     'TPUConfig initial_infeed_sleep_secs must be positive, got -1')])
+def test_bad_values_get_the_errors_of_the_original(arguments, error, text):
+    with pytest.raises(error) as caught:
+        ete.TPUConfig(**arguments)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize('value', [1, 100, '7', '30s', '5m', '1h', np.int64(3)])
+def test_iterations_may_be_a_number_digits_or_a_time(value):
+    assert ete.TPUConfig(iterations_per_loop=value).iterations_per_loop == value
+
+
+def test_configs_can_be_copied_and_pickled():
+    config = ete.TPUConfig(iterations_per_loop=7, num_shards=np.int64(8))
+    assert copy.deepcopy(config) == config == pickle.loads(pickle.dumps(config))
+
+
+def test_run_config_takes_master_from_the_resolver_or_as_given():
+    config = ete.RunConfig(cluster=ete.TPUClusterResolver())
+    assert (config.master, config.evaluation_master) == ('', '')
+    assert ete.RunConfig(master='local').evaluation_master == 'local'
+    assert ete.RunConfig(master='', evaluation_master='x').evaluation_master == 'x'
+    with pytest.raises(ValueError, match='Both master and cluster are set.'):
+        ete.RunConfig(master='', cluster=ete.TPUClusterResolver())
+
+
+def test_run_config_keeps_the_checks_of_its_parent_and_can_be_replaced():
+    with pytest.raises(ValueError, match='cannot be both set'):
+        ete.RunConfig(save_checkpoints_steps=1, save_checkpoints_secs=1)
+    config = ete.RunConfig(tf_random_seed=3, tpu_config=ete.TPUConfig(9))
+    changed = config.replace(model_dir='/m', tpu_config=ete.TPUConfig(4))
+    assert (changed.model_dir, changed.tf_random_seed, changed.tpu_config) == (
+        '/m', 3, ete.TPUConfig(4))
+    assert config.tpu_config.iterations_per_loop == 9
+    with pytest.raises(ValueError, match='Replacing master is not supported'):
+        config.replace(master='x')

@@ -1,0 +1,30 @@
+import pytest
+import tensorflow as tf
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.core.specs import Topology
+
+TOPOLOGY = Topology(num_hosts=2, cores_per_host=4)
+
+
+def test_an_input_fn_learns_its_host_and_how_many_replicas_it_feeds():
+    context = ete.TPUContext(TOPOLOGY, 1)
+    device, index, invocations, replicas = context.current_input_fn_deployment()
+    assert (index, invocations, replicas, context.current_host) == (1, 2, 4, 1)
+    assert (context.num_hosts, context.num_replicas, context.num_of_replicas_per_host) == (
+        2, 8, 4)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        with tf.device(device), tf.device(context.tpu_host_placement_function(0)):
+            assert session.run(tf.constant(3)) == 3  # the device exists here
+    with pytest.raises(RuntimeError, match='must not be called from input_fn.'):
+        context.device_assignment
+
+
+def test_a_model_fn_learns_the_size_but_no_host():
+    context = ete.TPUContext(TOPOLOGY)
+    assert context.num_replicas == 8
+    assert context.device_assignment is None
+    assert context.device_for_replica(5)[1] == 1
+    for ask in (context.current_input_fn_deployment, lambda: context.current_host):
+        with pytest.raises(RuntimeError, match='must not be called from model_fn.'):
+            ask()

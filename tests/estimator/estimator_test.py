@@ -1,0 +1,254 @@
+import logging
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+
+TABLE = 'dense_features/f_embedding/embedding_weights'
+STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
+
+
+def make(directory, columns=None, hosts=1, cores=1, config=None, **kwargs):
+    columns = columns or [jobs.embedding('f')]
+    return jobs.estimator(
+        jobs.linear_model_fn(columns), columns, config or jobs.run_config(directory, hosts, cores),
+        **{'batch_size': 4, **kwargs})
+
+
+def bare(directory, **kwargs):
+    return ete.TPUEstimator(**{
+        'model_fn': lambda features, params: None, 'config': jobs.run_config(directory),
+        'train_batch_size': 8, **kwargs})
+
+
+@pytest.mark.parametrize('kwargs, error, text', [
+    ({'config': None}, ValueError,
+     '`config` must be provided with type `tpu_config.RunConfig`'),
+    ({'params': {'batch_size': 3}}, ValueError,
+     "['batch_size', 'context'] are reserved keys but existed in params {'batch_size': 3}."),
+    ({'train_batch_size': None}, ValueError, '`train_batch_size` cannot be `None`'),
+    ({'train_batch_size': 8.}, TypeError,
+     "train_batch_size must be int, got <class 'float'>"),
+    ({'eval_batch_size': -3}, ValueError, 'eval_batch_size must be positive, got -3'),
+    ({'model_fn': lambda params: None}, ValueError, 'must include features argument.'),
+    ({'model_fn': lambda features, zz: None}, ValueError, "not expected args: ['zz']"),
+    ({'model_fn': None}, TypeError, 'unsupported callable'),
+    ({'model_dir': '/elsewhere'}, ValueError,
+     '`model_dir` are set both in constructor and `RunConfig`')])
+def test_bad_arguments_get_the_errors_of_the_original(tmp_path, kwargs, error, text):
+    with pytest.raises((error, ValueError) if text == 'unsupported callable' else error) as caught:
+        bare(tmp_path, **kwargs)
+    if text != 'unsupported callable':
+        assert text in str(caught.value)
+
+
+@pytest.mark.parametrize('kwargs', [{'use_tpu': False}, {'eval_on_tpu': False}])
+def test_mod_tables_are_refused_where_columns_would_read_them_on_the_cpu(tmp_path, kwargs):
+    with pytest.raises(ValueError, match='Mod sharding of embedding tables not supported on CPU.'):
+        make(tmp_path, strategy='mod', **kwargs)
+
+
+def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path):
+    config = ete.RunConfig(tpu_config=ete.TPUConfig(iterations_per_loop='30s'))
+    with pytest.raises(ete.UnsupportedError) as caught:
+        make(tmp_path, config=config)
+    assert str(caught.value) == (
+        'E907 TPUConfig: per_host_input_for_training other than PER_HOST_V2 is not supported '
+        'yet.  Set it to InputPipelineConfig.PER_HOST_V2.\n'
+        'E907 TPUConfig: a time as iterations_per_loop is not supported yet.  '
+        'Give a number of steps.')
+
+
+@pytest.mark.parametrize('verb, kwargs, error, text', [
+    ('train', {}, ValueError, 'For TPU training, one of `steps` or `max_steps` must be set.'),
+    ('train', {'steps': 2.}, TypeError, "Train steps must be int, got <class 'float'>"),
+    ('train', {'steps': 0}, ValueError, 'Must specify steps > 0, given: 0'),
+    ('train', {'steps': 1, 'max_steps': 1}, ValueError,
+     'Can not provide both steps and max_steps.'),
+    ('evaluate', {}, ValueError, 'Evaluate `steps` must be set on TPU. Cannot be `None`.'),
+    ('evaluate', {'steps': 2.}, TypeError, "Eval steps must be int, got <class 'float'>"),
+    ('evaluate', {'steps': -321}, ValueError, 'Eval steps must be positive, got -321')])
+def test_bad_step_counts_get_the_errors_of_the_original(tmp_path, verb, kwargs, error, text):
+    with pytest.raises(error) as caught:
+        getattr(make(tmp_path), verb)(jobs.input_fn_of(STEPS), **kwargs)
+    assert text in str(caught.value)
+
+
+def test_a_batch_that_the_cores_do_not_divide_is_refused_with_the_arithmetic(tmp_path):
+    with pytest.raises(ete.ConfigError) as caught:
+        make(tmp_path, hosts=2, cores=2, batch_size=10).train(jobs.input_fn_of(STEPS), steps=1)
+    assert str(caught.value) == (
+        'E411 train_batch_size: train batch size 10 must be divisible by number of replicas 4; '
+        'got 10 over 2 hosts x 2 cores.  Use 8 or 12.')
+    assert not list(tmp_path.glob('model.ckpt*'))
+
+
+def test_an_evaluation_needs_its_batch_size(tmp_path):
+    estimator = ete.TPUEstimator(
+        model_fn=jobs.linear_model_fn([]), config=jobs.run_config(tmp_path), train_batch_size=4)
+    with pytest.raises(ValueError, match='eval_batch_size in TPUEstimator constructor cannot be'):
+        estimator.evaluate(jobs.input_fn_of(STEPS), steps=1)
+
+
+def test_input_fn_and_model_fn_learn_batch_size_context_and_whatever_else_they_ask_for(tmp_path):
+    seen = {}
+    columns = [jobs.embedding('f')]
+
+    def input_fn(params, mode, config):
+        context = params['context']
+        seen[f'input {context.current_host}'] = (
+            params['batch_size'], mode, config.model_dir, params['mine'], 'use_tpu' in params)
+        params['mine'].append('changed')  # a copy
+        return jobs.input_fn_of(STEPS)(params)
+
+    def model_fn(features, labels, mode, params, config):
+        seen['model'] = (params['batch_size'], mode, params['use_tpu'],
+                         params['context'].num_replicas, params['mine'], features['f'].shape)
+        return jobs.linear_model_fn(columns)(features, labels, mode, params)
+
+    jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, 2, 1), batch_size=4,
+                   params={'mine': []}).train(input_fn, steps=1)
+    assert seen == {
+        'input 0': (2, 'train', str(tmp_path), ['changed'], False),
+        'input 1': (2, 'train', str(tmp_path), ['changed'], False),
+        'model': (2, 'train', True, 2, [], (2, 2))}
+
+
+@pytest.mark.parametrize('input_fn, error, text', [
+    (lambda: None, ValueError, 'does not include params argument, required by TPUEstimator to '
+     'pass batch size as params["batch_size"]'),
+    (lambda params: None, TypeError, '`input_fn` must return a `Dataset` for the PER_HOST_V2 '
+     'input pipeline configuration.  It returned NoneType.'),
+    (lambda params: ({'f': 1}, 2), TypeError, 'It returned tuple.')])
+def test_input_fns_that_do_not_fit_are_refused(tmp_path, input_fn, error, text):
+    with pytest.raises(error) as caught:
+        make(tmp_path).train(input_fn, steps=1)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize('model_fn, error, text', [
+    (lambda features, labels: None, ValueError, 'does not include params argument'),
+    (lambda features, params: None, ValueError,
+     'model_fn does not take labels, but input_fn returns labels.'),
+    (lambda features, labels, params: 3, RuntimeError,
+     'must have type`TPUEstimatorSpec`. Got <class \'int\'>')])
+def test_model_fns_that_do_not_fit_are_refused(tmp_path, model_fn, error, text):
+    columns = [jobs.embedding('f')]
+    estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=4)
+    with pytest.raises(error) as caught:
+        estimator.train(jobs.input_fn_of(STEPS), steps=1)
+    assert text in str(caught.value)
+
+
+def test_a_training_model_fn_may_return_a_plain_estimator_spec(tmp_path):
+    from estimator_tpu_embedding import _legacy
+    columns = [jobs.embedding('f')]
+
+    def model_fn(features, labels, mode, params):
+        spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+        return _legacy.estimator_spec_class()(mode, loss=spec.loss, train_op=spec.train_op)
+
+    jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=4).train(
+        jobs.input_fn_of(STEPS), steps=1)
+    assert tf.train.load_variable(str(tmp_path), 'global_step') == 1
+
+
+def test_without_tpu_it_is_a_plain_estimator_and_says_that_the_spec_is_not_used(
+        tmp_path, caplog):
+    with caplog.at_level(logging.WARNING, 'tensorflow'):
+        estimator = make(tmp_path, use_tpu=False)
+    assert 'use_tpu=False: the optimizer of the model trains the embedding tables' in caplog.text
+
+    def input_fn(params):
+        assert params['batch_size'] == 4 and 'context' not in params
+        return tf.data.Dataset.from_tensors(({'f': [1, 2, 3, 1]}, np.ones(4, np.float32))).repeat(3)
+
+    estimator.train(input_fn)
+    assert dict(tf.train.list_variables(str(tmp_path))) == {
+        TABLE: [10, 2], 'w/kernel': [2, 1], 'global_step': []}
+    assert estimator.evaluate(input_fn)['global_step'] == 3
+
+
+def test_predict_on_tpu_says_that_it_is_not_there_yet(tmp_path):
+    with pytest.raises(ete.UnsupportedError, match='E906 TPUEstimator.predict'):
+        make(tmp_path).predict(jobs.input_fn_of(STEPS))
+
+
+def test_subclasses_may_override_what_they_like(tmp_path):
+    class Mine(ete.TPUEstimator):
+        def evaluate(self, *args, **kwargs):
+            return {'mine': super().evaluate(*args, **kwargs)}
+
+    columns = [jobs.embedding('f')]
+    estimator = Mine(
+        model_fn=jobs.linear_model_fn(columns), config=jobs.run_config(tmp_path),
+        train_batch_size=4, eval_batch_size=4, embedding_config_spec=ete.EmbeddingConfigSpec(
+            columns, ete.AdagradParameters(.1)))
+    assert set(estimator.evaluate(jobs.input_fn_of(STEPS), steps=1)) == {'mine'}
+
+
+def test_an_evaluation_writes_its_metrics_where_the_original_did(tmp_path):
+    estimator = make(tmp_path)
+    estimator.train(jobs.input_fn_of(STEPS), steps=2)
+    estimator.evaluate(jobs.input_fn_of(STEPS), steps=2, name='held_out')
+    events = [value.tag for path in (tmp_path / 'eval_held_out').glob('events*')
+              for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
+    assert {'loss', 'mean_label', 'mean_square', 'checkpoint_path/2'} <= {
+        tag.replace('checkpoint_path', 'checkpoint_path/2') if tag == 'checkpoint_path' else tag
+        for tag in events}
+
+
+def test_an_older_checkpoint_can_be_evaluated_by_its_path(tmp_path):
+    estimator = make(tmp_path)
+    estimator.train(jobs.input_fn_of(STEPS), steps=2)
+    path = str(tmp_path / 'model.ckpt-0')
+    result = estimator.evaluate(jobs.input_fn_of(STEPS), steps=1, checkpoint_path=path)
+    assert result['global_step'] == 0
+
+
+def test_initial_values_are_evaluated_where_there_is_no_checkpoint(tmp_path):
+    assert make(tmp_path).evaluate(jobs.input_fn_of(STEPS), steps=1)['global_step'] == 0
+
+
+def test_the_arithmetic_optimizer_is_off_in_every_session(tmp_path):
+    modes = []
+
+    class Look(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            rewrites = session._config.graph_options.rewrite_options
+            modes.append((rewrites.arithmetic_optimization, rewrites.OFF,
+                          rewrites.meta_optimizer_iterations, rewrites.ONE))
+
+    config = tf.ConfigProto(intra_op_parallelism_threads=1)
+    mine = jobs.run_config(tmp_path, session_config=config)
+    make(tmp_path, config=mine).train(jobs.input_fn_of(STEPS), steps=1, hooks=[Look()])
+    make(tmp_path).evaluate(jobs.input_fn_of(STEPS), steps=1, hooks=[Look()])
+    assert [mode[0] == mode[1] for mode in modes] == [True, True]
+    assert config == tf.ConfigProto(intra_op_parallelism_threads=1)  # the user's is left alone
+
+
+def test_an_exported_div_model_reads_its_tables_on_the_cpu(tmp_path):
+    columns = [jobs.embedding('f')]
+
+    def model_fn(features, labels, mode, params):
+        if mode != 'infer':
+            return jobs.linear_model_fn(columns)(features, labels, mode, params)
+        net = tf.keras.layers.DenseFeatures(columns)(features)
+        return ete.TPUEstimatorSpec(mode=mode, predictions={'net': net})
+
+    estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, 2, 1), batch_size=4)
+    estimator.train(jobs.input_fn_of(STEPS), steps=1)
+
+    from estimator_tpu_embedding import _legacy
+    ids = np.array([3, 7])
+    receiver = _legacy.load().export.build_raw_serving_input_receiver_fn(
+        {'f': tf.constant(ids)}, default_batch_size=2)
+    path = estimator.export_saved_model(str(tmp_path / 'export'), receiver)
+    with tf.Graph().as_default(), tf.Session() as session:
+        signature = tf.saved_model.load(session, ['serve'], path.decode()).signature_def[
+            'serving_default']
+        net = session.run(signature.outputs['net'].name, {signature.inputs['f'].name: ids})
+    np.testing.assert_allclose(net, jobs.stored(tmp_path, TABLE)[ids])

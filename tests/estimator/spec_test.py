@@ -1,0 +1,60 @@
+import pytest
+import tensorflow.compat.v1 as tf
+
+import estimator_tpu_embedding as ete
+
+
+def make(mode='eval', **kwargs):
+    return ete.TPUEstimatorSpec(mode=mode, **{'loss': tf.constant(1.), **kwargs})
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default():
+        yield
+
+
+@pytest.mark.parametrize('kwargs, error, text', [
+    ({'mode': 'train'}, ValueError, 'Missing train_op.'),
+    ({'mode': 'train', 'loss': None, 'train_op': tf.Graph().create_op}, TypeError,
+     'train_op must be Operation or Tensor'),
+    ({'mode': 'eval', 'loss': None}, ValueError, 'Missing loss.'),
+    ({'mode': 'infer', 'loss': None}, ValueError, 'Missing predictions.'),
+    ({'eval_metrics': 3}, ValueError, 'eval_metrics should be tuple or list'),
+    ({'eval_metrics': (1,)}, ValueError, 'eval_metrics should have two elements.'),
+    ({'eval_metrics': (1, [])}, TypeError, 'eval_metrics[0] should be callable.'),
+    ({'eval_metrics': (abs, 3)}, ValueError,
+     'eval_metrics[1] should be tuple or list, or dict.'),
+    ({'eval_metrics': (lambda a, b: 1, [1])}, RuntimeError, 'In TPUEstimatorSpec.eval_metrics, '
+     'length of tensors 1 does not match method args of the function, which takes 2.'),
+    ({'host_call': 3}, ValueError, 'host_call should be tuple or list'),
+    ({'evaluation_hooks': [1]}, TypeError, 'All hooks must be SessionRunHook instances')])
+def test_bad_values_get_the_errors_of_the_original(kwargs, error, text):
+    with pytest.raises(error) as caught:
+        make(**kwargs)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize('metrics', [
+    (lambda *all_of_them: {}, [1, 2, 3]), (lambda a, b: {}, {'a': 1, 'b': 2})])
+def test_varargs_and_dicts_fit_any_function(metrics):
+    assert make(eval_metrics=metrics).eval_metrics == metrics
+
+
+def test_a_spec_becomes_an_estimator_spec_with_its_metrics():
+    labels = tf.constant([1., 3.])
+    made = make(eval_metrics=(lambda x: {'m': tf.metrics.mean(x)}, [labels])).as_estimator_spec()
+    assert set(made.eval_metric_ops) == {'m'}
+
+
+def test_each_spec_keeps_its_own_calls():
+    first = make(eval_metrics=(lambda x: {'first': tf.metrics.mean(x)}, {'x': tf.ones([1])}))
+    make(eval_metrics=(lambda x: {'second': tf.metrics.mean(x)}, {'x': tf.ones([1])}))
+    assert set(first.as_estimator_spec().eval_metric_ops) == {'first'}
+
+
+def test_host_call_is_refused_where_it_would_have_to_run():
+    made = make(host_call=(lambda x: x, [tf.ones([1])]))
+    for use in (made.to_output, made.as_estimator_spec):
+        with pytest.raises(ete.UnsupportedError, match='E904'):
+            use()

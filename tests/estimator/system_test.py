@@ -1,0 +1,81 @@
+import pytest
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.core.specs import Topology
+from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
+from estimator_tpu_embedding.estimator import system
+from estimator_tpu_embedding.runner import progress
+
+
+@pytest.fixture(autouse=True)
+def default_put_back():
+    yield
+    system.set_default_system(None, None)
+
+
+def topology(num_shards=None, resolver=None, master=''):
+    return system.topology_of(master, resolver, num_shards)
+
+
+@pytest.mark.parametrize('name', [None, '', 'local'])
+def test_the_three_local_names_mean_the_default_system_of_one_core(name):
+    assert topology(resolver=ete.TPUClusterResolver(name)) == Topology()
+    system.set_default_system(2, 4)
+    assert topology(resolver=ete.TPUClusterResolver(name)) == Topology(
+        num_hosts=2, cores_per_host=4)
+
+
+def test_a_missing_number_is_one():
+    system.set_default_system(3, None)
+    assert topology() == Topology(num_hosts=3)
+    system.set_default_system(None, 3)
+    assert topology() == Topology(cores_per_host=3)
+
+
+@pytest.mark.parametrize('shards, hosts, cores', [(1, 1, 1), (4, 1, 4), (8, 1, 8), (16, 2, 8)])
+def test_num_shards_sets_a_size_that_nobody_asked_for_and_says_so(
+        monkeypatch, shards, hosts, cores):
+    lines = []
+    monkeypatch.setattr(progress, '_sinks', [lines.append])
+    assert topology(shards) == Topology(num_hosts=hosts, cores_per_host=cores)
+    assert len(lines) == (0 if shards == 1 else 1)
+    assert all(f'TPUConfig.num_shards={shards} sets the size' in line for line in lines)
+
+
+def test_num_shards_that_no_tpu_has_asks_for_a_stated_size():
+    with pytest.raises(ConfigError, match='E410 TPUConfig.num_shards.*got 12.*--hosts'):
+        topology(12)
+
+
+def test_num_shards_must_agree_with_a_size_that_was_asked_for():
+    system.set_default_system(2, 2)
+    assert topology(4).num_cores == 4
+    with pytest.raises(ValueError, match=r'TPUConfig.num_shards is not set correctly.*'
+                                         r'num_replicas should be \(4\), got \(8\)'):
+        topology(8)
+    with pytest.raises(ValueError, match=r'should be \(6\), got \(4\)'):
+        topology(4, ete.TPUClusterResolver(hosts=2, cores=3))
+
+
+@pytest.mark.parametrize('hosts, cores', [(0, 1), (1, 0), (-1, None), (10**6, 1)])
+def test_sizes_out_of_range_are_refused(hosts, cores):
+    with pytest.raises(ConfigError, match='E410 topology'):
+        system.set_default_system(hosts, cores)
+    with pytest.raises(ConfigError, match='E410 topology'):
+        ete.TPUClusterResolver(hosts=hosts, cores=cores)
+
+
+def test_real_systems_are_refused_with_the_remedy():
+    with pytest.raises(UnsupportedError, match="E911 .*got tpu='node-1'.*tpu=\"\""):
+        ete.TPUClusterResolver('node-1')
+    with pytest.raises(UnsupportedError, match='E910 RunConfig.master'):
+        topology(master='grpc://10.0.0.1:8470')
+
+
+def test_the_resolver_is_one_of_tensorflows_and_answers_its_questions():
+    import tensorflow as tf
+    resolver = ete.TPUClusterResolver(hosts=2, cores=4)
+    assert isinstance(resolver, tf.distribute.cluster_resolver.ClusterResolver)
+    assert (resolver.master(), resolver.get_master(), resolver.environment) == ('', '', '')
+    assert resolver.num_accelerators() == {'TPU': 4}
+    assert resolver.cluster_spec().jobs == []
