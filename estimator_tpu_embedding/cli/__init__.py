@@ -1,0 +1,1 @@
+"""The `etpe` tool. Starts without TensorFlow."""

@@ -1,0 +1,1 @@
+"""Makes import paths and names that TensorFlow removed resolve again, on request."""

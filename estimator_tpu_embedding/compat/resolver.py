@@ -1,0 +1,84 @@
+"""A `TPUClusterResolver` that finds the emulated system."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..errors import Problem, UnsupportedError
+from ..estimator.system import System, default_system, system_of
+
+
+_CloudResolver: Any = _tf.tpu_cluster_resolver_module().TPUClusterResolver
+
+
+class TPUClusterResolver(_CloudResolver):
+    """Resolves the names `None`, `''` and `'local'` to the emulated system."""
+
+    def __init__(self, tpu: str | None = None, zone: str | None = None,
+                 project: str | None = None, job_name: str = 'worker',
+                 coordinator_name: str | None = None, coordinator_address: str | None = None,
+                 credentials: Any = 'default', service: Any = None,
+                 discovery_url: str | None = None, *, hosts: int | None = None,
+                 cores: int | None = None):
+        """Finds the emulated system.
+
+        Args:
+          tpu: `None`, `''` or `'local'`.
+          zone: ignored, like all that only the cloud needs.
+          project: ignored.
+          job_name: ignored.
+          coordinator_name: ignored.
+          coordinator_address: ignored.
+          credentials: ignored.
+          service: ignored.
+          discovery_url: ignored.
+          hosts: hosts of the system; `None` takes the system that `install` was told of.
+          cores: cores per host; `None` as for `hosts`.
+
+        Raises:
+          UnsupportedError: for any other name.
+          ConfigError: for numbers out of range.
+        """
+        # The base class asks the cloud; nothing of its state is used here.
+        if tpu not in (None, '', 'local'):
+            raise UnsupportedError(Problem(
+                'E911', 'TPUClusterResolver', 'only the emulated system can be resolved',
+                f'tpu={tpu!r}', 'Pass tpu="" or leave it out to run on this machine.'))
+        self.task_type: str | None = job_name
+        self.task_id: int | None = 0
+        self._stated = system_of(hosts, cores)
+
+    @property
+    def emulated_system(self) -> System:
+        """The system that a TPUEstimator with this resolver runs on."""
+        return self._stated if self._stated.is_explicit else default_system()
+
+    def master(self, task_type: str | None = None, task_id: int | None = None,
+               rpc_layer: str | None = None) -> str:
+        """`''`: the system is in this process."""
+        return ''
+
+    def get_master(self) -> str:
+        """`''`, as `master()`."""
+        return ''
+
+    def cluster_spec(self) -> tf.train.ClusterSpec:
+        """An empty cluster: no process listens anywhere."""
+        return tf.train.ClusterSpec({})
+
+    def num_accelerators(self, task_type: str | None = None, task_id: int | None = None,
+                         config_proto: Any = None) -> dict[str, int]:
+        """Cores per host, as TensorFlow's resolver reports them."""
+        return {'TPU': self.emulated_system.topology.cores_per_host}
+
+    @property
+    def environment(self) -> str:
+        """`''`, as outside of Google."""
+        return ''
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TPUClusterResolver:
+        """Resolvers are values here."""
+        return self

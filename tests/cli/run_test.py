@@ -1,0 +1,172 @@
+"""`etpe run` as a user types it: real scripts in real processes."""
+
+import os
+import re
+import textwrap
+
+import pytest
+from harness.processes import EXAMPLE, run_etpe, run_python
+
+RESULT = re.compile(r'step (\d+): accuracy ([\d.]+), auc ([\d.]+), loss ([\d.]+)')
+
+
+def script(tmp_path, text):
+    path = tmp_path / 'job.py'
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+@pytest.fixture(scope='module')
+def census(tmp_path_factory):
+    """Results of the census job by topology, each trained once: {(h, c): (dir, process)}."""
+    done = {}
+
+    def run(hosts, cores, *arguments):
+        key = hosts, cores, arguments
+        if key not in done:
+            directory = tmp_path_factory.mktemp('census')
+            done[key] = directory, run_etpe(
+                'run', '--hosts', hosts, '--cores', cores, EXAMPLE, f'--model_dir={directory}',
+                *arguments, deadline=170)
+        return done[key]
+
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
+def test_the_census_job_learns_on_any_topology(census, hosts, cores):
+    _, process = census(hosts, cores)
+    assert process.returncode == 0
+    results = RESULT.findall(process.stdout)
+    assert [step for step, *_ in results] == ['600', '900']  # trains, evaluates, resumes, again
+    for _, accuracy, auc, _ in results:
+        assert float(accuracy) >= .835
+        assert float(auc) >= .89
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_the_tool_says_topology_and_arithmetic_first_and_steps_and_rates_last(census):
+    directory, process = census(2, 2)
+    said = [line for line in process.stderr.splitlines() if line.startswith('[etpe] ')]
+    assert said[0] == (
+        '[etpe] train from initial values on 2 hosts x 2 cores: global 512 = 2 hosts x 2 cores '
+        'x 128; 5 div-partitioned tables, trained by adagrad')
+    assert f'evaluate from {directory}/model.ckpt-600 on 2 hosts x 2 cores' in said[1]
+    assert re.fullmatch(r'\[etpe\] train: 600 steps, [\d,]+ examples/s, ids missing: '
+                        r'native_country \d+, workclass \d+', said[4])
+    assert 'evaluate: 37 steps' in said[-1]
+    assert '[etpe]' not in process.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+def test_the_checkpoint_of_the_census_job_holds_what_the_original_would(census):
+    tf = pytest.importorskip('tensorflow')
+    directory, _ = census(2, 2)
+    stored = dict(tf.train.list_variables(str(directory)))
+    shared = 'education_occupation_shared_embedding'
+    workclass = 'dense_features/workclass_embedding/embedding_weights'
+    assert stored[shared] == stored[f'{shared}/Adagrad'] == [32, 8]
+    assert stored[workclass] == stored[f'{workclass}/Adagrad'] == [8, 4]
+    assert stored['dense/kernel'] == stored['dense/kernel/Adam_1'] == [5 + 8 + 8 + 4 * 4, 64]
+    tables = [name for name in stored if 'embedding_weights' in name or name.startswith(shared)]
+    assert len(tables) == 10
+    assert not [name for name in tables if '/Adam' in name or '/part_' in name]
+    assert tf.train.load_variable(str(directory), 'global_step') == 900
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_census_job_gives_the_same_names_and_numbers_without_v2_behavior(tmp_path):
+    tf = pytest.importorskip('tensorflow')
+    found = []
+    for flag in ('--nodisable_v2_behavior', '--disable_v2_behavior'):
+        process = run_etpe('run', '--hosts', 2, '--cores', 2, EXAMPLE, flag, '--train_steps=40',
+                           f'--model_dir={tmp_path / flag}', deadline=140)
+        assert process.returncode == 0
+        reader = tf.train.load_checkpoint(str(tmp_path / flag))
+        found.append((RESULT.findall(process.stdout), {
+            name: reader.get_tensor(name).tolist() for name in
+            reader.get_variable_to_shape_map()}))
+    assert found[0][0] == found[1][0]
+    assert found[0][1].keys() == found[1][1].keys()
+    assert found[0][1] == found[1][1]
+
+
+def test_a_script_sees_what_python_would_show_it(tmp_path):
+    path = script(tmp_path, '''
+        import sys
+        print(__name__, sys.argv[1:], sys.path[0], __file__)
+    ''')
+    arguments = ['--hosts', '3', '--', '-x', 'a b', '--help']
+    done = run_etpe('run', path, *arguments)
+    plain = run_python(path, *arguments)
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout) == (
+        0, f"__main__ {arguments} {tmp_path} {path}\n")
+
+
+@pytest.mark.parametrize('text, status', [
+    ('import sys; sys.exit(7)', 7), ('raise SystemExit', 0), ('1 / 0', 1),
+    ('import sys; sys.exit("no")', 1)])
+def test_the_exit_status_is_that_of_the_script(tmp_path, text, status):
+    done = run_etpe('run', script(tmp_path, text))
+    assert done.returncode == status
+    if text == '1 / 0':
+        assert done.stderr.rstrip().endswith('ZeroDivisionError: division by zero')
+
+
+def test_num_shards_of_a_script_sizes_the_system_when_no_flag_does(tmp_path):
+    path = script(tmp_path, '''
+        import tensorflow.compat.v1 as tf
+        tpu = tf.estimator.tpu
+        config = tpu.RunConfig(
+            cluster=tf.distribute.cluster_resolver.TPUClusterResolver(),
+            tpu_config=tpu.TPUConfig(num_shards=16, per_host_input_for_training=3))
+
+        def model_fn(features, labels, mode, params):
+            loss = tf.reduce_mean(tf.layers.dense(features, 1))
+            optimizer = tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1))
+            return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(
+                loss, tf.train.get_global_step()))
+
+        tpu.TPUEstimator(model_fn, config=config, train_batch_size=32).train(
+            lambda params: tf.data.Dataset.from_tensors(
+                tf.ones([params['batch_size'], 3])).repeat(), steps=3)
+    ''')
+    done = run_etpe('run', path)
+    assert done.returncode == 0
+    said = [line for line in done.stderr.splitlines() if line.startswith('[etpe] ')]
+    assert said[0] == ('[etpe] TPUConfig.num_shards=16 sets the size of the emulated system: '
+                       '2 hosts x 8 cores')
+    assert 'global 32 = 2 hosts x 8 cores x 2; no embedding tables' in said[1]
+    assert said[2].startswith('[etpe] train: 3 steps, ')
+    refused = run_etpe('run', '--cores', 4, path)
+    assert refused.returncode == 1
+    assert 'num_replicas should be (4), got (16)' in refused.stderr
+
+
+@pytest.mark.parametrize('arguments, text', [
+    (['/nonexistent.py'], "etpe run: cannot find the script '/nonexistent.py'"),
+    (['--hosts', '0', EXAMPLE], 'E410 topology: the number of hosts must be in [1, 4096]; got 0'),
+    (['--hosts', 'two', EXAMPLE], "invalid int value: 'two'"), ([], 'required: SCRIPT')])
+def test_usage_errors_are_one_line_and_status_2(arguments, text):
+    done = run_etpe('run', *arguments)
+    assert done.returncode == 2
+    assert text in done.stderr
+    assert 'Traceback' not in done.stderr
+
+
+def test_the_tool_starts_without_tensorflow():
+    done = run_python('-X', 'importtime', '-m', 'estimator_tpu_embedding', '--version')
+    assert done.returncode == 0
+    assert done.stdout.startswith('etpe 0.')
+    assert not re.search(r'\b(tensorflow|numpy|google\.protobuf)\b', done.stderr)
+
+
+def test_the_example_could_have_been_written_in_2019():
+    text = EXAMPLE.read_text()
+    assert 'estimator_tpu_embedding' not in text and 'etpe' not in text
+    assert os.path.basename(EXAMPLE) == 'census_tpu_job.py'

@@ -1,0 +1,136 @@
+"""Each promise in a process of its own: what is tested is global state."""
+
+import pytest
+from harness.processes import run_python
+
+
+def check(code, **environment):
+    done = run_python('-c', code, **environment)
+    assert done.returncode == 0
+    return done
+
+
+def test_the_removed_names_resolve_by_the_roads_that_scripts_take():
+    check('''
+import estimator_tpu_embedding
+estimator_tpu_embedding.install()
+import tensorflow as tf
+import tensorflow.compat.v1 as tf1
+from tensorflow.compat.v1 import estimator as by_import
+from tensorflow import estimator as from_root
+import tensorflow.compat.v1.estimator
+from tensorflow_estimator.python.estimator.tpu import tpu_config, tpu_estimator
+assert by_import is tf.estimator is tf1.estimator is from_root is tf.compat.v1.estimator
+tpu = by_import.tpu
+for name in ('TPUEstimator', 'TPUEstimatorSpec', 'RunConfig', 'TPUConfig', 'InputPipelineConfig'):
+    assert getattr(tpu, name) is getattr(estimator_tpu_embedding, name), name
+assert tpu_estimator.TPUEstimator is tpu.TPUEstimator
+assert tpu_config.RunConfig is tpu.RunConfig
+assert issubclass(tpu.TPUEstimator, by_import.Estimator)
+assert issubclass(tpu.RunConfig, by_import.RunConfig)
+experimental = tf1.tpu.experimental
+assert experimental.AdagradParameters is estimator_tpu_embedding.AdagradParameters
+assert tpu.experimental.EmbeddingConfigSpec is estimator_tpu_embedding.EmbeddingConfigSpec
+assert tf1.tpu.cross_replica_sum is estimator_tpu_embedding.cross_replica_sum
+assert 'tf_keras' in tf1.keras.layers.Dense.__module__
+for resolver in (tf.distribute.cluster_resolver.TPUClusterResolver,
+                 tf1.distribute.cluster_resolver.TPUClusterResolver):
+    for name in (None, '', 'local'):
+        assert isinstance(resolver(name), tf.distribute.cluster_resolver.ClusterResolver)
+''')
+
+
+def test_importing_the_package_alone_changes_nothing_and_loads_nothing_heavy():
+    check('''
+import os, sys
+import estimator_tpu_embedding
+assert 'TPUEstimator' in dir(estimator_tpu_embedding)
+assert not {'tensorflow', 'numpy', 'google.protobuf'} & set(sys.modules)
+assert 'TF_USE_LEGACY_KERAS' not in os.environ
+''')
+
+
+def test_names_of_the_package_work_without_install_and_leave_tensorflow_as_it_is():
+    check('''
+from estimator_tpu_embedding import TPUEstimator, TPUClusterResolver, CrossShardOptimizer
+import tensorflow as tf
+assert not hasattr(tf, 'estimator')
+assert not hasattr(tf.compat.v1.tpu.experimental, 'AdagradParameters')
+assert tf.distribute.cluster_resolver.TPUClusterResolver is not TPUClusterResolver
+assert issubclass(CrossShardOptimizer, tf.compat.v1.tpu.CrossShardOptimizer)
+''')
+
+
+def test_install_again_changes_only_the_size():
+    check('''
+import estimator_tpu_embedding as ete
+ete.install(hosts=2, cores=4)
+import tensorflow.compat.v1 as tf
+before = tf.estimator
+ete.install(hosts=3)
+assert tf.estimator is before
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+assert str(resolver.emulated_system.topology) == '3 hosts x 1 core'
+''')
+
+
+@pytest.mark.parametrize('use', [
+    'estimator_tpu_embedding.install()', 'estimator_tpu_embedding.TPUEstimator'])
+def test_tensorflow_imported_before_the_legacy_keras_switch_is_one_clear_error(use):
+    done = run_python('-c', f'import tensorflow, estimator_tpu_embedding; {use}')
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == (
+        'estimator_tpu_embedding.errors.EnvironmentProblem: E001 TF_USE_LEGACY_KERAS: it must be '
+        'set to 1 before TensorFlow is first imported, since estimators need Keras 2; got '
+        'TensorFlow imported without it.  Import estimator_tpu_embedding and call install() '
+        'before "import tensorflow", set TF_USE_LEGACY_KERAS=1 in the environment, or start the '
+        'script with "etpe run".')
+
+
+def test_with_the_switch_set_tensorflow_may_be_imported_first():
+    check('import tensorflow, estimator_tpu_embedding; estimator_tpu_embedding.install()',
+          TF_USE_LEGACY_KERAS='1')
+
+
+def test_what_the_nightly_lacks_in_this_tensorflow_says_so_when_it_is_asked_for():
+    check('''
+import estimator_tpu_embedding
+estimator_tpu_embedding.install()
+from tensorflow.python.distribute import estimator_training
+try:
+    estimator_training.train_and_evaluate
+except AttributeError as error:
+    assert 'was deleted in TensorFlow 2.16' in str(error)
+else:
+    raise AssertionError
+''')
+
+
+def test_tensorflows_own_cross_shard_optimizer_sums_over_emulated_cores_after_install(tmp_path):
+    check(f'''
+import estimator_tpu_embedding as ete
+ete.install(hosts=2, cores=2)
+import numpy as np
+import tensorflow.compat.v1 as tf
+from tensorflow.compat.v1 import estimator as tf_estimator
+column = tf.tpu.experimental.embedding_column(
+    tf.feature_column.categorical_column_with_identity('f', 10), 2)
+
+def model_fn(features, labels, mode, params):
+    net = tf.keras.layers.DenseFeatures([column])(features)
+    loss = tf.reduce_mean(tf.layers.dense(net, 1))
+    optimizer = tf.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1))
+    return tf_estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(
+        loss, tf.train.get_global_step()))
+
+estimator = tf_estimator.tpu.TPUEstimator(
+    model_fn, model_dir={str(tmp_path)!r}, train_batch_size=8,
+    config=tf_estimator.tpu.RunConfig(
+        cluster=tf.distribute.cluster_resolver.TPUClusterResolver(''),
+        tpu_config=tf_estimator.tpu.TPUConfig(per_host_input_for_training=3)),
+    embedding_config_spec=tf_estimator.tpu.experimental.EmbeddingConfigSpec(
+        [column], tf.tpu.experimental.AdagradParameters(.1)))
+estimator.train(lambda params: tf.data.Dataset.from_tensors(
+    (dict(f=np.arange(params['batch_size'])), 0.)).repeat(), steps=2)
+assert estimator.get_variable_value('global_step') == 2
+''')

@@ -1,0 +1,175 @@
+"""Trains a wide embedding model on the census data with TPUEstimator.
+
+Predicts whether a person earns more than 50K a year. Education and occupation share one
+embedding table, workclass and native country have their own, numbers go in as they are.
+
+  python census_tpu_job.py --tpu=$TPU_NAME --model_dir=gs://bucket/census
+"""
+
+import os
+
+import tensorflow.compat.v1 as tf
+from tensorflow.compat.v1 import estimator as tf_estimator
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+flags = tf.flags
+flags.DEFINE_string('tpu', None, 'Name of the TPU, or its grpc address.')
+flags.DEFINE_string('tpu_zone', None, 'Zone of the TPU.')
+flags.DEFINE_string('gcp_project', None, 'Project of the TPU.')
+flags.DEFINE_string('data', os.path.join(HERE, 'census', 'adult.csv.gz'), 'The census file.')
+flags.DEFINE_string('model_dir', None, 'Where checkpoints go.')
+flags.DEFINE_integer('train_steps', 600, 'Steps of the first training; the second adds half.')
+flags.DEFINE_integer('train_batch_size', 512, 'Global batch size.')
+flags.DEFINE_integer('eval_batch_size', 176, 'Global batch size of the evaluation.')
+flags.DEFINE_integer('iterations', 100, 'Steps per loop on the TPU.')
+flags.DEFINE_integer('seed', 17, 'Random seed.')
+flags.DEFINE_bool('disable_v2_behavior', False, 'Run as a plain TF1 program.')
+FLAGS = flags.FLAGS
+
+# name, default (which also says the type)
+CSV = [('age', 0.), ('workclass', ''), ('fnlwgt', 0.), ('education', ''),
+       ('education_num', 0.), ('marital_status', ''), ('occupation', ''), ('relationship', ''),
+       ('race', ''), ('sex', ''), ('capital_gain', 0.), ('capital_loss', 0.),
+       ('hours_per_week', 0.), ('native_country', ''), ('income', '')]
+NUMBERS = ['age', 'education_num', 'capital_gain', 'capital_loss', 'hours_per_week']
+WORDS = {
+    'workclass': ['Private', 'Self-emp-not-inc', 'Local-gov', 'State-gov', 'Self-emp-inc',
+                  'Federal-gov', 'Without-pay', 'Never-worked'],
+    'education': ['Preschool', '1st-4th', '5th-6th', '7th-8th', '9th', '10th', '11th', '12th',
+                  'HS-grad', 'Some-college', 'Assoc-voc', 'Assoc-acdm', 'Bachelors', 'Masters',
+                  'Prof-school', 'Doctorate'],
+    'occupation': ['?', 'Adm-clerical', 'Armed-Forces', 'Craft-repair', 'Exec-managerial',
+                   'Farming-fishing', 'Handlers-cleaners', 'Machine-op-inspct',
+                   'Other-service', 'Priv-house-serv', 'Prof-specialty', 'Protective-serv',
+                   'Sales', 'Tech-support', 'Transport-moving'],
+    'marital_status': ['Married-civ-spouse', 'Never-married', 'Divorced', 'Separated',
+                       'Widowed', 'Married-spouse-absent', 'Married-AF-spouse'],
+    'relationship': ['Husband', 'Not-in-family', 'Own-child', 'Unmarried', 'Wife',
+                     'Other-relative'],
+    'native_country': ['United-States', 'Mexico', 'Philippines', 'Germany', 'Canada',
+                       'Puerto-Rico', 'El-Salvador', 'India', 'Cuba', 'England', 'Jamaica',
+                       'South', 'China', 'Italy', 'Dominican-Republic', 'Vietnam'],
+}
+HELD_OUT = 5  # every fifth row
+ROWS = 32561
+EVAL_ROWS = (ROWS + HELD_OUT - 1) // HELD_OUT
+SHARED_BUCKETS = 32
+
+
+def make_columns():
+  """Returns the embedding columns, which live on the TPU, and all columns."""
+  shared = tf.tpu.experimental.shared_embedding_columns(
+      [tf.feature_column.categorical_column_with_identity(key, SHARED_BUCKETS)
+       for key in ('education', 'occupation')], dimension=8, combiner='sum')
+  single = [
+      tf.tpu.experimental.embedding_column(
+          tf.feature_column.categorical_column_with_vocabulary_list(key, WORDS[key]),
+          dimension=dimension)
+      for key, dimension in (('workclass', 4), ('native_country', 4), ('marital_status', 4),
+                             ('relationship', 4))]
+  embeddings = shared + single
+  return embeddings, embeddings + [tf.feature_column.numeric_column(key) for key in NUMBERS]
+
+
+def make_input_fn(is_training):
+  """Returns an input_fn over the training rows or over the held-out ones."""
+
+  def input_fn(params):
+    batch_size = params['batch_size']
+    _, index, num_hosts, _ = params['context'].current_input_fn_deployment()
+    # The TPU takes ids: words are looked up here. Unknown ones become -1.
+    tables = {
+        key: tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(
+                words, list(range(len(words))), key_dtype=tf.string, value_dtype=tf.int64), -1)
+        for key, words in WORDS.items()}
+
+    def parse(line):
+      values = dict(zip([name for name, _ in CSV],
+                        tf.io.decode_csv(line, [[default] for _, default in CSV])))
+      features = {key: table.lookup(values[key]) for key, table in tables.items()}
+      features['age'] = values['age'] / 40. - 1.
+      features['education_num'] = values['education_num'] / 10. - 1.
+      features['capital_gain'] = tf.log1p(values['capital_gain']) / 10.
+      features['capital_loss'] = tf.log1p(values['capital_loss']) / 10.
+      features['hours_per_week'] = values['hours_per_week'] / 40. - 1.
+      return features, tf.cast(tf.equal(values['income'], '>50K'), tf.float32)
+
+    def is_mine(row, _):
+      return tf.equal(tf.equal(row % HELD_OUT, 0), not is_training)
+
+    dataset = tf.data.TextLineDataset(FLAGS.data, compression_type='GZIP').skip(1)
+    dataset = dataset.apply(tf.data.experimental.enumerate_dataset()).filter(is_mine)
+    dataset = dataset.map(lambda _, line: line).shard(num_hosts, index).cache()
+    if is_training:
+      dataset = dataset.shuffle(ROWS, seed=FLAGS.seed).repeat()
+    return dataset.map(parse, num_parallel_calls=2).batch(batch_size, drop_remainder=True)
+
+  return input_fn
+
+
+def metric_fn(labels, logits):
+  probability = tf.sigmoid(logits)
+  return {
+      'accuracy': tf.metrics.accuracy(labels, tf.cast(logits > 0., tf.float32)),
+      'auc': tf.metrics.auc(labels, probability, num_thresholds=1000),
+  }
+
+
+def make_model_fn(columns):
+  """Returns a model_fn over the columns."""
+
+  def model_fn(features, labels, mode, params):
+    del params
+    init = tf.glorot_uniform_initializer()
+    net = tf.keras.layers.DenseFeatures(columns)(features)
+    net = tf.layers.dense(net, 64, activation=tf.nn.relu, kernel_initializer=init)
+    net = tf.layers.dense(net, 32, activation=tf.nn.relu, kernel_initializer=init)
+    logits = tf.squeeze(tf.layers.dense(net, 1, kernel_initializer=init), 1)
+    loss = tf.reduce_mean(
+        tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
+    train_op = None
+    if mode == tf_estimator.ModeKeys.TRAIN:
+      optimizer = tf.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.002))
+      train_op = optimizer.minimize(loss, global_step=tf.train.get_global_step())
+    return tf_estimator.tpu.TPUEstimatorSpec(
+        mode=mode, loss=loss, train_op=train_op, eval_metrics=(metric_fn, [labels, logits]))
+
+  return model_fn
+
+
+def main(_):
+  tf.logging.set_verbosity(tf.logging.INFO)
+  if FLAGS.disable_v2_behavior:
+    tf.disable_v2_behavior()
+  resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
+      FLAGS.tpu, zone=FLAGS.tpu_zone, project=FLAGS.gcp_project)
+  config = tf_estimator.tpu.RunConfig(
+      cluster=resolver,
+      model_dir=FLAGS.model_dir,
+      tf_random_seed=FLAGS.seed,
+      save_checkpoints_steps=300,
+      tpu_config=tf_estimator.tpu.TPUConfig(
+          iterations_per_loop=FLAGS.iterations,
+          per_host_input_for_training=tf_estimator.tpu.InputPipelineConfig.PER_HOST_V2))
+  embeddings, columns = make_columns()
+  estimator = tf_estimator.tpu.TPUEstimator(
+      model_fn=make_model_fn(columns),
+      config=config,
+      train_batch_size=FLAGS.train_batch_size,
+      eval_batch_size=FLAGS.eval_batch_size,
+      embedding_config_spec=tf_estimator.tpu.experimental.EmbeddingConfigSpec(
+          feature_columns=embeddings,
+          optimization_parameters=tf.tpu.experimental.AdagradParameters(0.05)))
+
+  eval_steps = EVAL_ROWS // FLAGS.eval_batch_size
+  for max_steps in (FLAGS.train_steps, FLAGS.train_steps * 3 // 2):
+    estimator.train(make_input_fn(True), max_steps=max_steps)
+    results = estimator.evaluate(make_input_fn(False), steps=eval_steps)
+    print('step %d: accuracy %.4f, auc %.4f, loss %.4f' % (
+        results['global_step'], results['accuracy'], results['auc'], results['loss']))
+
+
+if __name__ == '__main__':
+  tf.app.run(main)
