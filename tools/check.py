@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Runs every check of this project in `.venv`, which it makes if needed.
+
+    python3 tools/check.py
+
+needs Python >= 3.11 and pip, nothing else. The order is cheapest first: lint, types, the
+architecture, the tests that need no session, then all tests. Tests run from another directory
+against the installed package, so that what is tested is what users install. Ends with pytest's
+closing line; the exit status is 0 only if everything passed.
+"""
+
+import os
+import tempfile
+
+import environment
+
+ROOT = environment.ROOT
+FAST = ('core', 'proto', 'ops')
+
+
+def main() -> None:
+    """Installs and checks."""
+    binaries = environment.ensure('cpu', 'test')
+    for name, arguments in (('flake8', ['estimator_tpu_embedding', 'tests', 'tools']),
+                            ('mypy', [])):
+        print(f'== {name}', flush=True)
+        environment.run([str(binaries / name), *arguments], cwd=ROOT)
+    tests = ROOT / 'tests'
+    with tempfile.TemporaryDirectory() as elsewhere:
+        for name, paths in (
+                ('architecture', [tests / 'architecture_test.py']),
+                ('core, proto, ops', [tests / folder for folder in FAST]),
+                ('all tests', [tests])):
+            print(f'== {name}', flush=True)
+            environment.run(
+                [str(binaries / 'pytest'), '-q', '-c', str(ROOT / 'setup.cfg'),
+                 f'--rootdir={ROOT}', '-p', 'no:cacheprovider', *map(str, paths)],
+                cwd=elsewhere, env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2'})
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,36 @@
+"""The virtual environment `.venv` at the top of the checkout, for the scripts beside this one."""
+
+import pathlib
+import subprocess
+import sys
+import venv
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DIRECTORY = ROOT / '.venv'
+
+
+def ensure(*extras: str) -> pathlib.Path:
+    """Makes `.venv` if needed, installs this checkout into it, returns its `bin` directory.
+
+    Args:
+      *extras: of setup.cfg, for example `'cpu'`.
+    """
+    if sys.version_info < (3, 11):
+        sys.exit(f'Python 3.11 or newer is needed; this is {sys.version.split()[0]}.')
+    binaries = DIRECTORY / 'bin'
+    if not (binaries / 'python').exists():
+        print(f'making {DIRECTORY.name} ...', flush=True)
+        venv.create(DIRECTORY, with_pip=True)
+    print('installing ...', flush=True)
+    pip = [str(binaries / 'python'), '-m', 'pip', '--disable-pip-version-check', 'install', '-q']
+    run([*pip, f'{ROOT}[{",".join(extras)}]'])
+    # The version alone would let pip keep an older state of this checkout.
+    run([*pip, '--force-reinstall', '--no-deps', str(ROOT)])
+    return binaries
+
+
+def run(command: list[str], **kwargs: object) -> None:
+    """Runs a command; ends this process with its status if it fails."""
+    status = subprocess.run(command, **kwargs).returncode  # type: ignore[call-overload]
+    if status:
+        sys.exit(status)
