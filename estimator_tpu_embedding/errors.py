@@ -5,10 +5,11 @@ changes once released. One class exists per cause that a caller can act on:
 
 | class | codes | the cause |
 |---|---|---|
-| `EnvironmentProblem` | E0xx | the process is set up in a way this package cannot work in |
+| `SetupError` | E0xx | the process is set up in a way this package cannot work in |
 | `ConfigError` | E4xx | what the user declared contradicts itself or a limit |
 | `InputError` | E5xx | the data does not fit the declaration |
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
+| `DivergedError` | E8xx | numbers that are no longer finite; in `runner/faults.py` |
 | `UnsupportedError` | E9xx | a legacy feature that this version does not run |
 """
 
@@ -65,7 +66,7 @@ class EteError(Exception):
         return '\n'.join(str(problem) for problem in self.problems)
 
 
-class EnvironmentProblem(EteError, RuntimeError):
+class SetupError(EteError, RuntimeError):
     """E0xx: the process cannot run this package as it is set up."""
 
 
@@ -89,7 +90,7 @@ class InputShapeError(InputError, ValueError):
 
 
 class InputPipelineError(InputError, RuntimeError):
-    """E52x: an input pipeline that failed, ended early or produced nothing in time."""
+    """E52x: an input pipeline that produced nothing in time."""
 
 
 class CheckpointError(EteError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -30,8 +31,8 @@ class Featurized(NamedTuple):
     counts: dict[str, IdCounts]
 
 
-def specs_of(columns: Sequence[Any]) -> tuple[list[TableSpec], list[FeatureSpec]]:
-    """The tables and features that TPU embedding columns declare.
+def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[FeatureSpec]]:
+    """The tables and features that columns of `tf.tpu.experimental` declare.
 
     A table is called `tbl_<name>`, where name is that of the categorical column or of the
     shared collection, as in the original. Columns that share a table declare it once.
@@ -64,18 +65,8 @@ def specs_of(columns: Sequence[Any]) -> tuple[list[TableSpec], list[FeatureSpec]
     return list(tables.values()), list(features.values())
 
 
-def _is_embedding_column(column: Any) -> bool:
-    """Whether a column is one of those that `tf.tpu.experimental` makes."""
-    return isinstance(column, _tf.tpu_embedding_columns())
-
-
 def _refuse_unsupported(column: Any) -> None:
     where = f'column "{getattr(column, "name", column)}"'
-    if not _is_embedding_column(column):
-        raise ConfigError(Problem(
-            'E435', where, 'columns of an embedding spec must come from '
-            'tf.tpu.experimental.embedding_column or shared_embedding_columns',
-            type(column).__name__))
     if isinstance(column, _tf.device_specific_columns()):
         raise UnsupportedError(Problem(
             'E901', where, 'embedding_lookup_device is not supported yet',
@@ -110,7 +101,16 @@ def variable_names(columns: Sequence[Any], graph: tf.Graph) -> dict[str, str]:
             'E436', f'column "{name}"', 'every column of the spec must be used in model_fn',
             'a column that model_fn does not use',
             'Pass it to the DenseFeatures layer, or drop it from the spec.') for name in unused])
-    return {f'tbl_{name}': '/'.join(part for part in scopes[name] if part) for name in wanted}
+    names = {name: '/'.join(part for part in scopes[name] if part) for name in wanted}
+    taken = collections.Counter(names.values())
+    clashes = [Problem(
+        'E437', f'column "{name}"', 'every table must have a variable of its own',
+        f'"{variable}" for more than one column', 'Give one of the columns that model_fn uses in '
+        'the same scope another name, or share the table with shared_embedding_columns.')
+        for name, variable in names.items() if taken[variable] > 1]
+    if clashes:
+        raise ConfigError(*clashes)
+    return {f'tbl_{name}': variable for name, variable in names.items()}
 
 
 class Featurizer:
@@ -128,8 +128,12 @@ class Featurizer:
                              for column in columns}
         self._warned: set[str] = set()
 
-    def __call__(self, features: Mapping[str, Any]) -> Featurized:
+    def __call__(self, features: Mapping[str, Any], core: int) -> Featurized:
         """Builds the ops for one core's batch; the mapping itself is left alone.
+
+        Args:
+          features: what input_fn returned, by key.
+          core: for messages.
 
         Raises:
           InputShapeError: if features of the plan are not there.
@@ -146,25 +150,28 @@ class Featurizer:
                 'embedding spec', f'only {quoted(sorted(features))}') for name in missing])
         batches, counts = {}, {}
         for feature in self._plan.features:
-            batches[feature.name], counts[feature.name] = self._ids_of(
-                feature, features[feature.name])
+            batches[feature.name], counts[feature.name] = self._value_to_ids(
+                feature, features[feature.name], core)
         rest = {key: value for key, value in features.items() if key not in batches}
         return Featurized(rest, batches, counts)
 
-    def _ids_of(self, feature: FeatureSpec, value: Any) -> tuple[IdBatch, IdCounts]:
+    def _value_to_ids(self, feature: FeatureSpec, value: Any, core: int
+                      ) -> tuple[IdBatch, IdCounts]:
+        where = f'feature "{feature.name}" on core {core}'
         categorical = self._categorical[feature.name]
         table = self._plan.table(feature.table)
         missing = tf.zeros([], tf.int64)
         if value.dtype == tf.string:
-            value, missing = _words_to_ids(feature.name, categorical, value)
+            value, missing = _words_to_ids(where, categorical, value)
         elif (isinstance(value, tf.Tensor) and value.shape.rank not in (None, 0, 1)
               and table.combiner is not None):
             self._warn_of_zeros(feature.name)
-        batch, zeros = ids.batch_of(feature.name, value, combiner=table.combiner,
-                                    num_samples=self._plan.batch_size_per_core)
-        return ids.check(feature.name, batch, missing + zeros,
-                         vocabulary_size=table.vocabulary_size,
-                         missing_is_legal=_maps_unknown_to_missing(categorical))
+        batch, zeros = ids.value_to_batch(where, value, combiner=table.combiner,
+                                          num_samples=self._plan.batch_size_per_core)
+        missing += zeros
+        if _has_missing_words(categorical):
+            batch, missing = ids.drop_missing(batch, missing)
+        return ids.check(where, batch, missing, vocabulary_size=table.vocabulary_size)
 
     def _warn_of_zeros(self, name: str) -> None:
         if name not in self._warned:
@@ -174,11 +181,12 @@ class Featurizer:
                 'missing, as on the hardware. Use a SparseTensor if 0 is an id.', name)
 
 
-def _words_to_ids(name: str, categorical: Any, words: Any) -> tuple[tf.SparseTensor, tf.Tensor]:
+def _words_to_ids(where: str, categorical: Any, words: Any
+                  ) -> tuple[tf.SparseTensor, tf.Tensor]:
     """Maps words to ids; also the number of empty words, which TensorFlow takes as missing."""
     if isinstance(categorical, _tf.identity_columns()):
         raise InputError(Problem(
-            'E510', f'feature "{name}"', 'ids of an identity column must be int32 or int64',
+            'E510', where, 'ids of an identity column must be int32 or int64',
             'string', 'Use categorical_column_with_vocabulary_list.'))
     empty = tf.zeros([], tf.int64)
     if isinstance(words, tf.RaggedTensor):
@@ -194,7 +202,7 @@ def _words_to_ids(name: str, categorical: Any, words: Any) -> tuple[tf.SparseTen
     return _tf.column_ids(categorical, words), empty
 
 
-def _maps_unknown_to_missing(categorical: Any) -> bool:
+def _has_missing_words(categorical: Any) -> bool:
     """Whether the column gives -1 for a word that is not in its vocabulary."""
     return (hasattr(categorical, 'num_oov_buckets') and categorical.num_oov_buckets == 0
             and categorical.default_value == ids.MISSING)

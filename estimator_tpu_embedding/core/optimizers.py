@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -14,6 +15,12 @@ from ..errors import Problem
 
 SMALLEST_NORMAL = 2.0**-126
 """An accumulator below this may flush to zero, and 0 / sqrt(0) is not a number."""
+
+
+def is_number(value: object, lowest: float = -math.inf) -> bool:
+    """Whether `value` is a finite number (no bool) that is not below `lowest`."""
+    return (isinstance(value, numbers.Real) and not isinstance(value, bool)
+            and math.isfinite(value) and float(value) >= lowest)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +33,9 @@ class Limits:
     def problems(self, where: str, what: str) -> Iterator[Problem]:
         """Yields what is wrong with these bounds on `what` of the object called `where`."""
         for value in (self.lower, self.upper):
-            if value is not None and not math.isfinite(value):
-                yield Problem('E427', where, f'the bounds on {what} must be finite', repr(value))
+            if value is not None and not is_number(value):
+                yield Problem('E427', where, f'the bounds on {what} must be finite numbers',
+                              repr(value))
                 return
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
             yield Problem('E427', where, f'the lower bound on {what} must not exceed the upper',
@@ -39,12 +47,10 @@ class SlotSpec:
     """One table of optimizer state, shaped like the table it belongs to.
 
     Attributes:
-      name: the field's name for it, for example `'accumulator'`.
       initial_value: what each element starts with.
       suffix: the checkpoint holds it under `<variable name>/<suffix>`.
     """
 
-    name: str
     initial_value: float
     suffix: str
 
@@ -79,11 +85,13 @@ class Optimizer:
 
     def problems(self, where: str) -> Iterator[Problem]:
         """Yields what is wrong with the hyper-parameters, for the table called `where`."""
-        if not math.isfinite(self.learning_rate) or self.learning_rate < 0:
-            yield Problem('E421', where, 'the learning rate must be finite and >= 0',
-                          repr(self.learning_rate))
-        if self.decay is not None and not (math.isfinite(self.decay) and self.decay >= 0):
-            yield Problem('E426', where, 'the weight decay must be finite and >= 0',
+        if not is_number(self.learning_rate, 0):
+            yield Problem('E421', where, 'the learning rate must be a finite number >= 0',
+                          repr(self.learning_rate),
+                          'Give a function of the step to the column, as learning_rate_fn.'
+                          if callable(self.learning_rate) else '')
+        if self.decay is not None and not is_number(self.decay, 0):
+            yield Problem('E426', where, 'the weight decay must be a finite number >= 0',
                           repr(self.decay))
         yield from self.clip_weights.problems(where, 'weights')
         yield from self.clip_gradients.problems(where, 'gradients')
@@ -111,13 +119,12 @@ class Adagrad(Optimizer):
     @property
     def slots(self) -> tuple[SlotSpec, ...]:
         """The sum of squared gradients."""
-        return (SlotSpec(name='accumulator', initial_value=self.initial_accumulator,
-                         suffix='Adagrad'),)
+        return (SlotSpec(initial_value=self.initial_accumulator, suffix='Adagrad'),)
 
     def problems(self, where: str) -> Iterator[Problem]:
         """Yields what is wrong with the hyper-parameters, for the table called `where`."""
         yield from Optimizer.problems(self, where)
-        if not SMALLEST_NORMAL <= self.initial_accumulator < math.inf:
+        if not is_number(self.initial_accumulator, SMALLEST_NORMAL):
             yield Problem('E423', where, 'Adagrad initial_accumulator must be greater than zero '
                           '(at least 2**-126) and finite', repr(self.initial_accumulator))
 

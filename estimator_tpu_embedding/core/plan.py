@@ -12,7 +12,7 @@ from . import limits
 from .optimizers import Optimizer, SlotSpec
 from .partition import STRATEGIES, Partition
 from .rates import ConstantRate, Rate
-from .specs import FeatureSpec, TableSpec, Topology, is_count
+from .specs import FeatureSpec, TableSpec, Topology
 
 MODES = ('training', 'inference')
 BYTES_PER_ELEMENT = 4
@@ -85,14 +85,10 @@ class Plan:
         """Samples of all cores per step."""
         return self.batch_size_per_core * self.topology.num_cores
 
-    def batch_arithmetic(self) -> str:
-        """How the global batch splits, for example `global 512 = 2 hosts x 4 cores x 64`."""
-        return f'global {self.global_batch_size} = {self.topology} x {self.batch_size_per_core}'
-
     def __str__(self) -> str:
         """The plan as a table of text, one line per table."""
-        lines = [f'{self.mode} on {self.topology}, {self.batch_arithmetic()}, {self.strategy}, '
-                 f'{"pipelined" if self.pipelined else "not pipelined"}']
+        lines = [f'{self.mode}, {self.topology.batch_arithmetic(self.global_batch_size)}, '
+                 f'{self.strategy}, {"pipelined" if self.pipelined else "not pipelined"}']
         hosts = range(self.topology.num_hosts)
         for table in self.tables:
             partition = self.partition(table.name)
@@ -192,13 +188,10 @@ def _problems_of_run(tables: Sequence[TableSpec], topology: Topology, batch_size
         yield Problem('E440', 'partition_strategy', 'it must be "div" or "mod"', repr(strategy))
     if mode not in MODES:
         yield Problem('E441', 'mode', 'it must be "training" or "inference"', repr(mode))
-    if not is_count(batch_size, 1, 2**62):
-        yield Problem('E411', 'batch size', 'it must be a positive int', repr(batch_size))
-    elif not list(topology.problems()) and batch_size % topology.num_cores:
-        lower = batch_size // topology.num_cores * topology.num_cores
-        yield Problem('E411', 'batch size', f'the {topology.num_cores} cores ({topology}) must '
-                      'divide it', str(batch_size),
-                      f'Use {lower or topology.num_cores} or {lower + topology.num_cores}.')
+    if not list(topology.problems()):
+        problem = topology.batch_problem('batch size', batch_size)
+        if problem is not None:
+            yield problem
     if mode == 'training' and optimizer is None:
         for table in tables:
             if table.optimizer is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import Problem
+from .optimizers import is_number
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +18,8 @@ class ConstantRate:
 
     def problems(self, where: str) -> Iterator[Problem]:
         """Yields what is wrong with this rate of the object called `where`."""
-        if not math.isfinite(self.value) or self.value < 0:
-            yield Problem('E421', where, 'the learning rate must be finite and >= 0',
+        if not is_number(self.value, 0):
+            yield Problem('E421', where, 'the learning rate must be a finite number >= 0',
                           repr(self.value))
 
 

@@ -109,9 +109,33 @@ class Topology:
         """Cores of all hosts: replicas of the model."""
         return self.num_hosts * self.cores_per_host
 
-    def host_of(self, core: int) -> int:
-        """The host that feeds `core`; cores are numbered host by host."""
-        return core // self.cores_per_host
+    def cores_of(self, host: int) -> range:
+        """The cores that `host` feeds; cores are numbered host by host."""
+        return range(host * self.cores_per_host, (host + 1) * self.cores_per_host)
+
+    def batch_arithmetic(self, batch_size: int) -> str:
+        """How a global batch splits: `global 512 = 2 hosts x 4 cores x 64`."""
+        return f'global {batch_size} = {self} x {batch_size // self.num_cores}'
+
+    def batch_problem(self, name: str, batch_size: object) -> Problem | None:
+        """What is wrong with a global batch size on this topology.
+
+        Args:
+          name: of the size, as the original's messages begin: `'train batch size'`.
+          batch_size: samples of all cores per step.
+        """
+        where = name.replace(' ', '_')
+        if not is_count(batch_size, 1, 2**62):
+            return Problem('E411', where, 'it must be a positive int', repr(batch_size))
+        assert isinstance(batch_size, int)
+        rest = batch_size % self.num_cores
+        if not rest:
+            return None
+        sizes = [size for size in (batch_size - rest, batch_size - rest + self.num_cores) if size]
+        return Problem(
+            'E411', where, f'{name} {batch_size} must be divisible by number of replicas '
+            f'{self.num_cores}', f'{batch_size} over {self}',
+            f'Use {" or ".join(map(str, sizes))}.')
 
     def problems(self) -> Iterator[Problem]:
         """Yields what is wrong with this topology."""

@@ -1,7 +1,7 @@
 """Run-time checks of tensors that surface as the same typed errors as checks of Python values.
 
-A check is an assert op whose message carries the fields of a `Problem`; `problem_of` reads them
-back from the error that the session raised, wherever and by whichever thread.
+A check is an assert op whose message carries the fields of a `Problem`; `message_to_problem`
+reads them back from the error that the session raised, wherever and by whichever thread.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ def first_values(values: tf.Tensor, most: int = 3) -> tf.Tensor:
     return tf.strings.reduce_join(tf.strings.as_string(values[:most]), separator=', ')
 
 
-def problem_of(message: str) -> Problem | None:
+def message_to_problem(message: str) -> Problem | None:
     """The problem that the message of a failed `require` carries, or `None`.
 
-    >>> problem_of('assertion failed: [<<ete|E501|ete|feature "a"|ete|be small|ete|7|ete||ete>>]')
+    >>> message_to_problem(
+    ...     'assertion failed: [<<ete|E501|ete|feature "a"|ete|be small|ete|7|ete||ete>>]')
     Problem(code='E501', where='feature "a"', rule='be small', got='7', remedy='')
     """
     found = re.search(re.escape(_BEGIN) + '(.*?)' + re.escape(_END), message, re.DOTALL)

@@ -40,12 +40,12 @@ class IdCounts(NamedTuple):
     missing: tf.Tensor
 
 
-def batch_of(feature: str, value: object, *, num_samples: int,
-             combiner: str | None) -> tuple[IdBatch, tf.Tensor]:
+def value_to_batch(where: str, value: object, *, num_samples: int, combiner: str | None
+                   ) -> tuple[IdBatch, tf.Tensor]:
     """Reads the ids of one feature from what `input_fn` returned.
 
     Args:
-      feature: its name, for messages.
+      where: which feature on which core, for messages.
       value: int32 or int64; a dense tensor `[B]` or `[B, ...]`, a `SparseTensor` of rank >= 2
         or a `RaggedTensor` of rank 2, with `B == num_samples`. A dense tensor of rank >= 2 of
         a table with a combiner holds 0 where an id is missing, as on the hardware; in a dense
@@ -60,7 +60,6 @@ def batch_of(feature: str, value: object, *, num_samples: int,
       InputError: for another type.
       InputShapeError: for a shape that is known to be wrong.
     """
-    where = f'feature "{feature}"'
     if isinstance(value, tf.RaggedTensor):
         value = value.to_sparse()
     if not isinstance(value, (tf.Tensor, tf.SparseTensor)):
@@ -121,35 +120,44 @@ def _from_dense(where: str, value: tf.Tensor, num_samples: int) -> tuple[IdBatch
     return IdBatch(tf.cast(places[:, 0], tf.int32), ids, num_samples), missing
 
 
-def check(feature: str, batch: IdBatch, missing: tf.Tensor, *, vocabulary_size: int,
-          missing_is_legal: bool) -> tuple[IdBatch, IdCounts]:
+def drop_missing(batch: IdBatch, missing: tf.Tensor) -> tuple[IdBatch, tf.Tensor]:
+    """Removes the ids that stand for unknown words.
+
+    Args:
+      batch: ids, among them `MISSING`.
+      missing: the number of ids already missing, an int64 scalar.
+
+    Returns:
+      The other ids, and the new number.
+    """
+    known = tf.not_equal(batch.ids, MISSING)
+    kept = IdBatch(tf.boolean_mask(batch.samples, known), tf.boolean_mask(batch.ids, known),
+                   batch.num_samples)
+    return kept, missing + tf.size(batch.ids, out_type=tf.int64) - tf.size(
+        kept.ids, out_type=tf.int64)
+
+
+def check(where: str, batch: IdBatch, missing: tf.Tensor, *, vocabulary_size: int
+          ) -> tuple[IdBatch, IdCounts]:
     """Makes sure that every id has a row.
 
     Args:
-      feature: its name, for messages.
-      batch: as `batch_of` gave it.
-      missing: the number of ids already missing.
+      where: which feature on which core, for messages.
+      batch: the ids.
+      missing: the number of ids that were missing, an int64 scalar.
       vocabulary_size: rows of the table.
-      missing_is_legal: whether -1 stands for an unknown word; it is then removed and counted.
 
     Returns:
       A batch that fails to evaluate, with E501, if an id is outside
       `[0, vocabulary_size)`; ids are compared before any cast, so 2**32 + 1 is never row 1.
     """
-    if missing_is_legal:
-        known = tf.not_equal(batch.ids, MISSING)
-        before = tf.size(batch.ids, out_type=tf.int64)
-        batch = IdBatch(tf.boolean_mask(batch.samples, known),
-                        tf.boolean_mask(batch.ids, known), batch.num_samples)
-        missing += before - tf.size(batch.ids, out_type=tf.int64)
     wrong = (batch.ids < 0) | (batch.ids >= vocabulary_size)
     bad = tf.boolean_mask(batch.ids, wrong)
     got = tf.strings.join([first_values(bad), ' in sample ',
                            first_values(tf.boolean_mask(batch.samples, wrong)), ' (',
                            tf.strings.as_string(tf.size(bad)), ' in all)'])
-    rule = Problem('E501', f'feature "{feature}"',
-                   f'ids must be in [0, {vocabulary_size}), the vocabulary size of its table',
-                   remedy='Clean the data or raise the number of buckets.')
+    rule = Problem('E501', where, f'ids must be in [0, {vocabulary_size}), the vocabulary size '
+                   'of its table', remedy='Clean the data or raise the number of buckets.')
     with tf.control_dependencies([require(tf.equal(tf.size(bad), 0), rule, got=got)]):
         batch = batch._replace(ids=tf.identity(batch.ids))
     return batch, IdCounts(seen=tf.size(batch.ids, out_type=tf.int64), missing=missing)

@@ -34,7 +34,7 @@ def update_rows(optimizer: Optimizer, rows: tf.Tensor, slots: Slots, gradient: t
       The new rows and slots.
     """
     gradient = _clip(gradient, optimizer.clip_gradients)
-    if optimizer.decay:
+    if optimizer.decay is not None:
         factor = optimizer.decay * rate if optimizer.decay_times_rate else optimizer.decay
         rows -= factor * rows
     rows, slots = RULES[type(optimizer)](optimizer, rows, slots, gradient, rate)

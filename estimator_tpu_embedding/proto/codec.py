@@ -82,7 +82,7 @@ def _encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
             message.lower.value = limits.lower
         if limits.upper is not None:
             message.upper.value = limits.upper
-    if optimizer.decay:
+    if optimizer.decay:  # The original leaves out a factor of 0, which changes nothing.
         parameters.weight_decay_factor = optimizer.decay
         parameters.multiply_weight_decay_factor_by_learning_rate = optimizer.decay_times_rate
     getattr(parameters, optimizer.field).SetInParent()

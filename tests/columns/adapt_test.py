@@ -26,7 +26,7 @@ def words(key, vocabulary=('red', 'green', 'blue'), **kwargs):
 
 def read(columns, features, batch_size=3):
     """What a Featurizer makes of arrays: {feature: (samples, ids, seen, missing)}, rest."""
-    tables, specs = adapt.specs_of(columns)
+    tables, specs = adapt.columns_to_specs(columns)
     plan = resolve(tables, specs, Topology(), batch_size=batch_size, mode='inference')
     with tf.Graph().as_default(), tf.Session() as session:
         tensors = {key: tf.SparseTensor.from_value(value)
@@ -34,7 +34,7 @@ def read(columns, features, batch_size=3):
                    value() if callable(value) else tf.constant(value)
                    for key, value in features.items()}
         given = dict(tensors)
-        result = adapt.Featurizer(columns, plan)(tensors)
+        result = adapt.Featurizer(columns, plan)(tensors, 3)
         assert tensors == given  # the user's dict is left alone
         session.run(tf.tables_initializer())
         found = {}
@@ -46,7 +46,7 @@ def read(columns, features, batch_size=3):
 
 def test_names_tables_and_features_are_those_of_the_original():
     shared = ete.shared_embedding_columns([identity('d'), identity('c')], 4, 'sum')
-    tables, features = adapt.specs_of([ete.embedding_column(identity('a', 7), 2), *shared])
+    tables, features = adapt.columns_to_specs([ete.embedding_column(identity('a', 7), 2), *shared])
     assert [(t.name, t.vocabulary_size, t.dimension, t.combiner) for t in tables] == [
         ('tbl_a', 7, 2, 'mean'), ('tbl_c_d_shared_embedding', 10, 4, 'sum')]
     assert features == [FeatureSpec(name='a', table='tbl_a'),
@@ -57,11 +57,12 @@ def test_names_tables_and_features_are_those_of_the_original():
 def test_columns_of_tensorflow_itself_are_accepted_as_they_are():
     column = tf.tpu.experimental.embedding_column(words('w'), 2)
     assert isinstance(ete.embedding_column(words('w'), 2), type(column))
-    assert adapt.specs_of([column])[0][0].vocabulary_size == 3
+    assert adapt.columns_to_specs([column])[0][0].vocabulary_size == 3
 
 
 def test_the_rate_function_of_a_column_becomes_that_of_its_table():
-    tables, _ = adapt.specs_of([ete.embedding_column(identity('a'), 2, learning_rate_fn=abs)])
+    column = ete.embedding_column(identity('a'), 2, learning_rate_fn=abs)
+    tables, _ = adapt.columns_to_specs([column])
     assert tables[0].rate.function is abs
 
 
@@ -93,7 +94,7 @@ def test_integers_are_taken_as_ids_and_minus_one_as_a_word_already_found_unknown
 def test_minus_one_is_an_error_where_the_column_never_gives_it(column):
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         read([ete.embedding_column(column, 2)], {'w': [1, -1, 0]})
-    assert checks.problem_of(caught.value.message).code == 'E501'
+    assert checks.message_to_problem(caught.value.message).code == 'E501'
 
 
 def test_words_that_the_column_maps_elsewhere_go_there():
@@ -132,23 +133,24 @@ def test_every_missing_feature_is_named_with_what_there_is():
 
 
 def test_words_for_an_identity_column_are_refused_with_the_remedy():
-    with pytest.raises(InputError, match='E510 feature "a".*vocabulary_list'):
+    with pytest.raises(InputError, match='E510 feature "a" on core 3: .*vocabulary_list'):
         read([ete.embedding_column(identity('a'), 2)], {'a': ['x', 'y', 'z']})
 
 
 def test_features_must_be_a_dict():
     column = ete.embedding_column(identity('a'), 2)
-    tables, specs = adapt.specs_of([column])
+    tables, specs = adapt.columns_to_specs([column])
     plan = resolve(tables, specs, Topology(), batch_size=3, mode='inference')
     with pytest.raises(InputShapeError, match='E513 features: .*; got EagerTensor'):
-        adapt.Featurizer([column], plan)(tf.zeros([3]))
+        adapt.Featurizer([column], plan)(tf.zeros([3]), 0)
 
 
 def test_a_feature_of_two_columns_is_refused():
     with pytest.raises(ConfigError, match='E434 feature "a": Feature column a is used with '
                                           'multiple embeddings and this is not supported'):
-        adapt.specs_of([ete.embedding_column(identity('a'), 2),
-                        *ete.shared_embedding_columns([identity('a'), identity('b')], 2)])
+        adapt.columns_to_specs([
+            ete.embedding_column(identity('a'), 2),
+            *ete.shared_embedding_columns([identity('a'), identity('b')], 2)])
 
 
 @pytest.mark.parametrize('make, code', [
@@ -159,13 +161,8 @@ def test_a_feature_of_two_columns_is_refused():
                                   tensor_core_shape=[None, 4]), 'E901')])
 def test_columns_that_do_not_run_yet_say_so(make, code):
     with pytest.raises(UnsupportedError) as caught:
-        adapt.specs_of([make()])
+        adapt.columns_to_specs([make()])
     assert caught.value.code == code
-
-
-def test_columns_that_are_no_embeddings_are_refused():
-    with pytest.raises(ConfigError, match='E435 column "x".*; got NumericColumn'):
-        adapt.specs_of([fc.numeric_column('x')])
 
 
 def record(columns, layer_columns):
@@ -184,6 +181,16 @@ def test_variable_names_are_those_that_the_layer_gives():
     assert record(columns, columns) == {
         'tbl_a': 'outer/dense_features/a_embedding/embedding_weights',
         'tbl_c_d_shared_embedding': 'outer/c_d_shared_embedding'}
+
+
+def test_two_tables_of_one_variable_name_are_refused():
+    columns = [ete.embedding_column(identity('a'), 2), *ete.shared_embedding_columns(
+        [identity('c')], 2, shared_embedding_collection_name='dense_features/a_embedding/'
+        'embedding_weights')]
+    with pytest.raises(ConfigError) as caught:
+        record(columns, columns)
+    assert [problem.code for problem in caught.value.problems] == ['E437', 'E437']
+    assert 'got "outer/dense_features/a_embedding/embedding_weights"' in str(caught.value)
 
 
 def test_a_column_that_the_model_does_not_use_is_named():

@@ -36,7 +36,7 @@ def test_tables_are_sorted_by_name_and_features_by_table_then_name():
 
 def test_a_plan_prints_what_will_happen():
     assert str(make_plan(strategy='mod')) == '''\
-training on 4 hosts x 2 cores, global 16 = 4 hosts x 2 cores x 2, mod, not pipelined
+training, global 16 = 4 hosts x 2 cores x 2, mod, not pipelined
   table ad: 3 x 1, None, stochastic_gradient_descent, 0 slots, rows per host [1, 1, 1, 0], \
 features "shown"
   table video: 22 x 4, mean, adagrad, 1 slots, rows per host [6, 6, 5, 5], \
@@ -81,8 +81,11 @@ def test_all_problems_come_at_once_sorted_by_where_they_are():
 
 @pytest.mark.parametrize('change, line', [
     ({'batch_size': 10},
-     'E411 batch size: the 8 cores (4 hosts x 2 cores) must divide it; got 10.  Use 8 or 16.'),
-    ({'batch_size': 0}, 'E411 batch size: it must be a positive int; got 0.'),
+     'E411 batch_size: batch size 10 must be divisible by number of replicas 8; got 10 over '
+     '4 hosts x 2 cores.  Use 8 or 16.'),
+    ({'batch_size': 3}, 'E411 batch_size: batch size 3 must be divisible by number of replicas '
+     '8; got 3 over 4 hosts x 2 cores.  Use 8.'),
+    ({'batch_size': 0}, 'E411 batch_size: it must be a positive int; got 0.'),
     ({'optimizer': None},
      'E442 table "video": training needs an optimizer; got none.  Set optimization_parameters '
      'of the table or of the spec.'),
@@ -107,6 +110,9 @@ def test_each_problem_says_where_what_was_expected_what_came_and_the_remedy(chan
 @pytest.mark.parametrize('optimizer, codes', [
     (Adagrad(learning_rate=float('nan')), ['E421']),
     (Adagrad(learning_rate=-0.1), ['E421']),
+    (Adagrad(learning_rate=abs), ['E421']),
+    (Adagrad(learning_rate='0.1'), ['E421']),
+    (Adagrad(learning_rate=0.1, initial_accumulator=None), ['E423']),
     (Adagrad(learning_rate=0.1, initial_accumulator=0.0), ['E423']),
     (Adagrad(learning_rate=0.1, initial_accumulator=1e-45), ['E423']),
     (Adagrad(learning_rate=0.1, decay=-1.0), ['E426']),
@@ -115,6 +121,13 @@ def test_each_problem_says_where_what_was_expected_what_came_and_the_remedy(chan
 def test_hyper_parameters_that_cannot_work_are_refused(optimizer, codes):
     problems = problems_of(TABLES[:1], FEATURES[:2], optimizer=optimizer)
     assert [problem.code for problem in problems] == codes
+
+
+def test_more_tables_than_the_ceiling_are_refused():
+    many = [TableSpec(name=f't{i}', vocabulary_size=2, dimension=1) for i in range(10_001)]
+    problems = problems_of(many, [FeatureSpec(name=t.name, table=t.name) for t in many])
+    assert [str(p) for p in problems] == [
+        'E405 plan: at most 10000 tables are allowed; got 10001.']
 
 
 @pytest.mark.parametrize('name', ['', 'a//b', '../../etc/x', '/abs', 'a/../b', 'x' * 1001,

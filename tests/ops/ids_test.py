@@ -8,8 +8,8 @@ from estimator_tpu_embedding.ops import checks, ids
 SPARSE = tf.SparseTensorValue([[0, 0], [2, 0], [2, 1]], np.array([5, 7, 5], np.int64), [3, 2])
 
 
-def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, missing_is_legal=False):
-    """Runs `batch_of` and `check`: (samples, ids, seen, missing)."""
+def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, has_missing=False):
+    """Runs `value_to_batch` and `check`: (samples, ids, seen, missing)."""
     with tf.Graph().as_default(), tf.Session() as session:
         if isinstance(value, tf.SparseTensorValue):
             value = tf.SparseTensor.from_value(value)
@@ -17,9 +17,12 @@ def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, missing_is
             value = value()
         elif isinstance(value, np.ndarray):
             value = tf.constant(value)
-        batch, missing = ids.batch_of('f', value, num_samples=num_samples, combiner=combiner)
-        batch, counts = ids.check('f', batch, missing, vocabulary_size=vocabulary_size,
-                                  missing_is_legal=missing_is_legal)
+        where = 'feature "f" on core 0'
+        batch, missing = ids.value_to_batch(where, value, num_samples=num_samples,
+                                            combiner=combiner)
+        if has_missing:
+            batch, missing = ids.drop_missing(batch, missing)
+        batch, counts = ids.check(where, batch, missing, vocabulary_size=vocabulary_size)
         samples, values, seen, missing = session.run(
             [batch.samples, batch.ids, counts.seen, counts.missing])
         return samples.tolist(), values.tolist(), int(seen), int(missing)
@@ -28,7 +31,7 @@ def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, missing_is
 def problem_of_run(*args, **kwargs):
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         read(*args, **kwargs)
-    return checks.problem_of(caught.value.message)
+    return checks.message_to_problem(caught.value.message)
 
 
 @pytest.mark.parametrize('dtype', [np.int32, np.int64])
@@ -81,8 +84,8 @@ def test_a_batch_without_any_id_is_legal():
 def test_an_id_out_of_range_names_feature_value_sample_and_vocabulary_size(bad, got):
     problem = problem_of_run(np.array([1, bad, 9]))
     assert str(problem) == (
-        f'E501 feature "f": ids must be in [0, 10), the vocabulary size of its table; got {got}.'
-        '  Clean the data or raise the number of buckets.')
+        'E501 feature "f" on core 0: ids must be in [0, 10), the vocabulary size of its table; '
+        f'got {got}.  Clean the data or raise the number of buckets.')
 
 
 def test_several_bad_ids_are_counted_and_the_first_three_shown():
@@ -91,8 +94,8 @@ def test_several_bad_ids_are_counted_and_the_first_three_shown():
 
 
 def test_minus_one_of_an_unknown_word_is_missing_and_no_other_negative_id_is():
-    assert read(np.array([-1, 4, -1]), missing_is_legal=True) == ([1], [4], 1, 2)
-    assert problem_of_run(np.array([-2, 4, -1]), missing_is_legal=True).code == 'E501'
+    assert read(np.array([-1, 4, -1]), has_missing=True) == ([1], [4], 1, 2)
+    assert problem_of_run(np.array([-2, 4, -1]), has_missing=True).code == 'E501'
 
 
 def test_the_name_of_a_feature_reaches_the_message_whatever_it_is():
@@ -100,27 +103,27 @@ def test_the_name_of_a_feature_reaches_the_message_whatever_it_is():
     with tf.Graph().as_default(), tf.Session() as session:
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             session.run(checks.require(tf.constant(False), problem, got=tf.constant('7')))
-    assert checks.problem_of(caught.value.message).where == problem.where
+    assert checks.message_to_problem(caught.value.message).where == problem.where
 
 
 @pytest.mark.parametrize('value, error, text', [
-    (np.array([1., 2., 3.], np.float32), InputError, 'E510 feature "f": ids must be int32 or '
-     'int64; got float32.'),
+    (np.array([1., 2., 3.], np.float32), InputError, 'E510 feature "f" on core 0: ids must be '
+     'int32 or int64; got float32.'),
     (np.array([True, False, True]), InputError, 'E510'),
     (np.array([1, 2, 3], np.uint64), InputError, 'E510'),
-    ('words', InputError, 'E510 feature "f": ids must come as a Tensor, SparseTensor or '
+    ('words', InputError, 'E510 feature "f" on core 0: ids must come as a Tensor, SparseTensor or '
      'RaggedTensor; got str.'),
-    (np.array([1, 2]), InputShapeError, r'E511 feature "f": the batch must have 3 samples per '
-     r'core; got shape \(2,\)'),
+    (np.array([1, 2]), InputShapeError, r'E511 feature "f" on core 0: the batch must have 3 '
+     r'samples per core; got shape \(2,\)'),
     (np.array(7), InputShapeError, 'E511'),
-    (lambda: tf.placeholder(tf.int64), InputShapeError, 'E511 feature "f": the rank')])
+    (lambda: tf.placeholder(tf.int64), InputShapeError, 'E511 feature "f" on core 0: the rank')])
 def test_ids_of_another_form_are_refused_when_the_graph_is_built(value, error, text):
     with pytest.raises(error, match=text):
         read(value)
 
 
 def test_two_ids_per_sample_do_not_fit_a_table_without_combiner():
-    with pytest.raises(InputShapeError, match='E512 feature "f"'):
+    with pytest.raises(InputShapeError, match='E512 feature "f" on core 0'):
         read(np.array([[1, 2], [3, 4], [5, 6]]), combiner=None)
 
 
