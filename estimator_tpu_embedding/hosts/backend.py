@@ -10,6 +10,9 @@ import tensorflow.compat.v1 as tf
 from ..core.plan import Plan
 from ..ops.ids import IdBatch
 
+QUEUE_CAPACITY = 2
+"""Steps whose ids and features may wait per core: one is handed over while one is ready."""
+
 CoreBatch = Mapping[str, IdBatch]
 """The ids of every feature of the plan, for one core and one step."""
 

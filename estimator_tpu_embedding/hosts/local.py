@@ -9,13 +9,10 @@ import tensorflow.compat.v1 as tf
 from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..errors import Problem, UnsupportedError
-from ..ops import combine, rows, rules
+from ..ops import checks, combine, rows, rules
 from ..ops.ids import IdBatch
-from .backend import Activations, CoreBatch, LookupReceipt
+from .backend import QUEUE_CAPACITY, Activations, CoreBatch, LookupReceipt
 from .tables import HostedTable, create_tables
-
-QUEUE_CAPACITY = 2
-"""Steps that may wait per core: one being handed over and one ready behind it."""
 
 
 class LocalBackend:
@@ -94,6 +91,8 @@ class LocalBackend:
                             gradient[feature.name], batch, table.spec.combiner))
                 distinct, summed = rows.sum_duplicates(
                     tf.concat(ids, 0), tf.concat(contributions, 0))
+                with tf.control_dependencies([_require_finite(table.spec.name, summed)]):
+                    summed = tf.identity(summed)
                 updates += self._update_table(table, distinct, summed, rates[table.spec.name])
         return tf.group(*updates)
 
@@ -126,7 +125,8 @@ class LocalBackend:
             rate = self.plan.rate(table.name)
             if rate not in values:
                 values[rate] = (tf.cast(rate.function(step), tf.float32)
-                                if isinstance(rate, DynamicRate) else tf.constant(rate.value))
+                                if isinstance(rate, DynamicRate)
+                                else tf.constant(rate.value, tf.float32))
         return {table.name: values[self.plan.rate(table.name)] for table in self.plan.tables}
 
     def _update_table(self, table: HostedTable, ids: tf.Tensor, gradient: tf.Tensor,
@@ -145,6 +145,16 @@ class LocalBackend:
             writes += [rows.write(shard, at, value)
                        for shard, value in zip(shards, (new_rows, *new_slots))]
         return writes
+
+
+def _require_finite(table: str, gradient: tf.Tensor) -> tf.Operation:
+    """Fails before rows are written that no later step could repair."""
+    finite = tf.math.is_finite(gradient)
+    problem = Problem('E801', f'table "{table}"', 'the gradients of its rows must be finite',
+                      remedy='Look for a division or a logarithm in the loss that can meet 0.')
+    count = tf.size(finite) - tf.reduce_sum(tf.cast(finite, tf.int32))
+    return checks.require(finite, problem, got=tf.strings.join(
+        [tf.strings.as_string(count), 'elements that are not'], separator=' '))
 
 
 def _refuse_unsupported(plan: Plan) -> None:

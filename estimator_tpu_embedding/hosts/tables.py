@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
@@ -22,13 +23,11 @@ class HostedTable(NamedTuple):
 
     Attributes:
       spec: the table.
-      name: the variable name, which is also the checkpoint name of the rows.
       rows: one variable per host that holds rows, `[rows_on(host), D]`.
       slots: per slot of the optimizer, one variable per such host.
     """
 
     spec: TableSpec
-    name: str
     rows: tuple[tf.Variable, ...]
     slots: dict[str, tuple[tf.Variable, ...]]
 
@@ -48,15 +47,33 @@ def create_tables(plan: Plan, variable_names: Mapping[str, str]) -> dict[str, Ho
         name = variable_names[table.name]
         parts = min(table.vocabulary_size, plan.topology.num_hosts)
         shape = (table.vocabulary_size, table.dimension)
-        initializer = table.initializer or tf.truncated_normal_initializer(
-            stddev=1 / math.sqrt(table.dimension))
-        rows = _partitioned(name, shape, parts, initializer)
+        rows = _partitioned(name, shape, parts, _initializer(plan, table))
         slots = {
             slot.suffix: _partitioned(f'{name}/{slot.suffix}', shape, parts,
                                       tf.constant_initializer(slot.initial_value))
             for slot in plan.slots(table.name)}
-        tables[table.name] = HostedTable(spec=table, name=name, rows=rows, slots=slots)
+        tables[table.name] = HostedTable(spec=table, rows=rows, slots=slots)
     return tables
+
+
+def _initializer(plan: Plan, table: TableSpec) -> Callable[..., Any]:
+    """What gives the rows of one host their initial values."""
+    initializer = table.initializer or tf.truncated_normal_initializer(
+        stddev=1 / math.sqrt(table.dimension))
+    matrix = np.asarray(getattr(initializer, 'value', 0.0))
+    if matrix.shape != (table.vocabulary_size, table.dimension):
+        return initializer
+    # A constant of the whole table: TensorFlow would give it to every host as it is.
+    partition = plan.partition(table.name)
+    ids = {partition.offset_of(host): partition.ids_on(host)
+           for host in range(plan.topology.num_hosts) if partition.rows_on(host)}
+
+    def rows_of_host(shape: Any, dtype: Any = tf.float32, partition_info: Any = None
+                     ) -> tf.Tensor:
+        first_row = partition_info.var_offset[0] if partition_info is not None else 0
+        return tf.constant(matrix[ids[first_row]], dtype)
+
+    return rows_of_host
 
 
 def _partitioned(name: str, shape: tuple[int, int], parts: int,

@@ -1,6 +1,7 @@
 """What every backend promises, checked against the NumPy reference after five steps."""
 
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.errors import UnsupportedError
+from estimator_tpu_embedding.hosts.backend import QUEUE_CAPACITY
 from estimator_tpu_embedding.hosts.local import LocalBackend
 
 BACKENDS = {'local': LocalBackend}
@@ -66,15 +68,16 @@ class Run:
 
     def __call__(self, batches, gradients):
         """One step; returns the activations of the global batch by feature."""
-        cores = self.plan.topology.num_cores
+        topology = self.plan.topology
         feed = {}
-        for core in range(cores):
-            ids = {name: graphs.id_batch(graphs.split(batch, cores)[core])
-                   for name, batch in batches.items()}
-            self.session.run(self.backend.enqueue(
-                ids, host=self.plan.topology.host_of(core), core=core))
-            for name, gradient in gradients.items():
-                feed[self.gradients[core][name]] = np.split(gradient, cores)[core]
+        for host in range(topology.num_hosts):
+            for core in topology.cores_of(host):
+                ids = {name: graphs.id_batch(graphs.split(batch, topology.num_cores)[core])
+                       for name, batch in batches.items()}
+                self.session.run(self.backend.enqueue(ids, host=host, core=core))
+                for name, gradient in gradients.items():
+                    feed[self.gradients[core][name]] = np.split(
+                        gradient, topology.num_cores)[core]
         values, _ = self.session.run(
             [[activations for activations, _ in self.looked_up], self.update], feed)
         return {name: np.concatenate([core[name] for core in values]) for name in batches}
@@ -241,12 +244,31 @@ def resolve_for_twelve(topology, strategy):
 
 
 @pytest.mark.parametrize('backend', BACKENDS)
-def test_closing_ends_a_wait_for_ids(backend):
+@pytest.mark.parametrize('waits_in', ['lookup', 'enqueue'])
+def test_closing_ends_a_wait_for_ids(backend, waits_in):
     with tf.Graph().as_default():
         run = Run(backend, make_plan(None, (1, 1), 'div', mode='inference'))
-        run.session.run(run.backend.close())
-        with pytest.raises(tf.errors.OutOfRangeError):
-            run.session.run(run.looked_up[0][0])
+        ids = {name: graphs.id_batch([[0]] * 3) for name in ('friend', 'self', 'side')}
+        wait = run.looked_up[0][0]
+        if waits_in == 'enqueue':
+            wait = run.backend.enqueue(ids, host=0, core=0)
+            for _ in range(QUEUE_CAPACITY):
+                run.session.run(wait)  # until it is full
+        close, ended = run.backend.close(), []
+
+        def wait_for_it():
+            try:
+                run.session.run(wait)
+            except (tf.errors.OutOfRangeError, tf.errors.CancelledError) as error:
+                ended.append(error)
+
+        waiting = threading.Thread(target=wait_for_it)
+        waiting.start()
+        waiting.join(.5)
+        assert waiting.is_alive()
+        run.session.run(close)
+        waiting.join(10)
+        assert len(ended) == 1
 
 
 @pytest.mark.parametrize('backend', BACKENDS)

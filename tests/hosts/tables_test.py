@@ -8,11 +8,12 @@ from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.tables import create_tables
 
 
-def plan_of(rows, hosts, mode='training', initializer=None):
+def plan_of(rows, hosts, mode='training', initializer=None, strategy='div'):
     return resolve([TableSpec(name='t', vocabulary_size=rows, dimension=2,
                               initializer=initializer)],
                    [FeatureSpec(name='f', table='t')], Topology(num_hosts=hosts),
-                   batch_size=hosts, optimizer=Adagrad(learning_rate=.1), mode=mode)
+                   batch_size=hosts, optimizer=Adagrad(learning_rate=.1), mode=mode,
+                   strategy=strategy)
 
 
 def variables_of(*args, **kwargs):
@@ -67,6 +68,18 @@ def test_the_default_initializer_is_a_normal_of_deviation_1_over_root_of_the_wid
     # A normal cut at two deviations has .8796 of the deviation of a whole one.
     assert values.std() == pytest.approx(.8796 / 2**.5, rel=.02)
     assert abs(values).max() <= 2 / 2**.5
+
+
+@pytest.mark.parametrize('strategy, parts', [
+    ('div', [[0, 1], [2, 3], [4]]), ('mod', [[0, 3], [1, 4], [2]])])
+def test_a_constant_of_the_whole_table_gives_every_id_its_own_row(strategy, parts):
+    matrix = np.arange(10.).reshape(5, 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = create_tables(plan_of(5, 3, initializer=tf.constant_initializer(matrix),
+                                      strategy=strategy), {'t': 't'})['t']
+        session.run(tf.global_variables_initializer())
+        for ids, rows in zip(parts, session.run(table.rows)):
+            np.testing.assert_array_equal(rows, matrix[ids])
 
 
 def test_initializers_learn_where_their_part_begins_as_in_the_original():
