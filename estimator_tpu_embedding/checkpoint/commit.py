@@ -22,8 +22,8 @@ def default_saver(max_to_keep: int, keep_every_n_hours: float) -> tf.train.Saver
 class CommittingSaver:
     """Wraps a `tf.train.Saver` for `tf.train.CheckpointSaverHook(saver=...)`.
 
-    A step that is on disk already is never written again: the hook saves once right after a
-    restore, and a crash in that instant would destroy the only good checkpoint.
+    The newest checkpoint is never written again: the hook saves once right after a restore,
+    and a crash in that instant would destroy the only good checkpoint.
     """
 
     def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable]):
@@ -43,13 +43,14 @@ class CommittingSaver:
 
     def save(self, session: tf.Session, save_path: str, global_step: int,
              write_meta_graph: bool = True) -> str:
-        """Saves `save_path-global_step` with its manifest, unless it is there already.
+        """Saves `save_path-global_step` with its manifest, unless it is the newest already.
 
         Returns:
           The prefix of the checkpoint.
         """
         prefix = f'{save_path}-{global_step}'
-        if os.path.exists(f'{prefix}.index'):
+        directory = os.path.dirname(prefix)
+        if tf.train.latest_checkpoint(directory) == prefix:
             tf.logging.info('Step %d is saved already; %s is left as it is.', global_step,
                             prefix)
             return prefix
@@ -60,7 +61,6 @@ class CommittingSaver:
                 created_by=f'estimator_tpu_embedding {VERSION}').to_json())
         self._saver.save(session, save_path, global_step=global_step,
                          write_meta_graph=write_meta_graph)
-        directory = os.path.dirname(prefix)
         for name in orphaned_manifests(directory):
             os.unlink(os.path.join(directory, name))
         return prefix

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem
-from .manifest import StoredTable, read_manifest
+from .manifest import Manifest, StoredTable, read_manifest
 
 
 def newest_checkpoint(directory: str) -> str | None:
     """The prefix of the newest checkpoint in `directory`, or `None` if it holds none.
 
+    The file `checkpoint` names it. Where that file is missing or says nothing, as after a
+    crash, the checkpoint of the highest step that can be opened is taken, with a warning:
+    training must not start at step 0 beside checkpoints and overwrite them one by one.
+
     Raises:
-      CorruptCheckpointError: if there are checkpoints but the file `checkpoint`, which names
-        the newest, is missing or unreadable. Training would otherwise start at step 0 and
-        overwrite them one by one.
+      CorruptCheckpointError: if there are checkpoints and none of them can be opened.
     """
     try:
         newest = tf.train.latest_checkpoint(directory)
@@ -27,20 +30,116 @@ def newest_checkpoint(directory: str) -> str | None:
         newest = None
     if newest is not None or not os.path.isdir(directory):
         return newest
-    steps = sorted(int(found.group(1)) for found in (
-        re.fullmatch(r'model\.ckpt-(\d+)\.index', name) for name in os.listdir(directory))
-        if found)
+    steps = _steps_in(directory)
+    for step in reversed(steps):
+        prefix = os.path.join(directory, f'model.ckpt-{step}')
+        try:
+            _stored_shapes(prefix)
+        except CorruptCheckpointError as error:
+            tf.logging.warning('%s', error)
+            continue
+        tf.logging.warning('The file "checkpoint" in %s names no checkpoint; the newest one '
+                           'that can be opened is taken: %s', directory, prefix)
+        return prefix
     if steps:
         raise CorruptCheckpointError(Problem(
-            'E612', f'model_dir {directory}', 'the file "checkpoint" must name the newest '
-            'checkpoint', f'checkpoints of the steps {steps[-5:]} and no readable file '
-            '"checkpoint"', 'Write the line  model_checkpoint_path: '
-            f'"model.ckpt-{steps[-1]}"  into it, or move the checkpoints away.'))
+            'E612', f'model_dir {directory}', 'one of its checkpoints must be readable',
+            f'damaged ones of the steps {steps[-5:]}, and no file "checkpoint" that names '
+            'another', 'Restore a copy, or move them away to start anew.'))
     return None
 
 
-def check_fits(checkpoint: str, shapes: Mapping[str, Sequence[int | None]],
-               tables: Mapping[str, StoredTable], *, may_lack: bool = False) -> None:
+def make_newest(directory: str, checkpoint: str) -> None:
+    """Makes the file `checkpoint` of `directory` name a checkpoint, unless it does."""
+    state = None
+    with contextlib.suppress(ValueError):
+        state = tf.train.latest_checkpoint(directory)
+    if state != checkpoint:
+        tf.train.update_checkpoint_state(directory, os.path.basename(checkpoint))
+
+
+def checkpoints_in(directory: str) -> list[str]:
+    """The prefixes of all checkpoints in `directory`, by step."""
+    return [os.path.join(directory, f'model.ckpt-{step}') for step in _steps_in(directory)]
+
+
+def _steps_in(directory: str) -> list[int]:
+    found = [re.fullmatch(r'model\.ckpt-(\d+)\.index', name) for name in os.listdir(directory)]
+    return sorted(int(one.group(1)) for one in found if one is not None)
+
+
+def _stored_shapes(checkpoint: str) -> Mapping[str, Sequence[int]]:
+    """The shapes of all tensors of a checkpoint.
+
+    Raises:
+      CorruptCheckpointError: if it cannot be opened.
+    """
+    try:
+        shapes: Mapping[str, Sequence[int]] = (
+            tf.train.load_checkpoint(checkpoint).get_variable_to_shape_map())
+        return shapes
+    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+        raise CorruptCheckpointError(Problem(
+            'E613', f'checkpoint {checkpoint}', 'it must be readable',
+            f'{type(error).__name__}: {str(error)[:200]}', 'Use an older one.')) from error
+
+
+def check_order_of_ids(checkpoint: str | None) -> None:
+    """Makes sure that what reads a checkpoint without knowing of hosts reads the right rows.
+
+    Args:
+      checkpoint: its prefix; `None` is no checkpoint.
+
+    Raises:
+      IncompatibleCheckpointError: if a table in it is `mod` on several hosts.
+      CorruptCheckpointError: if its manifest cannot be read.
+    """
+    manifest = read_manifest(checkpoint) if checkpoint is not None else None
+    tables = manifest.tables if manifest is not None else {}
+    problems = [
+        Problem('E609', f'checkpoint {os.path.basename(checkpoint or "")}',
+                f'the rows of table "{name}" must be in the order of ids where columns read '
+                'them without the embedding engine: export, prediction, and all that '
+                'use_tpu=False or eval_on_tpu=False runs', f'mod rows of {table.hosts} hosts',
+                'Train with partition_strategy="div"; this version does not reorder rows.')
+        for name, table in _out_of_order(tables)]
+    if problems:
+        raise IncompatibleCheckpointError(*problems)
+
+
+def check_order_for_warm_start(source: str, tables: Mapping[str, StoredTable]) -> None:
+    """Makes sure that a warm start gives every id its own row.
+
+    Args:
+      source: a checkpoint, or a directory of checkpoints or of a SavedModel.
+      tables: those that are to be started, by variable name.
+
+    Raises:
+      IncompatibleCheckpointError: if rows of the source or of the tables are not in the order
+        of ids.
+      CorruptCheckpointError: if the manifest of the source cannot be read.
+    """
+    checkpoint = newest_checkpoint(source) if os.path.isdir(source) else source
+    manifest = read_manifest(checkpoint) if checkpoint is not None else None
+    problems = [
+        Problem('E610', f'warm start from {source}', 'rows must be in the order of ids, there '
+                'and here', f'mod rows of {table.hosts} hosts for table "{name}" {place}',
+                'Use partition_strategy="div" in both; this version does not reorder rows.')
+        for place, those in (('there', manifest.tables if manifest is not None else {}),
+                             ('here', tables))
+        for name, table in _out_of_order(those)]
+    if problems:
+        raise IncompatibleCheckpointError(*problems)
+
+
+def _out_of_order(tables: Mapping[str, StoredTable]) -> list[tuple[str, StoredTable]]:
+    """The tables whose rows are not in the order of ids."""
+    return [(name, table) for name, table in sorted(tables.items())
+            if table.strategy == 'mod' and min(table.hosts, table.rows) > 1]
+
+
+def check_fits(checkpoint: str, shapes: Mapping[str, Sequence[int | None] | None],
+               tables: Mapping[str, StoredTable], *, optional: Container[str] = ()) -> None:
     """Makes sure that a checkpoint fits a graph, before anything is restored from it.
 
     TensorFlow restores another shape into a resource variable without a word, and `mod` rows
@@ -50,44 +149,61 @@ def check_fits(checkpoint: str, shapes: Mapping[str, Sequence[int | None]],
       checkpoint: its prefix.
       shapes: the full shape of every variable of the graph, by checkpoint name.
       tables: the tables of the plan, by variable name.
-      may_lack: whether variables may be absent from the checkpoint.
+      optional: variables that may be absent from the checkpoint.
 
     Raises:
       IncompatibleCheckpointError: with all differences.
       CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
     """
-    try:
-        stored = tf.train.load_checkpoint(checkpoint).get_variable_to_shape_map()
-    except (tf.errors.OpError, ValueError, RuntimeError) as error:
-        raise CorruptCheckpointError(Problem(
-            'E613', f'checkpoint {checkpoint}', 'it must be readable',
-            f'{type(error).__name__}: {str(error)[:200]}', 'Use an older one.')) from error
+    stored = _stored_shapes(checkpoint)
     where = f'checkpoint {os.path.basename(checkpoint)}'
-    problems = [*_shape_problems(where, stored, shapes, may_lack),
-                *_order_problems(where, checkpoint, tables)]
+    manifest = read_manifest(checkpoint)
+    if manifest is not None:
+        _check_belongs(where, checkpoint, manifest, stored)
+    problems = [*_shape_problems(where, stored, shapes, optional),
+                *_order_problems(where, manifest, tables)]
     if problems:
         raise IncompatibleCheckpointError(*problems)
 
 
 def _shape_problems(where: str, stored: Mapping[str, Sequence[int]],
-                    shapes: Mapping[str, Sequence[int | None]], may_lack: bool
+                    shapes: Mapping[str, Sequence[int | None] | None], optional: Container[str]
                     ) -> Iterator[Problem]:
     for name, shape in sorted(shapes.items()):
         if name not in stored:
-            if not may_lack:
+            if name not in optional:
                 near = difflib.get_close_matches(name, stored, n=3)
                 yield Problem('E606', where, f'it must hold the variable "{name}" '
-                              f'{list(shape)}', 'no variable of that name',
+                              f'{shape}', 'no variable of that name',
                               f'Similar names there: {near}.' if near else '')
-        elif list(stored[name]) != list(shape):
-            yield Problem('E604', where, f'the variable "{name}" is {list(shape)} in this job',
+        elif not _is_compatible(stored[name], shape):
+            yield Problem('E604', where, f'the variable "{name}" is {shape} in this job',
                           f'{list(stored[name])} in the checkpoint',
                           'Use the sizes it was trained with, or another model_dir.')
 
 
-def _order_problems(where: str, checkpoint: str, tables: Mapping[str, StoredTable]
+def _is_compatible(stored: Sequence[int], shape: Sequence[int | None] | None) -> bool:
+    """Whether a stored shape is one that a variable of a partly known shape may have."""
+    return shape is None or len(stored) == len(shape) and all(
+        want in (None, have) for have, want in zip(stored, shape))
+
+
+def _check_belongs(where: str, checkpoint: str, manifest: Manifest,
+                   stored: Mapping[str, Sequence[int]]) -> None:
+    """Makes sure that a manifest is that of the checkpoint it lies beside."""
+    wrong = [f'table "{name}" of {table.rows} x {table.width}'
+             for name, table in sorted(manifest.tables.items())
+             if list(stored.get(name, ())) != [table.rows, table.width]]
+    if not checkpoint.endswith(f'-{manifest.step}'):
+        wrong.append(f'step {manifest.step}')
+    if wrong:
+        raise CorruptCheckpointError(Problem(
+            'E614', where, 'its manifest must say what it holds', ', '.join(wrong),
+            'Restore both from the same copy.'))
+
+
+def _order_problems(where: str, manifest: Manifest | None, tables: Mapping[str, StoredTable]
                     ) -> Iterator[Problem]:
-    manifest = read_manifest(checkpoint)
     if manifest is None:
         if any(table.strategy == 'mod' for table in tables.values()):
             yield Problem('E608', where, 'a job with partition_strategy="mod" needs the '

@@ -33,7 +33,7 @@ def test_all_differences_come_in_one_error(tmp_path):
 
 
 def test_variables_may_lack_where_the_user_restores_them(tmp_path):
-    check_fits(save(tmp_path, v=[2]), {'v': [2], 'w': [1]}, {}, may_lack=True)
+    check_fits(save(tmp_path, v=[2]), {'v': [2], 'w': [1]}, {}, optional={'w'})
 
 
 @pytest.mark.parametrize('damage', [
