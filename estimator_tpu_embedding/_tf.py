@@ -1,7 +1,8 @@
 """The only importer of `tensorflow.python.*`: one function per borrowed symbol.
 
-Each docstring says why a public name does not do and on which versions the symbol was checked.
-Imports are inside the functions, so that this module costs nothing.
+Each docstring says why a public name does not do and on which versions the symbol was checked
+(`tools/check_versions.py` does that). Imports are inside the functions, so that this module
+costs nothing.
 """
 
 from __future__ import annotations
@@ -90,15 +91,62 @@ def global_step_read(graph: Any) -> Any:
     return training_util._get_or_create_global_step_read(graph)
 
 
-def full_name_and_shape(variable: Any) -> tuple[str, list[int | None]]:
+def add_listeners(saver_hook: Any, listeners: Any) -> None:
+    """Adds saving listeners to a `CheckpointSaverHook` that exists; its constructor alone is
+    public for that. Checked: 2.16-2.21.
+    """
+    saver_hook._listeners.extend(
+        listener for listener in listeners if listener not in saver_hook._listeners)
+
+
+def without_deprecation_warnings() -> Any:
+    """A context in which TensorFlow does not warn of what this package itself calls.
+
+    It would advise users to give up what they came for. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.util import deprecation
+    return deprecation.silence()
+
+
+def full_name_and_shape(variable: Any) -> tuple[str, list[int | None] | None]:
     """The name and shape that a checkpoint holds a variable under.
 
-    For a part of a partitioned variable these are the whole one's. Checked: 2.16-2.21.
+    For a part of a partitioned variable these are the whole one's; the shape is `None` where
+    the rank is unknown. Checked: 2.16-2.21.
     """
     whole = variable._get_save_slice_info()
     if whole is not None:
         return whole.full_name, list(whole.full_shape)
-    return variable.op.name, variable.shape.as_list()
+    rank = variable.shape.rank
+    return variable.op.name, None if rank is None else variable.shape.as_list()
+
+
+def keras_name_counters(graph: Any) -> dict[Any, Any]:
+    """How often Keras has used each layer name in `graph`: the next layer's number.
+
+    Checked: tf_keras 2.16-2.21.
+    """
+    from tf_keras.src import backend
+    return dict(backend.PER_GRAPH_OBJECT_NAME_UIDS.get(graph, {}))
+
+
+def put_keras_name_counters(graph: Any, counters: dict[Any, Any]) -> None:
+    """Makes counters that `keras_name_counters` returned those of `graph`.
+
+    Checked: tf_keras 2.16-2.21.
+    """
+    import collections
+
+    from tf_keras.src import backend
+    backend.PER_GRAPH_OBJECT_NAME_UIDS[graph] = collections.defaultdict(int, counters)
+
+
+def is_inside_control_flow(graph: Any) -> bool:
+    """Whether a `tf.cond` or `tf.while_loop` of control flow v1 is being built in `graph`.
+
+    Checked: 2.16-2.21.
+    """
+    return graph._get_control_flow_context() is not None
 
 
 def tpu_ops_module() -> Any:

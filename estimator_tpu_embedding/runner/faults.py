@@ -7,12 +7,19 @@ import threading
 
 import tensorflow.compat.v1 as tf
 
-from ..errors import EteError, IdRangeError, InputError, InputShapeError
+from ..errors import ConfigError, EteError, IdRangeError, InputError, InputShapeError
 from ..ops import checks
 
 _CONSEQUENCES = (tf.errors.CancelledError, tf.errors.AbortedError)
-_CLASSES: dict[str, type[InputError]] = {'E501': IdRangeError, 'E511': InputShapeError,
-                                         'E512': InputShapeError}
+
+
+class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
+    """E801: numbers are no longer finite; nothing of that step was written to the tables."""
+
+
+_CLASSES: dict[str, type[EteError]] = {
+    'E457': ConfigError, 'E501': IdRangeError, 'E511': InputShapeError, 'E512': InputShapeError,
+    'E801': DivergedError}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,7 +64,8 @@ class Failures:
                 self._cause = typed(first.error)
                 self._cause.add_note(f'raised by the {first.source}')
                 for other in others:
-                    self._cause.add_note(f'then the {other.source} failed: {other.error}')
+                    self._cause.add_note(f'then the {other.source} failed: '
+                                         f'{typed(other.error)}')
             return self._cause
 
 
@@ -65,7 +73,7 @@ def typed(error: BaseException) -> BaseException:
     """The error of this package that a failed check of a tensor stands for, else the error."""
     if not isinstance(error, tf.errors.OpError):
         return error
-    problem = checks.problem_of(error.message)
+    problem = checks.message_to_problem(error.message)
     if problem is None:
         return error
     translated: EteError = _CLASSES.get(problem.code, InputError)(problem)

@@ -10,12 +10,14 @@ whatever is done to gradients afterwards not in it. The original works the same 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
+from .towers import current_core
 
 _COLLECTION = 'estimator_tpu_embedding_gradients'
 _GRADIENT = 'EstimatorTpuEmbeddingActivation'
@@ -29,12 +31,13 @@ class GradientCapture:
         """Creates one dummy variable per table in the default graph."""
         self._plan = plan
         self._hooked: dict[str, tuple[int, str]] = {}
-        self._caught: dict[tuple[int, str], tf.Tensor] = {}
+        # By activation, then by the core whose loss is differentiated: a sum over replicas in
+        # a model makes the loss of one core depend on the activations of others.
+        self._caught: dict[tuple[int, str], dict[int, tf.Tensor]] = {}
         self._dummies = {
-            table.name: tf.get_variable(
-                f'tpu_embedding_dummy_table_variable_{table.name}', shape=[1],
-                dtype=tf.float32, initializer=tf.zeros_initializer(), trainable=True,
-                use_resource=True, collections=[DUMMY_COLLECTION])
+            table.name: tf.Variable(
+                [0.0], name=f'tpu_embedding_dummy_table_variable_{_legal(table.name)}',
+                trainable=True, use_resource=True, collections=[DUMMY_COLLECTION])
             for table in plan.tables}
         tf.add_to_collection(_COLLECTION, self)
 
@@ -59,7 +62,8 @@ class GradientCapture:
     def catch(self, operation: tf.Operation, gradient: tf.Tensor) -> None:
         """Keeps the gradient of one activation."""
         place = self._hooked[operation.name]
-        if place in self._caught:
+        caught = self._caught.setdefault(place, {})
+        if current_core() in caught:
             core, feature = place
             table = next(f.table for f in self._plan.features if f.name == feature)
             raise RuntimeError(
@@ -68,25 +72,24 @@ class GradientCapture:
                 'tables were asked for more than once. Consider placing tf.stop_gradient around '
                 'tensors where an update of the tables is not wanted, or pass a var_list '
                 f'without the variables of the collection "{DUMMY_COLLECTION}".')
-        self._caught[place] = tf.convert_to_tensor(gradient)
-
-    def finish(self) -> None:
-        """Takes this object out of the graph, since a MetaGraph cannot hold it."""
-        tf.get_default_graph().clear_collection(_COLLECTION)
+        caught[current_core()] = tf.convert_to_tensor(gradient)
 
     def gradients(self, core: int) -> dict[str, tf.Tensor]:
-        """The gradients caught for one core; zeros where there is none, with a warning."""
+        """The gradients caught for one core, by feature; zeros where there is none."""
         gradients = {}
         for feature in self._plan.features:
             caught = self._caught.get((core, feature.name))
-            if caught is None:
-                caught = tf.zeros(self._plan.output_shape(feature))
-            gradients[feature.name] = caught
-        if core == 0:
-            self._warn_of_untrained_tables()
+            gradients[feature.name] = (
+                tf.add_n(list(caught.values())) if caught
+                else tf.zeros(self._plan.output_shape(feature)))
         return gradients
 
-    def _warn_of_untrained_tables(self) -> None:
+    def finish(self) -> None:
+        """Warns of tables that no gradient reached, once all models are built.
+
+        Also takes this object out of the graph, since a MetaGraph cannot hold it.
+        """
+        tf.get_default_graph().clear_collection(_COLLECTION)
         for table in self._plan.tables:
             features = [feature.name for feature in self._plan.features_of(table.name)]
             if not any((0, feature) in self._caught for feature in features):
@@ -95,6 +98,11 @@ class GradientCapture:
                     'features %s. Check that the loss depends on them, and that a var_list '
                     'given to the optimizer includes tf.get_collection("%s").',
                     table.name, features, DUMMY_COLLECTION)
+
+
+def _legal(name: str) -> str:
+    """The name with what TensorFlow does not allow in names replaced."""
+    return re.sub(r'[^A-Za-z0-9_.\\/-]', '_', name)
 
 
 @tf.RegisterGradient(_GRADIENT)

@@ -12,6 +12,7 @@ from .. import _tf
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
 from ..hosts.local import LocalBackend
+from ..ops import checks
 from . import model
 from .gradients import GradientCapture
 from .infeed import HostFeed
@@ -19,6 +20,11 @@ from .input import Batch, CoreQueue, HostInput, map_tensors, open_dataset
 from .model import Job, ModelOutput
 from .randomness import random_states_kept
 from .towers import Towers
+
+
+_OUTSIDE = Problem(
+    'E457', 'session.run', 'what depends on a batch must be evaluated together with a step',
+    remedy='Let the before_run of a hook return SessionRunArgs(tensors).')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,7 @@ class StepGraph:
       outputs: what the model gave on each core.
       loss: mean of the losses of all cores.
       step: one step; in training everything that changes.
+      is_step: must be fed `True` to run anything that takes a batch.
       global_step: the variable.
       table_names: the variable name of each table.
     """
@@ -42,6 +49,7 @@ class StepGraph:
     outputs: list[ModelOutput]
     loss: tf.Tensor
     step: tf.Operation
+    is_step: tf.Tensor
     global_step: tf.Variable
     table_names: dict[str, str]
 
@@ -67,19 +75,22 @@ def build_step(job: Job) -> StepGraph:
     _tf.global_step_read(tf.get_default_graph())
     inputs = _draw(job)
     queues = [CoreQueue(core, rest) for core, rest in enumerate(inputs.rests)]
-    backend = None
-    names: dict[str, str] = {}
-    if job.embedding is not None:
-        names = model.trace_variable_names(job, job.embedding, inputs.rests[0])
-        backend = LocalBackend(job.embedding.plan, names, global_step)
+    backend, names = None, {}
+    if job.lookups is not None:
+        names = model.trace_variable_names(job, job.lookups, inputs.rests[0])
+        backend = LocalBackend(job.lookups.plan, names, global_step)
     feeds = [_feed_of(job, host, inputs, queues, backend)
              for host in range(job.topology.num_hosts)]
-    outputs, step, start = _build_towers(job, queues, backend)
-    loss = tf.add_n([output.loss for output in outputs]) / len(outputs)
+    is_step = tf.placeholder_with_default(False, [], 'is_step')
+    towers = _build_towers(job, queues, backend, is_step)
+    loss = tf.add_n([output.loss for output in towers.outputs]) / len(towers.outputs)
+    step = tf.group(*_training_step(job, backend, towers), loss)
+    engine = [backend.open(), backend.load()] if backend else []
+    capture = [towers.capture.initializer] if towers.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
-    return StepGraph(feeds=feeds, close=tf.group(*closes), start=start, outputs=outputs,
-                     loss=loss, step=tf.group(step, loss), global_step=global_step,
-                     table_names=names)
+    return StepGraph(feeds=feeds, close=tf.group(*closes), start=tf.group(*engine, *capture),
+                     outputs=towers.outputs, loss=loss, step=step, is_step=is_step,
+                     global_step=global_step, table_names=names)
 
 
 def _draw(job: Job) -> _Inputs:
@@ -88,11 +99,11 @@ def _draw(job: Job) -> _Inputs:
     for host in range(job.topology.num_hosts):
         drawn = open_dataset(job.dataset(host), host, job.topology.cores_per_host)
         inputs.hosts.append(drawn)
-        for batch in drawn.batches:
-            if job.embedding is None:
+        for core, batch in zip(job.topology.cores_of(host), drawn.batches):
+            if job.lookups is None:
                 inputs.rests.append(batch)
                 continue
-            featurized = job.embedding.featurize(batch.features)
+            featurized = job.lookups.featurize(batch.features, core)
             inputs.featurized.append(featurized)
             inputs.rests.append(Batch(featurized.rest, batch.labels))
     return inputs
@@ -101,8 +112,7 @@ def _draw(job: Job) -> _Inputs:
 def _feed_of(job: Job, host: int, inputs: _Inputs, queues: Sequence[CoreQueue],
              backend: Backend | None) -> HostFeed:
     """What the infeed thread of `host` runs once per step."""
-    first = host * job.topology.cores_per_host
-    cores = range(first, first + job.topology.cores_per_host)
+    cores = job.topology.cores_of(host)
     enqueues = [queues[core].enqueue(inputs.rests[core]) for core in cores]
     counts: dict[str, Any] = {}
     if backend is not None:
@@ -116,19 +126,29 @@ def _feed_of(job: Job, host: int, inputs: _Inputs, queues: Sequence[CoreQueue],
                     tf.group(*[queues[core].end() for core in cores]))
 
 
-def _build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None
-                  ) -> tuple[list[ModelOutput], tf.Operation, tf.Operation]:
-    """Builds the model on every core; returns its outputs, one step, and what starts a session."""
+@dataclasses.dataclass(slots=True)
+class _BuiltTowers:
+    """The model on every core, and what its training needs."""
+
+    outputs: list[ModelOutput]
+    receipts: list[LookupReceipt]
+    capture: GradientCapture | None
+    num_sums: int
+
+
+def _build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None,
+                  is_step: tf.Tensor) -> _BuiltTowers:
+    """Looks up and calls the model for every core."""
     cores = range(job.topology.num_cores)
-    looked_up = [backend.lookup(core=core) for core in cores] if backend else []
-    receipts = [receipt for _, receipt in looked_up]
-    batches, activations = _wait_for_all(
-        [queue.dequeue() for queue in queues], [values for values, _ in looked_up])
-    start = [backend.open(), backend.load()] if backend else []
+    # Else a hook that evaluates a tensor of the model by itself would take the batch of a
+    # step, or wait for one for ever.
+    with tf.control_dependencies([checks.require(is_step, _OUTSIDE, got=tf.constant(''))]):
+        looked_up = [backend.lookup(core=core) for core in cores] if backend else []
+        dequeued = [queue.dequeue() for queue in queues]
+    batches, activations = _wait_for_all(dequeued, [values for values, _ in looked_up])
     capture = None
     if backend is not None and job.verb == 'train':
         capture = GradientCapture(backend.plan)
-        start.append(capture.initializer)
 
     def build(core: int) -> ModelOutput:
         features, labels = batches[core]
@@ -144,13 +164,8 @@ def _build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None
         with random_states_kept(job.seed):
             outputs = towers.build(build)
     _tf.forget_column_scopes(tf.get_default_graph())
-    step = tf.no_op()
-    if capture is not None:
-        capture.finish()
-    if job.verb == 'train':
-        _check_sums(job, towers.num_sums)
-        step = _training_step(outputs, backend, capture, receipts)
-    return outputs, step, tf.group(*start)
+    return _BuiltTowers(outputs, [receipt for _, receipt in looked_up], capture,
+                        towers.num_sums)
 
 
 def _wait_for_all(batches: list[Batch], activations: list[Activations]
@@ -165,15 +180,18 @@ def _wait_for_all(batches: list[Batch], activations: list[Activations]
         return map_tensors(tf.identity, (batches, activations))
 
 
-def _training_step(outputs: Sequence[ModelOutput], backend: Backend | None,
-                   capture: GradientCapture | None, receipts: Sequence[LookupReceipt]
-                   ) -> tf.Operation:
+def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers
+                   ) -> list[tf.Operation]:
     """Tower 0's train_op, and the update of the tables from the gradients of all towers."""
-    operations = [outputs[0].train_op]
-    if backend is not None and capture is not None:
-        gradients = [capture.gradients(core) for core in range(len(outputs))]
-        operations.append(backend.update(receipts, gradients))
-    return tf.group(*operations)
+    if job.verb != 'train':
+        return []
+    _check_sums(job, towers.num_sums)
+    operations = [towers.outputs[0].train_op]
+    if backend is not None and towers.capture is not None:
+        towers.capture.finish()
+        gradients = [towers.capture.gradients(core) for core in range(len(towers.outputs))]
+        operations.append(backend.update(towers.receipts, gradients))
+    return operations
 
 
 def _check_sums(job: Job, num_sums: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,21 @@ from .progress import RunReport
 
 
 class StopAtStep(tf.train.SessionRunHook):
-    """Ends training when the global step has been reached.
-
-    Attributes:
-      final_step: the step to stop at; known once a session exists.
-    """
+    """Ends training when the global step has been reached."""
 
     def __init__(self, steps: int | None, max_steps: int | None):
         """Stops after `steps` steps from where the session begins, or at `max_steps`."""
         self._steps = steps
-        self._max_steps = max_steps
+        self._final_step = max_steps
         self._global_step: tf.Variable | None = None
-        self.final_step = max_steps or 0
+        self._last_step = -1
+        self._has_warned = False
+
+    @property
+    def final_step(self) -> int:
+        """The step to stop at; known once a session exists."""
+        assert self._final_step is not None
+        return self._final_step
 
     def begin(self) -> None:
         """Finds the global step."""
@@ -32,35 +36,51 @@ class StopAtStep(tf.train.SessionRunHook):
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Fixes the final step at the first session; a recovered one does not move it."""
-        if self._max_steps is None and not self.final_step:
-            self.final_step = int(session.run(self._global_step)) + (self._steps or 0)
+        self._last_step = int(session.run(self._global_step))
+        if self._final_step is None:
+            self._final_step = self._last_step + (self._steps or 0)
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
-        """Asks for the end if it is time."""
-        if run_context.session.run(self._global_step) >= self.final_step:
+        """Asks for the end if it is time; warns of a step that stands still."""
+        step = int(run_context.session.run(self._global_step))
+        if step >= self.final_step:
             run_context.request_stop()
-
-
-class FiniteLoss(tf.train.SessionRunHook):
-    """Fails at a loss that is not a number, before any later hook can save the state."""
-
-    def __init__(self, loss: tf.Tensor):
-        """Guards `loss`; must be the first hook of its session."""
-        self._loss = loss
-
-    def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
-        """Asks for the loss."""
-        return tf.train.SessionRunArgs(self._loss)
-
-    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
-        """Checks it."""
-        check_loss(run_values.results)
+        elif step == self._last_step and not self._has_warned:
+            self._has_warned = True
+            tf.logging.warning(
+                'The global step is %d as before this run, so training to step %d may never '
+                'end. Pass tf.train.get_global_step() to minimize() or apply_gradients().',
+                step, self.final_step)
+        self._last_step = step
 
 
 def check_loss(loss: Any) -> None:
-    """Raises what TensorFlow raises for a loss that is not a number."""
+    """Raises what `tf.train.NanTensorHook` raises for a loss that is not a number."""
     if np.isnan(loss):
         raise tf.train.NanLossDuringTrainingError
+
+
+class FeedsKept(tf.train.SessionRunHook):
+    """Passes everything on to a hook of the user and keeps what it feeds.
+
+    Attributes:
+      feeds: of the run that is about to begin.
+    """
+
+    def __init__(self, hook: tf.train.SessionRunHook):
+        """Stands for `hook`."""
+        self.feeds: dict[Any, Any] = {}
+        self.begin = hook.begin
+        self.after_create_session = hook.after_create_session
+        self.after_run = hook.after_run
+        self.end = hook.end
+        self._before_run = hook.before_run
+
+    def before_run(self, run_context: tf.train.SessionRunContext) -> Any:
+        """What the hook asks for."""
+        asked = self._before_run(run_context)
+        self.feeds = dict(asked.feed_dict or {}) if asked is not None else {}
+        return asked
 
 
 class StepsPerRun(tf.train.SessionRunHook):
@@ -71,34 +91,43 @@ class StepsPerRun(tf.train.SessionRunHook):
     and Ctrl-C and failures of threads are noticed between steps.
     """
 
-    def __init__(self, step: tf.Operation, loss: tf.Tensor, infeed: Infeed, failures: Failures,
-                 report: RunReport, *, steps_per_run: int, stop: StopAtStep | None):
+    def __init__(self, step: tf.Operation, loss: tf.Tensor, is_step: tf.Tensor, infeed: Infeed,
+                 failures: Failures, report: RunReport, *, steps_per_run: int,
+                 stop: StopAtStep | None, others: Sequence[FeedsKept]):
         """Runs `steps_per_run` steps per run, fewer where `stop` comes earlier.
 
         Args:
           step: runs one step.
           loss: its loss.
+          is_step: is fed `True` with each.
           infeed: is told how many batches are wanted.
           failures: of other threads, checked between steps.
           report: counts the steps.
           steps_per_run: steps of one run.
           stop: ends the run; `None` for an evaluation, where one run is all and the loss may
             be anything.
+          others: what they feed is fed to every step of the loop.
         """
-        self._step = step
-        self._loss = loss
+        self._fetches = [loss, step]
+        self._is_step = is_step
+        self._others = others
         self._infeed = infeed
         self._failures = failures
         self._report = report
         self._steps_per_run = steps_per_run
         self._stop = stop
         self._global_step: tf.Variable | None = None
+        self._callable: Any = None
 
     def begin(self) -> None:
         """Finds the global step."""
         self._global_step = tf.train.get_global_step()
 
-    def before_run(self, run_context: tf.train.SessionRunContext) -> None:
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Prepares the steps of the session; a callable costs half of what run() does."""
+        self._callable = session.make_callable(self._fetches, feed_list=[self._is_step])
+
+    def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         """Runs all steps of the loop but the last."""
         steps, following = self._steps_per_run, 0
         if self._stop is not None:
@@ -106,17 +135,24 @@ class StepsPerRun(tf.train.SessionRunHook):
             steps = max(1, min(steps, left))
             following = max(0, left - steps)
         self._infeed.request(steps, following=following)
+        feeds = {key: value for hook in self._others for key, value in hook.feeds.items()}
         for _ in range(steps - 1):
-            loss, _ = run_context.session.run([self._loss, self._step])
+            loss = self._run_step(run_context.session, feeds)
             self._count()
             if self._stop is not None:
                 check_loss(loss)
+        return tf.train.SessionRunArgs(fetches=None, feed_dict={self._is_step: True})
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts the last step."""
         self._count()
         if self._stop is None:
             run_context.request_stop()
+
+    def _run_step(self, session: tf.Session, feeds: dict[Any, Any]) -> Any:
+        if not feeds:
+            return self._callable(True)[0]
+        return session.run(self._fetches, {**feeds, self._is_step: True})[0]
 
     def _count(self) -> None:
         self._report.steps += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -12,14 +13,14 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputPipelineError, Problem
+from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 from .faults import Failures
-from .input import END_OF_INPUT, QUEUE_CAPACITY
+from .input import END_OF_INPUT
 from .progress import RunReport
 
-JOIN_DEADLINE_SECONDS = 10.0
+JOIN_DEADLINE_SECONDS = 5.0
 WARN_SECONDS = 60.0
-INPUT_DEADLINE_SECONDS = 600.0
 
 
 class HostFeed(NamedTuple):
@@ -42,7 +43,7 @@ class Infeed(tf.train.SessionRunHook):
     """Runs the threads of all hosts for the sessions of one run."""
 
     def __init__(self, feeds: Sequence[HostFeed], close: tf.Operation, failures: Failures,
-                 report: RunReport, deadline: float = INPUT_DEADLINE_SECONDS):
+                 report: RunReport, deadline: float):
         """Prepares threads that are started with each session.
 
         Args:
@@ -81,6 +82,11 @@ class Infeed(tf.train.SessionRunHook):
     def ended_host(self) -> int | None:
         """The first host whose data has ended, or `None`."""
         return self._current.ended_host() if self._current is not None else None
+
+    def interrupt(self) -> None:
+        """Ends a wait of the step for its batch, from any thread; the step then fails."""
+        if self._current is not None:
+            self._current.interrupt()
 
     def stop(self) -> None:
         """Ends the threads; may be called at any time before the session is closed."""
@@ -135,11 +141,16 @@ class _SessionFeed:
     def request(self, steps: int, following: int) -> None:
         with self._change:
             self._allowed = self._consumed() + steps + min(following, QUEUE_CAPACITY)
+            for host in self._hosts:  # Time between runs is not the input's.
+                host.idle_since = max(host.idle_since, time.monotonic())
             self._change.notify_all()
 
     def ended_host(self) -> int | None:
         ended = [(host.produced, host.number) for host in self._hosts if host.has_ended]
         return min(ended)[1] if ended else None
+
+    def interrupt(self) -> None:
+        self._run_quietly(self._close)
 
     def stop(self) -> None:
         with self._change:
@@ -157,16 +168,7 @@ class _SessionFeed:
             if host.is_alive():
                 tf.logging.warning(
                     'The input of host %d still waits in input_fn %g s after the run ended; its '
-                    'thread and its session are left behind.', host.number,
-                    JOIN_DEADLINE_SECONDS)
-        if any(host.is_alive() for host in alive):
-            self._leave_session_behind()
-
-    def _leave_session_behind(self) -> None:
-        """Closes the session in a thread: TensorFlow waits in close() for all that runs."""
-        close = self._session.close
-        self._session.close = lambda: None
-        threading.Thread(target=close, name='close-session', daemon=True).start()
+                    'thread is left behind.', host.number, JOIN_DEADLINE_SECONDS)
 
     def _consumed(self) -> int:
         return self._report.steps - self._steps_before
@@ -195,7 +197,7 @@ class _SessionFeed:
     def _leave(self, host: _Host, error: BaseException) -> None:
         """Tells the others why the thread of a host ends."""
         message = error.message if isinstance(error, tf.errors.OpError) else ''
-        problem = checks.problem_of(message)
+        problem = checks.message_to_problem(message)
         if problem is not None and problem.code == END_OF_INPUT:
             host.has_ended = True
             self._run_quietly(host.feed.end)
@@ -244,7 +246,21 @@ class _SessionFeed:
 def _nothing_came(host: _Host, waited: float) -> InputPipelineError:
     error = InputPipelineError(Problem(
         'E522', f'input of host {host.number}', 'it must produce a batch before the deadline',
-        f'nothing for {waited:.0f} s', 'Below is what the threads of this process do.'))
-    for thread, frame in sys._current_frames().items():
+        f'nothing for {waited:.0f} s', 'What the threads of this process do is below. Where '
+        'input may take longer, set RunConfig(input_deadline_secs=...).'))
+    for thread, frame in _frames().items():
         error.add_note(f'thread {thread}:\n' + ''.join(traceback.format_stack(frame)))
     return error
+
+
+def _frames() -> dict[int, Any]:
+    """What every thread of this process does."""
+    enabled = gc.isenabled()
+    # A collection inside that call may free a thread-local, which takes the lock that the call
+    # holds: up to Python 3.11 the process then stands still (CPython issue 106883).
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if enabled:
+            gc.enable()

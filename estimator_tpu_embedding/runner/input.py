@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputError, Problem
+from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 
 END_OF_INPUT = 'E521'
-QUEUE_CAPACITY = 2
-"""Batches that may wait per core; the ids of the same steps wait in the engine's queue."""
 
 
 class Batch(NamedTuple):

@@ -53,17 +53,17 @@ class Featurized(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Embedding:
-    """The embedding part of a run.
+class Lookups:
+    """What a run looks up.
 
     Attributes:
       plan: what the engine executes.
-      featurize: features of one core -> ids and the rest.
+      featurize: (features of one core, core) -> ids and the rest.
       variable_names: traced graph -> the variable name of each table.
     """
 
     plan: Plan
-    featurize: Callable[[Any], Featurized]
+    featurize: Callable[[Any, int], Featurized]
     variable_names: Callable[[tf.Graph], dict[str, str]]
 
 
@@ -77,9 +77,12 @@ class Job:
       batch_size: samples of all cores per step.
       dataset: host -> its dataset, made in the default graph.
       call_model: (core, features, labels) -> output.
-      embedding: `None` for a model without embedding tables.
+      lookups: `None` for a model without embedding tables.
       seed: graph-level random seed, or `None`.
+      input_deadline: seconds after which a host that produces nothing while a step waits for
+        it is a failure.
       model_dir: where checkpoints are.
+      warm_start: the `WarmStartSettings` for a run without a checkpoint, or `None`.
       session_config: for every session of the run.
     """
 
@@ -88,13 +91,15 @@ class Job:
     batch_size: int
     dataset: Callable[[int], tf.data.Dataset]
     call_model: Callable[[int, Any, Any], ModelOutput]
-    embedding: Embedding | None
+    lookups: Lookups | None
     seed: int | None
+    input_deadline: float
     model_dir: str
+    warm_start: Any
     session_config: tf.ConfigProto
 
 
-def trace_variable_names(job: Job, embedding: Embedding, example: Batch) -> dict[str, str]:
+def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str, str]:
     """Calls the model once in a graph of its own, to learn what its columns call the tables.
 
     Look-ups come before the model in the graph of a step, and they need the variables under
@@ -102,7 +107,7 @@ def trace_variable_names(job: Job, embedding: Embedding, example: Batch) -> dict
 
     Args:
       job: whose model.
-      embedding: its embedding part.
+      lookups: what it looks up.
       example: what a core will get, activations apart.
 
     Returns:
@@ -112,13 +117,13 @@ def trace_variable_names(job: Job, embedding: Embedding, example: Batch) -> dict
         tf.train.create_global_step(graph)
         batch = map_tensors(lambda tensor: tf.placeholder(tensor.dtype, tensor.shape), example)
         activations = {
-            feature.name: tf.placeholder(tf.float32, embedding.plan.output_shape(feature))
-            for feature in embedding.plan.features}
+            feature.name: tf.placeholder(tf.float32, lookups.plan.output_shape(feature))
+            for feature in lookups.plan.features}
         if job.verb == 'train':  # A model of tables alone has no other trainable variables.
-            activations = GradientCapture(embedding.plan).hook(0, activations)
+            activations = GradientCapture(lookups.plan).hook(0, activations)
         with _tf.tpu_shard_context(job.topology.num_cores), random_states_kept(job.seed):
             job.call_model(0, {**batch.features, **activations}, batch.labels)
-        return embedding.variable_names(graph)
+        return lookups.variable_names(graph)
 
 
 def concatenate(outputs: Sequence[ModelOutput]) -> Any:

@@ -9,23 +9,40 @@ from collections.abc import Callable
 
 import tensorflow.compat.v1 as tf
 
-_sinks: list[Callable[[str], None]] = [lambda line: tf.logging.info('%s', line)]
+_sink: Callable[[str], None] = lambda line: tf.logging.info('%s', line)  # noqa: E731
 _reports: list[RunReport] = []
 
 
 def announce(line: str) -> None:
-    """Tells the user one fact about the run as a whole."""
-    _sinks[-1](line)
+    """Tells the user one fact about a run as a whole."""
+    _sink(line)
 
 
 def send_announcements_to(sink: Callable[[str], None]) -> None:
     """Lets a caller such as `etpe run` print announcements instead of logging them."""
-    _sinks.append(sink)
+    global _sink
+    _sink = sink
 
 
 def reports() -> list[RunReport]:
-    """The reports of all runs of this process so far, oldest first."""
+    """The reports of all runs of this process that have ended, oldest first."""
     return list(_reports)
+
+
+def totals() -> str:
+    """All runs of this process in one line: `train 900 steps, 19,800 examples/s; ...`."""
+    parts = []
+    for verb in sorted({report.verb for report in _reports}, reverse=True):
+        same = [report for report in _reports if report.verb == verb]
+        examples = sum(report.steps * report.batch_size for report in same)
+        rate = _per_second(examples, sum(report.seconds for report in same))
+        parts.append(f'{verb} {sum(report.steps for report in same)} steps, {rate:,.0f} '
+                     'examples/s')
+    return '; '.join(parts) or 'no step was run'
+
+
+def _per_second(count: int, seconds: float) -> float:
+    return count / seconds if seconds > 0 else 0.0
 
 
 @dataclasses.dataclass(slots=True)
@@ -65,7 +82,7 @@ class RunReport:
 
     def examples_per_second(self) -> float:
         """Samples of all cores per second; 0 before the first step ended."""
-        return self.steps * self.batch_size / self.seconds if self.seconds > 0 else 0.0
+        return _per_second(self.steps * self.batch_size, self.seconds)
 
     def last_line(self) -> str:
         """What the user is told at the end: steps, examples/s and ids that were missing."""
@@ -74,9 +91,10 @@ class RunReport:
         return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s'
                 f', ids missing: {missing or "none"}')
 
-    def file(self) -> None:
-        """Adds this report to those of the process."""
+    def finish(self) -> None:
+        """Tells the user, and adds this report to those of the process."""
         _reports.append(self)
+        announce(self.last_line())
 
 
 class RateHook(tf.train.SessionRunHook):

@@ -13,9 +13,9 @@ Three things make every tower believe that it is alone in the graph:
   tower, as they are where the model is built only once.
 - *Collections*: each tower has its own view of the graph's collections, which is put in place
   while the tower runs. Update ops, losses and summaries of another core are not in it, and
-  neither are TensorFlow's own stores of variables and variable scopes, so names do not grow
-  suffixes. When all towers are built, the view of tower 0 stays: its side effects are those
-  that count, as on the hardware.
+  neither are TensorFlow's own stores of variables and variable scopes; with them go Keras'
+  counters of layer names. So names do not grow suffixes. When all towers are built, the view of
+  tower 0 stays: its side effects are those that count, as on the hardware.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ _KEPT_FROM_ALL_TOWERS = (tf.GraphKeys.TABLE_INITIALIZERS, tf.GraphKeys.QUEUE_RUN
 
 
 class _View(NamedTuple):
-    """What a tower sees of what all share: collections of the graph, random generators."""
+    """What a tower sees of what all share."""
 
     collections: dict[Any, list[Any]]
+    layer_names: dict[Any, Any]
     random_states: tuple[Any, Any]
 
 
@@ -56,6 +57,11 @@ class _Place(threading.local):
 
 
 _place = _Place()
+
+
+def current_core() -> int:
+    """The core whose tower the current thread builds; 0 outside of towers."""
+    return _place.core if _place.towers is not None else 0
 
 
 def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | None = None
@@ -139,6 +145,12 @@ class Towers(Generic[T]):
     def sum(self, value: tf.Tensor, groups: Sequence[Sequence[int]] | None) -> tf.Tensor:
         """See `cross_replica_sum`; called by the tower whose turn it is."""
         core = _place.core
+        if tf.get_default_graph() is not self._graph or _tf.is_inside_control_flow(self._graph):
+            raise ConfigError(Problem(
+                'E456', 'model_fn', 'sums over replicas, and with them '
+                'CrossShardOptimizer.apply_gradients, must be outside of tf.cond, tf.while_loop '
+                'and tf.function', remedy='Apply the gradients always, multiplied by 0 where '
+                'they are not to count.'))
         number = self._rounds[core]
         self._rounds[core] += 1
         if number == len(self._deposits):
@@ -213,12 +225,13 @@ def _group_of(core: int, groups: Sequence[Sequence[int]] | None, count: int) -> 
 
 def _view_of(graph: tf.Graph) -> _View:
     return _View({key: graph.get_collection(key) for key in graph.collections},
-                 randomness.random_states())
+                 _tf.keras_name_counters(graph), randomness.random_states())
 
 
 def _put_view(graph: tf.Graph, view: _View) -> None:
     for key in {*graph.collections, *view.collections}:
         graph.get_collection_ref(key)[:] = view.collections.get(key, [])
+    _tf.put_keras_name_counters(graph, view.layer_names)
     randomness.put_random_states(view.random_states)
 
 

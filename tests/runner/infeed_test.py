@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import IdRangeError, InputPipelineError, InputShapeError
-from estimator_tpu_embedding.runner import infeed
+from estimator_tpu_embedding.runner import infeed, session
 
 BATCH = 4
 
@@ -91,26 +92,31 @@ def test_no_batch_is_drawn_that_no_step_uses(tmp_path):
     assert len(drawn) == 5 * BATCH
 
 
-def test_each_host_draws_for_its_own_cores_in_order(tmp_path):
-    seen = []
-
-    def observe(features, loss):
-        seen.append(loss)
-
-    def generate(host):
-        yield from [host * 4 + number for number in range(4)] * 2
-
-    labels = []
+def test_each_core_gets_what_its_host_drew_for_it_in_order(tmp_path):
+    columns = [jobs.embedding('f', 16, 1)]
+    activations, seen = [], []
 
     def input_fn(params):
-        deployment = params['context'].current_input_fn_deployment()
-        assert deployment[2:] == (2, 2)  # two invocations, two replicas each
-        labels.append((deployment[1], params['batch_size']))
-        return generator_input_fn(generate)(params)
+        host = params['context'].current_host
+        assert params['context'].current_input_fn_deployment()[2:] == (2, 2)
+        return tf.data.Dataset.range(host * 8, host * 8 + 8).map(
+            lambda one: ({'f': one}, 0.)).batch(params['batch_size'], drop_remainder=True)
 
-    job(tmp_path, 2, 2, observe=observe).train(input_fn, max_steps=1)
-    assert labels == [(0, 1), (1, 1)]
-    assert len(seen) == 5  # four cores, and the call that finds the names
+    class Look(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            return tf.train.SessionRunArgs(activations[-4:])
+
+        def after_run(self, run_context, run_values):
+            seen.append([core[:, 0].tolist() for core in run_values.results])
+
+    jobs.estimator(
+        jobs.linear_model_fn(columns, observe=lambda features, _: activations.append(
+            features['f'])), columns, jobs.run_config(tmp_path, 2, 2, 1), batch_size=8,
+        optimizer=ete.StochasticGradientDescentParameters(0.)).train(
+            input_fn, max_steps=2, hooks=[Look(), jobs.AssignTable(
+                'dense_features/f_embedding/embedding_weights', np.arange(16.)[:, None], 'div')])
+    # Two samples per core and step; host 0 has ids from 0 on, host 1 from 8 on.
+    assert seen == [[[0, 1], [2, 3], [8, 9], [10, 11]], [[4, 5], [6, 7], [12, 13], [14, 15]]]
 
 
 @pytest.mark.parametrize('sizes, host, steps', [([12, 12], 0, 6), ([100, 10], 1, 5)])
@@ -120,13 +126,13 @@ def test_data_that_ends_early_stops_all_hosts_at_one_step_which_is_saved(
     with pytest.raises(tf.errors.OutOfRangeError) as caught:
         estimator.train(generator_input_fn(lambda at: (one % 10 for one in range(sizes[at]))),
                         max_steps=25)
-    for fact in (f'host {host} ended after {steps} steps', 'reach step 25', '.repeat()'):
+    for fact in (f'host {host} ended', f'made {steps} steps', 'reach step 25', '.repeat()'):
         assert fact in str(caught.value)
     assert estimator.latest_checkpoint().endswith(f'model.ckpt-{steps}')
 
 
 def test_an_evaluation_that_runs_out_of_data_says_so(tmp_path):
-    with pytest.raises(tf.errors.OutOfRangeError, match=r'after 2 steps.*reach step 3.*repeat'):
+    with pytest.raises(tf.errors.OutOfRangeError, match=r'made 2 steps.*reach step 3.*repeat'):
         job(tmp_path).evaluate(generator_input_fn(lambda host: range(8)), steps=3)
 
 
@@ -180,8 +186,8 @@ def test_an_id_out_of_range_stops_the_run_before_its_step(tmp_path, bad, value):
     with pytest.raises(IdRangeError) as caught:
         estimator.train(generator_input_fn(lambda host: [1, 2, 3, 4, *bad]), max_steps=5)
     assert str(caught.value).startswith(
-        'E501 feature "f": ids must be in [0, 10), the vocabulary size of its table; got '
-        f'{value} in sample')
+        'E501 feature "f" on core 0: ids must be in [0, 10), the vocabulary size of its table; '
+        f'got {value} in sample')
     assert isinstance(caught.value, ValueError)
     assert estimator.latest_checkpoint().endswith('model.ckpt-0')
 
@@ -190,14 +196,15 @@ def test_a_dense_batch_of_another_size_than_asked_for_is_refused(tmp_path):
     def input_fn(params):
         return generator_input_fn(lambda host: range(8))({**params, 'batch_size': 3})
 
-    with pytest.raises(InputShapeError, match='E511 feature "f": the batch must have 4 samples'):
+    with pytest.raises(InputShapeError,
+                       match='E511 feature "f" on core 0: the batch must have 4 samples'):
         job(tmp_path).train(input_fn, max_steps=1)
 
 
 def test_an_input_that_produces_nothing_is_an_error_after_the_deadline(tmp_path, monkeypatch):
     go_on = threading.Event()
-    monkeypatch.setattr(infeed.Infeed.__init__, '__defaults__', (1.,))
     monkeypatch.setattr(infeed, 'JOIN_DEADLINE_SECONDS', .5)
+    monkeypatch.setattr(session, 'CLOSE_DEADLINE_SECONDS', .5)
 
     def generate(host):
         yield from range(4)
@@ -207,7 +214,8 @@ def test_an_input_that_produces_nothing_is_an_error_after_the_deadline(tmp_path,
     try:
         with pytest.raises(InputPipelineError, match='E522 input of host 0.*nothing for 1 s') as (
                 caught):
-            job(tmp_path).train(generator_input_fn(generate), max_steps=5)
+            job(tmp_path, input_deadline_secs=1.).train(
+                generator_input_fn(generate), max_steps=5)
         assert any('go_on.wait' in note for note in caught.value.__notes__)
     finally:
         go_on.set()
@@ -222,6 +230,44 @@ def test_ctrl_c_ends_a_long_loop_and_all_threads(tmp_path):
         job(tmp_path, iterations=10**6).train(
             generator_input_fn(lambda host: (number % 10 for number in iter(int, 1))),
             max_steps=10**6, hooks=[Interrupt()])
+
+
+def test_ctrl_c_ends_a_wait_for_input(tmp_path, monkeypatch):
+    monkeypatch.setattr(infeed, 'JOIN_DEADLINE_SECONDS', .5)
+    monkeypatch.setattr(session, 'CLOSE_DEADLINE_SECONDS', .5)
+    go_on = threading.Event()
+
+    def generate(host):
+        yield from range(4)
+        threading.Timer(.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        go_on.wait(30)
+        yield from range(4)
+
+    handler, wakeup = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
+    try:
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            job(tmp_path).train(generator_input_fn(generate), max_steps=5)
+        assert time.monotonic() - began < 20
+    finally:
+        go_on.set()
+    assert (signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)) == (handler, wakeup)
+
+
+def test_a_run_in_another_thread_works(tmp_path):
+    estimator = job(tmp_path)
+    thread = threading.Thread(target=estimator.train, args=(
+        generator_input_fn(lambda host: range(8)),), kwargs={'max_steps': 2})
+    thread.start()
+    thread.join(60)
+    assert estimator.latest_checkpoint().endswith('model.ckpt-2')
+
+
+def test_bad_ids_on_several_hosts_are_one_error_with_readable_notes(tmp_path):
+    with pytest.raises(IdRangeError) as caught:
+        job(tmp_path, 2, 1).train(generator_input_fn(lambda host: [1, 99, 2, 3]), max_steps=1)
+    assert len(caught.value.problems) == 1
+    assert not any('|ete|' in note for note in caught.value.__notes__)
 
 
 def test_counts_of_a_run_are_exact(tmp_path):

@@ -35,7 +35,7 @@ def test_cores_are_served_in_order_and_the_end_of_the_data_is_our_own_sentinel()
         assert session.run(batches) == [2, 3]
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             session.run(batches)
-        problem = checks.problem_of(caught.value.message)
+        problem = checks.message_to_problem(caught.value.message)
         assert (problem.code, problem.where) == ('E521', 'input of host 3')
 
 

@@ -1,4 +1,6 @@
+import json
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -184,6 +186,20 @@ def test_mod_rows_on_another_host_count_or_another_strategy_are_refused(
             run()
 
 
+@pytest.mark.parametrize('change, fact', [
+    ({'step': 4}, 'step 4'), ({'rows': 12}, 'table "dense_features/f_embedding/'
+                              'embedding_weights" of 12 x 2')])
+def test_a_manifest_of_another_checkpoint_is_not_believed(tmp_path, change, fact):
+    make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=2)
+    path = tmp_path / 'model.ckpt-2.tables.json'
+    manifest = json.loads(path.read_text())
+    for at in (manifest, manifest['tables'][TABLE]):
+        at.update({key: value for key, value in change.items() if key in at})
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(CorruptCheckpointError, match=f'E614 .*; got {fact}'):
+        make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=4)
+
+
 def test_a_mod_job_does_not_take_a_checkpoint_without_manifest(tmp_path):
     make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=2)
     (tmp_path / 'model.ckpt-2.tables.json').unlink()
@@ -191,11 +207,26 @@ def test_a_mod_job_does_not_take_a_checkpoint_without_manifest(tmp_path):
         make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=4)
 
 
-@pytest.mark.parametrize('content', ['', 'junk {', None])
-def test_training_never_starts_at_step_0_beside_checkpoints(tmp_path, content):
-    make(tmp_path).train(endless, max_steps=2)
-    pointer = tmp_path / 'checkpoint'
+def lose_pointer(directory, content):
+    pointer = directory / 'checkpoint'
     pointer.unlink() if content is None else pointer.write_text(content)
+
+
+@pytest.mark.parametrize('content', ['', 'junk {', None])
+def test_training_never_starts_at_step_0_beside_checkpoints(tmp_path, content, caplog):
+    make(tmp_path).train(endless, max_steps=2)
+    lose_pointer(tmp_path, content)
+    make(tmp_path).train(endless, steps=3)
+    assert 'names no checkpoint; the newest one that can be opened is taken' in caplog.text
+    assert steps_on_disk(make(tmp_path)) == [2, 5]  # of which the file knows
+    assert (tmp_path / 'model.ckpt-0.index').exists()
+
+
+def test_where_no_checkpoint_can_be_read_training_does_not_begin_anew(tmp_path):
+    make(tmp_path).train(endless, max_steps=2)
+    lose_pointer(tmp_path, '')
+    for path in tmp_path.glob('*.index'):
+        path.write_bytes(b'not a table')
     with pytest.raises(CorruptCheckpointError, match=r'E612 .*steps \[0, 2\]'):
         make(tmp_path).train(endless, steps=2)
 
@@ -236,6 +267,14 @@ def own_saver(columns):
     return call
 
 
+class Listener(tf.train.CheckpointSaverListener):
+    def __init__(self):
+        self.saved = []
+
+    def after_save(self, session, global_step_value):
+        self.saved.append(int(global_step_value))
+
+
 def test_a_saver_hook_of_the_user_replaces_ours_except_in_a_mod_job(tmp_path):
     columns = [jobs.embedding('f')]
     for strategy in ('div', 'mod'):
@@ -248,9 +287,9 @@ def test_a_saver_hook_of_the_user_replaces_ours_except_in_a_mod_job(tmp_path):
         else:
             estimator.train(endless, steps=2)
             assert steps_on_disk(estimator) == [0, 2]
-            with pytest.raises(ConfigError, match='E454'):
-                estimator.train(endless, steps=2, saving_listeners=[
-                    tf.train.CheckpointSaverListener()])
+            listener = Listener()
+            estimator.train(endless, steps=2, saving_listeners=[listener])
+            assert listener.saved[-1] == 4
 
 
 def test_a_plain_checkpoint_of_the_same_names_is_restored(tmp_path):
@@ -265,28 +304,55 @@ def test_a_plain_checkpoint_of_the_same_names_is_restored(tmp_path):
 def test_loss_rates_and_the_loss_of_the_final_step_are_logged_as_before(tmp_path, caplog):
     with caplog.at_level(logging.INFO, 'tensorflow'):
         make(tmp_path, log_step_count_steps=2, save_summary_steps=2).train(endless, steps=6)
-    for text in ('loss = ', 'global_step/sec: ', 'examples/sec: ', 'Loss for final step: '):
+    for text in ('global_step/sec: ', 'examples/sec: ', 'Loss for final step: '):
         assert text in caplog.text
+    assert re.findall(r'loss = [\d.]+, step = (\d+)', caplog.text) == ['2', '4', '6']
     events = [value.tag for path in tmp_path.glob('events*')
               for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
     assert {'loss', 'global_step/sec', 'examples/sec'} <= set(events)
 
 
-def test_a_run_announces_its_topology_and_reports_its_steps(tmp_path, monkeypatch):
+def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
+        tmp_path, monkeypatch):
     lines = []
-    monkeypatch.setattr(progress, '_sinks', [lines.append])
+    monkeypatch.setattr(progress, '_sink', lines.append)
+    monkeypatch.setattr(progress, '_reports', [])
     estimator = make(tmp_path, hosts=2, cores=2)
     estimator.train(endless, steps=3)
-    estimator.evaluate(endless, steps=2)
-    assert lines == [
-        'train from initial values on 2 hosts x 2 cores: global 4 = 2 hosts x 2 cores x 1; '
-        '1 div-partitioned tables, trained by adagrad',
-        f'evaluate from {tmp_path}/model.ckpt-3 on 2 hosts x 2 cores: global 4 = 2 hosts x '
-        '2 cores x 1; 1 div-partitioned tables']
-    train, evaluation = progress.reports()[-2:]
-    assert (train.verb, train.steps, train.counts['f'].seen) == ('train', 3, 12)
-    assert (evaluation.verb, evaluation.steps) == ('evaluate', 2)
-    assert train.examples_per_second() > 0
+    with pytest.raises(tf.errors.OutOfRangeError):
+        estimator.evaluate(lambda params: endless(params).take(2), steps=2)
+    assert [line.partition(' steps, ')[0] for line in lines] == [
+        'train: global 4 = 2 hosts x 2 cores x 1; 1 div-partitioned tables, trained by adagrad',
+        'train: 3', 'evaluate: global 4 = 2 hosts x 2 cores x 1; 1 div-partitioned tables',
+        'evaluate: 1']
+    assert [(report.verb, report.steps, report.counts['f'].seen)
+            for report in progress.reports()] == [('train', 3, 12), ('evaluate', 1, 4)]
+    assert progress.reports()[0].examples_per_second() > 0
+    assert re.fullmatch(r'train 3 steps, [\d,]+ examples/s; evaluate 1 steps, [\d,]+ examples/s',
+                        progress.totals())
+
+
+def test_a_global_step_that_stands_still_is_not_a_silent_loop(tmp_path, caplog):
+    def model_fn(columns):
+        def call(features, labels, mode, params):
+            spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+            grow = tf.assign_add(runs, 1)
+            with tf.control_dependencies([grow]):  # the step follows every fourth time only
+                step = tf.train.get_global_step()
+                follow = tf.assign_add(step, tf.cast(tf.equal(grow % 4, 0), tf.int64))
+            return spec._replace(train_op=follow)
+        runs = None
+
+        def with_counter(features, labels, mode, params):
+            nonlocal runs
+            runs = tf.get_variable('runs', initializer=0, trainable=False)
+            return call(features, labels, mode, params)
+        return with_counter
+
+    with caplog.at_level(logging.WARNING, 'tensorflow'):
+        make(tmp_path, model_fn, iterations=1).train(endless, max_steps=2)
+    assert caplog.text.count('The global step is 0 as before this run') == 1
+    assert tf.train.load_variable(str(tmp_path), 'runs') == 8
 
 
 def test_a_model_without_embedding_tables_runs_on_towers_too(tmp_path):

@@ -124,6 +124,15 @@ def test_a_sum_that_only_some_cores_make_is_an_error_not_a_hang(more):
         build(2, model)
 
 
+@pytest.mark.parametrize('inside', [
+    lambda: tf.cond(tf.constant(True), lambda: cross_replica_sum(1.), lambda: 0.),
+    lambda: tf.while_loop(lambda i: i < 3., lambda i: cross_replica_sum(i + 1.), [0.]),
+    lambda: tf.compat.v2.function(lambda: cross_replica_sum(1.))()])
+def test_a_sum_inside_control_flow_is_an_error_that_says_what_to_do(inside):
+    with pytest.raises(ConfigError, match='E456 model_fn: .*outside of tf.cond.*multiplied by 0'):
+        build(2, lambda core: inside())
+
+
 def test_a_variable_that_core_0_did_not_make_is_an_error():
     def model(core):
         return tf.get_variable(f'v_{core}', [1])

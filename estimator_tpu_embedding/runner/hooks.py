@@ -1,0 +1,119 @@
+"""The hooks of a training run, in the order of the original."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..checkpoint import commit
+from ..errors import ConfigError, Problem
+from .guards import StopAtStep
+from .progress import RateHook
+from .session import Run
+
+Hooks = list[tf.train.SessionRunHook]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cadence:
+    """How often a training run does what besides training.
+
+    Attributes:
+      steps_per_run: steps of one `session.run`.
+      save_steps: steps between checkpoints, or `None`.
+      save_secs: seconds between checkpoints, or `None`.
+      keep_max: checkpoints to keep.
+      keep_every_n_hours: one of each so many hours is kept for good.
+      summary_steps: steps between summaries; 0 or `None` writes none.
+      log_steps: steps between log lines, or `None`.
+      save_graph_def: whether checkpoints come with the graph.
+    """
+
+    steps_per_run: int
+    save_steps: int | None
+    save_secs: int | None
+    keep_max: int
+    keep_every_n_hours: float
+    summary_steps: int | None
+    log_steps: int | None
+    save_graph_def: bool
+
+
+def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop: StopAtStep,
+                   hooks: Sequence[tf.train.SessionRunHook],
+                   listeners: Sequence[tf.train.CheckpointSaverListener]) -> Hooks:
+    """All hooks of a training run.
+
+    The order is that of the original, with one change: the guard against a loss that is not a
+    number comes before the saver, which would otherwise save what the guard then refuses.
+
+    Args:
+      run: the run.
+      scaffold: its scaffold, with a saver.
+      cadence: see there.
+      stop: ends the run; one of `hooks`.
+      hooks: of the user, and `stop`.
+      listeners: of the saver.
+    """
+    loss = run.graph.loss
+    own = run.graph.outputs[0].hooks
+    savers = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners)
+    return run.with_steps(
+        [tf.train.NanTensorHook(loss), *savers, *_summary_hooks(run, scaffold, cadence)],
+        hooks, _log_hooks(run, cadence), run.graph.step, steps_per_run=cadence.steps_per_run,
+        stop=stop)
+
+
+def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
+                 given: Sequence[tf.train.SessionRunHook],
+                 listeners: Sequence[tf.train.CheckpointSaverListener]) -> Hooks:
+    """The hook that saves, unless the user gave one."""
+    theirs = [hook for hook in given if isinstance(hook, tf.train.CheckpointSaverHook)]
+    if theirs:
+        _refuse_unordered(run)
+        _tf.add_listeners(theirs[0], listeners)
+        return []
+    if not cadence.save_steps and not cadence.save_secs:
+        if listeners:
+            raise ValueError(
+                'There should be a CheckpointSaverHook to use saving_listeners. Please set one '
+                'of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
+        return []
+    saver = scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0]
+    return [tf.train.CheckpointSaverHook(
+        run.job.model_dir, save_secs=cadence.save_secs, save_steps=cadence.save_steps,
+        saver=commit.CommittingSaver(saver, run.stored_tables()), listeners=list(listeners),
+        save_graph_def=cadence.save_graph_def)]
+
+
+def _refuse_unordered(run: Run) -> None:
+    """A saver hook of the user writes no manifest, and mod rows mean nothing without one."""
+    if any(table.strategy == 'mod' for table in run.stored_tables().values()):
+        raise ConfigError(Problem(
+            'E455', 'training_hooks', 'a job with partition_strategy="mod" must leave saving to '
+            'the estimator', 'a CheckpointSaverHook',
+            'Set save_checkpoints_steps or save_checkpoints_secs of the RunConfig instead.'))
+
+
+def _summary_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence) -> Hooks:
+    if not cadence.summary_steps:
+        return []
+    if not any(one.op.name == 'loss' for one in tf.get_collection(tf.GraphKeys.SUMMARIES)):
+        tf.summary.scalar('loss', run.graph.loss)
+    return [tf.train.SummarySaverHook(save_steps=cadence.summary_steps, scaffold=scaffold,
+                                      output_dir=run.job.model_dir)]
+
+
+def _log_hooks(run: Run, cadence: Cadence) -> Hooks:
+    if not cadence.log_steps:
+        return []
+    with tf.control_dependencies([run.graph.step]):
+        step = tf.identity(run.graph.global_step)  # As it is when the loss is known.
+    every = -(-cadence.log_steps // cadence.steps_per_run)
+    return [tf.train.LoggingTensorHook({'loss': run.graph.loss, 'step': step},
+                                       every_n_iter=every),
+            RateHook(run.job.batch_size, cadence.log_steps, run.job.model_dir,
+                     run.graph.global_step)]

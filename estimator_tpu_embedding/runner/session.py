@@ -1,0 +1,226 @@
+"""One run: a graph, its threads, a monitored session, and an honest end."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..checkpoint import recover
+from ..checkpoint.manifest import StoredTable, stored_tables
+from .faults import Failures, typed
+from .gradients import DUMMY_COLLECTION
+from .graph import build_step
+from .guards import FeedsKept, StepsPerRun, StopAtStep
+from .infeed import Infeed
+from .model import Job
+from .progress import RunReport, announce
+from .signals import woken_by_interrupt
+
+
+CLOSE_DEADLINE_SECONDS = 5.0
+
+
+class SessionCreator(tf.train.SessionCreator):
+    """Makes the sessions of another creator close within a deadline."""
+
+    def __init__(self, creator: tf.train.SessionCreator):
+        """Wraps `creator`."""
+        self._creator = creator
+
+    def create_session(self) -> tf.Session:
+        """A session whose `close()` waits a limited time."""
+        session = self._creator.create_session()
+        session.close = functools.partial(_close_in_time, session, session.close)
+        return session
+
+
+def _close_in_time(session: tf.Session, close: Callable[[], None]) -> None:
+    """Closes a session in a thread, since TensorFlow waits there for all that still runs."""
+    session.close = lambda: None
+    thread = threading.Thread(target=close, name='close-session', daemon=True)
+    thread.start()
+    thread.join(CLOSE_DEADLINE_SECONDS)
+    if thread.is_alive():
+        tf.logging.warning('Something of the graph still runs %g s after the run ended; its '
+                           'session is left behind.', CLOSE_DEADLINE_SECONDS)
+
+
+class SessionStart(tf.train.SessionRunHook):
+    """Runs what every session of a run begins with."""
+
+    def __init__(self, operation: tf.Operation):
+        """Runs `operation` once variables have their values."""
+        self._operation = operation
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Runs it."""
+        session.run(self._operation)
+
+
+class Run:
+    """One train or evaluate.
+
+    Attributes:
+      job: what runs.
+      graph: its operations.
+      failures: of all threads.
+      report: how far it is.
+      infeed: the hook that feeds it.
+      start: the hook that begins every session.
+    """
+
+    def __init__(self, job: Job):
+        """Builds the graph of the job in the default graph."""
+        self.job = job
+        self.graph = build_step(job)
+        self.failures = Failures()
+        self.report = RunReport(job.verb, job.batch_size)
+        self.infeed = Infeed(self.graph.feeds, self.graph.close, self.failures, self.report,
+                             job.input_deadline)
+        self.start = SessionStart(self.graph.start)
+        self._has_data_ended = False
+
+    def stored_tables(self) -> dict[str, StoredTable]:
+        """The tables of the plan as its checkpoints hold them, by variable name."""
+        if self.job.lookups is None:
+            return {}
+        return stored_tables(self.job.lookups.plan, self.graph.table_names)
+
+    def with_steps(self, before: Sequence[tf.train.SessionRunHook],
+                   hooks: Sequence[tf.train.SessionRunHook],
+                   after: Sequence[tf.train.SessionRunHook], step: tf.Operation, *,
+                   steps_per_run: int, stop: StopAtStep | None) -> list[tf.train.SessionRunHook]:
+        """Hooks in the order of the original, and at last the one that makes steps.
+
+        Args:
+          before: come first.
+          hooks: given to the call of the estimator; the start and the infeed follow them.
+          after: come after these, and before the hooks of the model.
+          step: what one step runs.
+          steps_per_run: see `StepsPerRun`.
+          stop: see `StepsPerRun`.
+        """
+        given = [FeedsKept(hook) for hook in hooks]
+        own = [FeedsKept(hook) for hook in self.graph.outputs[0].hooks]
+        steps = StepsPerRun(step, self.graph.loss, self.graph.is_step, self.infeed,
+                            self.failures, self.report, steps_per_run=steps_per_run, stop=stop,
+                            others=[*given, *own])
+        return [*before, *given, self.start, self.infeed, *after, *own, steps]
+
+    def check_fits(self, checkpoint: str) -> None:
+        """Makes sure that a checkpoint can be restored into the graph.
+
+        Raises:
+          CheckpointError: if not.
+        """
+        shapes = dict(_tf.full_name_and_shape(variable) for variable in tf.global_variables())
+        # A scaffold of the user may restore from elsewhere what is not there.
+        optional = shapes if self.graph.outputs[0].scaffold_fn is not None else ()
+        recover.check_fits(checkpoint, shapes, self.stored_tables(), optional=optional)
+
+    def warm_start(self) -> None:
+        """Arranges for variables to begin with values of another checkpoint, if that is asked.
+
+        `tf.train.warm_start` starts what is trainable. The tables of the engine are, whatever
+        TensorFlow knows of it, and the dummies of `gradients.py` are not.
+
+        Raises:
+          IncompatibleCheckpointError: if rows would come into the wrong order.
+        """
+        settings = self.job.warm_start
+        if settings is None:
+            return
+        tables = self.stored_tables()
+        recover.check_order_for_warm_start(settings.ckpt_to_initialize_from, tables)
+        trainable = tf.get_collection_ref(tf.GraphKeys.TRAINABLE_VARIABLES)
+        before = list(trainable)
+        dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}
+        trainable[:] = [variable for variable in before if id(variable) not in dummies]
+        trainable += [variable for variable in tf.global_variables()
+                      if _tf.full_name_and_shape(variable)[0] in tables]
+        try:
+            tf.train.warm_start(*settings)
+        finally:
+            trainable[:] = before
+
+    def execute(self, creator: tf.train.ChiefSessionCreator,
+                hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any], *,
+                wanted: Callable[[], int]) -> dict[str, Any]:
+        """Runs until a hook asks for the end, the data ends, or something fails.
+
+        Args:
+          creator: of sessions.
+          hooks: in order.
+          fetches: of every run.
+          wanted: gives the step where the run is to end, once a session exists.
+
+        Returns:
+          What the last run fetched; `None` for each before the first.
+
+        Raises:
+          tf.errors.OutOfRangeError: if the data ended first; hooks have ended by then.
+          Whatever failed first, in whichever thread.
+        """
+        values: dict[str, Any] = dict.fromkeys(fetches)
+        self._announce()
+        with self._threads_ended(), \
+                tf.train.MonitoredSession(SessionCreator(creator), hooks) as session, \
+                woken_by_interrupt(self.infeed.interrupt):
+            began = time.monotonic()
+            try:
+                while not session.should_stop():
+                    values = session.run(fetches)
+            except tf.errors.OutOfRangeError as error:
+                # Left to itself, MonitoredSession takes every such error for the end of data.
+                self._has_data_ended = (self.failures.root_cause() is None
+                                        and self.infeed.ended_host() is not None)
+                if not self._has_data_ended:
+                    raise RuntimeError(f'OutOfRangeError in the model: {error}') from error
+            finally:
+                self.report.seconds = time.monotonic() - began
+                self.infeed.stop()  # While the session that the threads use is still there.
+        if self._has_data_ended:
+            raise self._end_of_data(wanted())
+        return values
+
+    def _announce(self) -> None:
+        """Tells the user what begins."""
+        job = self.job
+        line = f'{job.verb}: {job.topology.batch_arithmetic(job.batch_size)}'
+        if job.lookups is not None:
+            plan = job.lookups.plan
+            how = sorted({table.optimizer.field for table in plan.tables if table.optimizer})
+            trained = f', trained by {", ".join(how)}' if job.verb == 'train' else ''
+            line += f'; {len(plan.tables)} {plan.strategy}-partitioned tables{trained}'
+            tf.logging.info('%s', plan)
+        announce(line)
+
+    @contextlib.contextmanager
+    def _threads_ended(self) -> Iterator[None]:
+        """Ends the infeed however the body ends, reports, and raises the root cause."""
+        try:
+            yield
+        except Exception as error:
+            cause = self.failures.root_cause()
+            better = cause if cause is not None else typed(error)
+            if better is not error:
+                raise better from None
+            raise
+        finally:
+            self.infeed.stop()
+            self.report.finish()
+
+    def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:
+        """The error that says which host ran out of data, and when."""
+        return tf.errors.OutOfRangeError(
+            None, None, f'The input of host {self.infeed.ended_host()} ended: this '
+            f'{self.job.verb} made {self.report.steps} steps and was to reach step {wanted}. '
+            'Call .repeat() on the dataset, or ask for fewer steps. The steps that were run are '
+            'complete.')

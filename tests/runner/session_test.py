@@ -1,0 +1,166 @@
+"""What every session of a run promises: its hooks, its start from elsewhere, its end."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
+from estimator_tpu_embedding.runner import session as session_module
+from estimator_tpu_embedding.runner.faults import DivergedError
+
+TABLE = 'dense_features/f_embedding/embedding_weights'
+STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 6
+
+
+def make(directory, model_fn=None, hosts=1, strategy='div', iterations=2, **kwargs):
+    columns = [jobs.embedding('f', initializer=tf.zeros_initializer())]
+    return jobs.estimator((model_fn or jobs.linear_model_fn)(columns), columns,
+                          jobs.run_config(directory, hosts, 1, iterations), batch_size=4,
+                          strategy=strategy, **kwargs)
+
+
+def with_loss(change):
+    """A model_fn of `columns` whose loss is `change(activation of one core)`."""
+    def of_columns(columns):
+        def model_fn(features, labels, mode, params):
+            net = tf.keras.layers.DenseFeatures(columns)(features)
+            loss = change(net) * tf.reduce_mean(tf.get_variable('w', [], tf.float32))
+            train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(
+                loss, tf.train.get_global_step())
+            return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+        return model_fn
+    return of_columns
+
+
+def test_a_hook_that_evaluates_the_model_between_steps_gets_an_error_and_takes_no_batch(tmp_path):
+    losses, errors = [], []
+
+    class Curious(tf.train.SessionRunHook):
+        def after_run(self, run_context, run_values):
+            try:
+                run_context.session.run(losses[0])
+            except tf.errors.InvalidArgumentError as error:
+                errors.append(error)
+
+    columns = [jobs.embedding('f')]
+    estimator = jobs.estimator(
+        jobs.linear_model_fn(columns, observe=lambda _, loss: losses.insert(0, loss)), columns,
+        jobs.run_config(tmp_path), batch_size=4)
+    estimator.train(jobs.input_fn_of(STEPS), steps=6, hooks=[Curious()])
+    assert len(errors) == 3 and estimator.get_variable_value('global_step') == 6
+
+    class Stubborn(tf.train.SessionRunHook):
+        def after_run(self, run_context, run_values):
+            run_context.session.run(losses[0])
+
+    with pytest.raises(ConfigError, match='E457 session.run: .*evaluated together with a step'):
+        estimator.train(jobs.input_fn_of(STEPS), steps=2, hooks=[Stubborn()])
+
+
+def test_what_a_hook_feeds_is_fed_to_every_step_of_a_loop(tmp_path):
+    feeds = []
+
+    class Feed(tf.train.SessionRunHook):
+        def begin(self):
+            self._scale = tf.get_default_graph().get_tensor_by_name('scale:0')
+
+        def before_run(self, run_context):
+            return tf.train.SessionRunArgs(None, {self._scale: 5.})
+
+    def scaled(net):
+        scale = tf.placeholder_with_default(1., [], 'scale')
+        seen = tf.py_func(lambda value: feeds.append(float(value)) or value, [scale], tf.float32)
+        return tf.reduce_sum(net) * tf.reshape(seen, [])
+
+    make(tmp_path, with_loss(scaled), iterations=3).train(
+        jobs.input_fn_of(STEPS), steps=5, hooks=[Feed()])
+    assert feeds == [5.] * 5
+
+
+@pytest.mark.parametrize('hosts', [1, 2])
+def test_gradients_that_are_not_finite_never_reach_a_table(tmp_path, hosts):
+    # Rows start at 0: the root is finite, its derivative at 0 is not.
+    estimator = make(tmp_path, with_loss(lambda net: tf.reduce_sum(tf.sqrt(net))), hosts)
+    with pytest.raises(DivergedError) as caught:
+        estimator.train(jobs.input_fn_of(STEPS), steps=2)
+    assert str(caught.value).startswith(
+        'E801 table "tbl_f": the gradients of its rows must be finite; got 6 elements that are '
+        'not.')  # ids 1, 2 and 3, of width 2
+    assert isinstance(caught.value, tf.train.NanLossDuringTrainingError)
+    assert np.isfinite(jobs.stored(tmp_path, TABLE)).all()
+
+
+def test_a_session_in_which_something_hangs_does_not_hang_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(session_module, 'CLOSE_DEADLINE_SECONDS', .5)
+    go_on = threading.Event()
+
+    class Forget(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            hang = tf.get_collection('hang')[0]
+            self.thread = threading.Thread(target=run_quietly, args=(session, hang))
+            self.thread.start()
+
+        def after_run(self, run_context, run_values):
+            run_context.request_stop()
+
+    def run_quietly(session, tensor):
+        try:
+            session.run(tensor)
+        except tf.errors.OpError:
+            pass  # The session was closed.
+
+    def hanging(net):
+        tf.add_to_collection('hang', tf.py_func(lambda: go_on.wait(60), [], tf.bool))
+        return tf.reduce_sum(net)
+
+    hook = Forget()
+    try:
+        began = time.monotonic()
+        make(tmp_path, with_loss(hanging)).train(jobs.input_fn_of(STEPS), steps=2, hooks=[hook])
+        assert time.monotonic() - began < 30
+    finally:
+        go_on.set()
+        hook.thread.join()
+
+
+@pytest.mark.parametrize('verb', ['train', 'evaluate'])
+def test_a_warm_start_gives_tables_and_dense_variables_the_values_of_the_source(tmp_path, verb):
+    make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=4)
+    seen = {}
+
+    class Look(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            seen['table'] = np.concatenate(session.run(jobs.parts_of(session.graph, TABLE)))
+            seen['w'] = session.run(tf.global_variables('w/kernel')[0])
+            seen['step'] = session.run(tf.train.get_global_step())
+
+    run = getattr(make(tmp_path / 'new', hosts=2, warm_start_from=str(
+        tmp_path / 'source')), verb)
+    run(jobs.input_fn_of(STEPS), steps=1, hooks=[Look()])
+    np.testing.assert_array_equal(seen['table'], jobs.stored(tmp_path / 'source', TABLE))
+    np.testing.assert_array_equal(seen['w'], tf.train.load_variable(
+        str(tmp_path / 'source'), 'w/kernel'))
+    assert seen['step'] == 0
+
+
+def test_a_warm_start_does_not_override_a_checkpoint(tmp_path):
+    make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=4)
+    make(tmp_path / 'own').train(jobs.input_fn_of(STEPS), steps=1)
+    before = jobs.stored(tmp_path / 'own', TABLE)
+    make(tmp_path / 'own', warm_start_from=str(tmp_path / 'source'),
+         optimizer=ete.AdagradParameters(0.)).train(jobs.input_fn_of(STEPS), steps=1)
+    np.testing.assert_array_equal(jobs.stored(tmp_path / 'own', TABLE), before)
+
+
+@pytest.mark.parametrize('there, here', [('mod', 'div'), ('div', 'mod')])
+def test_rows_in_another_order_than_that_of_ids_are_no_warm_start(tmp_path, there, here):
+    make(tmp_path / 'source', hosts=2, strategy=there).train(jobs.input_fn_of(STEPS), steps=1)
+    with pytest.raises(IncompatibleCheckpointError, match='E610 warm start from .*mod rows of 2'):
+        make(tmp_path / 'new', hosts=2, strategy=here, warm_start_from=str(
+            tmp_path / 'source')).train(jobs.input_fn_of(STEPS), steps=1)
+    assert not list((tmp_path / 'new').glob('model.ckpt*'))
