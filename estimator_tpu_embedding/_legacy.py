@@ -13,17 +13,40 @@ import sys
 import types
 from typing import Any
 
-from .errors import EnvironmentProblem, Problem
+from .errors import Problem, SetupError, UnsupportedError
 
-_TPU = 'tensorflow_estimator.python.estimator.tpu.'
-TPU_NAMES = ('InputPipelineConfig', 'RunConfig', 'TPUConfig', 'TPUEstimator',
-             'TPUEstimatorSpec')
-STAND_INS = {
-    # module: the names that the nightly binds when it is imported
-    'tensorflow.python.distribute.estimator_training': (),
-    _TPU + 'tpu_config': ('InputPipelineConfig', 'RunConfig', 'TPUConfig'),
-    _TPU + 'tpu_estimator': ('TPUEstimator', 'TPUEstimatorSpec'),
-    _TPU + '_tpu_estimator_embedding': ('EmbeddingConfigSpec',),
+
+def _should_run_distribute_coordinator(config: Any) -> bool:
+    """Whether a RunConfig hands its processes to a coordinator: only strategies do."""
+    del config  # One with a strategy cannot be made, see below.
+    return False
+
+
+def _init_run_config(config: Any, tf_config: Any) -> None:
+    """What a RunConfig calls when it is given a distribution strategy."""
+    raise UnsupportedError(Problem(
+        'E914', 'RunConfig', 'train_distribute, eval_distribute and experimental_distribute are '
+        'not supported', remedy='Leave them out.'))
+
+
+def _placeholders(*names: str) -> dict[str, Any]:
+    """Classes that only stand where `compat.install` will put others."""
+    return {name: type(name, (), {}) for name in names}
+
+
+_TPU = 'tensorflow_estimator.python.estimator.tpu'
+STAND_INS: dict[str, dict[str, Any]] = {
+    # module: what the nightly asks it for
+    'tensorflow.python.distribute.estimator_training': {
+        'should_run_distribute_coordinator': _should_run_distribute_coordinator,
+        'init_run_config': _init_run_config},
+    f'{_TPU}.tpu_config': _placeholders('InputPipelineConfig', 'RunConfig', 'TPUConfig'),
+    f'{_TPU}.tpu_estimator': _placeholders(
+        'AdagradParameters', 'AdamParameters', 'EmbeddingConfigSpec', 'TPUEstimator',
+        'TPUEstimatorSpec'),
+    f'{_TPU}._tpu_estimator_embedding': _placeholders(
+        'AdagradParameters', 'AdamParameters', 'EmbeddingConfigSpec',
+        'StochasticGradientDescentParameters'),
 }
 
 
@@ -31,26 +54,23 @@ class _StandIn(types.ModuleType):
     """A module that says what it lacks."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f'{self.__name__}.{name} was deleted in TensorFlow 2.16; call '
-            'estimator_tpu_embedding.install() for the names that are restored')
+        raise AttributeError(f'{self.__name__}.{name} was deleted in TensorFlow 2.16 and is '
+                             'not among the names that estimator_tpu_embedding restores')
 
 
 def load() -> types.ModuleType:
     """Imports the nightly once and returns its `tensorflow_estimator._api.v1.estimator`."""
     name = 'tensorflow_estimator._api.v1.estimator'
     if name not in sys.modules:
-        for module, names in STAND_INS.items():
-            stand_in = sys.modules.setdefault(module, _StandIn(module))
-            for attribute in names:
-                setattr(stand_in, attribute, type(attribute, (), {'__module__': module}))
+        for path, names in STAND_INS.items():
+            vars(sys.modules.setdefault(path, _StandIn(path))).update(names)
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise EnvironmentProblem(Problem(
+        raise SetupError(Problem(
             'E003', 'tf-estimator-nightly', 'version 2.16.0.dev2024012409 must be importable',
             f'{type(error).__name__}: {error}',
-            'pip install "estimator_tpu_embedding[cpu]"')) from error
+            'pip install tf-estimator-nightly==2.16.0.dev2024012409')) from error
 
 
 def estimator_class() -> Any:
@@ -74,6 +94,6 @@ def mode_keys() -> Any:
 
 
 def estimator_module() -> types.ModuleType:
-    """The module that defines `Estimator`, for its functions that write event files."""
+    """The module that defines `Estimator`, for its checks and its writers of event files."""
     load()
     return importlib.import_module('tensorflow_estimator.python.estimator.estimator')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -20,8 +21,9 @@ from .spec import TPUEstimatorSpec
 def call_input_fn(input_fn: Callable[..., Any], params: dict[str, Any], mode: str, config: Any
                   ) -> Any:
     """Calls input_fn with those of params, mode and config that it takes."""
+    offered = {'params': params, 'mode': mode, 'config': config}
     with tf.device('/device:CPU:0'):
-        return _call(input_fn, params=params, mode=mode, config=config)
+        return input_fn(**_taken(input_fn, offered))
 
 
 def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode: str,
@@ -31,10 +33,11 @@ def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode
     Raises:
       ValueError: if there are labels and it does not take them.
     """
-    if labels is not None and not _takes(model_fn, 'labels'):
-        raise ValueError('model_fn does not take labels, but input_fn returns labels.')
     offered = {'labels': labels, 'mode': mode, 'params': params, 'config': config}
-    return _call(model_fn, features=features, **offered)
+    taken = _taken(model_fn, offered)
+    if labels is not None and 'labels' not in taken:
+        raise ValueError('model_fn does not take labels, but input_fn returns labels.')
+    return model_fn(features=features, **taken)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +65,13 @@ class TpuCalls:
           ValueError: if it does not take params.
           TypeError: if it does not return a dataset.
         """
-        if not _takes(input_fn, 'params'):
+        if not _taken(input_fn, {'params': None}):
             raise ValueError(
                 f'input_fn ({input_fn}) does not include params argument, required by '
                 'TPUEstimator to pass batch size as params["batch_size"].  Define it as '
                 'def input_fn(params).')
-        params = {**copy.deepcopy(self.params), 'batch_size': self.batch_size,
-                  'context': TPUContext(self.topology, host)}
+        params = with_items(self.params, batch_size=self.batch_size,
+                            context=TPUContext(self.topology, host))
         dataset = call_input_fn(input_fn, params, self.mode, copy.deepcopy(self.config))
         if not isinstance(dataset, (tf.data.Dataset, tf.compat.v2.data.Dataset)):
             raise TypeError(
@@ -85,12 +88,12 @@ class TpuCalls:
           RuntimeError: if it returns something else than a TPUEstimatorSpec.
         """
         del core  # A model must not depend on where it runs.
-        if not _takes(model_fn, 'params'):
+        if not _taken(model_fn, {'params': None}):
             raise ValueError(
                 f'model_fn ({model_fn}) does not include params argument, required by '
                 "TPUEstimator to pass batch size as params['batch_size']")
-        params = {**copy.deepcopy(self.params), 'batch_size': self.batch_size, 'use_tpu': True,
-                  'context': TPUContext(self.topology)}
+        params = with_items(self.params, batch_size=self.batch_size, use_tpu=True,
+                            context=TPUContext(self.topology))
         spec = call_model_fn(model_fn, features, labels, self.mode, params,
                              copy.deepcopy(self.config))
         if isinstance(spec, _legacy.estimator_spec_class()):
@@ -101,6 +104,24 @@ class TpuCalls:
         return spec.to_output()
 
 
+def with_items(params: Any, **items: Any) -> Any:
+    """A copy of the params of the user with items added; it keeps their class.
+
+    Args:
+      params: a dict, or an object like `HParams`, with `set_hparam` and `add_hparam`.
+      **items: to add or to replace.
+    """
+    params = copy.deepcopy(params)
+    for name, value in items.items():
+        if not hasattr(params, 'set_hparam'):
+            params[name] = value
+        elif name in params:
+            params.set_hparam(name, value)
+        else:
+            params.add_hparam(name, value)
+    return params
+
+
 def _tpu_spec(spec: Any) -> Any:
     """The TPUEstimatorSpec for an EstimatorSpec of a training model_fn, else the spec itself."""
     if spec.mode != _legacy.mode_keys().TRAIN:
@@ -109,17 +130,16 @@ def _tpu_spec(spec: Any) -> Any:
         raise ValueError('training_chief_hooks returned by EstimatorSpec is not supported in '
                          'TPUEstimator.If you want to pass training hooks, please pass via '
                          'training_hooks.')
+    if spec.scaffold is not None:
+        tf.logging.warning('The scaffold of an EstimatorSpec is ignored, as in the original. '
+                           'Return a TPUEstimatorSpec with a scaffold_fn.')
     return TPUEstimatorSpec(mode=spec.mode, predictions=spec.predictions, loss=spec.loss,
                             train_op=spec.train_op, training_hooks=spec.training_hooks)
 
 
-def _takes(function: Callable[..., Any], name: str) -> bool:
-    return name in inspect.signature(function).parameters
-
-
-def _call(function: Callable[..., Any], *, features: Any = None, **offered: Any) -> Any:
-    """Calls a function with those of the offered arguments that it takes by name."""
-    arguments = {name: value for name, value in offered.items() if _takes(function, name)}
-    if _takes(function, 'features'):
-        arguments['features'] = features
-    return function(**arguments)
+def _taken(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, Any]:
+    """Those of the offered arguments that a function takes by name and that are not bound."""
+    names = set(inspect.signature(function).parameters)
+    if isinstance(function, functools.partial):
+        names -= function.keywords.keys()
+    return {name: value for name, value in offered.items() if name in names}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .. import _legacy
+from .. import _legacy, _tf
 
 
 class InputPipelineConfig:
@@ -94,7 +94,8 @@ class RunConfig(_PlainRunConfig):
     """`tf.estimator.RunConfig`, and what a TPUEstimator needs besides."""
 
     def __init__(self, tpu_config: TPUConfig | None = None, evaluation_master: str | None = None,
-                 master: str | None = None, cluster: Any = None, **kwargs: Any):
+                 master: str | None = None, cluster: Any = None, *,
+                 input_deadline_secs: float = 600.0, **kwargs: Any):
         """Stores the arguments; `kwargs` are those of `tf.estimator.RunConfig`.
 
         Args:
@@ -102,11 +103,15 @@ class RunConfig(_PlainRunConfig):
           evaluation_master: of evaluations; `master` if `None`.
           master: address of the system; only `''` and `'local'` are emulated.
           cluster: a cluster resolver, instead of `master`.
+          input_deadline_secs: after so many seconds in which a step waits for a host whose
+            input_fn produces nothing, the run fails. The original waits for ever.
 
         Raises:
           ValueError: if both `master` and `cluster` are given.
         """
-        super().__init__(**kwargs)
+        with _tf.without_deprecation_warnings():
+            super().__init__(**kwargs)
+        self._input_deadline_secs = input_deadline_secs
         self._tpu_config = tpu_config or TPUConfig()
         self._cluster = cluster
         if master is not None and cluster is not None:
@@ -142,6 +147,11 @@ class RunConfig(_PlainRunConfig):
     def cluster(self) -> Any:
         """The cluster resolver, or `None`."""
         return self._cluster
+
+    @property
+    def input_deadline_secs(self) -> float:
+        """Seconds that a step waits for a host whose input_fn produces nothing."""
+        return self._input_deadline_secs
 
     def replace(self, **kwargs: Any) -> RunConfig:
         """A copy with other values; see `tf.estimator.RunConfig.replace`, and `tpu_config`."""

@@ -110,6 +110,7 @@ def _unknown(name: str) -> str:
 def _refuse_unsupported(**arguments: Any) -> None:
     given = [name for name, value in arguments.items() if value]
     if given:
-        raise UnsupportedError(*[Problem('E905', 'EmbeddingConfigSpec',
-                                         f'{name} is not supported yet',
-                                         remedy='Leave it out.') for name in given])
+        raise UnsupportedError(*[Problem(
+            'E905', 'EmbeddingConfigSpec', f'{name} is not supported yet',
+            remedy='Declare feature_columns instead.' if name.endswith('dict')
+            else 'Leave it out.') for name in given])

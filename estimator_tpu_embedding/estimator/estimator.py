@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy
+from .. import _legacy, _tf
 from ..checkpoint import recover
 from ..columns import adapt
 from ..core.plan import resolve
@@ -17,7 +17,8 @@ from ..core.specs import Topology
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..runner import loop
 from ..runner.guards import StopAtStep
-from ..runner.model import Embedding, Job
+from ..runner.hooks import Cadence
+from ..runner.model import Job, Lookups
 from . import calls
 from .config import InputPipelineConfig, RunConfig, check_positive, parse_iterations_per_loop
 from .embedding_spec import EmbeddingConfigSpec
@@ -63,11 +64,11 @@ class TPUEstimator(_Estimator):
           predict_batch_size: samples per prediction step.
           batch_axis: not supported yet.
           eval_on_tpu: `False` evaluates as a plain Estimator does.
-          export_to_tpu: TPU graphs are not written.
-          export_to_cpu: must be true to export.
+          export_to_tpu: only the graph for the CPU is written, with one line that says so.
+          export_to_cpu: with `False` an export is refused: there would be nothing to write.
           warm_start_from: checkpoint or `WarmStartSettings` to start from.
           embedding_config_spec: the embedding columns and their optimizer.
-          export_saved_model_api_version: has no effect.
+          export_saved_model_api_version: 1 or 2; what they tell apart is in the TPU graph only.
 
         Raises:
           ValueError, TypeError: as the original does.
@@ -84,12 +85,17 @@ class TPUEstimator(_Estimator):
         strategy = embedding_config_spec.partition_strategy if embedding_config_spec else 'div'
         if strategy == 'mod' and not (use_tpu and eval_on_tpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
-        super().__init__(model_fn=model_fn, model_dir=model_dir, config=config, params=params,
-                         warm_start_from=warm_start_from)
+        with _tf.without_deprecation_warnings():
+            super().__init__(model_fn=model_fn, model_dir=model_dir, config=config,
+                             params=params, warm_start_from=warm_start_from)
+        if use_tpu:
+            _refuse_remote(self.model_dir)
         self._session_config: tf.ConfigProto = _without_arithmetic_optimizer(
             self._session_config)
         self._use_tpu = use_tpu
         self._eval_on_tpu = eval_on_tpu
+        self._export_to_tpu = export_to_tpu
+        self._export_to_cpu = export_to_cpu
         self._spec = embedding_config_spec
         self._stop: StopAtStep | None = None
         if embedding_config_spec is not None and not use_tpu:
@@ -133,22 +139,12 @@ class TPUEstimator(_Estimator):
     def _train_model(self, input_fn: Callable[..., Any], hooks: list[tf.train.SessionRunHook],
                      saving_listeners: list[Any]) -> Any:
         if not self._use_tpu:
+            recover.check_order_of_ids(recover.newest_checkpoint(self.model_dir))
             return super()._train_model(input_fn, hooks, saving_listeners)
-        config = self.config
-        steps_per_run, unit = parse_iterations_per_loop(config.tpu_config.iterations_per_loop)
-        assert unit == 'count' and self._stop is not None
-        cadence = loop.Cadence(
-            steps_per_run=steps_per_run, save_steps=config.save_checkpoints_steps,
-            save_secs=config.save_checkpoints_secs, keep_max=config.keep_checkpoint_max,
-            keep_every_n_hours=config.keep_checkpoint_every_n_hours,
-            summary_steps=config.save_summary_steps, log_steps=config.log_step_count_steps,
-            save_graph_def=config.checkpoint_save_graph_def)
-        warm_start = None
-        if self._warm_start_settings:
-            warm_start = functools.partial(tf.train.warm_start, *self._warm_start_settings)
+        assert self._stop is not None
         return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=self._stop,
-                          hooks=hooks, listeners=saving_listeners, cadence=cadence,
-                          warm_start=warm_start)
+                          hooks=hooks, listeners=saving_listeners,
+                          cadence=_cadence(self.config))
 
     def evaluate(self, input_fn: Callable[..., Any], steps: int | None = None,
                  hooks: Sequence[tf.train.SessionRunHook] | None = None,
@@ -169,33 +165,60 @@ class TPUEstimator(_Estimator):
           ValueError, TypeError: if `steps` is not a positive int.
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
+        checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
         if not (self._use_tpu and self._eval_on_tpu):
+            recover.check_order_of_ids(checkpoint)
             return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
         if steps is None:
             raise ValueError('Evaluate `steps` must be set on TPU. Cannot be `None`.')
         check_positive(steps, 'Eval steps')
+        nightly = _legacy.estimator_module()
         job = self._job(_legacy.mode_keys().EVAL, input_fn)
-        checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
-        results = loop.evaluate(job, steps=steps, hooks=list(hooks or ()), checkpoint=checkpoint)
-        writers = _legacy.estimator_module()
+        results = loop.evaluate(job, steps=steps, hooks=nightly._check_hooks_type(hooks),
+                                checkpoint=checkpoint)
         step = results['global_step']
         with tf.Graph().as_default():
-            writers._write_dict_to_summary(self.eval_dir(name), results, step)
+            nightly._write_dict_to_summary(self.eval_dir(name), results, step)
             if checkpoint:
-                writers._write_checkpoint_path_to_summary(self.eval_dir(name), checkpoint, step)
+                nightly._write_checkpoint_path_to_summary(self.eval_dir(name), checkpoint, step)
         return results
 
-    def predict(self, input_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
+    def predict(self, input_fn: Callable[..., Any], predict_keys: Any = None,
+                hooks: Sequence[tf.train.SessionRunHook] | None = None,
+                checkpoint_path: str | None = None, yield_single_examples: bool = True
+                ) -> Iterator[Any]:
         """Yields predictions; see `tf.estimator.Estimator.predict`.
 
         Raises:
           UnsupportedError: with use_tpu.
+          IncompatibleCheckpointError: if the tables are `mod` on several hosts.
         """
         if self._use_tpu:
             raise UnsupportedError(Problem(
                 'E906', 'TPUEstimator.predict', 'it is not supported yet with use_tpu=True',
-                remedy='Predict with a TPUEstimator(use_tpu=False) of the same model_dir.'))
-        return super().predict(input_fn, *args, **kwargs)
+                remedy='Tables that are "div" can be read by TPUEstimator(use_tpu=False) of the '
+                'same model_dir.'))
+        recover.check_order_of_ids(checkpoint_path or recover.newest_checkpoint(self.model_dir))
+        return super().predict(input_fn, predict_keys, hooks, checkpoint_path,
+                               yield_single_examples)
+
+    def _export_all_saved_models(self, export_dir_base: str, input_receiver_fn_map: Any,
+                                 assets_extra: Any = None, as_text: bool = False,
+                                 checkpoint_path: str | None = None,
+                                 strip_default_attrs: bool = True) -> Any:
+        """Exports a graph for the CPU, in which columns read the tables themselves."""
+        if not (self._export_to_cpu or self._export_to_tpu):
+            raise ValueError('One of export_to_cpu and export_to_tpu must be true.')
+        if not self._export_to_cpu:
+            raise UnsupportedError(Problem(
+                'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
+                'the CPU can be written', remedy='Leave it out.'))
+        recover.check_order_of_ids(checkpoint_path or recover.newest_checkpoint(self.model_dir))
+        if self._export_to_tpu:
+            tf.logging.info('The exported model runs on the CPU; no TPU graph is written.')
+        return super()._export_all_saved_models(
+            export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path,
+            strip_default_attrs)
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str,
                        input_context: Any = None) -> Any:
@@ -205,13 +228,14 @@ class TPUEstimator(_Estimator):
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
         """Calls model_fn for a run without TPU, as the base class does."""
-        params = {**self._params_without_tpu(mode), 'use_tpu': False}
+        params = calls.with_items(self._params_without_tpu(mode), use_tpu=False)
         spec = calls.call_model_fn(self._model_fn, features, labels, mode, params, config)
         return spec.as_estimator_spec() if isinstance(spec, TPUEstimatorSpec) else spec
 
-    def _params_without_tpu(self, mode: str) -> dict[str, Any]:
+    def _params_without_tpu(self, mode: str) -> Any:
         batch_size = self._batch_size(mode)
-        return self.params if batch_size is None else {**self.params, 'batch_size': batch_size}
+        return (self.params if batch_size is None
+                else calls.with_items(self.params, batch_size=batch_size))
 
     def _batch_size(self, mode: str) -> int | None:
         keys = _legacy.mode_keys()
@@ -223,22 +247,36 @@ class TPUEstimator(_Estimator):
         config = self.config
         topology = topology_of(config.master, config.cluster, config.tpu_config.num_shards)
         batch_size = self._batch_size(mode)
-        is_training = mode == _legacy.mode_keys().TRAIN
+        verb = {_legacy.mode_keys().TRAIN: 'train'}.get(mode, 'evaluate')
         if batch_size is None:
             raise ValueError('eval_batch_size in TPUEstimator constructor cannot be `None` if '
                              '.evaluate is running on TPU.')
-        _check_divides('train' if is_training else 'eval', batch_size, topology)
-        embedding = None
+        problem = topology.batch_problem(f'{mode} batch size', batch_size)
+        if problem is not None:
+            raise ConfigError(problem)
+        lookups = None
         if self._spec is not None:
-            embedding = _embedding(self._spec, topology, batch_size, is_training)
+            lookups = _lookups(self._spec, topology, batch_size, verb)
         on_tpu = calls.TpuCalls(mode=mode, topology=topology, params=self.params, config=config,
                                 batch_size=batch_size // topology.num_cores)
         return Job(
-            verb='train' if is_training else 'evaluate', topology=topology,
-            batch_size=batch_size, embedding=embedding, seed=config.tf_random_seed,
+            verb=verb, topology=topology, batch_size=batch_size, lookups=lookups,
+            seed=config.tf_random_seed, input_deadline=config.input_deadline_secs,
             dataset=functools.partial(on_tpu.dataset, input_fn),
             call_model=functools.partial(on_tpu.output, self._model_fn),
-            model_dir=self.model_dir, session_config=self._session_config)
+            model_dir=self.model_dir, warm_start=self._warm_start_settings,
+            session_config=self._session_config)
+
+
+def _cadence(config: RunConfig) -> Cadence:
+    """How often a RunConfig wants what."""
+    steps_per_run, _ = parse_iterations_per_loop(config.tpu_config.iterations_per_loop)
+    return Cadence(
+        steps_per_run=steps_per_run, save_steps=config.save_checkpoints_steps,
+        save_secs=config.save_checkpoints_secs, keep_max=config.keep_checkpoint_max,
+        keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+        summary_steps=config.save_summary_steps, log_steps=config.log_step_count_steps,
+        save_graph_def=config.checkpoint_save_graph_def)
 
 
 def _refuse_unsupported(config: RunConfig, batch_axis: Any) -> None:
@@ -246,42 +284,43 @@ def _refuse_unsupported(config: RunConfig, batch_axis: Any) -> None:
     tpu_config = config.tpu_config
     _, unit = parse_iterations_per_loop(tpu_config.iterations_per_loop)
     v2 = InputPipelineConfig.PER_HOST_V2
-    found = [(what, remedy) for what, is_used, remedy in (
-        ('per_host_input_for_training other than PER_HOST_V2',
+    found = [Problem('E907', where, f'{what} is not supported yet', remedy=remedy)
+             for where, what, is_used, remedy in (
+        ('TPUConfig', 'per_host_input_for_training other than PER_HOST_V2',
          tpu_config.per_host_input_for_training != v2,
          'Set it to InputPipelineConfig.PER_HOST_V2.'),
-        ('eval_training_input_configuration=SLICED', tpu_config.eval_training_input_configuration
-         == InputPipelineConfig.SLICED, 'Leave it out.'),
-        ('num_cores_per_replica', tpu_config.num_cores_per_replica is not None, 'Leave it out.'),
-        ('input_partition_dims', tpu_config.input_partition_dims is not None, 'Leave it out.'),
-        ('experimental_feed_hook', tpu_config.experimental_feed_hook is not None,
+        ('TPUConfig', 'eval_training_input_configuration=SLICED',
+         tpu_config.eval_training_input_configuration == InputPipelineConfig.SLICED,
          'Leave it out.'),
-        ('a time as iterations_per_loop', unit != 'count', 'Give a number of steps.'),
-        ('batch_axis', batch_axis is not None, 'Leave it out.')) if is_used]
+        ('TPUConfig', 'num_cores_per_replica', tpu_config.num_cores_per_replica is not None,
+         'Leave it out.'),
+        ('TPUConfig', 'experimental_feed_hook', tpu_config.experimental_feed_hook is not None,
+         'Leave it out.'),
+        ('TPUConfig', 'a time as iterations_per_loop', unit != 'count',
+         'Give a number of steps.'),
+        ('TF_CONFIG', 'a cluster of processes', bool(config.cluster_spec.as_dict()),
+         'Unset it: hosts are emulated in one process.'),
+        ('TPUEstimator', 'batch_axis', batch_axis is not None, 'Leave it out.')) if is_used]
     if found:
-        raise UnsupportedError(*[Problem('E907', 'TPUConfig', f'{what} is not supported yet',
-                                         remedy=remedy) for what, remedy in found])
+        raise UnsupportedError(*found)
 
 
-def _check_divides(mode: str, batch_size: int, topology: Topology) -> None:
-    cores = topology.num_cores
-    if batch_size % cores:
-        lower = batch_size // cores * cores
-        raise ConfigError(Problem(
-            'E411', f'{mode}_batch_size', f'{mode} batch size {batch_size} must be divisible by '
-            f'number of replicas {cores}', f'{batch_size} over {topology}',
-            f'Use {lower} or {lower + cores}.' if lower else f'Use {cores}.'))
+def _refuse_remote(model_dir: str) -> None:
+    if '://' in model_dir:
+        raise UnsupportedError(Problem(
+            'E913', 'model_dir', 'it must be a local directory', model_dir,
+            'Copy the results when the job has ended.'))
 
 
-def _embedding(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int,
-               is_training: bool) -> Embedding:
+def _lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str
+             ) -> Lookups:
     """The plan of a spec, and how its columns read features and name variables."""
-    tables, features = adapt.specs_of(spec.feature_columns)
-    plan = resolve(
-        tables, features, topology, batch_size=batch_size, strategy=spec.partition_strategy,
-        mode='training' if is_training else 'inference',
-        optimizer=spec.optimization_parameters.to_optimizer() if is_training else None)
-    return Embedding(
+    tables, features = adapt.columns_to_specs(spec.feature_columns)
+    optimizer = spec.optimization_parameters.to_optimizer() if verb == 'train' else None
+    plan = resolve(tables, features, topology, batch_size=batch_size, optimizer=optimizer,
+                   strategy=spec.partition_strategy,
+                   mode='training' if verb == 'train' else 'inference')
+    return Lookups(
         plan=plan, featurize=adapt.Featurizer(spec.feature_columns, plan),
         variable_names=functools.partial(adapt.variable_names, spec.feature_columns))
 

@@ -1,8 +1,11 @@
-"""`AdagradParameters` and `StochasticGradientDescentParameters` of `tf.tpu.experimental`."""
+"""The optimizer parameters of `tf.tpu.experimental`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..core.optimizers import Adagrad, Limits, Optimizer, StochasticGradientDescent
+from ..errors import Problem, UnsupportedError
 
 
 class _OptimizationParameters:
@@ -108,3 +111,22 @@ class AdagradParameters(_OptimizationParameters):
         """These parameters as the value that the plan holds."""
         return Adagrad(initial_accumulator=self.initial_accumulator,
                        **_common(self))  # type: ignore[arg-type]
+
+
+class _UnsupportedParameters(_OptimizationParameters):
+    """An optimizer that this version does not run."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        """Raises UnsupportedError."""
+        del args, kwargs
+        raise UnsupportedError(Problem(
+            'E909', type(self).__name__, 'this optimizer is not supported yet',
+            remedy='Use AdagradParameters or StochasticGradientDescentParameters.'))
+
+
+class AdamParameters(_UnsupportedParameters):
+    """Not supported yet."""
+
+
+class FtrlParameters(_UnsupportedParameters):
+    """Not supported yet."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy
+from .. import _legacy, _tf
 from ..errors import Problem, UnsupportedError
 from ..runner.model import ModelOutput
 
@@ -56,10 +56,11 @@ class TPUEstimatorSpec(_Fields):
             if call is not None:
                 _check_host_call(name, call)
         # The nightly's spec knows what each mode needs and in which form.
-        checked = _legacy.estimator_spec_class()(
-            mode=mode, predictions=predictions, loss=loss, train_op=train_op,
-            export_outputs=export_outputs, training_hooks=training_hooks,
-            evaluation_hooks=evaluation_hooks, prediction_hooks=prediction_hooks)
+        with _tf.without_deprecation_warnings():
+            checked = _legacy.estimator_spec_class()(
+                mode=mode, predictions=predictions, loss=loss, train_op=train_op,
+                export_outputs=export_outputs, training_hooks=training_hooks,
+                evaluation_hooks=evaluation_hooks, prediction_hooks=prediction_hooks)
         return super().__new__(
             cls, mode=mode, predictions=checked.predictions, loss=checked.loss,
             train_op=checked.train_op, eval_metrics=eval_metrics,

@@ -36,7 +36,7 @@ def test_a_missing_number_is_one():
 def test_num_shards_sets_a_size_that_nobody_asked_for_and_says_so(
         monkeypatch, shards, hosts, cores):
     lines = []
-    monkeypatch.setattr(progress, '_sinks', [lines.append])
+    monkeypatch.setattr(progress, '_sink', lines.append)
     assert topology(shards) == Topology(num_hosts=hosts, cores_per_host=cores)
     assert len(lines) == (0 if shards == 1 else 1)
     assert all(f'TPUConfig.num_shards={shards} sets the size' in line for line in lines)
