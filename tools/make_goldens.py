@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes `tests/golden/configs/`: the protos that TensorFlow 2.15 makes of declarations.
+"""Writes `tests/golden/`: what TensorFlow 2.15 makes of declarations, and names that it has.
 
 Run it in a virtual environment of its own (Python <= 3.11), never in that of the project:
 
@@ -7,12 +7,21 @@ Run it in a virtual environment of its own (Python <= 3.11), never in that of th
     python tools/make_goldens.py
 """
 
+import functools
 import pathlib
+import sys
 
+import tensorflow.compat.v1 as tf
 from google.protobuf import text_format
+from tensorflow.compat.v1 import estimator as tf_estimator
 from tensorflow.python.tpu import tpu_embedding
 
-DIRECTORY = pathlib.Path(__file__).resolve().parent.parent / 'tests' / 'golden' / 'configs'
+TOOLS = pathlib.Path(__file__).resolve().parent
+TESTS = TOOLS.parent / 'tests'
+sys.path.insert(0, str(TESTS))
+from harness.names import tensorflow_names  # noqa: E402
+
+DIRECTORY = TESTS / 'golden'
 Table, Feature = tpu_embedding.TableConfig, tpu_embedding.FeatureConfig
 TRAINING, INFERENCE = tpu_embedding.TRAINING, tpu_embedding.INFERENCE
 
@@ -76,6 +85,16 @@ def several_optimizers():
                       0.1, use_gradient_accumulation=False))
 
 
+def example_names():
+    """The names that the census job uses, each looked up here, where they come from."""
+    roots = {'tf': tf, 'tf_estimator': tf_estimator}
+    names = tensorflow_names((TOOLS / 'examples' / 'census_tpu_job.py').read_text())
+    for name in names:
+        root, *attributes = name.split('.')
+        functools.reduce(getattr, attributes, roots[root])
+    return names
+
+
 def main():
     """Writes all goldens."""
     adagrad = tpu_embedding.AdagradParameters(0.05)
@@ -86,8 +105,9 @@ def main():
         'census_inference_4x2': census(hosts=4, cores=2, mode=INFERENCE),
         'several_optimizers_2x2': several_optimizers()}
     for name, proto in goldens.items():
-        (DIRECTORY / f'{name}.pbtxt').write_text(text_format.MessageToString(proto))
-    print(f'wrote {len(goldens)} files')
+        (DIRECTORY / 'configs' / f'{name}.pbtxt').write_text(text_format.MessageToString(proto))
+    (DIRECTORY / 'example_names.txt').write_text('\n'.join(example_names()) + '\n')
+    print(f'wrote {len(goldens) + 1} files')
 
 
 if __name__ == '__main__':

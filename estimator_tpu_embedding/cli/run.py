@@ -5,44 +5,69 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ConfigError, EnvironmentProblem
+from ..core.specs import Topology
+from ..errors import ConfigError, SetupError
+
+_SIZES = {'--hosts': 'H', '--cores': 'C'}
 
 
 def add_parser(commands: Any) -> None:
     """Adds the command to the parser of `etpe`."""
     parser = commands.add_parser(
-        'run', help='run a TF1 TPUEstimator script, unedited',
+        'run', help='run a TF1 TPUEstimator script, unedited', allow_abbrev=False,
+        usage='etpe run [--hosts H] [--cores C] SCRIPT [ARGS...]',
         description='Runs a script as "python SCRIPT ARGS..." would, with the names in place '
         'that TensorFlow removed, on an emulated TPU system of H hosts with C cores each. With '
         'neither flag given the system has one core, or as many as the script\'s '
-        'TPUConfig(num_shards=...) says. The exit status is that of the script.')
+        'TPUConfig(num_shards=...) says. What follows SCRIPT is handed to it untouched. The '
+        'exit status is that of the script.')
     parser.add_argument('--hosts', type=int, metavar='H', help='emulated TPU hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
-    parser.add_argument('script', metavar='SCRIPT')
-    parser.add_argument('arguments', nargs=argparse.REMAINDER, metavar='ARGS',
-                        help='handed to the script untouched')
+    parser.add_argument('script', metavar='SCRIPT', help='path of the script; its own flags '
+                        'go after it')
     parser.set_defaults(command=run)
+
+
+def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Splits the arguments of `run` after SCRIPT, since argparse would touch what follows.
+
+    >>> split_at_script(['--hosts', '2', 'job.py', '--', '--hosts', '3'])
+    (['--hosts', '2', 'job.py'], ['--', '--hosts', '3'])
+    """
+    at = 0
+    while at < len(arguments) and arguments[at].startswith('-'):
+        at += 2 if arguments[at] in _SIZES else 1
+    return list(arguments[:at + 1]), list(arguments[at + 1:])
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Runs the script; what the tool itself says goes to standard error."""
-    if not os.path.isfile(parsed.script):
+    problems = list(Topology(num_hosts=1 if parsed.hosts is None else parsed.hosts,
+                             cores_per_host=1 if parsed.cores is None else parsed.cores
+                             ).problems())
+    if problems:
+        return _refuse('\n'.join(map(str, problems)))
+    if not os.path.exists(parsed.script):
         return _refuse(f'cannot find the script {parsed.script!r}')
     from ..compat.install import install
-    from ..compat.script import run_script
+    from ..compat.script import frames_of_script, run_script
     try:
         install(parsed.hosts, parsed.cores)
-    except (ConfigError, EnvironmentProblem) as error:
+    except (ConfigError, SetupError) as error:
         return _refuse(str(error))
     from ..runner import progress
     progress.send_announcements_to(_say)
     try:
-        run_script(parsed.script, parsed.arguments)
+        run_script(parsed.script, parsed.rest)
+    except Exception as error:
+        own = frames_of_script(error, parsed.script)
+        sys.excepthook(type(error), error.with_traceback(own), own)
+        return 1
     finally:
-        for report in progress.reports():
-            _say(report.last_line())
+        _say(f'in all: {progress.totals()}')
     return 0
 
 

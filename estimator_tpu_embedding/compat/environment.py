@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 
-from ..errors import EnvironmentProblem, Problem
+from ..errors import SetupError, Problem
 
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
+PACKAGES = {  # module: what to install
+    'tensorflow': 'tensorflow', 'tf_keras': 'tf-keras',
+    'tensorflow_estimator': 'tf-estimator-nightly==2.16.0.dev2024012409'}
+
+
+def check_packages() -> None:
+    """Makes sure that what the extra `cpu` installs is there; imports nothing.
+
+    Raises:
+      SetupError: with all that is not.
+    """
+    missing = [package for module, package in PACKAGES.items()
+               if importlib.util.find_spec(module) is None]
+    if missing:
+        raise SetupError(Problem(
+            'E002', 'environment', f'{", ".join(PACKAGES)} must be importable',
+            f'no {", ".join(missing)}', f'pip install {" ".join(missing)}'))
 
 
 def use_legacy_keras() -> None:
@@ -16,12 +34,12 @@ def use_legacy_keras() -> None:
     TensorFlow reads the switch while it is imported, so this must come first.
 
     Raises:
-      EnvironmentProblem: if TensorFlow was imported without the switch.
+      SetupError: if TensorFlow was imported without the switch.
     """
     if os.environ.get(LEGACY_KERAS) in ('true', 'True', '1'):
         return
     if 'tensorflow' in sys.modules:
-        raise EnvironmentProblem(Problem(
+        raise SetupError(Problem(
             'E001', LEGACY_KERAS, 'it must be set to 1 before TensorFlow is first imported, '
             'since estimators need Keras 2', 'TensorFlow imported without it',
             'Import estimator_tpu_embedding and call install() before "import tensorflow", set '

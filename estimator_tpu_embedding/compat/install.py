@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,17 +24,16 @@ def install(hosts: int | None = None, cores: int | None = None) -> None:
         the script's `TPUConfig(num_shards=...)` says.
 
     Raises:
-      EnvironmentProblem: if TensorFlow was imported without the legacy-Keras switch, or a
+      SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
         package is missing.
       ConfigError: if a number is out of range.
     """
+    environment.check_packages()
     environment.use_legacy_keras()
     from ..estimator import system
     system.set_default_system(hosts, cores)
     for namespace, name, value in _restored():
         setattr(namespace, name, value)
-    for alias, module in _module_aliases().items():
-        sys.modules[alias] = module
     _emulate_cross_replica_sum()
 
 
@@ -44,31 +42,30 @@ def _restored() -> Iterator[tuple[Any, str, Any]]:
     import tensorflow as tf
 
     from .. import _legacy
-    from ..estimator import config, embedding_spec, parameters, spec
+    from ..estimator import parameters
+    from ..estimator.config import InputPipelineConfig, RunConfig, TPUConfig
+    from ..estimator.embedding_spec import EmbeddingConfigSpec
     from ..estimator.estimator import TPUEstimator
+    from ..estimator.spec import TPUEstimatorSpec
     from .resolver import TPUClusterResolver
-    values = {name: getattr(face, name) for face in (config, embedding_spec, parameters, spec)
-              for name in dir(face)}
-    values['TPUEstimator'] = TPUEstimator
     estimator = _legacy.load()
-    places = [(estimator.tpu, _legacy.TPU_NAMES),
-              (estimator.tpu.experimental, ('EmbeddingConfigSpec',)),
-              (tf.compat.v1.tpu.experimental, ('AdagradParameters',
-                                               'StochasticGradientDescentParameters'))]
-    places += [(sys.modules[path], names) for path, names in _legacy.STAND_INS.items()]
-    for namespace, names in places:
-        for name in names:
-            yield namespace, name, values[name]
-    for root in (tf, tf.compat.v1):
+    optimizers = (parameters.AdagradParameters, parameters.AdamParameters,
+                  parameters.FtrlParameters, parameters.StochasticGradientDescentParameters)
+    ours: dict[str, Any] = {cls.__name__: cls for cls in (
+        *optimizers, EmbeddingConfigSpec, InputPipelineConfig, RunConfig, TPUConfig,
+        TPUEstimator, TPUEstimatorSpec)}
+    places = [estimator.tpu, estimator.tpu.experimental,
+              *[sys.modules[path] for path in _legacy.STAND_INS]]
+    for namespace in places:
+        for name in ours.keys() & vars(namespace).keys():
+            yield namespace, name, ours[name]
+    for cls in optimizers:
+        yield tf.compat.v1.tpu.experimental, cls.__name__, cls
+    for root in (tf, tf.compat.v1, tf.compat.v2, tf.compat.v2.compat.v1):
         yield root, 'estimator', estimator
         yield root.distribute.cluster_resolver, 'TPUClusterResolver', TPUClusterResolver
-
-
-def _module_aliases() -> dict[str, types.ModuleType]:
-    """Names under which `import ...` statements find the estimator module."""
-    from .. import _legacy
-    estimator = _legacy.load()
-    return {'tensorflow.estimator': estimator, 'tensorflow.compat.v1.estimator': estimator}
+    for path in ('tensorflow.estimator', 'tensorflow.compat.v1.estimator'):
+        sys.modules[path] = estimator  # For statements such as `import tensorflow.estimator`.
 
 
 def _emulate_cross_replica_sum() -> None:

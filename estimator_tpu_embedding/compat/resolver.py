@@ -42,13 +42,11 @@ class TPUClusterResolver(_CloudResolver):
           UnsupportedError: for any other name.
           ConfigError: for numbers out of range.
         """
-        # The base class asks the cloud; nothing of its state is used here.
         if tpu not in (None, '', 'local'):
             raise UnsupportedError(Problem(
                 'E911', 'TPUClusterResolver', 'only the emulated system can be resolved',
                 f'tpu={tpu!r}', 'Pass tpu="" or leave it out to run on this machine.'))
-        self.task_type: str | None = job_name
-        self.task_id: int | None = 0
+        super().__init__('local', job_name=job_name)  # Under that name it asks no cloud.
         self._stated = system_of(hosts, cores)
 
     @property

@@ -6,6 +6,7 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
+from types import TracebackType
 
 
 def run_script(path: str, arguments: Sequence[str]) -> None:
@@ -18,3 +19,11 @@ def run_script(path: str, arguments: Sequence[str]) -> None:
     sys.argv[:] = [path, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(path))
     runpy.run_path(path, run_name='__main__')
+
+
+def frames_of_script(error: BaseException, path: str) -> TracebackType | None:
+    """The traceback of an error from the first frame of the script on, as Python shows it."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename != path:
+        traceback = traceback.tb_next
+    return traceback

@@ -3,6 +3,9 @@
 import pytest
 from harness.processes import run_python
 
+from estimator_tpu_embedding.compat import environment
+from estimator_tpu_embedding.errors import SetupError
+
 
 def check(code, **environment):
     done = run_python('-c', code, **environment)
@@ -80,11 +83,20 @@ def test_tensorflow_imported_before_the_legacy_keras_switch_is_one_clear_error(u
     done = run_python('-c', f'import tensorflow, estimator_tpu_embedding; {use}')
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
-        'estimator_tpu_embedding.errors.EnvironmentProblem: E001 TF_USE_LEGACY_KERAS: it must be '
+        'estimator_tpu_embedding.errors.SetupError: E001 TF_USE_LEGACY_KERAS: it must be '
         'set to 1 before TensorFlow is first imported, since estimators need Keras 2; got '
         'TensorFlow imported without it.  Import estimator_tpu_embedding and call install() '
         'before "import tensorflow", set TF_USE_LEGACY_KERAS=1 in the environment, or start the '
         'script with "etpe run".')
+
+
+def test_all_missing_packages_are_one_error(monkeypatch):
+    monkeypatch.setattr(environment, 'PACKAGES', {'tensorflow': 'tensorflow', 'absent_a': 'a-1',
+                                                  'absent_b': 'b==2'})
+    with pytest.raises(SetupError) as caught:
+        environment.check_packages()
+    assert str(caught.value) == ('E002 environment: tensorflow, absent_a, absent_b must be '
+                                 'importable; got no a-1, b==2.  pip install a-1 b==2')
 
 
 def test_with_the_switch_set_tensorflow_may_be_imported_first():

@@ -17,10 +17,8 @@ def run_python(*arguments, deadline=100, **environment):
       deadline: seconds after which the process is killed and the test fails.
       **environment: variables to set; `None` removes one.
     """
-    variables = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', **environment}
-    variables.setdefault('TF_USE_LEGACY_KERAS', None)
-    if 'TF_USE_LEGACY_KERAS' not in environment:
-        variables['TF_USE_LEGACY_KERAS'] = None
+    variables = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'TF_USE_LEGACY_KERAS': None,
+                 **environment}
     done = subprocess.run(
         [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=deadline,
         env={name: value for name, value in variables.items() if value is not None})
