@@ -4,7 +4,7 @@
     python3 tools/check.py
 
 needs Python >= 3.11 and pip, nothing else. The order is cheapest first: lint, types, the
-architecture, the tests that need no session, then all tests. Tests run from another directory
+architecture, the tests that need no session, then all others. Tests run from another directory
 against the installed package, so that what is tested is what users install. Ends with pytest's
 closing line; the exit status is 0 only if everything passed.
 """
@@ -30,7 +30,8 @@ def main() -> None:
         for name, paths in (
                 ('architecture', [tests / 'architecture_test.py']),
                 ('core, proto, ops', [tests / folder for folder in FAST]),
-                ('all tests', [tests])):
+                ('all other tests', [tests, '--ignore', tests / 'architecture_test.py', *[
+                    argument for folder in FAST for argument in ('--ignore', tests / folder)]])):
             print(f'== {name}', flush=True)
             environment.run(
                 [str(binaries / 'pytest'), '-q', '-c', str(ROOT / 'setup.cfg'),

@@ -14,7 +14,6 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COMPILER = 'grpcio-tools==1.62.3'
-# grpc_tools.protoc adds the path of the well-known types itself when it runs as a module.
 PACKAGE = 'estimator_tpu_embedding/proto'
 
 
@@ -26,6 +25,7 @@ def main() -> None:
         python = f'{directory}/bin/python'
         subprocess.run([python, '-m', 'pip', 'install', '-q', COMPILER, 'setuptools<81'],
                        check=True)
+        # Run as a module it adds the path of the well-known types itself.
         subprocess.run([python, '-m', 'grpc_tools.protoc', f'-I{PACKAGE}={ROOT / "protos"}',
                         f'--python_out={ROOT}', f'--pyi_out={ROOT}', *sources], check=True)
     print(f'compiled {len(sources)} files into {PACKAGE}')

@@ -1,7 +1,7 @@
 """Trains a wide embedding model on the census data with TPUEstimator.
 
 Predicts whether a person earns more than 50K a year. Education and occupation share one
-embedding table, workclass and native country have their own, numbers go in as they are.
+embedding table, four other words have a table each, numbers go in as they are.
 
   python census_tpu_job.py --tpu=$TPU_NAME --model_dir=gs://bucket/census
 """
