@@ -7,6 +7,7 @@ changes once released. One class exists per cause that a caller can act on:
 |---|---|---|
 | `SetupError` | E0xx | the process is set up in a way this package cannot work in |
 | `ConfigError` | E4xx | what the user declared contradicts itself or a limit |
+| `UnreadableConfigError` | E48x | a file that holds no config that can be read |
 | `InputError` | E5xx | the data does not fit the declaration |
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
 | `DivergedError` | E8xx | numbers that are no longer finite; in `runner/faults.py` |
@@ -75,6 +76,10 @@ class ConfigError(EteError, ValueError):
 
     def __init__(self, *problems: Problem):
         super().__init__(*sorted(problems, key=lambda p: (p.where, p.code, p.rule)))
+
+
+class UnreadableConfigError(EteError, ValueError):
+    """E48x: a file or stream from which no config can be read."""
 
 
 class InputError(EteError):

@@ -1,1 +1,1 @@
-"""Frozen facts and arithmetic. Imports numpy and nothing heavier."""
+"""Frozen facts and arithmetic. Imports nothing heavier than NumPy, and that only where used."""

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:  # Tools that read configs start without NumPy, which takes 0.1 s to import.
+    import numpy as np
 
 STRATEGIES = ('div', 'mod')
 
@@ -29,8 +30,9 @@ class Partition:
       vocabulary_size: number of ids, >= 1.
       num_hosts: number of hosts, >= 1. Hosts beyond the vocabulary hold no rows.
 
+    >>> import numpy as np
     >>> p = Partition(strategy='mod', vocabulary_size=22, num_hosts=4)
-    >>> hosts, rows = p.locate(np.array([13, 7]))
+    >>> hosts, rows = p.locate(np.array([13, 7]), np.maximum)
     >>> hosts.tolist(), rows.tolist(), p.stored_row(np.array([13])).tolist()
     ([1, 3], [3, 1], [9])
     """
@@ -51,12 +53,13 @@ class Partition:
 
     def ids_on(self, host: int) -> np.ndarray:
         """The ids that `host` holds, in row order: int64 `[rows_on(host)]`."""
+        import numpy as np
         if self.strategy == 'mod':
             return np.arange(host, self.vocabulary_size, self.num_hosts, dtype=np.int64)
         start = self.offset_of(host)
         return np.arange(start, start + self.rows_on(host), dtype=np.int64)
 
-    def locate(self, ids: Any, maximum: Callable[[Any, Any], Any] = np.maximum) -> tuple[Any, Any]:
+    def locate(self, ids: Any, maximum: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
         """Where ids live.
 
         Only `+ - * // %` and `maximum` are used, so the same definition serves NumPy arrays
@@ -85,7 +88,8 @@ class Partition:
         For `div` this is the id itself; for `mod` it depends on the number of hosts, which is
         why a `mod` checkpoint means nothing without its manifest.
         """
-        hosts, rows = self.locate(np.asarray(ids, dtype=np.int64))
+        import numpy as np
+        hosts, rows = self.locate(np.asarray(ids, dtype=np.int64), np.maximum)
         offsets = np.array([self.offset_of(host) for host in range(self.num_hosts)],
                            dtype=np.int64)
         return np.asarray(offsets[hosts] + rows)

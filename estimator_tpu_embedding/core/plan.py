@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import difflib
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import ConfigError, Problem, quoted
@@ -30,6 +31,7 @@ class Plan:
       batch_size_per_core: samples per core and step.
       mode: `'training'` or `'inference'`.
       pipelined: whether look-ups run one step ahead of updates.
+      profile_directory: where the hardware would write statistics of the ids; `''` is nowhere.
     """
 
     tables: tuple[TableSpec, ...]
@@ -39,6 +41,10 @@ class Plan:
     batch_size_per_core: int
     mode: str
     pipelined: bool
+    profile_directory: str
+    _index_of: dict[str, int] = dataclasses.field(compare=False, repr=False)
+    _features_of: dict[str, tuple[FeatureSpec, ...]] = dataclasses.field(
+        compare=False, repr=False)
 
     def table(self, name: str) -> TableSpec:
         """The table called `name`."""
@@ -46,11 +52,11 @@ class Plan:
 
     def table_index(self, name: str) -> int:
         """The position of a table in `tables`, its `table_id` in the proto."""
-        return [table.name for table in self.tables].index(name)
+        return self._index_of[name]
 
     def features_of(self, table: str) -> tuple[FeatureSpec, ...]:
         """The features that look up in `table`."""
-        return tuple(feature for feature in self.features if feature.table == table)
+        return self._features_of[table]
 
     def output_shape(self, feature: FeatureSpec) -> tuple[int, ...]:
         """The shape of the activation of `feature` on one core: `[B, D]` or `[B, L, D]`."""
@@ -104,7 +110,7 @@ class Plan:
 
 def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topology: Topology, *,
             batch_size: int, optimizer: Optimizer | None = None, strategy: str = 'div',
-            mode: str = 'training', pipelined: bool = False) -> Plan:
+            mode: str = 'training', pipelined: bool = False, profile_directory: str = '') -> Plan:
     """Turns declarations into a plan, or says every reason why that cannot be.
 
     Args:
@@ -116,6 +122,7 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
       strategy: `'div'` or `'mod'`.
       mode: `'training'` or `'inference'`; inference needs no optimizer.
       pipelined: see `Plan`.
+      profile_directory: see `Plan`.
 
     Raises:
       ConfigError: with all problems.
@@ -132,13 +139,17 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
         *_problems_of_run(tables, topology, batch_size, optimizer, strategy, mode)]
     if problems:
         raise ConfigError(*problems)
+    ordered = sorted((dataclasses.replace(table, optimizer=table.optimizer or optimizer)
+                      for table in tables), key=lambda table: table.name)
+    of_table: dict[str, list[FeatureSpec]] = {table.name: [] for table in ordered}
+    for feature in sorted(features, key=lambda feature: feature.name):
+        of_table[feature.table].append(feature)
     return Plan(
-        tables=tuple(sorted(
-            (dataclasses.replace(table, optimizer=table.optimizer or optimizer)
-             for table in tables), key=lambda table: table.name)),
-        features=tuple(sorted(features, key=lambda feature: (feature.table, feature.name))),
+        tables=tuple(ordered), features=tuple(itertools.chain(*of_table.values())),
         topology=topology, strategy=strategy, mode=mode, pipelined=pipelined,
-        batch_size_per_core=batch_size // topology.num_cores)
+        profile_directory=profile_directory, batch_size_per_core=batch_size // topology.num_cores,
+        _index_of={table.name: index for index, table in enumerate(ordered)},
+        _features_of={name: tuple(own) for name, own in of_table.items()})
 
 
 def _problems_of_each(tables: Sequence[TableSpec], features: Sequence[FeatureSpec],
@@ -198,8 +209,9 @@ def _problems_of_run(tables: Sequence[TableSpec], topology: Topology, batch_size
                 yield Problem('E442', f'table "{table.name}"',
                               'training needs an optimizer', 'none',
                               'Set optimization_parameters of the table or of the spec.')
+    table_names = {table.name for table in tables}
     for taken, name in sorted(_slot_names(tables, optimizer).items()):
-        if taken in {table.name for table in tables}:
+        if taken in table_names:
             yield Problem('E460', f'table "{taken}"',
                           f'the name is that of the optimizer state of table "{name}"',
                           f'"{taken}"', 'Rename the table.')

@@ -34,6 +34,7 @@ class TableSpec:
         `partition_info` if it takes that) and returns their initial values.
       optimizer: how the table is trained; `None` takes the plan's.
       rate: a learning rate that takes precedence over the optimizer's; `None` takes that one.
+      hot_id_replication: the hardware keeps copies of frequent rows; changes no number.
     """
 
     name: str
@@ -43,6 +44,7 @@ class TableSpec:
     initializer: Callable[..., Any] | None = dataclasses.field(default=None, compare=False)
     optimizer: Optimizer | None = None
     rate: Rate | None = None
+    hot_id_replication: bool = False
 
     def problems(self) -> Iterator[Problem]:
         """Yields what is wrong with this table alone."""

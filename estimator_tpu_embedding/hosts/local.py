@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -159,8 +159,25 @@ def _require_finite(table: str, gradient: tf.Tensor) -> tf.Operation:
 
 def _refuse_unsupported(plan: Plan) -> None:
     problems = [
-        Problem('E908', f'table "{table.name}"', 'use_gradient_accumulation=False is not '
-                'supported yet', remedy='Leave it at True.')
-        for table in plan.tables if table.optimizer is not None and not table.optimizer.accumulate]
+        *(_untrainable(plan) if plan.mode == 'training' else ()),
+        *(Problem('E902', f'feature "{feature.name}"', 'weights are not supported yet',
+                  feature.weight_feature) for feature in plan.features if feature.weight_feature),
+        *(Problem('E903', f'feature "{feature.name}"', 'sequences are not supported yet')
+          for feature in plan.features if feature.max_sequence_length)]
     if problems:
         raise UnsupportedError(*problems)
+
+
+def _untrainable(plan: Plan) -> Iterator[Problem]:
+    if plan.pipelined:
+        yield Problem('E905', 'EmbeddingConfigSpec', 'pipeline_execution_with_tensor_core is not '
+                      'supported yet', remedy='Leave it out.')
+    for table in plan.tables:
+        optimizer = table.optimizer
+        if optimizer is None or type(optimizer) not in rules.RULES:
+            known = ', '.join(sorted(cls.field for cls in rules.RULES))
+            yield Problem('E909', f'table "{table.name}"', 'this version trains with '
+                          f'{known} only', getattr(optimizer, 'field', 'none'))
+        elif not optimizer.accumulate:
+            yield Problem('E908', f'table "{table.name}"', 'use_gradient_accumulation=False is '
+                          'not supported yet', remedy='Leave it at True.')

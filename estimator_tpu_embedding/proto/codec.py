@@ -21,6 +21,7 @@ from . import tpu_embedding_configuration_pb2 as config_pb2
 Config = config_pb2.TPUEmbeddingConfiguration
 Parameters = parameters_pb2.OptimizationParameters
 
+_HotIds = parameters_pb2.HotIdReplicationConfiguration
 _MODES = {'inference': Config.INFERENCE, 'training': Config.TRAINING}
 _STRATEGIES = {'div': Config.DIV_DEFAULT, 'mod': Config.MOD}
 INFERENCE_OPTIMIZER = OPTIMIZERS['stochastic_gradient_descent'](learning_rate=1.0)
@@ -50,7 +51,8 @@ def plan_to_config(plan: Plan) -> Config:
         mode=_MODES[plan.mode], num_hosts=plan.topology.num_hosts,
         num_tensor_cores=plan.topology.num_cores,
         sharding_strategy=_STRATEGIES[plan.strategy],
-        pipeline_execution_with_tensor_core=plan.pipelined)
+        pipeline_execution_with_tensor_core=plan.pipelined,
+        profile_data_directory=plan.profile_directory)
     optimizers = [table.optimizer or INFERENCE_OPTIMIZER for table in plan.tables]
     rates = [table.rate or ConstantRate(value=optimizer.learning_rate)
              for table, optimizer in zip(plan.tables, optimizers)]
@@ -66,6 +68,8 @@ def plan_to_config(plan: Plan) -> Config:
         else:
             parameters.learning_rate.constant = rate.value
         _encode_optimizer(optimizer, parameters)
+        if table.hot_id_replication:
+            parameters.hot_id_replication_configuration.status = _HotIds.ENABLED
     for feature in plan.features:
         config.feature_descriptor.add(table_id=plan.table_index(feature.table),
                                       input_shape=plan.output_shape(feature)[:-1])
@@ -85,7 +89,10 @@ def _encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
     if optimizer.decay:  # The original leaves out a factor of 0, which changes nothing.
         parameters.weight_decay_factor = optimizer.decay
         parameters.multiply_weight_decay_factor_by_learning_rate = optimizer.decay_times_rate
-    getattr(parameters, optimizer.field).SetInParent()
+    message = getattr(parameters, optimizer.field)
+    message.SetInParent()  # It may have no field, or only zeros.
+    for field in message.DESCRIPTOR.fields:
+        setattr(message, field.name, getattr(optimizer, field.name))
 
 
 def config_to_plan(config: Config) -> Plan:
@@ -106,7 +113,8 @@ def config_to_plan(config: Config) -> Plan:
         TableSpec(name=descriptor.name, vocabulary_size=descriptor.vocabulary_size,
                   dimension=descriptor.dimension, combiner='sum',
                   optimizer=_decode_optimizer(descriptor.optimization_parameters),
-                  rate=_decode_rate(descriptor.optimization_parameters))
+                  rate=_decode_rate(descriptor.optimization_parameters),
+                  hot_id_replication=_are_hot_ids_replicated(descriptor.optimization_parameters))
         for descriptor in config.table_descriptor]
     features = [
         FeatureSpec(name=descriptor.name or f'{tables[descriptor.table_id].name}:{position:06}',
@@ -120,7 +128,8 @@ def config_to_plan(config: Config) -> Plan:
         batch_size=config.feature_descriptor[0].input_shape[0] * config.num_tensor_cores,
         strategy={number: name for name, number in _STRATEGIES.items()}[config.sharding_strategy],
         mode={number: name for name, number in _MODES.items()}[config.mode],
-        pipelined=config.pipeline_execution_with_tensor_core)
+        pipelined=config.pipeline_execution_with_tensor_core,
+        profile_directory=config.profile_data_directory)
     _refuse_loss(config, plan)
     return plan
 
@@ -167,11 +176,17 @@ def _decode_rate(parameters: Parameters) -> DynamicRate | None:
     return None
 
 
+def _are_hot_ids_replicated(parameters: Parameters) -> bool:
+    return parameters.hot_id_replication_configuration.status == _HotIds.ENABLED
+
+
 def _decode_optimizer(parameters: Parameters) -> Optimizer:
     field = parameters.WhichOneof('parameters')
     assert field is not None, 'checked by _problems_of'
+    message = getattr(parameters, field)
+    own = {one.name: getattr(message, one.name) for one in message.DESCRIPTOR.fields}
     return OPTIMIZERS[field](
-        learning_rate=parameters.learning_rate.constant,
+        **own, learning_rate=parameters.learning_rate.constant,
         accumulate=(parameters.gradient_accumulation_status
                     != parameters_pb2.GradientAccumulationStatus.DISABLED),
         clip_weights=_decode_limits(parameters.clipping_limits),

@@ -9,7 +9,8 @@ import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.numpy_reference import ReferenceTable, assert_close
 
-from estimator_tpu_embedding.core.optimizers import Adagrad, Limits, StochasticGradientDescent
+from estimator_tpu_embedding.core.optimizers import (
+    Adagrad, Adam, Limits, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
@@ -282,3 +283,14 @@ def test_training_without_accumulation_is_refused(backend):
 def test_the_rate_of_a_table_replaces_that_of_its_optimizer():
     plan = make_plan(OPTIMIZERS['sgd'], (1, 1), 'div', rate=ConstantRate(value=0.))
     assert plan.rate('user').value == 0.
+
+
+def test_all_that_a_backend_does_not_run_is_refused_at_once():
+    plan = resolve(
+        [TableSpec(name='t', vocabulary_size=4, dimension=2, optimizer=Adam(learning_rate=.1))],
+        [FeatureSpec(name='s', table='t', max_sequence_length=2),
+         FeatureSpec(name='w', table='t', weight_feature='weights')],
+        Topology(), batch_size=2, pipelined=True)
+    with tf.Graph().as_default(), pytest.raises(UnsupportedError) as caught:
+        LocalBackend(plan, {'t': 't'}, tf.train.create_global_step())
+    assert [problem.code for problem in caught.value.problems] == ['E905', 'E909', 'E902', 'E903']

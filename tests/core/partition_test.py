@@ -23,14 +23,14 @@ def test_thirteen_ids_on_five_hosts_as_the_proto_documents_them(strategy, shards
     ('div', 2, 1, 13)])  # 22 = 6 + 6 + 5 + 5; 13 = 6 + 6 + 1
 def test_the_worked_example_of_the_architecture(strategy, host, row, stored):
     partition = Partition(strategy=strategy, vocabulary_size=22, num_hosts=4)
-    hosts, rows = partition.locate(np.array([13]))
+    hosts, rows = partition.locate(np.array([13]), np.maximum)
     assert (hosts[0], rows[0], partition.stored_row(np.array([13]))[0]) == (host, row, stored)
 
 
 def test_every_id_has_one_place_and_every_place_one_id():
     for partition in EVERY_SMALL_PARTITION:
         ids = np.arange(partition.vocabulary_size)
-        hosts, rows = partition.locate(ids)
+        hosts, rows = partition.locate(ids, np.maximum)
         for host in range(partition.num_hosts):
             mine = partition.ids_on(host)
             assert len(mine) == partition.rows_on(host), partition
@@ -64,6 +64,6 @@ def test_tensors_and_arrays_are_located_alike(strategy, rows, hosts, data):
     tf = pytest.importorskip('tensorflow')
     partition = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
     ids = np.array(data.draw(st.lists(st.integers(0, rows - 1), max_size=20)), np.int64)
-    for array, tensor in zip(partition.locate(ids),
+    for array, tensor in zip(partition.locate(ids, np.maximum),
                              partition.locate(tf.constant(ids), tf.maximum)):
         np.testing.assert_array_equal(array, tensor)

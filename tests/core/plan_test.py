@@ -2,7 +2,8 @@ import dataclasses
 
 import pytest
 
-from estimator_tpu_embedding.core.optimizers import Adagrad, Limits, StochasticGradientDescent
+from estimator_tpu_embedding.core.optimizers import (
+    Adagrad, Adam, Ftrl, Limits, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
@@ -112,9 +113,13 @@ def test_each_problem_says_where_what_was_expected_what_came_and_the_remedy(chan
     (Adagrad(learning_rate=-0.1), ['E421']),
     (Adagrad(learning_rate=abs), ['E421']),
     (Adagrad(learning_rate='0.1'), ['E421']),
-    (Adagrad(learning_rate=0.1, initial_accumulator=None), ['E423']),
-    (Adagrad(learning_rate=0.1, initial_accumulator=0.0), ['E423']),
-    (Adagrad(learning_rate=0.1, initial_accumulator=1e-45), ['E423']),
+    (Adam(learning_rate=0.1, use_non_lazy_adam=True, accumulate=False), ['E428']),
+    (Adagrad(learning_rate=0.1, accumulate=False, clip_gradients=Limits(upper=1.)), ['E429']),
+    (Ftrl(learning_rate=0.1, lr_power=0.5, l1=-1., beta=float('nan')), ['E425'] * 3),
+    (Adam(learning_rate=0.1, beta1=1., beta2=-0.1, epsilon=0), ['E425'] * 3),
+    (Adagrad(learning_rate=0.1, initial_accumulator=None), ['E425']),
+    (Adagrad(learning_rate=0.1, initial_accumulator=0.0), ['E425']),
+    (Adagrad(learning_rate=0.1, initial_accumulator=1e-45), ['E425']),
     (Adagrad(learning_rate=0.1, decay=-1.0), ['E426']),
     (Adagrad(learning_rate=0.1, clip_weights=Limits(lower=1.0, upper=-1.0)), ['E427']),
     (Adagrad(learning_rate=0.1, clip_gradients=Limits(upper=float('nan'))), ['E427'])])

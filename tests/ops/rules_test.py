@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.core.optimizers import (
-    OPTIMIZERS, Adagrad, Limits, StochasticGradientDescent)
+from estimator_tpu_embedding.core.optimizers import Adagrad, Limits, StochasticGradientDescent
 from estimator_tpu_embedding.ops import rules
 
 
@@ -42,7 +41,3 @@ def test_adagrad_with_the_smallest_legal_accumulator_and_no_gradient_is_finite()
 def test_options_apply_in_the_documented_order(options, expected):
     optimizer = StochasticGradientDescent(learning_rate=9., **options)
     assert update(optimizer, 3., 2.)[0] == pytest.approx(expected, rel=1e-6)
-
-
-def test_every_optimizer_has_a_rule():
-    assert rules.RULES.keys() == set(OPTIMIZERS.values())
