@@ -35,6 +35,35 @@ def tpu_embedding_columns() -> tuple[type, ...]:
             feature_column_v2._TPUSharedEmbeddingColumnV2)
 
 
+def old_tpu_embedding_columns() -> tuple[type, ...]:
+    """The classes that `tensorflow.python.tpu.feature_column` makes, which jobs of TensorFlow
+    1.x use with `tf.feature_column.input_layer`. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu import feature_column
+    return (feature_column._TPUEmbeddingColumn, feature_column._TPUSharedEmbeddingColumn)
+
+
+def other_columns_of_a_spec() -> tuple[type, ...]:
+    """The classes of columns that an `EmbeddingConfigSpec` takes and no TPU looks up.
+
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.feature_column import feature_column, feature_column_v2
+    return (feature_column._NumericColumn, feature_column_v2.NumericColumn,
+            feature_column._EmbeddingColumn, feature_column_v2.EmbeddingColumn,
+            feature_column._SharedEmbeddingColumn)
+
+
+def is_tensor_core_column(column: Any) -> bool:
+    """Whether a column was made with `embedding_lookup_device='tpu_tensor_core'`.
+
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu import feature_column_v2
+    device = getattr(column, '_embedding_lookup_device', None)
+    return bool(device == feature_column_v2.EmbeddingDevice.TPU_TENSOR_CORE)
+
+
 def device_specific_columns() -> tuple[type, ...]:
     """The classes of columns made with `embedding_lookup_device`. Checked: 2.16-2.21."""
     from tensorflow.python.tpu import feature_column_v2

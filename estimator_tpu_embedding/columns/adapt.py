@@ -12,7 +12,7 @@ from .. import _tf
 from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec
-from ..errors import ConfigError, InputError, InputShapeError, Problem, UnsupportedError, quoted
+from ..errors import ConfigError, InputError, InputShapeError, Problem, quoted
 from ..ops import ids
 from ..ops.ids import IdBatch, IdCounts
 
@@ -38,14 +38,14 @@ def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[Feat
     shared collection, as in the original. Columns that share a table declare it once.
 
     Raises:
-      UnsupportedError: for columns that this version does not run.
+      TypeError: for columns that no TPU looks up.
       ConfigError: if a feature is used by two columns.
     """
     tables: dict[str, TableSpec] = {}
     features: dict[str, FeatureSpec] = {}
     problems = []
     for column in columns:
-        _refuse_unsupported(column)
+        _check_class(column)
         name = f'tbl_{column.get_embedding_var_name()}'
         vocabulary_size, dimension = column.get_embedding_table_size()
         function = column.get_learning_rate_fn()
@@ -59,23 +59,22 @@ def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[Feat
                 'E434', f'feature "{key}"', f'Feature column {key} is used with multiple '
                 'embeddings and this is not supported',
                 remedy='Give the second column a copy of the feature under another key.'))
-        features[key] = FeatureSpec(name=key, table=name)
+        features[key] = FeatureSpec(
+            name=key, table=name, weight_feature=column.get_weight_key_name(),
+            max_sequence_length=column.get_max_sequence_length())
     if problems:
         raise ConfigError(*problems)
     return list(tables.values()), list(features.values())
 
 
-def _refuse_unsupported(column: Any) -> None:
-    where = f'column "{getattr(column, "name", column)}"'
-    if isinstance(column, _tf.device_specific_columns()):
-        raise UnsupportedError(Problem(
-            'E901', where, 'embedding_lookup_device is not supported yet',
-            remedy='Leave it out: the table is then looked up by the embedding engine.'))
-    if column.is_categorical_column_weighted():
-        raise UnsupportedError(Problem(
-            'E902', where, 'weighted_categorical_column is not supported yet'))
-    if column.is_sequence_column():
-        raise UnsupportedError(Problem('E903', where, 'sequence columns are not supported yet'))
+def _check_class(column: Any) -> None:
+    supported, old = _tf.tpu_embedding_columns(), _tf.old_tpu_embedding_columns()
+    if isinstance(column, old):
+        tf.logging.warning('Columns of type %s are deprecated. Supported types are %s.',
+                           type(column), supported)
+    elif not isinstance(column, supported):
+        raise TypeError(f'Unsupported feature column {type(column)}. Supported types are '
+                        f'{supported}.')
 
 
 def variable_names(columns: Sequence[Any], graph: tf.Graph) -> dict[str, str]:

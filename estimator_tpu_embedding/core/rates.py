@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from ..errors import Problem
@@ -36,9 +36,9 @@ class DynamicRate:
 
     def problems(self, where: str) -> Iterator[Problem]:
         """Yields what is wrong with this rate of the object called `where`."""
-        if not callable(self.function):
-            yield Problem('E422', where, 'learning_rate_fn must be callable',
-                          repr(self.function))
+        if not callable(self.function) or not isinstance(self.function, Hashable):
+            yield Problem('E422', where, 'learning_rate_fn must be callable, and hashable since '
+                          'tables with the same function share its tag', repr(self.function))
 
 
 Rate = ConstantRate | DynamicRate

@@ -6,18 +6,25 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .. import _tf
-from ..errors import Problem, UnsupportedError
-from .parameters import AdagradParameters, StochasticGradientDescentParameters
+import tensorflow.compat.v1 as tf
 
-_PARAMETERS = (AdagradParameters, StochasticGradientDescentParameters)
+from .. import _tf
+from ..columns.adapt import columns_to_specs
+from ..core.specs import FeatureSpec, TableSpec
+from ..errors import Problem
+from . import parameters as p
+from .table_config import FeatureConfig, TableConfig, configs_to_specs
+
+_PARAMETERS_OF_COLUMNS = (
+    p.ProximalAdagradParameters, p.AdagradParameters, p.AdamParameters, p.FtrlParameters,
+    p.StochasticGradientDescentParameters, p.MomentumParameters, p.RMSPropParameters)
 
 
 class _Fields(NamedTuple):
     """Not the arguments in their order: the original's tuple has one field more."""
 
-    feature_columns: list[Any]
-    tensor_core_feature_columns: list[Any]
+    feature_columns: list[Any] | None
+    tensor_core_feature_columns: list[Any] | None
     optimization_parameters: Any
     clipping_limit: float | None
     pipeline_execution_with_tensor_core: bool
@@ -49,19 +56,19 @@ class EmbeddingConfigSpec(_Fields):
         Args:
           feature_columns: from `tf.tpu.experimental.embedding_column` and
             `shared_embedding_columns`.
-          optimization_parameters: `AdagradParameters` or `StochasticGradientDescentParameters`.
-          clipping_limit: has no effect, as in the original.
-          pipeline_execution_with_tensor_core: not supported yet.
-          experimental_gradient_multiplier_fn: not supported yet.
-          feature_to_config_dict: not supported yet.
-          table_to_config_dict: not supported yet.
+          optimization_parameters: of all tables without their own; of these columns one of seven
+            classes.
+          clipping_limit: has no effect, as in the original; one warning says so.
+          pipeline_execution_with_tensor_core: look-ups run a step ahead of updates.
+          experimental_gradient_multiplier_fn: global step -> factor of all gradients of tables.
+          feature_to_config_dict: `FeatureConfig` by feature, instead of columns.
+          table_to_config_dict: `TableConfig` by table.
           partition_strategy: `'div'` or `'mod'`.
-          profile_data_directory: not supported yet.
+          profile_data_directory: where the hardware writes statistics of the ids.
 
         Raises:
           ValueError, TypeError: as the original does; TypeError for an unknown argument, with
             the one that was probably meant.
-          UnsupportedError: for what is not supported yet.
         """
         if unknown:
             raise TypeError('\n'.join(_unknown(name) for name in unknown))
@@ -73,29 +80,41 @@ class EmbeddingConfigSpec(_Fields):
         if partition_strategy not in ('div', 'mod'):
             raise ValueError(f'Invalid partition_strategy {partition_strategy}. Must be one of '
                              '"mod" or "div".')
-        _refuse_unsupported(
-            pipeline_execution_with_tensor_core=pipeline_execution_with_tensor_core,
-            experimental_gradient_multiplier_fn=experimental_gradient_multiplier_fn,
-            feature_to_config_dict=feature_to_config_dict,
-            table_to_config_dict=table_to_config_dict,
-            profile_data_directory=profile_data_directory)
-        supported = _tf.tpu_embedding_columns()
-        for column in feature_columns or ():
-            if not isinstance(column, supported):
-                raise TypeError(f'All feature columns must be supported types in {supported}. '
-                                f'Got {type(column)}')
-        if not isinstance(optimization_parameters, _PARAMETERS):
-            raise ValueError('optimization_parameters must be an instance of type '
-                             f'{_PARAMETERS}. Got {type(optimization_parameters)}.')
+        if feature_columns:
+            _check_columns(feature_columns, optimization_parameters)
+        else:
+            _check_dicts(feature_to_config_dict or {}, table_to_config_dict or {})
+        if clipping_limit is not None:
+            tf.logging.warning('%s', Problem(
+                'W461', 'EmbeddingConfigSpec', 'clipping_limit has no effect, as in the original',
+                str(clipping_limit), 'Set clip_weight_min and clip_weight_max of the '
+                'optimization_parameters.'))
+        looked_up, on_tensor_core = None, None
+        if feature_columns:
+            on_tensor_core = [c for c in feature_columns if _tf.is_tensor_core_column(c)]
+            looked_up = [c for c in feature_columns if not _tf.is_tensor_core_column(c)]
         return super().__new__(
-            cls, list(feature_columns or ()), [], optimization_parameters, clipping_limit,
+            cls, looked_up, on_tensor_core, optimization_parameters, clipping_limit,
             pipeline_execution_with_tensor_core, experimental_gradient_multiplier_fn,
             feature_to_config_dict, table_to_config_dict, partition_strategy,
             profile_data_directory)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         """The arguments of `__new__`, which are not the fields, so that copies work."""
-        return tuple(getattr(self, name) for name in _ARGUMENTS)
+        columns = [*(self.feature_columns or ()), *(self.tensor_core_feature_columns or ())]
+        return (columns, *[getattr(self, name) for name in _ARGUMENTS[1:]])
+
+    def to_specs(self) -> tuple[list[TableSpec], list[FeatureSpec]]:
+        """The tables and features that the embedding engine holds.
+
+        Raises:
+          TypeError: for columns that no TPU looks up.
+          ConfigError: if a feature is used by two columns.
+        """
+        if self.feature_columns is None:
+            return configs_to_specs(self.table_to_config_dict or {},
+                                    self.feature_to_config_dict or {})
+        return columns_to_specs(self.feature_columns)
 
 
 def _unknown(name: str) -> str:
@@ -107,10 +126,27 @@ def _unknown(name: str) -> str:
         f'did you mean `{meant}`?' if meant else ''))
 
 
-def _refuse_unsupported(**arguments: Any) -> None:
-    given = [name for name, value in arguments.items() if value]
-    if given:
-        raise UnsupportedError(*[Problem(
-            'E905', 'EmbeddingConfigSpec', f'{name} is not supported yet',
-            remedy='Declare feature_columns instead.' if name.endswith('dict')
-            else 'Leave it out.') for name in given])
+def _check_columns(columns: Sequence[Any], parameters: Any) -> None:
+    supported = (*_tf.other_columns_of_a_spec(), *_tf.old_tpu_embedding_columns(),
+                 *_tf.tpu_embedding_columns())
+    for column in columns:
+        if not isinstance(column, supported):
+            raise TypeError(f'All feature columns must be supported types in {supported}. '
+                            f'Got {type(column)}')
+    if not isinstance(parameters, _PARAMETERS_OF_COLUMNS):
+        raise ValueError('optimization_parameters must be an instance of type '
+                         f'{_PARAMETERS_OF_COLUMNS}. Got {type(parameters)}.')
+
+
+def _check_dicts(features: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
+    for name, config in features.items():
+        if not isinstance(config, FeatureConfig):
+            raise TypeError(f'Config for feature {name} must be of type `FeatureConfig`. Got '
+                            f'{type(config)}')
+        if config.table_id not in tables:
+            raise ValueError(f'Feature {name} refers to table {config.table_id} which is not in '
+                             'the table_to_config_dict.')
+    for name, config in tables.items():
+        if not isinstance(config, TableConfig):
+            raise TypeError(f'Config for table {name} must be of type `TableConfig`. Got '
+                            f'{type(config)}')

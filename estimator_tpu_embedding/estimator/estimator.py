@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,16 +10,12 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
 from ..checkpoint import recover
-from ..columns import adapt
-from ..core.plan import resolve
-from ..core.specs import Topology
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..runner import loop
 from ..runner.guards import StopAtStep
-from ..runner.hooks import Cadence
-from ..runner.model import Job, Lookups
-from . import calls
-from .config import InputPipelineConfig, RunConfig, check_positive, parse_iterations_per_loop
+from ..runner.model import Job
+from . import calls, settings
+from .config import InputPipelineConfig, RunConfig, check_positive
 from .embedding_spec import EmbeddingConfigSpec
 from .spec import TPUEstimatorSpec
 from .system import topology_of
@@ -89,8 +84,8 @@ class TPUEstimator(_Estimator):
             super().__init__(model_fn=model_fn, model_dir=model_dir, config=config,
                              params=params, warm_start_from=warm_start_from)
         if use_tpu:
-            _refuse_remote(self.model_dir)
-        self._session_config: tf.ConfigProto = _without_arithmetic_optimizer(
+            settings.refuse_remote(self.model_dir)
+        self._session_config: tf.ConfigProto = settings.without_arithmetic_optimizer(
             self._session_config)
         self._use_tpu = use_tpu
         self._eval_on_tpu = eval_on_tpu
@@ -118,7 +113,7 @@ class TPUEstimator(_Estimator):
                                              InputPipelineConfig.PER_HOST_V2):
             raise ValueError('Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU '
                              f'Embedding; got {mode}.')
-        _refuse_unsupported(config, batch_axis)
+        settings.refuse_unsupported(config, batch_axis)
 
     def _assert_members_are_not_overridden(self) -> None:
         """Allows what the base class forbids: this class replaces how it runs."""
@@ -144,7 +139,7 @@ class TPUEstimator(_Estimator):
         assert self._stop is not None
         return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=self._stop,
                           hooks=hooks, listeners=saving_listeners,
-                          cadence=_cadence(self.config))
+                          cadence=settings.cadence(self.config))
 
     def evaluate(self, input_fn: Callable[..., Any], steps: int | None = None,
                  hooks: Sequence[tf.train.SessionRunHook] | None = None,
@@ -256,7 +251,7 @@ class TPUEstimator(_Estimator):
             raise ConfigError(problem)
         lookups = None
         if self._spec is not None:
-            lookups = _lookups(self._spec, topology, batch_size, verb)
+            lookups = settings.lookups(self._spec, topology, batch_size, verb)
         on_tpu = calls.TpuCalls(mode=mode, topology=topology, params=self.params, config=config,
                                 batch_size=batch_size // topology.num_cores)
         return Job(
@@ -266,71 +261,3 @@ class TPUEstimator(_Estimator):
             call_model=functools.partial(on_tpu.output, self._model_fn),
             model_dir=self.model_dir, warm_start=self._warm_start_settings,
             session_config=self._session_config)
-
-
-def _cadence(config: RunConfig) -> Cadence:
-    """How often a RunConfig wants what."""
-    steps_per_run, _ = parse_iterations_per_loop(config.tpu_config.iterations_per_loop)
-    return Cadence(
-        steps_per_run=steps_per_run, save_steps=config.save_checkpoints_steps,
-        save_secs=config.save_checkpoints_secs, keep_max=config.keep_checkpoint_max,
-        keep_every_n_hours=config.keep_checkpoint_every_n_hours,
-        summary_steps=config.save_summary_steps, log_steps=config.log_step_count_steps,
-        save_graph_def=config.checkpoint_save_graph_def)
-
-
-def _refuse_unsupported(config: RunConfig, batch_axis: Any) -> None:
-    """Says what this version does not run, all at once."""
-    tpu_config = config.tpu_config
-    _, unit = parse_iterations_per_loop(tpu_config.iterations_per_loop)
-    v2 = InputPipelineConfig.PER_HOST_V2
-    found = [Problem('E907', where, f'{what} is not supported yet', remedy=remedy)
-             for where, what, is_used, remedy in (
-        ('TPUConfig', 'per_host_input_for_training other than PER_HOST_V2',
-         tpu_config.per_host_input_for_training != v2,
-         'Set it to InputPipelineConfig.PER_HOST_V2.'),
-        ('TPUConfig', 'eval_training_input_configuration=SLICED',
-         tpu_config.eval_training_input_configuration == InputPipelineConfig.SLICED,
-         'Leave it out.'),
-        ('TPUConfig', 'num_cores_per_replica', tpu_config.num_cores_per_replica is not None,
-         'Leave it out.'),
-        ('TPUConfig', 'experimental_feed_hook', tpu_config.experimental_feed_hook is not None,
-         'Leave it out.'),
-        ('TPUConfig', 'a time as iterations_per_loop', unit != 'count',
-         'Give a number of steps.'),
-        ('TF_CONFIG', 'a cluster of processes', bool(config.cluster_spec.as_dict()),
-         'Unset it: hosts are emulated in one process.'),
-        ('TPUEstimator', 'batch_axis', batch_axis is not None, 'Leave it out.')) if is_used]
-    if found:
-        raise UnsupportedError(*found)
-
-
-def _refuse_remote(model_dir: str) -> None:
-    if '://' in model_dir:
-        raise UnsupportedError(Problem(
-            'E913', 'model_dir', 'it must be a local directory', model_dir,
-            'Copy the results when the job has ended.'))
-
-
-def _lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str
-             ) -> Lookups:
-    """The plan of a spec, and how its columns read features and name variables."""
-    tables, features = adapt.columns_to_specs(spec.feature_columns)
-    optimizer = spec.optimization_parameters.to_optimizer() if verb == 'train' else None
-    plan = resolve(tables, features, topology, batch_size=batch_size, optimizer=optimizer,
-                   strategy=spec.partition_strategy,
-                   mode='training' if verb == 'train' else 'inference')
-    return Lookups(
-        plan=plan, featurize=adapt.Featurizer(spec.feature_columns, plan),
-        variable_names=functools.partial(adapt.variable_names, spec.feature_columns))
-
-
-def _without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:
-    """The session config with the one optimization off that copies whole tables at every step.
-
-    Grappler's arithmetic optimizer turns a sparse read of a variable into a dense one.
-    """
-    merged = copy.deepcopy(config)
-    rewrites = merged.graph_options.rewrite_options
-    rewrites.arithmetic_optimization = rewrites.OFF
-    return merged

@@ -32,9 +32,9 @@ class LocalBackend:
           global_step: what dynamic learning rates are functions of.
 
         Raises:
-          UnsupportedError: for tables that are to be trained without accumulation.
+          UnsupportedError: see `refuse_unsupported`.
         """
-        _refuse_unsupported(plan)
+        refuse_unsupported(plan)
         self.plan = plan
         self.tables = create_tables(plan, variable_names)
         self._global_step = global_step
@@ -157,7 +157,12 @@ def _require_finite(table: str, gradient: tf.Tensor) -> tf.Operation:
         [tf.strings.as_string(count), 'elements that are not'], separator=' '))
 
 
-def _refuse_unsupported(plan: Plan) -> None:
+def refuse_unsupported(plan: Plan) -> None:
+    """Says all that this backend does not run.
+
+    Raises:
+      UnsupportedError: if there is anything.
+    """
     problems = [
         *(_untrainable(plan) if plan.mode == 'training' else ()),
         *(Problem('E902', f'feature "{feature.name}"', 'weights are not supported yet',

@@ -10,8 +10,8 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
+from ..hosts import local
 from ..hosts.backend import Activations, Backend, LookupReceipt
-from ..hosts.local import LocalBackend
 from ..ops import checks
 from . import model
 from .gradients import GradientCapture
@@ -69,6 +69,8 @@ def build_step(job: Job) -> StepGraph:
     Raises:
       ConfigError, InputError: for what the user's functions gave.
     """
+    if job.lookups is not None:
+        local.refuse_unsupported(job.lookups.plan)  # Before any function of the user is called.
     tf.set_random_seed(job.seed)
     tf.get_variable_scope().set_use_resource(True)
     global_step = tf.train.create_global_step()
@@ -78,7 +80,7 @@ def build_step(job: Job) -> StepGraph:
     backend, names = None, {}
     if job.lookups is not None:
         names = model.trace_variable_names(job, job.lookups, inputs.rests[0])
-        backend = LocalBackend(job.lookups.plan, names, global_step)
+        backend = local.LocalBackend(job.lookups.plan, names, global_step)
     feeds = [_feed_of(job, host, inputs, queues, backend)
              for host in range(job.topology.num_hosts)]
     is_step = tf.placeholder_with_default(False, [], 'is_step')

@@ -8,9 +8,8 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.columns import adapt
 from estimator_tpu_embedding.core.plan import resolve
-from estimator_tpu_embedding.core.specs import FeatureSpec, Topology
-from estimator_tpu_embedding.errors import (
-    ConfigError, InputError, InputShapeError, UnsupportedError)
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.errors import ConfigError, InputError, InputShapeError
 from estimator_tpu_embedding.ops import checks
 
 fc = tf.feature_column
@@ -153,16 +152,39 @@ def test_a_feature_of_two_columns_is_refused():
             *ete.shared_embedding_columns([identity('a'), identity('b')], 2)])
 
 
-@pytest.mark.parametrize('make, code', [
-    (lambda: ete.embedding_column(fc.weighted_categorical_column(identity('a'), 'w'), 2), 'E902'),
-    (lambda: ete.embedding_column(fc.sequence_categorical_column_with_identity('a', 9), 2,
-                                  max_sequence_length=3), 'E903'),
-    (lambda: ete.embedding_column(identity('a'), 2, embedding_lookup_device='tpu_tensor_core',
-                                  tensor_core_shape=[None, 4]), 'E901')])
-def test_columns_that_do_not_run_yet_say_so(make, code):
-    with pytest.raises(UnsupportedError) as caught:
-        adapt.columns_to_specs([make()])
-    assert caught.value.code == code
+@pytest.mark.parametrize('make, table, rows, feature', [
+    (lambda: fc.weighted_categorical_column(identity('a', 9), 'w'), 'tbl_a_weighted_by_w', 9,
+     FeatureSpec(name='a', table='tbl_a_weighted_by_w', weight_feature='w')),
+    (lambda: fc.sequence_categorical_column_with_identity('a', 9), 'tbl_a', 9,
+     FeatureSpec(name='a', table='tbl_a', max_sequence_length=3)),
+    (lambda: fc.categorical_column_with_hash_bucket('a', 7), 'tbl_a', 7,
+     FeatureSpec(name='a', table='tbl_a')),
+    (lambda: fc.categorical_column_with_vocabulary_list('a', ['x', 'y'], num_oov_buckets=3),
+     'tbl_a', 5, FeatureSpec(name='a', table='tbl_a')),
+    (lambda: fc.bucketized_column(fc.numeric_column('a'), [0., 1.]), 'tbl_a_bucketized', 3,
+     FeatureSpec(name='a_bucketized', table='tbl_a_bucketized'))])
+def test_every_kind_of_categorical_column_declares_a_table_and_a_feature(
+        make, table, rows, feature):
+    column = ete.embedding_column(
+        make(), 2, max_sequence_length=feature.max_sequence_length, combiner='sqrtn')
+    assert adapt.columns_to_specs([column]) == (
+        [TableSpec(name=table, vocabulary_size=rows, dimension=2, combiner='sqrtn')], [feature])
+
+
+def test_a_vocabulary_file_declares_as_many_rows_as_it_has_words(tmp_path):
+    (tmp_path / 'words').write_text('x\ny\nz\n')
+    column = ete.embedding_column(fc.categorical_column_with_vocabulary_file(
+        'a', str(tmp_path / 'words'), 3), 2)
+    assert adapt.columns_to_specs([column])[0][0].vocabulary_size == 3
+
+
+def test_old_columns_are_taken_with_a_warning_and_others_refused(caplog):
+    from tensorflow.python.tpu import feature_column as old
+    tables, features = adapt.columns_to_specs([old.embedding_column(identity('a', 9), 2)])
+    assert (tables[0].name, features[0].name) == ('tbl_a', 'a')
+    assert 'are deprecated. Supported types are' in caplog.text
+    with pytest.raises(TypeError, match='Unsupported feature column .*NumericColumn'):
+        adapt.columns_to_specs([fc.numeric_column('a')])
 
 
 def record(columns, layer_columns):

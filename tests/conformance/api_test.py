@@ -8,10 +8,14 @@ import pytest
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import errors
 
-NAMES = '''AdagradParameters ConfigError CrossShardOptimizer EmbeddingConfigSpec EteError
-IdRangeError InputPipelineConfig RunConfig StochasticGradientDescentParameters
-TPUClusterResolver TPUConfig TPUContext TPUEstimator TPUEstimatorSpec UnsupportedError
-cross_replica_sum embedding_column install shared_embedding_columns'''.split()
+NAMES = '''
+AdagradMomentumParameters AdagradParameters AdamParameters ConfigError CrossShardOptimizer
+DeviceConfig EmbeddingConfigSpec EteError FeatureConfig FrequencyEstimatorParameters
+FtrlParameters IdRangeError InputPipelineConfig MomentumParameters ProximalAdagradParameters
+ProximalYogiParameters RMSPropParameters RunConfig StochasticGradientDescentParameters
+TPUClusterResolver TPUConfig TPUContext TPUEmbedding TPUEstimator TPUEstimatorSpec TableConfig
+UnreadableConfigError UnsupportedError cross_replica_sum embedding_column install
+shared_embedding_columns'''.split()
 
 SIGNATURES = {
     'TPUEstimator': 'model_fn model_dir config params use_tpu train_batch_size eval_batch_size '

@@ -1,9 +1,14 @@
 import copy
 
 import pytest
+import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.core.rates import ConstantRate
+from estimator_tpu_embedding.core.specs import FeatureSpec
+from estimator_tpu_embedding.estimator import parameters
+from estimator_tpu_embedding.estimator.table_config import FeatureConfig, TableConfig
 
 ADAGRAD = ete.AdagradParameters(.1)
 
@@ -59,11 +64,60 @@ def test_bad_values_get_the_errors_of_the_original(change, error, text):
     assert text in str(caught.value)
 
 
-def test_all_that_is_not_supported_yet_is_named_at_once():
-    with pytest.raises(ete.UnsupportedError) as caught:
-        spec(pipeline_execution_with_tensor_core=True, profile_data_directory='/x',
-             experimental_gradient_multiplier_fn=abs)
-    assert caught.value.code == 'E905'
-    assert [problem.rule.split()[0] for problem in caught.value.problems] == [
-        'pipeline_execution_with_tensor_core', 'experimental_gradient_multiplier_fn',
-        'profile_data_directory']
+def by_dicts(tables, features, **kwargs):
+    return ete.EmbeddingConfigSpec(table_to_config_dict=tables, feature_to_config_dict=features,
+                                   **kwargs)
+
+
+def test_a_spec_by_dicts_takes_any_optimizer_and_keeps_no_columns():
+    yogi = parameters.ProximalYogiParameters()
+    made = by_dicts({'t': TableConfig(5, 2, learning_rate=0.)}, {'f': FeatureConfig('t', 3, 'w')},
+                    optimization_parameters=yogi)
+    assert made.feature_columns is None and made.tensor_core_feature_columns is None
+    (table,), (feature,) = made.to_specs()
+    assert (table.vocabulary_size, table.rate) == (5, ConstantRate(value=0.))
+    assert feature == FeatureSpec(name='f', table='t', max_sequence_length=3, weight_feature='w')
+    assert copy.copy(made) == made
+
+
+@pytest.mark.parametrize('tables, features, error, text', [
+    ({'t': 1}, {'f': FeatureConfig('t')}, TypeError,
+     "Config for table t must be of type `TableConfig`. Got <class 'int'>"),
+    ({'t': TableConfig(5, 2)}, {'f': 1}, TypeError,
+     "Config for feature f must be of type `FeatureConfig`. Got <class 'int'>"),
+    ({'t': TableConfig(5, 2)}, {'f': FeatureConfig('u')}, ValueError,
+     'Feature f refers to table u which is not in the table_to_config_dict.')])
+def test_bad_dicts_get_the_errors_of_the_original(tables, features, error, text):
+    with pytest.raises(error) as caught:
+        by_dicts(tables, features)
+    assert str(caught.value) == text
+
+
+def test_columns_for_the_tensor_core_are_kept_apart_and_come_back_in_a_copy():
+    dense = ete.embedding_column(jobs.identity_column('b'), 2, tensor_core_shape=[None, 4],
+                                 embedding_lookup_device='tpu_tensor_core')
+    made = spec(feature_columns=[dense, jobs.embedding('a')])
+    assert [column.name for column in made.feature_columns] == ['a_embedding']
+    assert made.tensor_core_feature_columns == [dense]
+    assert copy.copy(made) == made
+
+
+@pytest.mark.parametrize('cls', [
+    parameters.AdagradMomentumParameters, parameters.ProximalYogiParameters,
+    parameters.FrequencyEstimatorParameters])
+def test_three_optimizers_are_refused_for_columns_as_in_the_original(cls):
+    arguments = [.1] * 4 if cls is parameters.FrequencyEstimatorParameters else [.1, .1]
+    with pytest.raises(ValueError, match='optimization_parameters must be an instance of type'):
+        spec(optimization_parameters=cls(*arguments))
+
+
+def test_a_clipping_limit_warns_once_that_it_does_nothing_and_names_what_does(caplog):
+    spec(clipping_limit=3.)
+    assert caplog.text.count('W461 EmbeddingConfigSpec: clipping_limit has no effect') == 1
+    assert 'clip_weight_min and clip_weight_max' in caplog.text
+
+
+def test_other_columns_are_taken_and_refused_when_a_run_needs_their_tables():
+    made = spec(feature_columns=[tf.feature_column.numeric_column('n'), jobs.embedding('a')])
+    with pytest.raises(TypeError, match='Unsupported feature column'):
+        made.to_specs()

@@ -8,6 +8,7 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
+from estimator_tpu_embedding.estimator import parameters
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
@@ -363,3 +364,29 @@ def test_train_and_evaluate_of_the_nightly_alternates_between_the_two(tmp_path):
     evaluated = {event.step for path in (tmp_path / 'eval').glob('events*')
                  for event in tf.train.summary_iterator(str(path)) if event.summary.value}
     assert evaluated == {4, 8}
+
+
+@pytest.mark.parametrize('column, kwargs, codes', [
+    (lambda: jobs.embedding('f', embedding_lookup_device='tpu_tensor_core',
+                            tensor_core_shape=[None, 4]), {}, ['E901']),
+    (lambda: ete.embedding_column(tf.feature_column.weighted_categorical_column(
+        jobs.identity_column('f'), 'w'), 2), {}, ['E902']),
+    (lambda: ete.embedding_column(
+        tf.feature_column.sequence_categorical_column_with_identity('f', 9), 2,
+        max_sequence_length=3), {}, ['E903']),
+    (lambda: jobs.embedding('f'), {'profile_data_directory': '/x',
+                                   'experimental_gradient_multiplier_fn': abs}, ['E905'] * 2),
+    (lambda: jobs.embedding('f'), {'pipeline_execution_with_tensor_core': True,
+                                   'optimization_parameters': parameters.AdamParameters(.1)},
+     ['E905', 'E909'])])
+def test_what_an_engine_does_not_run_yet_is_refused_before_input_fn_is_called(
+        tmp_path, column, kwargs, codes):
+    columns = [column()]
+    spec = ete.EmbeddingConfigSpec(**{
+        'feature_columns': columns, 'optimization_parameters': ete.AdagradParameters(.1), **kwargs})
+    estimator = ete.TPUEstimator(
+        model_fn=jobs.linear_model_fn(columns), config=jobs.run_config(tmp_path),
+        train_batch_size=4, embedding_config_spec=spec)
+    with pytest.raises(ete.UnsupportedError) as caught:
+        estimator.train(lambda params: pytest.fail('called'), steps=1)
+    assert [problem.code for problem in caught.value.problems] == codes

@@ -4,7 +4,6 @@ import pytest
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.core.optimizers import Adagrad, Limits, StochasticGradientDescent
-from estimator_tpu_embedding.estimator import parameters
 
 TAIL = ['use_gradient_accumulation', 'clip_weight_min', 'clip_weight_max', 'weight_decay_factor',
         'multiply_weight_decay_factor_by_learning_rate', 'clip_gradient_min', 'clip_gradient_max']
@@ -37,9 +36,3 @@ def test_bad_values_get_the_errors_of_the_original():
     with pytest.raises(ValueError, match='Adagrad initial_accumulator must be greater than zero. '
                                          'Received: 0.'):
         ete.AdagradParameters(.1, initial_accumulator=0.)
-
-
-@pytest.mark.parametrize('cls', [parameters.AdamParameters, parameters.FtrlParameters])
-def test_optimizers_that_are_not_there_yet_say_so(cls):
-    with pytest.raises(ete.UnsupportedError, match=f'E909 {cls.__name__}: .*AdagradParameters'):
-        cls(.1)

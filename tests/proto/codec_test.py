@@ -27,21 +27,6 @@ def ramp(step):
     return 2.0
 
 
-def census(mode, hosts, cores_per_host, strategy='div'):
-    """The job of tools/examples/census_tpu_job.py."""
-    sizes = {'education_occupation_shared_embedding': (32, 8, 'sum'), 'workclass': (8, 4, 'mean'),
-             'native_country': (16, 4, 'mean'), 'marital_status': (7, 4, 'mean'),
-             'relationship': (6, 4, 'mean')}
-    tables = [TableSpec(name=f'tbl_{name}', vocabulary_size=rows, dimension=width,
-                        combiner=combiner) for name, (rows, width, combiner) in sizes.items()]
-    features = [FeatureSpec(name=name, table=f'tbl_{name}') for name in list(sizes)[1:]]
-    features += [FeatureSpec(name=name, table='tbl_education_occupation_shared_embedding')
-                 for name in ('education', 'occupation')]
-    return resolve(tables, features, Topology(num_hosts=hosts, cores_per_host=cores_per_host),
-                   batch_size=512, mode=mode, strategy=strategy,
-                   optimizer=Adagrad(learning_rate=0.05) if mode == 'training' else None)
-
-
 def several_optimizers():
     return resolve(
         [TableSpec(name='a', vocabulary_size=1, dimension=4, combiner='sum',
@@ -60,16 +45,12 @@ def several_optimizers():
         optimizer=Adagrad(learning_rate=0.1, accumulate=False))
 
 
-@pytest.mark.parametrize('name, plan', [
-    ('census_training_1x1', census('training', 1, 1)),
-    ('census_training_2x4_mod', census('training', 2, 4, 'mod')),
-    ('census_inference_4x2', census('inference', 4, 2)),
-    ('several_optimizers_2x2', several_optimizers())])
-def test_plans_encode_to_the_bytes_that_tensorflow_2_15_writes(name, plan):
-    want = golden(name)
-    assert plan_to_config(plan) == want
-    assert plan_to_config(plan).SerializeToString(deterministic=True) == (
-        want.SerializeToString(deterministic=True))
+def test_a_plan_encodes_to_the_bytes_that_tensorflow_2_15_writes():
+    """`tests/estimator/tpu_embedding_test.py` compares all goldens, through the legacy classes."""
+    ours, theirs = plan_to_config(several_optimizers()), golden('several_optimizers_2x2')
+    assert ours == theirs
+    assert ours.SerializeToString(deterministic=True) == theirs.SerializeToString(
+        deterministic=True)
 
 
 @pytest.mark.parametrize('path', sorted(GOLDENS.glob('*.pbtxt')), ids=lambda path: path.stem)

@@ -1,0 +1,111 @@
+"""What a job declares -> what the runner takes, and what of it does not run."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..columns import adapt
+from ..core.plan import resolve
+from ..core.specs import Topology
+from ..errors import Problem, UnsupportedError
+from ..runner.hooks import Cadence
+from ..runner.model import Lookups
+from .config import InputPipelineConfig, RunConfig, parse_iterations_per_loop
+from .embedding_spec import EmbeddingConfigSpec
+
+
+def cadence(config: RunConfig) -> Cadence:
+    """How often a RunConfig wants what."""
+    steps_per_run, _ = parse_iterations_per_loop(config.tpu_config.iterations_per_loop)
+    return Cadence(
+        steps_per_run=steps_per_run, save_steps=config.save_checkpoints_steps,
+        save_secs=config.save_checkpoints_secs, keep_max=config.keep_checkpoint_max,
+        keep_every_n_hours=config.keep_checkpoint_every_n_hours,
+        summary_steps=config.save_summary_steps, log_steps=config.log_step_count_steps,
+        save_graph_def=config.checkpoint_save_graph_def)
+
+
+def refuse_unsupported(config: RunConfig, batch_axis: Any) -> None:
+    """Says what of a job this version does not run, all at once.
+
+    Raises:
+      UnsupportedError: if there is anything.
+    """
+    tpu_config = config.tpu_config
+    _, unit = parse_iterations_per_loop(tpu_config.iterations_per_loop)
+    v2 = InputPipelineConfig.PER_HOST_V2
+    found = [Problem('E907', where, f'{what} is not supported yet', remedy=remedy)
+             for where, what, is_used, remedy in (
+        ('TPUConfig', 'per_host_input_for_training other than PER_HOST_V2',
+         tpu_config.per_host_input_for_training != v2,
+         'Set it to InputPipelineConfig.PER_HOST_V2.'),
+        ('TPUConfig', 'eval_training_input_configuration=SLICED',
+         tpu_config.eval_training_input_configuration == InputPipelineConfig.SLICED,
+         'Leave it out.'),
+        ('TPUConfig', 'num_cores_per_replica', tpu_config.num_cores_per_replica is not None,
+         'Leave it out.'),
+        ('TPUConfig', 'experimental_feed_hook', tpu_config.experimental_feed_hook is not None,
+         'Leave it out.'),
+        ('TPUConfig', 'a time as iterations_per_loop', unit != 'count',
+         'Give a number of steps.'),
+        ('TF_CONFIG', 'a cluster of processes', bool(config.cluster_spec.as_dict()),
+         'Unset it: hosts are emulated in one process.'),
+        ('TPUEstimator', 'batch_axis', batch_axis is not None, 'Leave it out.')) if is_used]
+    if found:
+        raise UnsupportedError(*found)
+
+
+def refuse_remote(model_dir: str) -> None:
+    """Raises UnsupportedError for a directory that is not on this machine."""
+    if '://' in model_dir:
+        raise UnsupportedError(Problem(
+            'E913', 'model_dir', 'it must be a local directory', model_dir,
+            'Copy the results when the job has ended.'))
+
+
+def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str
+            ) -> Lookups:
+    """The plan of a spec, and how its columns read features and name variables."""
+    _refuse_unsupported_spec(spec)
+    columns = spec.feature_columns or []
+    tables, features = spec.to_specs()
+    optimizer = spec.optimization_parameters.to_optimizer() if verb == 'train' else None
+    plan = resolve(tables, features, topology, batch_size=batch_size, optimizer=optimizer,
+                   strategy=spec.partition_strategy,
+                   pipelined=spec.pipeline_execution_with_tensor_core,
+                   mode='training' if verb == 'train' else 'inference')
+    return Lookups(plan=plan, featurize=adapt.Featurizer(columns, plan),
+                   variable_names=functools.partial(adapt.variable_names, columns))
+
+
+def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
+    """Says what of a spec no engine of this version runs, beyond what the engine says."""
+    found = [Problem('E905', 'EmbeddingConfigSpec', f'{name} is not supported yet', remedy=remedy)
+             for name, remedy in (
+                 ('feature_to_config_dict', 'Declare feature_columns instead.'),
+                 ('experimental_gradient_multiplier_fn', 'Leave it out.'),
+                 ('profile_data_directory', 'Leave it out.')) if getattr(spec, name)]
+    for column in [*(spec.feature_columns or ()), *(spec.tensor_core_feature_columns or ())]:
+        if isinstance(column, _tf.device_specific_columns()):
+            found.append(Problem(
+                'E901', f'column "{column.name}"',  # type: ignore[attr-defined]
+                'embedding_lookup_device is not supported yet', remedy='Leave it out: the table '
+                'is then looked up by the embedding engine.'))
+    if found:
+        raise UnsupportedError(*found)
+
+
+def without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:
+    """The session config with the one optimization off that copies whole tables at every step.
+
+    Grappler's arithmetic optimizer turns a sparse read of a variable into a dense one.
+    """
+    merged = copy.deepcopy(config)
+    rewrites = merged.graph_options.rewrite_options
+    rewrites.arithmetic_optimization = rewrites.OFF
+    return merged

@@ -1,0 +1,199 @@
+"""Equal declarations give the proto, the arguments and the errors of TensorFlow 2.15."""
+
+import inspect
+import json
+import pathlib
+import subprocess
+
+import pytest
+from google.protobuf import text_format
+from harness import legacy_api
+from harness.bad_calls import BAD_CALLS, NAMES
+from harness.declarations import (
+    OPTIMIZERS, all_declarations, build, declaration, optimizer, renumbered)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
+from estimator_tpu_embedding.estimator.parameters import _OptimizationParameters
+from estimator_tpu_embedding.proto.codec import Config
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+GOLDENS = TESTS / 'golden'
+DECLARATIONS = all_declarations()
+ORIGINAL = TESTS.parent / '.venv215' / 'bin' / 'python'
+
+
+def golden(name):
+    return text_format.Parse((GOLDENS / 'configs' / f'{name}.pbtxt').read_text(), Config())
+
+
+@pytest.mark.parametrize('name', DECLARATIONS)
+def test_a_declaration_gives_the_bytes_that_tensorflow_2_15_makes_of_it(name):
+    ours, theirs = build(legacy_api, DECLARATIONS[name]).config_proto, golden(name)
+    assert ours == theirs
+    assert ours.SerializeToString(deterministic=True) == theirs.SerializeToString(
+        deterministic=True)
+
+
+def test_every_golden_has_its_declaration_and_there_are_more_than_sixty():
+    assert set(DECLARATIONS) == {path.stem for path in (GOLDENS / 'configs').glob('*.pbtxt')}
+    assert len(DECLARATIONS) > 60
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_arguments_have_the_order_and_the_defaults_of_the_original(name):
+    ours = [[argument.name, repr(argument.default) if argument.default is not argument.empty
+             else None] for argument in
+            inspect.signature(getattr(legacy_api, name)).parameters.values()
+            if argument.kind is not argument.VAR_KEYWORD]
+    theirs = json.loads((GOLDENS / 'signatures.json').read_text())[name]
+    assert ours == theirs
+
+
+ERRORS = json.loads((GOLDENS / 'errors.json').read_text())
+
+
+@pytest.mark.parametrize('name', BAD_CALLS)
+def test_bad_calls_get_the_errors_of_the_original(name):
+    kind, text = ERRORS[name]
+    with pytest.raises(Exception) as caught:
+        BAD_CALLS[name](legacy_api)
+    ours = str(caught.value).replace('estimator_tpu_embedding.estimator.table_config',
+                                     'tensorflow.python.tpu.tpu_embedding')
+    if ' object at 0x' in text:  # of the original's optimizer; ours shows its arguments
+        text, ours = (message.partition('Received')[0] for message in (text, ours))
+    assert ours == text
+    assert isinstance(caught.value, __builtins__[kind])
+
+
+def test_hosts_that_do_not_divide_the_cores_are_told_with_the_numbers_in_their_places():
+    with pytest.raises(ValueError, match=r'num_hosts \(3\) should divide num_cores \(4\) but'):
+        legacy_api.TPUEmbedding(
+            {'t': legacy_api.TableConfig(5, 2)}, {'f': legacy_api.FeatureConfig('t')}, 4,
+            legacy_api.TRAINING, device_config=legacy_api.DeviceConfig(3, 4, '/job:worker'))
+
+
+def test_a_rate_of_zero_on_a_table_is_kept():
+    config = build(legacy_api, declaration(tables={
+        'user': {'vocabulary_size': 7, 'dimension': 1, 'learning_rate': 0.},
+        'item': {'vocabulary_size': 9, 'dimension': 1}})).config_proto
+    rates = [table.optimization_parameters.learning_rate.constant
+             for table in config.table_descriptor]
+    assert rates == [pytest.approx(.1), 0.]  # item has the rate of the optimizer
+
+
+def test_an_optimizer_of_the_users_own_is_refused_by_name():
+    class Mine(_OptimizationParameters):
+        pass
+
+    with pytest.raises(UnsupportedError, match='E916 Mine: it must be one of the classes'):
+        legacy_api.TPUEmbedding(
+            {'t': legacy_api.TableConfig(5, 2, optimization_parameters=Mine())},
+            {'f': legacy_api.FeatureConfig('t')}, 4, legacy_api.TRAINING, master='')
+
+
+def test_what_the_original_lets_pass_and_no_engine_could_run_comes_in_one_error():
+    with pytest.raises(ConfigError) as caught:
+        build(legacy_api, declaration(tables={
+            'user': {'vocabulary_size': 2**31, 'dimension': 1, 'learning_rate': -.5},
+            'item': {'vocabulary_size': 9, 'dimension': 2**16 + 1,
+                     'optimization_parameters': optimizer('Adagrad', float('nan'))}}))
+    assert [problem.code for problem in caught.value.problems] == [
+        'E413', 'E421', 'E412', 'E421']
+
+
+def test_the_object_tells_hosts_cores_and_batch_and_has_its_dicts_sorted():
+    made = build(legacy_api, declaration(hosts=2, cores=4, batch_per_core=3))
+    assert made.hosts == [f'/job:worker/replica:0/task:{host}/device:CPU:0' for host in (0, 1)]
+    assert (made.num_cores, made.num_cores_per_host, made.batch_size_per_core) == (8, 4, 3)
+    assert list(made.table_to_config_dict) == ['item', 'user']
+    assert list(made.feature_to_config_dict) == ['author', 'viewer', 'watched']
+    assert made.table_to_features_dict == {'item': ['watched'], 'user': ['author', 'viewer']}
+    assert made.optimization_parameters.learning_rate == .1
+    inference = build(legacy_api, declaration(mode='INFERENCE'))
+    assert inference.optimization_parameters.learning_rate == 1.
+
+
+def test_a_local_master_is_the_emulated_system():
+    made = legacy_api.TPUEmbedding(
+        {'t': legacy_api.TableConfig(5, 2)}, {'f': legacy_api.FeatureConfig('t')}, 4,
+        legacy_api.TRAINING, master='', optimization_parameters=legacy_api.AdamParameters(.1))
+    assert made.plan.topology.num_cores == 1
+
+
+def test_enqueue_data_takes_tensors_apart_without_their_weights_indices():
+    import tensorflow.compat.v1 as tf
+    ids = tf.SparseTensor([[0, 0], [1, 1]], [3, 4], [2, 2])
+    weights = tf.SparseTensor([[0, 1], [1, 0]], [.5, .25], [2, 2])
+    made = legacy_api.EnqueueData.from_sparse_tensor(ids, weights)
+    assert made == (ids.values, ids.indices, weights.values)
+    ragged = tf.ragged.constant([[3], [4, 5]])
+    (by_name,) = legacy_api.get_enqueue_datas_list_from_ragged_tensors_list([{'a': ragged}])
+    assert by_name['a'].row_splits is ragged.row_splits
+    assert by_name['a'].aggregation_weights is None
+    (by_name,) = legacy_api.get_enqueue_datas_list_from_sparse_tensors_list([{'a': ids}])
+    assert by_name['a'] == (ids.values, ids.indices, None)
+
+
+@st.composite
+def declarations(draw):
+    """Any declaration that both accept."""
+    names = st.text('abcxyz_0129-', min_size=1, max_size=6)
+    strength = st.floats(0, 4, width=32)
+
+    def draw_optimizer():
+        name = draw(st.sampled_from(sorted(OPTIMIZERS)))
+        own = {key: value for key, value in OPTIMIZERS[name].items() if draw(st.booleans())}
+        if name != 'FrequencyEstimator':
+            own |= {key: draw(strength) for key in ('clip_weight_max', 'clip_gradient_max',
+                                                    'weight_decay_factor')
+                    if draw(st.booleans())}
+        return optimizer(name, draw(strength), **own)
+
+    tables, features = {}, {}
+    for table in draw(st.lists(names, min_size=1, max_size=4, unique=True)):
+        tables[table] = {'vocabulary_size': draw(st.integers(1, 2**31 - 1)),
+                         'dimension': draw(st.integers(1, 300)),
+                         'combiner': draw(st.sampled_from(['mean', 'sum', 'sqrtn', None])),
+                         'hot_id_replication': draw(st.booleans())}
+        rate = draw(st.sampled_from(['none', 'constant', 'function']))
+        if rate == 'constant':
+            tables[table]['learning_rate'] = draw(st.floats(.125, 4, width=32))
+        elif rate == 'function':
+            tables[table]['learning_rate_fn'] = draw(st.integers(0, 2))
+        if draw(st.booleans()):
+            tables[table]['optimization_parameters'] = draw_optimizer()
+        for _ in range(draw(st.integers(1, 3))):
+            features[draw(names.filter(lambda name: name not in features))] = {
+                'table_id': table, 'max_sequence_length': draw(st.integers(0, 3))}
+    return declaration(
+        tables, features, hosts=draw(st.integers(1, 16)), cores=draw(st.integers(1, 8)),
+        batch_per_core=draw(st.integers(1, 64)), mode=draw(st.sampled_from(
+            ['TRAINING', 'INFERENCE'])), by=None,
+        partition_strategy=draw(st.sampled_from(['div', 'mod'])),
+        pipeline_execution_with_tensor_core=draw(st.booleans()))
+
+
+@pytest.fixture(scope='module')
+def original():
+    """A process of TensorFlow 2.15: a declaration as JSON in, its config in hex out."""
+    if not ORIGINAL.exists():
+        pytest.skip(f'the original is not here: make the virtual environment {ORIGINAL.parts[-3]} '
+                    'as tools/make_goldens.py says')
+    process = subprocess.Popen(
+        [ORIGINAL, TESTS / 'harness' / 'original_config.py'], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True)
+    yield process
+    process.stdin.close()
+    assert process.wait(60) == 0
+
+
+@pytest.mark.timeout(300)
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(declared=declarations())
+def test_any_declaration_gives_the_bytes_of_the_original(original, declared):
+    original.stdin.write(json.dumps(declared) + '\n')
+    original.stdin.flush()
+    theirs = renumbered(Config.FromString(bytes.fromhex(original.stdout.readline())))
+    assert build(legacy_api, declared).config_proto == theirs
