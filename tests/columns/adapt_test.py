@@ -1,3 +1,4 @@
+import contextlib
 import logging
 
 import numpy as np
@@ -203,6 +204,41 @@ def test_variable_names_are_those_that_the_layer_gives():
     assert record(columns, columns) == {
         'tbl_a': 'outer/dense_features/a_embedding/embedding_weights',
         'tbl_c_d_shared_embedding': 'outer/c_d_shared_embedding'}
+
+
+@pytest.mark.parametrize('scopes, prefix', [([], ''), (['outer', 'inner'], 'outer/inner/')])
+def test_old_columns_have_the_names_that_input_layer_gives(scopes, prefix):
+    from tensorflow.python.tpu import feature_column as old
+    columns = [old.embedding_column(identity('a'), 2),
+               *old.shared_embedding_columns([identity('c'), identity('d')], 2)]
+    with tf.Graph().as_default() as graph, _tf.tpu_shard_context(2), contextlib.ExitStack() as on:
+        for scope in scopes:
+            on.enter_context(tf.variable_scope(scope))
+        tf.feature_column.input_layer({key: tf.zeros([3, 2]) for key in 'acd'}, columns)
+        assert adapt.variable_names(columns, graph) == {
+            'tbl_a': f'{prefix}input_layer/a_embedding/embedding_weights',
+            'tbl_c_d_shared_embedding':
+                f'{prefix}input_layer/c_d_shared_embedding/embedding_weights'}
+
+
+def test_sequence_columns_have_the_names_that_sequence_features_gives():
+    column = ete.embedding_column(
+        fc.sequence_categorical_column_with_identity('s', 9), 2, max_sequence_length=3)
+    with tf.Graph().as_default() as graph, _tf.tpu_shard_context(2):
+        tf.keras.experimental.SequenceFeatures([column])({
+            's': tf.zeros([4, 3, 2]), 's_seq_length_': tf.zeros([4], tf.int64)})
+        assert adapt.variable_names([column], graph) == {
+            'tbl_s': 'sequence_features/s_embedding/embedding_weights'}
+
+
+def test_two_layers_that_use_one_table_agree_on_its_name_or_are_refused():
+    columns = [ete.embedding_column(identity('a'), 2)]
+    with tf.Graph().as_default(), _tf.tpu_shard_context(2):
+        features = {'a': tf.zeros([3, 2])}
+        tf.keras.layers.DenseFeatures(columns)(features)
+        with pytest.raises(ValueError, match='the variable scope name is different, got '
+                                             'dense_features_1/a_embedding'):
+            tf.keras.layers.DenseFeatures(columns)(features)
 
 
 def test_two_tables_of_one_variable_name_are_refused():
