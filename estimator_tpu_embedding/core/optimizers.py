@@ -101,6 +101,11 @@ class Optimizer:
         """The tables of state this optimizer keeps, in the order of the load and retrieve ops."""
         return ()
 
+    @property
+    def updates_all_rows(self) -> bool:
+        """Whether rows that were not looked up change too, with a gradient of 0."""
+        return False
+
     def problems(self, where: str) -> Iterator[Problem]:
         """Yields what is wrong with the hyper-parameters, for the table called `where`."""
         if not is_number(self.learning_rate, 0):
@@ -227,6 +232,11 @@ class Adam(Optimizer):
         return (SlotSpec(initial_value=0.0, suffix='Adam/m'),
                 SlotSpec(initial_value=0.0, suffix='Adam/v'))
 
+    @property
+    def updates_all_rows(self) -> bool:
+        """What `use_non_lazy_adam` says."""
+        return self.use_non_lazy_adam
+
     def problems(self, where: str) -> Iterator[Problem]:
         """Yields what is wrong with the hyper-parameters, for the table called `where`."""
         yield from Optimizer.problems(self, where)
@@ -321,7 +331,7 @@ class ProximalYogi(Optimizer):
       beta1: decay of the first moment, in [0, 1).
       beta2: decay of the second moment, in [0, 1).
       epsilon: > 0.
-      initial_accumulator: what each element of the second moment starts with.
+      initial_accumulator: what each element of the second moment starts with, >= 0.
     """
 
     field: ClassVar[str] = 'proximal_yogi'
@@ -331,7 +341,7 @@ class ProximalYogi(Optimizer):
     beta1: float = number(0.9, at_least=0, below=1)
     beta2: float = number(0.999, at_least=0, below=1)
     epsilon: float = number(1e-3, above=0)
-    initial_accumulator: float = number(1e-6)
+    initial_accumulator: float = number(1e-6, at_least=0)
 
     @property
     def slots(self) -> tuple[SlotSpec, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
+from ..core.optimizers import Optimizer
 from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..errors import Problem, UnsupportedError
@@ -82,18 +83,8 @@ class LocalBackend:
         with tf.control_dependencies(looked_up):
             rates = self._rates(receipts[0].step)
             for table in self.tables.values():
-                ids, contributions = [], []
-                for receipt, gradient in zip(receipts, gradients):
-                    for feature in self.plan.features_of(table.spec.name):
-                        batch = receipt.batches[feature.name]
-                        ids.append(batch.ids)
-                        contributions.append(combine.spread(
-                            gradient[feature.name], batch, table.spec.combiner))
-                distinct, summed = rows.sum_duplicates(
-                    tf.concat(ids, 0), tf.concat(contributions, 0))
-                with tf.control_dependencies([_require_finite(table.spec.name, summed)]):
-                    summed = tf.identity(summed)
-                updates += self._update_table(table, distinct, summed, rates[table.spec.name])
+                ids, gradient = self._contributions(table, receipts, gradients)
+                updates.append(self._update_table(table, ids, gradient, rates[table.spec.name]))
         return tf.group(*updates)
 
     def retrieve(self) -> tf.Operation:
@@ -129,22 +120,63 @@ class LocalBackend:
                                 else tf.constant(rate.value, tf.float32))
         return {table.name: values[self.plan.rate(table.name)] for table in self.plan.tables}
 
+    def _contributions(self, table: HostedTable, receipts: Sequence[LookupReceipt],
+                       gradients: Sequence[Activations]) -> tuple[tf.Tensor, tf.Tensor]:
+        """The ids that were looked up in a table and what each contributes to its gradient.
+
+        Feature by feature in the order of samples, so it does not depend on the topology.
+        """
+        ids, contributions = [], []
+        for feature in self.plan.features_of(table.spec.name):
+            for receipt, gradient in zip(receipts, gradients):
+                batch = receipt.batches[feature.name]
+                ids.append(batch.ids)
+                contributions.append(combine.spread(
+                    gradient[feature.name], batch, table.spec.combiner))
+        summed = tf.concat(contributions, 0)
+        with tf.control_dependencies([_require_finite(table.spec.name, summed)]):
+            return tf.concat(ids, 0), tf.identity(summed)
+
     def _update_table(self, table: HostedTable, ids: tf.Tensor, gradient: tf.Tensor,
-                      rate: tf.Tensor) -> list[tf.Operation]:
-        """Applies the optimizer on every host to the rows of distinct `ids`."""
+                      rate: tf.Tensor) -> tf.Operation:
+        """Applies the optimizer to the rows of ids that may occur more than once."""
         optimizer = table.spec.optimizer
         assert optimizer is not None, 'a plan for training has optimizers'
+        if optimizer.accumulate:
+            distinct, summed = rows.sum_duplicates(ids, gradient)
+            return self._update_rows(table, optimizer, distinct, summed, rate)
+        numbers = rows.occurrence_numbers(ids)
+
+        def update_next(number: tf.Tensor) -> tf.Tensor:
+            where = tf.squeeze(tf.where(tf.equal(numbers, number)), 1)
+            done = self._update_rows(table, optimizer, tf.gather(ids, where),
+                                     tf.gather(gradient, where), rate)
+            with tf.control_dependencies([done]):
+                return number + 1
+
+        most = tf.reduce_max(tf.concat([numbers, [-1]], 0))
+        return tf.while_loop(lambda number: number <= most, update_next, [0],
+                             parallel_iterations=1).op
+
+    def _update_rows(self, table: HostedTable, optimizer: Optimizer, ids: tf.Tensor,
+                     gradient: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
+        """Applies the optimizer on every host to the rows of distinct `ids`."""
         positions, local = self._route(table, ids)
         writes = []
         for host, where in enumerate(positions):
-            at = tf.gather(local, where)
+            at, own = tf.gather(local, where), tf.gather(gradient, where)
             shards = [table.rows[host]] + [parts[host] for parts in table.slots.values()]
-            values = [rows.read(shard, at) for shard in shards]
+            if optimizer.updates_all_rows:
+                values = [rows.read_all(shard) for shard in shards]
+                own = rows.spread_over_all(shards[0], at, own)
+            else:
+                values = [rows.read(shard, at) for shard in shards]
             new_rows, new_slots = rules.update_rows(
-                optimizer, values[0], tuple(values[1:]), tf.gather(gradient, where), rate)
-            writes += [rows.write(shard, at, value)
+                optimizer, values[0], tuple(values[1:]), own, rate)
+            writes += [rows.write_all(shard, value) if optimizer.updates_all_rows
+                       else rows.write(shard, at, value)
                        for shard, value in zip(shards, (new_rows, *new_slots))]
-        return writes
+        return tf.group(*writes)
 
 
 def _require_finite(table: str, gradient: tf.Tensor) -> tf.Operation:
@@ -164,25 +196,12 @@ def refuse_unsupported(plan: Plan) -> None:
       UnsupportedError: if there is anything.
     """
     problems = [
-        *(_untrainable(plan) if plan.mode == 'training' else ()),
         *(Problem('E902', f'feature "{feature.name}"', 'weights are not supported yet',
                   feature.weight_feature) for feature in plan.features if feature.weight_feature),
         *(Problem('E903', f'feature "{feature.name}"', 'sequences are not supported yet')
           for feature in plan.features if feature.max_sequence_length)]
+    if plan.pipelined and plan.mode == 'training':
+        problems.append(Problem('E905', 'EmbeddingConfigSpec', 'pipeline_execution_with_tensor_'
+                                'core is not supported yet', remedy='Leave it out.'))
     if problems:
         raise UnsupportedError(*problems)
-
-
-def _untrainable(plan: Plan) -> Iterator[Problem]:
-    if plan.pipelined:
-        yield Problem('E905', 'EmbeddingConfigSpec', 'pipeline_execution_with_tensor_core is not '
-                      'supported yet', remedy='Leave it out.')
-    for table in plan.tables:
-        optimizer = table.optimizer
-        if optimizer is None or type(optimizer) not in rules.RULES:
-            known = ', '.join(sorted(cls.field for cls in rules.RULES))
-            yield Problem('E909', f'table "{table.name}"', 'this version trains with '
-                          f'{known} only', getattr(optimizer, 'field', 'none'))
-        elif not optimizer.accumulate:
-            yield Problem('E908', f'table "{table.name}"', 'use_gradient_accumulation=False is '
-                          'not supported yet', remedy='Leave it at True.')

@@ -19,9 +19,33 @@ def sum_duplicates(ids: tf.Tensor, gradients: tf.Tensor) -> tuple[tf.Tensor, tf.
     return distinct, tf.math.unsorted_segment_sum(gradients, positions, tf.size(distinct))
 
 
+def occurrence_numbers(ids: tf.Tensor) -> tf.Tensor:
+    """How many equal ids stand before each: int32 `[n]`, for example 0, 0, 1 for 7, 2, 7."""
+    _, positions, counts = tf.unique_with_counts(ids)
+    order = tf.argsort(positions, stable=True)
+    firsts = tf.gather(tf.cumsum(counts, exclusive=True), tf.gather(positions, order))
+    return tf.scatter_nd(tf.expand_dims(order, 1), tf.range(tf.size(ids)) - firsts,
+                         tf.expand_dims(tf.size(ids), 0))
+
+
 def read(shard: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
     """The given rows of a shard: float32 `[n, D]` for int64 `[n]`."""
     return tf.gather(shard, rows)
+
+
+def spread_over_all(shard: tf.Variable, rows: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """float32 `[rows of the shard, D]`: `values` at the distinct `rows`, zeros elsewhere."""
+    return tf.scatter_nd(tf.expand_dims(rows, 1), values, shard.shape.as_list())
+
+
+def read_all(shard: tf.Variable) -> tf.Tensor:
+    """All rows of a shard."""
+    return shard.read_value()
+
+
+def write_all(shard: tf.Variable, values: tf.Tensor) -> tf.Operation:
+    """Overwrites all rows of a shard."""
+    return shard.assign(values, read_value=False)
 
 
 def write(shard: tf.Variable, rows: tf.Tensor, values: tf.Tensor) -> tf.Operation:

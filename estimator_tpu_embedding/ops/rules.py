@@ -1,23 +1,27 @@
 """One update rule per optimizer: (rows, slots, gradient, rate) -> (rows, slots).
 
-The formulas are those of TensorFlow's `optimization_parameters.proto` and the kernels it
-links to; see the class of each optimizer in `core/optimizers.py`.
+The formulas are those of TensorFlow's `optimization_parameters.proto` and, where that only links
+to them, of the CPU kernels of `tf.raw_ops.ResourceApply...`; for Proximal Yogi, which neither
+has, that of TensorFlow Addons' Yogi. All are element-wise. In each rule `w` are rows and `g` is
+the gradient. Adam and Yogi have no bias correction, as on the hardware.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..core.optimizers import Adagrad, Limits, Optimizer, StochasticGradientDescent
+from ..core import optimizers as o
 
 Slots = tuple[tf.Tensor, ...]
-Rule = Callable[[Optimizer, tf.Tensor, Slots, tf.Tensor, tf.Tensor], tuple[tf.Tensor, Slots]]
+Updated = tuple[tf.Tensor, Slots]
+Rule = Callable[[Any, tf.Tensor, Slots, tf.Tensor, tf.Tensor], Updated]
 
 
-def update_rows(optimizer: Optimizer, rows: tf.Tensor, slots: Slots, gradient: tf.Tensor,
-                rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
+def update_rows(optimizer: o.Optimizer, rows: tf.Tensor, slots: Slots, gradient: tf.Tensor,
+                rate: tf.Tensor) -> Updated:
     """One step of an optimizer on touched rows, options included.
 
     The order is the documented one: clip the gradient, decay the weights, apply the rule, clip
@@ -41,7 +45,7 @@ def update_rows(optimizer: Optimizer, rows: tf.Tensor, slots: Slots, gradient: t
     return _clip(rows, optimizer.clip_weights), slots
 
 
-def _clip(values: tf.Tensor, limits: Limits) -> tf.Tensor:
+def _clip(values: tf.Tensor, limits: o.Limits) -> tf.Tensor:
     if limits.lower is not None:
         values = tf.maximum(values, limits.lower)
     if limits.upper is not None:
@@ -49,19 +53,123 @@ def _clip(values: tf.Tensor, limits: Limits) -> tf.Tensor:
     return values
 
 
-def _stochastic_gradient_descent(optimizer: Optimizer, rows: tf.Tensor, slots: Slots,
-                                 gradient: tf.Tensor, rate: tf.Tensor
-                                 ) -> tuple[tf.Tensor, Slots]:
-    return rows - rate * gradient, slots
+def _stochastic_gradient_descent(optimizer: o.StochasticGradientDescent, w: tf.Tensor,
+                                 slots: Slots, g: tf.Tensor, rate: tf.Tensor) -> Updated:
+    return w - rate * g, slots
 
 
-def _adagrad(optimizer: Optimizer, rows: tf.Tensor, slots: Slots, gradient: tf.Tensor,
-             rate: tf.Tensor) -> tuple[tf.Tensor, Slots]:
-    accumulator = slots[0] + tf.square(gradient)
-    return rows - rate * gradient / tf.sqrt(accumulator), (accumulator,)
+def _adagrad(optimizer: o.Adagrad, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
+             ) -> Updated:
+    accumulator = slots[0] + tf.square(g)
+    return w - rate * g / tf.sqrt(accumulator), (accumulator,)
 
 
-RULES: dict[type[Optimizer], Rule] = {
-    StochasticGradientDescent: _stochastic_gradient_descent,
-    Adagrad: _adagrad,
+def _adagrad_momentum(optimizer: o.AdagradMomentum, w: tf.Tensor, slots: Slots, g: tf.Tensor,
+                      rate: tf.Tensor) -> Updated:
+    accumulator, momenta = slots
+    if optimizer.beta2 == 1:
+        accumulator += tf.square(g)
+    else:
+        accumulator = _decayed(accumulator, tf.square(g), optimizer.beta2)
+    step = g * tf.pow(accumulator + optimizer.epsilon, -1 / optimizer.exponent)
+    momenta = optimizer.momentum * momenta + step
+    update = optimizer.momentum * momenta + step if optimizer.use_nesterov else momenta
+    return w - rate * update, (accumulator, momenta)
+
+
+def _proximal_adagrad(optimizer: o.ProximalAdagrad, w: tf.Tensor, slots: Slots, g: tf.Tensor,
+                      rate: tf.Tensor) -> Updated:
+    accumulator = slots[0] + tf.square(g)
+    rates = rate / tf.sqrt(accumulator)
+    return _shrunk(w - rates * g, rates, optimizer.l1, optimizer.l2), (accumulator,)
+
+
+def _adam(optimizer: o.Adam, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
+          ) -> Updated:
+    m = _decayed(slots[0], g, optimizer.beta1)
+    v = _decayed(slots[1], tf.square(g), optimizer.beta2)
+    if optimizer.use_sum_inside_sqrt:
+        # The square of epsilon may be below what a float can hold, and 0 / 0 is not a number.
+        return w - rate * tf.math.divide_no_nan(m, tf.sqrt(v + optimizer.epsilon**2)), (m, v)
+    return w - rate * m / (tf.sqrt(v) + optimizer.epsilon), (m, v)
+
+
+def _ftrl(optimizer: o.Ftrl, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
+          ) -> Updated:
+    def power(accumulator: tf.Tensor) -> tf.Tensor:
+        return (tf.sqrt(accumulator) if optimizer.lr_power == -0.5
+                else tf.pow(accumulator, -optimizer.lr_power))
+
+    accumulator = slots[0] + tf.square(g)
+    change = power(accumulator) - power(slots[0])
+    # A rate of 0 freezes the table: see below. Here it must only not be divided by.
+    scale = tf.where(rate > 0, rate, tf.ones_like(rate))
+    if optimizer.multiply_linear_by_lr:
+        linear = slots[1] + scale * g - change * w
+        bound = scale * optimizer.l1
+        denominator = power(accumulator) + optimizer.beta + 2 * scale * optimizer.l2
+    else:
+        linear = slots[1] + g - change * w / scale
+        bound = tf.constant(optimizer.l1, tf.float32)
+        denominator = (power(accumulator) + optimizer.beta) / scale + 2 * optimizer.l2
+    new = tf.math.divide_no_nan(tf.clip_by_value(linear, -bound, bound) - linear, denominator)
+    trains = rate > 0
+    return tf.where(trains, new, w), tuple(
+        tf.where(trains, value, old) for value, old in zip((accumulator, linear), slots))
+
+
+def _momentum(optimizer: o.Momentum, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
+              ) -> Updated:
+    momenta = optimizer.momentum * slots[0] + g
+    update = g + optimizer.momentum * momenta if optimizer.use_nesterov else momenta
+    return w - rate * update, (momenta,)
+
+
+def _rms_prop(optimizer: o.RMSProp, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
+              ) -> Updated:
+    squares = _decayed(slots[0], tf.square(g), optimizer.rho)
+    momenta = optimizer.momentum * slots[1] + rate * tf.math.divide_no_nan(
+        g, tf.sqrt(squares + optimizer.epsilon))
+    return w - momenta, (squares, momenta)
+
+
+def _proximal_yogi(optimizer: o.ProximalYogi, w: tf.Tensor, slots: Slots, g: tf.Tensor,
+                   rate: tf.Tensor) -> Updated:
+    squared = tf.square(g)
+    v = slots[0] + (1 - optimizer.beta2) * tf.sign(squared - slots[0]) * squared
+    m = _decayed(slots[1], g, optimizer.beta1)
+    rates = rate / (tf.sqrt(v) + optimizer.epsilon)
+    return _shrunk(w - rates * m, rates, optimizer.l1, optimizer.l2), (v, m)
+
+
+def _frequency_estimator(optimizer: o.FrequencyEstimator, w: tf.Tensor, slots: Slots,
+                         g: tf.Tensor, rate: tf.Tensor) -> Updated:
+    # The "learning rate" of this one is the global step, and its gradient is 0.
+    gap = rate - slots[0]
+    capped = tf.minimum(gap, optimizer.max_delta)
+    smoothed = w * (1 - optimizer.tau) + capped * optimizer.tau
+    new = tf.where(gap >= optimizer.outlier_threshold * w, capped, smoothed)
+    return new, (tf.zeros_like(slots[0]) + rate,)
+
+
+def _decayed(old: tf.Tensor, new: tf.Tensor, decay: float) -> tf.Tensor:
+    return decay * old + (1 - decay) * new
+
+
+def _shrunk(values: tf.Tensor, rates: tf.Tensor, l1: float, l2: float) -> tf.Tensor:
+    """The proximal step for L1 and L2 regularization."""
+    return tf.sign(values) * tf.maximum(tf.abs(values) - rates * l1, 0.0) / (1 + rates * l2)
+
+
+RULES: dict[type[o.Optimizer], Rule] = {
+    o.StochasticGradientDescent: _stochastic_gradient_descent,
+    o.Adagrad: _adagrad,
+    o.AdagradMomentum: _adagrad_momentum,
+    o.ProximalAdagrad: _proximal_adagrad,
+    o.Adam: _adam,
+    o.Ftrl: _ftrl,
+    o.Momentum: _momentum,
+    o.RMSProp: _rms_prop,
+    o.ProximalYogi: _proximal_yogi,
+    o.FrequencyEstimator: _frequency_estimator,
 }

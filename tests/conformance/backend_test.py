@@ -10,7 +10,8 @@ from harness import graphs
 from harness.numpy_reference import ReferenceTable, assert_close
 
 from estimator_tpu_embedding.core.optimizers import (
-    Adagrad, Adam, Limits, StochasticGradientDescent)
+    Adagrad, AdagradMomentum, Adam, FrequencyEstimator, Ftrl, Limits, Momentum, ProximalAdagrad,
+    ProximalYogi, RMSProp, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
@@ -22,6 +23,25 @@ BACKENDS = {'local': LocalBackend}
 OPTIMIZERS = {
     'sgd': StochasticGradientDescent(learning_rate=.5),
     'adagrad': Adagrad(learning_rate=.3, initial_accumulator=.2),
+    'adagrad, no accumulation': Adagrad(learning_rate=.3, accumulate=False, decay=.05),
+    'adam, no accumulation': Adam(learning_rate=.1, accumulate=False),
+    'adagrad momentum': AdagradMomentum(learning_rate=.3, momentum=.8),
+    'adagrad momentum, all arguments': AdagradMomentum(
+        learning_rate=.3, momentum=.8, use_nesterov=True, exponent=3., beta2=.7, epsilon=.1),
+    'proximal adagrad': ProximalAdagrad(learning_rate=.3, l1=.2, l2=.1),
+    'adam': Adam(learning_rate=.1),
+    'adam, not lazy': Adam(learning_rate=.1, use_non_lazy_adam=True, beta1=.7, beta2=.8),
+    'adam, sum outside': Adam(learning_rate=.1, use_sum_inside_sqrt=False, epsilon=.1),
+    'ftrl': Ftrl(learning_rate=.3),
+    'ftrl, all arguments': Ftrl(learning_rate=.3, l1=.2, l2=.1, lr_power=-.7, beta=.3,
+                                initial_accumulator=.5, initial_linear=.1),
+    'ftrl, times rate': Ftrl(learning_rate=.3, l1=.2, l2=.1, multiply_linear_by_lr=True),
+    'momentum': Momentum(learning_rate=.1, momentum=.8),
+    'momentum, nesterov': Momentum(learning_rate=.1, momentum=.8, use_nesterov=True),
+    'rms prop': RMSProp(learning_rate=.1, rho=.9, momentum=.8, epsilon=.01),
+    'proximal yogi': ProximalYogi(learning_rate=.1, l1=.2, l2=.1),
+    'frequency estimator': FrequencyEstimator(
+        learning_rate=5., tau=.2, max_delta=4., outlier_threshold=2., weight_exponent=1.),
     'adagrad with all options': Adagrad(
         learning_rate=.3, clip_weights=Limits(lower=-.9, upper=1.1), decay=.05,
         clip_gradients=Limits(lower=-1.5, upper=1.), decay_times_rate=True)}
@@ -51,7 +71,8 @@ class Run:
                 size=(table.vocabulary_size, table.dimension)).astype(np.float32)
             for table in plan.tables}
         self.step = tf.train.create_global_step()
-        self.backend = BACKENDS[backend](plan, {'user': 'user', 'tiny': 'tiny'}, self.step)
+        self.backend = BACKENDS[backend](
+            plan, {table.name: table.name for table in plan.tables}, self.step)
         self.tables = self.backend.tables
         cores = range(plan.topology.num_cores)
         self.looked_up = [self.backend.lookup(core=core) for core in cores]
@@ -272,14 +293,6 @@ def test_closing_ends_a_wait_for_ids(backend, waits_in):
         assert len(ended) == 1
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
-def test_training_without_accumulation_is_refused(backend):
-    plan = make_plan(Adagrad(learning_rate=.1, accumulate=False), (1, 1), 'div')
-    with tf.Graph().as_default():
-        with pytest.raises(UnsupportedError, match='E908 table "tiny".*\n.*E908 table "user"'):
-            BACKENDS[backend](plan, {'user': 'user', 'tiny': 'tiny'}, tf.train.create_global_step())
-
-
 def test_the_rate_of_a_table_replaces_that_of_its_optimizer():
     plan = make_plan(OPTIMIZERS['sgd'], (1, 1), 'div', rate=ConstantRate(value=0.))
     assert plan.rate('user').value == 0.
@@ -293,4 +306,32 @@ def test_all_that_a_backend_does_not_run_is_refused_at_once():
         Topology(), batch_size=2, pipelined=True)
     with tf.Graph().as_default(), pytest.raises(UnsupportedError) as caught:
         LocalBackend(plan, {'t': 't'}, tf.train.create_global_step())
-    assert [problem.code for problem in caught.value.problems] == ['E905', 'E909', 'E902', 'E903']
+    assert [problem.code for problem in caught.value.problems] == ['E902', 'E903', 'E905']
+
+
+@pytest.mark.parametrize('switch', [tf.disable_control_flow_v2, tf.enable_control_flow_v2])
+def test_updates_without_accumulation_are_the_same_in_both_kinds_of_control_flow(switch):
+    was_on = tf.control_flow_v2_enabled()
+    switch()
+    try:
+        test_five_steps_agree_with_the_reference(
+            'local', 'mod', (2, 2), 'adagrad, no accumulation')
+    finally:
+        (tf.enable_control_flow_v2 if was_on else tf.disable_control_flow_v2)()
+
+
+@pytest.mark.parametrize('optimizer, moves', [
+    (Momentum(learning_rate=.5, momentum=.5), [0]), (Adam(learning_rate=.5), [0]),
+    (Adam(learning_rate=.5, use_non_lazy_adam=True), [0, 1])])
+def test_a_row_with_a_gradient_of_0_is_updated_and_an_untouched_one_only_if_not_lazy(
+        optimizer, moves):
+    plan = resolve([TableSpec(name='user', vocabulary_size=3, dimension=1, combiner='sum',
+                              optimizer=optimizer)],
+                   [FeatureSpec(name='friend', table='user')], Topology(), batch_size=2)
+    with tf.Graph().as_default():
+        run = Run('local', plan)
+        run({'friend': [[0], [1]]}, {'friend': np.ones([2, 1], np.float32)})  # both gain momentum
+        before = run.state()['user']
+        run({'friend': [[0], []]}, {'friend': np.zeros([2, 1], np.float32)})
+        changed = np.flatnonzero((run.state()['user'] != before).any(1))
+    assert changed.tolist() == moves

@@ -2,7 +2,8 @@
 
 It knows no hosts, no cores and no TensorFlow. A batch is a list with the ids of each sample of
 the global batch; `update` sums what the whole batch says about a row and applies the optimizer
-once, as `spec/tf1_embedding_api.md` sections 13.1 to 13.4 have it.
+once (without accumulation, once for every occurrence in the order of samples), as
+`spec/tf1_embedding_api.md` sections 13.1 to 13.4 have it.
 """
 
 import numpy as np
@@ -36,14 +37,20 @@ class ReferenceTable:
 
     def update(self, batches_and_gradients):
         """One step from (batch, gradient `[len(batch), D]`) of each feature of the table."""
+        contributions = [
+            (row, share * np.asarray(gradient[sample], np.float64))
+            for batch, gradient in batches_and_gradients for sample, ids in enumerate(batch)
+            for share, row in zip(self._shares(ids), ids)]
+        if not self.optimizer.accumulate:
+            for row, gradient in contributions:
+                self._update_row(row, gradient)
+            return
         summed = {}
-        for batch, gradient in batches_and_gradients:
-            for sample, ids in enumerate(batch):
-                for share, row in zip(self._shares(ids), ids):
-                    summed[row] = summed.get(row, 0.0) + share * np.asarray(
-                        gradient[sample], np.float64)
-        for row, gradient in summed.items():
-            self._update_row(row, gradient)
+        for row, gradient in contributions:
+            summed[row] = summed.get(row, 0.0) + gradient
+        touched = range(len(self.rows)) if self.optimizer.updates_all_rows else summed
+        for row in touched:
+            self._update_row(row, summed.get(row, np.zeros(self.rows.shape[1])))
 
     def _shares(self, ids):
         count = max(len(ids), 1)
@@ -70,16 +77,97 @@ def clip(values, limits):
     return np.clip(values, lower, upper)
 
 
-def sgd(optimizer, weights, state, gradient, rate):
-    return weights - rate * gradient, state
+def sgd(optimizer, w, state, g, rate):
+    return w - rate * g, state
 
 
-def adagrad(optimizer, weights, state, gradient, rate):
-    accumulator = state['Adagrad'] + gradient**2
-    return weights - rate * gradient / np.sqrt(accumulator), {'Adagrad': accumulator}
+def adagrad(optimizer, w, state, g, rate):
+    accumulator = state['Adagrad'] + g**2
+    return w - rate * g / np.sqrt(accumulator), {'Adagrad': accumulator}
 
 
-RULES = {optimizers.StochasticGradientDescent: sgd, optimizers.Adagrad: adagrad}
+def adagrad_momentum(optimizer, w, state, g, rate):
+    old = state['AdagradMomentum/Accumulator']
+    accumulator = old + g**2 if optimizer.beta2 == 1 else (
+        optimizer.beta2 * old + (1 - optimizer.beta2) * g**2)
+    preconditioned = g * (accumulator + optimizer.epsilon)**(-1 / optimizer.exponent)
+    momenta = optimizer.momentum * state['AdagradMomentum/Momentum'] + preconditioned
+    update = (optimizer.momentum * momenta + preconditioned if optimizer.use_nesterov
+              else momenta)
+    return w - rate * update, {'AdagradMomentum/Accumulator': accumulator,
+                               'AdagradMomentum/Momentum': momenta}
+
+
+def proximal(values, rates, l1, l2):
+    return np.sign(values) * np.maximum(np.abs(values) - rates * l1, 0) / (1 + rates * l2)
+
+
+def proximal_adagrad(optimizer, w, state, g, rate):
+    accumulator = state['ProximalAdagrad'] + g**2
+    rates = rate / np.sqrt(accumulator)
+    return (proximal(w - rates * g, rates, optimizer.l1, optimizer.l2),
+            {'ProximalAdagrad': accumulator})
+
+
+def adam(optimizer, w, state, g, rate):
+    m = optimizer.beta1 * state['Adam/m'] + (1 - optimizer.beta1) * g
+    v = optimizer.beta2 * state['Adam/v'] + (1 - optimizer.beta2) * g**2
+    root = (np.sqrt(v + optimizer.epsilon**2) if optimizer.use_sum_inside_sqrt
+            else np.sqrt(v) + optimizer.epsilon)
+    return w - rate * m / root, {'Adam/m': m, 'Adam/v': v}
+
+
+def ftrl(optimizer, w, state, g, rate):
+    old, accumulator = state['Ftrl'], state['Ftrl'] + g**2
+    power = accumulator**-optimizer.lr_power
+    sigma = power - old**-optimizer.lr_power
+    if optimizer.multiply_linear_by_lr:
+        linear = state['Ftrl_1'] + rate * g - sigma * w
+        clamped = np.clip(linear, -rate * optimizer.l1, rate * optimizer.l1)
+        w = (clamped - linear) / (power + optimizer.beta + 2 * rate * optimizer.l2)
+    else:
+        linear = state['Ftrl_1'] + g - sigma * w / rate
+        clamped = np.clip(linear, -optimizer.l1, optimizer.l1)
+        w = (clamped - linear) / ((power + optimizer.beta) / rate + 2 * optimizer.l2)
+    return w, {'Ftrl': accumulator, 'Ftrl_1': linear}
+
+
+def momentum(optimizer, w, state, g, rate):
+    momenta = optimizer.momentum * state['Momentum'] + g
+    update = g + optimizer.momentum * momenta if optimizer.use_nesterov else momenta
+    return w - rate * update, {'Momentum': momenta}
+
+
+def rms_prop(optimizer, w, state, g, rate):
+    squares = optimizer.rho * state['RMSProp/ms'] + (1 - optimizer.rho) * g**2
+    momenta = (optimizer.momentum * state['RMSProp/mom']
+               + rate * g / np.sqrt(squares + optimizer.epsilon))
+    return w - momenta, {'RMSProp/ms': squares, 'RMSProp/mom': momenta}
+
+
+def proximal_yogi(optimizer, w, state, g, rate):
+    old = state['ProximalYogi']
+    v = old + (1 - optimizer.beta2) * np.sign(g**2 - old) * g**2
+    m = optimizer.beta1 * state['ProximalYogi_1'] + (1 - optimizer.beta1) * g
+    rates = rate / (np.sqrt(v) + optimizer.epsilon)
+    return (proximal(w - rates * m, rates, optimizer.l1, optimizer.l2),
+            {'ProximalYogi': v, 'ProximalYogi_1': m})
+
+
+def frequency_estimator(optimizer, w, state, g, step):
+    gap = step - state['FrequencyEstimator']
+    capped = np.minimum(gap, optimizer.max_delta)
+    is_outlier = gap >= optimizer.outlier_threshold * w
+    return (np.where(is_outlier, capped, w * (1 - optimizer.tau) + capped * optimizer.tau),
+            {'FrequencyEstimator': np.full_like(gap, step)})
+
+
+RULES = {
+    optimizers.StochasticGradientDescent: sgd, optimizers.Adagrad: adagrad,
+    optimizers.AdagradMomentum: adagrad_momentum, optimizers.ProximalAdagrad: proximal_adagrad,
+    optimizers.Adam: adam, optimizers.Ftrl: ftrl, optimizers.Momentum: momentum,
+    optimizers.RMSProp: rms_prop, optimizers.ProximalYogi: proximal_yogi,
+    optimizers.FrequencyEstimator: frequency_estimator}
 
 
 def assert_close(actual, expected, tolerance=2e-6):

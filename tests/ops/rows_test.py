@@ -11,6 +11,13 @@ def test_duplicates_are_summed_in_order_of_first_occurrence():
     assert sums.tolist() == [[101.], [10.]]
 
 
+def test_occurrences_of_one_id_are_numbered_in_their_order():
+    with tf.Graph().as_default(), tf.Session() as session:
+        for ids, numbers in (([7, 2, 7, 7, 2], [0, 0, 1, 2, 1]), ([], [])):
+            assert session.run(rows.occurrence_numbers(
+                tf.constant(ids, tf.int64))).tolist() == numbers
+
+
 def test_only_the_rows_named_are_written():
     with tf.Graph().as_default(), tf.Session() as session:
         shard = tf.get_variable('v', initializer=tf.zeros([3, 1]), use_resource=True)
