@@ -123,7 +123,7 @@ class Featurizer:
           plan: what the ids are for.
         """
         self._plan = plan
-        self._categorical = {column.get_feature_key_name(): column.categorical_column
+        self._categorical = {column.get_feature_key_name(): _innermost(column)
                              for column in columns}
         self._warned: set[str] = set()
 
@@ -141,36 +141,40 @@ class Featurizer:
             raise InputShapeError(Problem(
                 'E513', 'features', 'input_fn must return features as a dict when an '
                 'embedding_config_spec is given', type(features).__name__))
-        missing = [feature.name for feature in self._plan.features
-                   if feature.name not in features]
+        names = [name for feature in self._plan.features
+                 for name in (feature.name, feature.weight_feature) if name is not None]
+        missing = [name for name in dict.fromkeys(names) if name not in features]
         if missing:
             raise InputShapeError(*[Problem(
                 'E513', f'feature "{name}"', 'input_fn must return every feature of the '
                 'embedding spec', f'only {quoted(sorted(features))}') for name in missing])
+        rest = {key: value for key, value in features.items() if key not in names}
         batches, counts = {}, {}
         for feature in self._plan.features:
-            batches[feature.name], counts[feature.name] = self._value_to_ids(
-                feature, features[feature.name], core)
-        rest = {key: value for key, value in features.items() if key not in batches}
+            where = f'feature "{feature.name}" on core {core}'
+            reading = self._read(where, feature, features)
+            batches[feature.name], counts[feature.name] = ids.check(
+                where, reading, vocabulary_size=self._plan.table(feature.table).vocabulary_size)
+            if reading.lengths is not None:
+                rest[f'{feature.name}_seq_length_'] = reading.lengths
         return Featurized(rest, batches, counts)
 
-    def _value_to_ids(self, feature: FeatureSpec, value: Any, core: int
-                      ) -> tuple[IdBatch, IdCounts]:
-        where = f'feature "{feature.name}" on core {core}'
+    def _read(self, where: str, feature: FeatureSpec, features: Mapping[str, Any]) -> ids.Reading:
+        value = features[feature.name]
         categorical = self._categorical[feature.name]
-        table = self._plan.table(feature.table)
-        missing = tf.zeros([], tf.int64)
+        combiner = self._plan.table(feature.table).combiner
+        empty = tf.zeros([], tf.int64)
         if value.dtype == tf.string:
-            value, missing = _words_to_ids(where, categorical, value)
+            value, empty = _words_to_ids(where, categorical, value)
         elif (isinstance(value, tf.Tensor) and value.shape.rank not in (None, 0, 1)
-              and table.combiner is not None):
+              and (combiner is not None or feature.max_sequence_length)):
             self._warn_of_zeros(feature.name)
-        batch, zeros = ids.value_to_batch(where, value, combiner=table.combiner,
-                                          num_samples=self._plan.batch_size_per_core)
-        missing += zeros
-        if _has_missing_words(categorical):
-            batch, missing = ids.drop_missing(batch, missing)
-        return ids.check(where, batch, missing, vocabulary_size=table.vocabulary_size)
+        reading = ids.Reader(
+            where=where, num_samples=self._plan.batch_size_per_core, combiner=combiner,
+            sequence_length=feature.max_sequence_length).read(
+                value, features[feature.weight_feature] if feature.weight_feature else None)
+        reading = reading._replace(missing=reading.missing + empty)
+        return ids.drop_missing(reading) if _has_missing_words(categorical) else reading
 
     def _warn_of_zeros(self, name: str) -> None:
         if name not in self._warned:
@@ -199,6 +203,13 @@ def _words_to_ids(where: str, categorical: Any, words: Any
                                 tf.shape(words, out_type=tf.int64))
         empty = size - tf.size(words.values, out_type=tf.int64)
     return _tf.column_ids(categorical, words), empty
+
+
+def _innermost(column: Any) -> Any:
+    """The categorical column that maps words to ids, inside of weights and sequences."""
+    while hasattr(column, 'categorical_column'):
+        column = column.categorical_column
+    return column
 
 
 def _has_missing_words(categorical: Any) -> bool:

@@ -39,8 +39,9 @@ class LocalBackend:
         self.plan = plan
         self.tables = create_tables(plan, variable_names)
         self._global_step = global_step
-        # Per feature: samples, ids. Lengths vary, so no shapes.
-        kinds = [tf.int32, tf.int64] * len(plan.features)
+        # Per feature: samples, ids, weights if it has some. Lengths vary, so no shapes.
+        kinds = [kind for feature in plan.features for kind in (
+            tf.int32, tf.int64, *([tf.float32] if feature.weight_feature else ()))]
         self._queues = [tf.queue.FIFOQueue(QUEUE_CAPACITY, kinds, name=f'ids_of_core_{core}')
                         for core in range(plan.topology.num_cores)]
 
@@ -54,23 +55,22 @@ class LocalBackend:
         del host  # All hosts are in this process.
         return self._queues[core].enqueue([
             tensor for feature in self.plan.features
-            for tensor in (batch[feature.name].samples, batch[feature.name].ids)])
+            for tensor in (batch[feature.name].samples, batch[feature.name].ids,
+                           *([batch[feature.name].weights] if feature.weight_feature else ()))])
 
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
-            tensors = self._queues[core].dequeue()
-        batches = {}
-        for position, feature in enumerate(self.plan.features):
-            samples, ids = tensors[2 * position:2 * position + 2]
-            batches[feature.name] = IdBatch(
-                tf.ensure_shape(samples, [None]), tf.ensure_shape(ids, [None]),
-                self.plan.batch_size_per_core)
-        activations = {}
+            vectors = iter([tf.ensure_shape(tensor, [None])
+                            for tensor in self._queues[core].dequeue()])
+        batches, activations = {}, {}
         for feature in self.plan.features:
             table = self.tables[feature.table]
-            batch = batches[feature.name]
-            activations[feature.name] = tf.ensure_shape(
+            batch = batches[feature.name] = IdBatch(
+                next(vectors), next(vectors),
+                self.plan.batch_size_per_core * max(feature.max_sequence_length, 1),
+                next(vectors) if feature.weight_feature else None)
+            activations[feature.name] = tf.reshape(
                 combine.combine(self._rows_of(table, batch.ids), batch, table.spec.combiner),
                 self.plan.output_shape(feature))
         return activations, LookupReceipt(step, batches, activations)
@@ -131,8 +131,8 @@ class LocalBackend:
             for receipt, gradient in zip(receipts, gradients):
                 batch = receipt.batches[feature.name]
                 ids.append(batch.ids)
-                contributions.append(combine.spread(
-                    gradient[feature.name], batch, table.spec.combiner))
+                flat = tf.reshape(gradient[feature.name], [-1, table.spec.dimension])
+                contributions.append(combine.spread(flat, batch, table.spec.combiner))
         summed = tf.concat(contributions, 0)
         with tf.control_dependencies([_require_finite(table.spec.name, summed)]):
             return tf.concat(ids, 0), tf.identity(summed)
@@ -195,13 +195,7 @@ def refuse_unsupported(plan: Plan) -> None:
     Raises:
       UnsupportedError: if there is anything.
     """
-    problems = [
-        *(Problem('E902', f'feature "{feature.name}"', 'weights are not supported yet',
-                  feature.weight_feature) for feature in plan.features if feature.weight_feature),
-        *(Problem('E903', f'feature "{feature.name}"', 'sequences are not supported yet')
-          for feature in plan.features if feature.max_sequence_length)]
     if plan.pipelined and plan.mode == 'training':
-        problems.append(Problem('E905', 'EmbeddingConfigSpec', 'pipeline_execution_with_tensor_'
-                                'core is not supported yet', remedy='Leave it out.'))
-    if problems:
-        raise UnsupportedError(*problems)
+        raise UnsupportedError(Problem(
+            'E905', 'EmbeddingConfigSpec', 'pipeline_execution_with_tensor_core is not supported '
+            'yet', remedy='Leave it out.'))

@@ -8,19 +8,26 @@ from .ids import IdBatch
 
 
 def shares(batch: IdBatch, combiner: str | None) -> tf.Tensor | None:
-    """How much each id counts in its sample of n ids: 1, 1 / n (mean) or 1 / sqrt(n) (sqrtn).
+    """How much each id counts in its sample.
 
-    Forward and backward pass both use it, so they cannot disagree.
+    Forward and backward pass both use it, so they cannot disagree. An id of weight `w` among
+    ids of weights `w_i` counts `w` (sum, `None`), `w / sum(w_i)` (mean) or
+    `w / sqrt(sum(w_i**2))` (sqrtn); 0 where that divides by 0.
 
     Returns:
       float32 `[n, 1]`, or `None` where every share is 1.
     """
+    weights = batch.weights
     if combiner in ('sum', None):
-        return None
-    ones = tf.ones_like(batch.samples, tf.float32)
-    counts = tf.math.unsorted_segment_sum(ones, batch.samples, batch.num_samples)
-    norms = tf.sqrt(counts) if combiner == 'sqrtn' else counts
-    return tf.expand_dims(1.0 / tf.gather(norms, batch.samples), 1)
+        return None if weights is None else tf.expand_dims(weights, 1)
+    if weights is None:
+        weights = tf.ones_like(batch.samples, tf.float32)
+    if combiner == 'sqrtn':
+        norms = tf.sqrt(tf.math.unsorted_segment_sum(
+            tf.square(weights), batch.samples, batch.num_samples))
+    else:
+        norms = tf.math.unsorted_segment_sum(weights, batch.samples, batch.num_samples)
+    return tf.expand_dims(tf.math.divide_no_nan(weights, tf.gather(norms, batch.samples)), 1)
 
 
 def combine(rows: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
@@ -18,14 +19,18 @@ class IdBatch(NamedTuple):
 
     Attributes:
       samples: int32 `[n]`, the sample each id belongs to; non-decreasing, in
-        `[0, num_samples)`.
+        `[0, num_samples)`. Every place of a sequence of length `L` is a sample here: place `t`
+        of sample `b` is `b * L + t`.
       ids: int64 `[n]`, each in `[0, vocabulary_size)` once `check` has run.
-      num_samples: samples on this core, known when the graph is built.
+      num_samples: samples on this core, times the length of sequences; known when the graph is
+        built.
+      weights: float32 `[n]`; `None` is 1 for each.
     """
 
     samples: tf.Tensor
     ids: tf.Tensor
     num_samples: int
+    weights: tf.Tensor | None = None
 
 
 class IdCounts(NamedTuple):
@@ -34,123 +39,211 @@ class IdCounts(NamedTuple):
     Attributes:
       seen: ids that were looked up.
       missing: places without an id: zeros of a dense tensor of rank >= 2, unknown words.
+      truncated: ids beyond the length of their sequence.
     """
 
     seen: tf.Tensor
     missing: tf.Tensor
+    truncated: tf.Tensor
 
 
-def value_to_batch(where: str, value: object, *, num_samples: int, combiner: str | None
-                   ) -> tuple[IdBatch, tf.Tensor]:
-    """Reads the ids of one feature from what `input_fn` returned.
+class Reading(NamedTuple):
+    """What was read of one feature, unchecked.
 
-    Args:
+    Attributes:
+      batch: the ids.
+      missing: see `IdCounts`.
+      truncated: see `IdCounts`.
+      lengths: of sequences: the last used place + 1, at most `L`, int64 `[B]`; else `None`.
+    """
+
+    batch: IdBatch
+    missing: tf.Tensor
+    truncated: tf.Tensor
+    lengths: tf.Tensor | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Reads the ids of one feature on one core from what `input_fn` returned.
+
+    Attributes:
       where: which feature on which core, for messages.
-      value: int32 or int64; a dense tensor `[B]` or `[B, ...]`, a `SparseTensor` of rank >= 2
-        or a `RaggedTensor` of rank 2, with `B == num_samples`. A dense tensor of rank >= 2 of
-        a table with a combiner holds 0 where an id is missing, as on the hardware; in a dense
-        tensor of rank 1 every id counts.
       num_samples: samples per core.
       combiner: the table's. `None` wants exactly one id per sample in a dense tensor.
-
-    Returns:
-      The batch, unchecked, and the number of missing ids, an int64 scalar.
-
-    Raises:
-      InputError: for another type.
-      InputShapeError: for a shape that is known to be wrong.
+      sequence_length: above 0 the ids of one sample are a sequence, cut to this length.
     """
-    if isinstance(value, tf.RaggedTensor):
-        value = value.to_sparse()
-    if not isinstance(value, (tf.Tensor, tf.SparseTensor)):
-        raise InputError(Problem('E510', where, 'ids must come as a Tensor, SparseTensor or '
-                                 'RaggedTensor', type(value).__name__))
-    if value.dtype not in (tf.int32, tf.int64):
-        raise InputError(Problem('E510', where, 'ids must be int32 or int64', value.dtype.name))
-    first = value.shape.dims[0].value if value.shape.rank else None
-    if value.shape.rank == 0 or first not in (None, num_samples):
-        raise InputShapeError(Problem(
-            'E511', where, f'the batch must have {num_samples} samples per core',
-            f'shape {value.shape}', 'Batch with params["batch_size"].'))
-    if isinstance(value, tf.SparseTensor):
-        return _from_sparse(where, value, num_samples)
-    if combiner is None:
-        return _one_each(where, value, num_samples)
-    return _from_dense(where, value, num_samples)
+
+    where: str
+    num_samples: int
+    combiner: str | None
+    sequence_length: int = 0
+
+    def read(self, value: object, weights: object = None) -> Reading:
+        """Reads ids.
+
+        Args:
+          value: int32 or int64; a dense tensor `[B]` or `[B, ...]`, a `SparseTensor` of rank
+            >= 2 or a `RaggedTensor`, with `B == num_samples`. A dense tensor of rank >= 2 of a
+            table with a combiner, or of a sequence, holds 0 where an id is missing, as on the
+            hardware; in a dense tensor of rank 1 every id counts. The second dimension of a
+            sequence is its place.
+          weights: numbers at the places of the ids, a `SparseTensor` or `RaggedTensor` as
+            `value` is; `None` is 1 for each.
+
+        Raises:
+          InputError: for another type.
+          InputShapeError: for a shape that is known to be wrong.
+        """
+        value, weights = _sparse_of_ragged(value), _sparse_of_ragged(weights)
+        if not isinstance(value, (tf.Tensor, tf.SparseTensor)):
+            raise InputError(Problem('E510', self.where, 'ids must come as a Tensor, '
+                                     'SparseTensor or RaggedTensor', type(value).__name__))
+        if value.dtype not in (tf.int32, tf.int64):
+            raise InputError(Problem('E510', self.where, 'ids must be int32 or int64',
+                                     value.dtype.name))
+        first = value.shape.dims[0].value if value.shape.rank else None
+        if value.shape.rank == 0 or first not in (None, self.num_samples):
+            raise InputShapeError(Problem(
+                'E511', self.where, f'the batch must have {self.num_samples} samples per core',
+                f'shape {value.shape}', 'Batch with params["batch_size"].'))
+        if self.sequence_length and value.shape.rank not in (2, 3):
+            raise InputShapeError(Problem(
+                'E516', self.where, 'a sequence must have a known rank of 2 or 3',
+                f'shape {value.shape}', 'Its dimensions are samples, places, and the ids of a '
+                'place.'))
+        if isinstance(value, tf.SparseTensor):
+            return self._from_sparse(value, weights)
+        if weights is not None:
+            raise InputError(Problem(
+                'E517', self.where, 'dense ids must have no weights', 'weights',
+                'Pass ids and weights as SparseTensors with the same indices.'))
+        if self.combiner is None and not self.sequence_length:
+            return self._one_each(value)
+        return self._from_dense(value)
+
+    def _from_sparse(self, value: tf.SparseTensor, weights: object) -> Reading:
+        ids = tf.sparse.reorder(value)
+        samples = ids.indices[:, 0]
+        bad = tf.boolean_mask(samples, (samples < 0) | (samples >= self.num_samples))
+        remedy = 'Batch with params["batch_size"] and drop_remainder=True.'
+        with tf.control_dependencies([
+                require(tf.equal(ids.dense_shape[0], self.num_samples),
+                        Problem('E511', self.where, f'the batch must have {self.num_samples} '
+                                'samples per core', remedy=remedy),
+                        got=tf.strings.as_string(ids.dense_shape[0])),
+                require(tf.equal(tf.size(bad), 0),
+                        Problem('E511', self.where, f'samples must be in [0, {self.num_samples})',
+                                remedy=remedy), got=first_values(bad))]):
+            samples = tf.identity(samples)
+        batch = IdBatch(tf.cast(samples, tf.int32), tf.cast(ids.values, tf.int64),
+                        self.num_samples, self._weights_of(value, weights))
+        none = tf.zeros([], tf.int64)
+        return self._cut(batch, ids.indices[:, 1], none) if self.sequence_length else (
+            Reading(batch, none, none))
+
+    def _weights_of(self, value: tf.SparseTensor, weights: object) -> tf.Tensor | None:
+        """The weight of each id, in the order of samples."""
+        if weights is None:
+            return None
+        if not isinstance(weights, tf.SparseTensor) or not (
+                weights.dtype.is_floating or weights.dtype.is_integer):
+            kind = getattr(getattr(weights, 'dtype', None), 'name', '')
+            raise InputError(Problem(
+                'E517', self.where, 'weights must be a SparseTensor or RaggedTensor of numbers',
+                f'{type(weights).__name__} {kind}'.strip()))
+        if not weights.indices.shape.is_compatible_with(value.indices.shape):
+            raise InputShapeError(Problem(
+                'E518', self.where, 'weights must be at the places of the ids',
+                f'indices of shape {weights.indices.shape} for those of shape '
+                f'{value.indices.shape}'))
+        sizes = [tf.size(tensor.values) for tensor in (weights, value)]
+        common = tf.minimum(*sizes)
+        same = tf.equal(*sizes) & tf.reduce_all(tf.equal(
+            weights.indices[:common], value.indices[:common]))
+        numbers = tf.cast(weights.values, tf.float32)
+        with tf.control_dependencies([
+                require(same, Problem('E518', self.where, 'weights must be at the places of the '
+                                      'ids'),
+                        got=tf.strings.join([
+                            tf.strings.as_string(sizes[0]), ' weights for ',
+                            tf.strings.as_string(sizes[1]), ' ids'])),
+                require(tf.math.is_finite(numbers), Problem(
+                    'E518', self.where, 'weights must be finite'), got=first_values(
+                        tf.boolean_mask(numbers, ~tf.math.is_finite(numbers))))]):
+            ordered = tf.sparse.reorder(tf.SparseTensor(
+                value.indices, tf.identity(numbers), value.dense_shape))
+        return ordered.values
+
+    def _cut(self, batch: IdBatch, places: tf.Tensor, missing: tf.Tensor) -> Reading:
+        """Sequences from ids and the places of the ids in their samples."""
+        used = tf.math.unsorted_segment_max(places + 1, batch.samples, self.num_samples)
+        lengths = tf.clip_by_value(used, 0, self.sequence_length)
+        kept = places < self.sequence_length
+        places = tf.cast(tf.boolean_mask(places, kept), tf.int32)
+        batch = _only(batch, kept)
+        batch = batch._replace(samples=batch.samples * self.sequence_length + places,
+                               num_samples=self.num_samples * self.sequence_length)
+        truncated = tf.size(kept, out_type=tf.int64) - tf.size(places, out_type=tf.int64)
+        return Reading(batch, missing, truncated, lengths)
+
+    def _one_each(self, value: tf.Tensor) -> Reading:
+        if value.shape.num_elements() not in (None, self.num_samples):
+            raise InputShapeError(Problem(
+                'E512', self.where, 'a table with combiner None takes one id per sample',
+                f'shape {value.shape}', 'Set a combiner, or pass a tensor of shape [batch].'))
+        ids = tf.ensure_shape(tf.reshape(tf.cast(value, tf.int64), [-1]), [self.num_samples])
+        none = tf.zeros([], tf.int64)
+        return Reading(IdBatch(tf.range(self.num_samples), ids, self.num_samples), none, none)
+
+    def _from_dense(self, value: tf.Tensor) -> Reading:
+        if value.shape.rank is None:
+            raise InputShapeError(Problem('E511', self.where, 'the rank of dense ids must be '
+                                          'known', 'unknown rank', 'Set the shape in input_fn.'))
+        if value.shape.rank == 1:
+            return self._one_each(value)
+        value = tf.ensure_shape(value, [self.num_samples] + value.shape.as_list()[1:])
+        places = tf.where(tf.not_equal(value, 0))
+        ids = tf.cast(tf.gather_nd(value, places), tf.int64)
+        missing = tf.size(value, out_type=tf.int64) - tf.size(ids, out_type=tf.int64)
+        batch = IdBatch(tf.cast(places[:, 0], tf.int32), ids, self.num_samples)
+        if self.sequence_length:
+            return self._cut(batch, places[:, 1], missing)
+        return Reading(batch, missing, tf.zeros([], tf.int64))
 
 
-def _from_sparse(where: str, value: tf.SparseTensor, num_samples: int
-                 ) -> tuple[IdBatch, tf.Tensor]:
-    value = tf.sparse.reorder(value)
-    samples = value.indices[:, 0]
-    bad = tf.boolean_mask(samples, (samples < 0) | (samples >= num_samples))
-    remedy = 'Batch with params["batch_size"] and drop_remainder=True.'
-    with tf.control_dependencies([
-            require(tf.equal(value.dense_shape[0], num_samples),
-                    Problem('E511', where, f'the batch must have {num_samples} samples per core',
-                            remedy=remedy), got=tf.strings.as_string(value.dense_shape[0])),
-            require(tf.equal(tf.size(bad), 0),
-                    Problem('E511', where, f'samples must be in [0, {num_samples})',
-                            remedy=remedy), got=first_values(bad))]):
-        samples = tf.cast(samples, tf.int32)
-    return (IdBatch(samples, tf.cast(value.values, tf.int64), num_samples),
-            tf.zeros([], tf.int64))
+def _sparse_of_ragged(value: object) -> object:
+    return value.to_sparse() if isinstance(value, tf.RaggedTensor) else value
 
 
-def _one_each(where: str, value: tf.Tensor, num_samples: int) -> tuple[IdBatch, tf.Tensor]:
-    if value.shape.num_elements() not in (None, num_samples):
-        raise InputShapeError(Problem(
-            'E512', where, 'a table with combiner None takes one id per sample',
-            f'shape {value.shape}', 'Set a combiner, or pass a tensor of shape [batch].'))
-    ids = tf.ensure_shape(tf.reshape(tf.cast(value, tf.int64), [-1]), [num_samples])
-    return IdBatch(tf.range(num_samples), ids, num_samples), tf.zeros([], tf.int64)
+def _only(batch: IdBatch, kept: tf.Tensor) -> IdBatch:
+    """The ids of a batch for which `kept`, bool `[n]`, holds."""
+    return batch._replace(
+        samples=tf.boolean_mask(batch.samples, kept), ids=tf.boolean_mask(batch.ids, kept),
+        weights=None if batch.weights is None else tf.boolean_mask(batch.weights, kept))
 
 
-def _from_dense(where: str, value: tf.Tensor, num_samples: int) -> tuple[IdBatch, tf.Tensor]:
-    if value.shape.rank is None:
-        raise InputShapeError(Problem('E511', where, 'the rank of dense ids must be known',
-                                      'unknown rank', 'Set the shape in input_fn.'))
-    if value.shape.rank == 1:
-        return _one_each(where, value, num_samples)
-    value = tf.reshape(tf.ensure_shape(value, [num_samples] + value.shape.as_list()[1:]),
-                       [num_samples, -1])
-    places = tf.where(tf.not_equal(value, 0))
-    ids = tf.cast(tf.gather_nd(value, places), tf.int64)
-    missing = tf.size(value, out_type=tf.int64) - tf.size(ids, out_type=tf.int64)
-    return IdBatch(tf.cast(places[:, 0], tf.int32), ids, num_samples), missing
+def drop_missing(reading: Reading) -> Reading:
+    """Removes the ids that stand for unknown words, and counts them as missing."""
+    batch = _only(reading.batch, tf.not_equal(reading.batch.ids, MISSING))
+    dropped = tf.size(reading.batch.ids, out_type=tf.int64) - tf.size(
+        batch.ids, out_type=tf.int64)
+    return reading._replace(batch=batch, missing=reading.missing + dropped)
 
 
-def drop_missing(batch: IdBatch, missing: tf.Tensor) -> tuple[IdBatch, tf.Tensor]:
-    """Removes the ids that stand for unknown words.
-
-    Args:
-      batch: ids, among them `MISSING`.
-      missing: the number of ids already missing, an int64 scalar.
-
-    Returns:
-      The other ids, and the new number.
-    """
-    known = tf.not_equal(batch.ids, MISSING)
-    kept = IdBatch(tf.boolean_mask(batch.samples, known), tf.boolean_mask(batch.ids, known),
-                   batch.num_samples)
-    return kept, missing + tf.size(batch.ids, out_type=tf.int64) - tf.size(
-        kept.ids, out_type=tf.int64)
-
-
-def check(where: str, batch: IdBatch, missing: tf.Tensor, *, vocabulary_size: int
-          ) -> tuple[IdBatch, IdCounts]:
+def check(where: str, reading: Reading, *, vocabulary_size: int) -> tuple[IdBatch, IdCounts]:
     """Makes sure that every id has a row.
 
     Args:
       where: which feature on which core, for messages.
-      batch: the ids.
-      missing: the number of ids that were missing, an int64 scalar.
+      reading: the ids.
       vocabulary_size: rows of the table.
 
     Returns:
       A batch that fails to evaluate, with E501, if an id is outside
       `[0, vocabulary_size)`; ids are compared before any cast, so 2**32 + 1 is never row 1.
     """
+    batch = reading.batch
     wrong = (batch.ids < 0) | (batch.ids >= vocabulary_size)
     bad = tf.boolean_mask(batch.ids, wrong)
     got = tf.strings.join([first_values(bad), ' in sample ',
@@ -160,4 +253,5 @@ def check(where: str, batch: IdBatch, missing: tf.Tensor, *, vocabulary_size: in
                    'of its table', remedy='Clean the data or raise the number of buckets.')
     with tf.control_dependencies([require(tf.equal(tf.size(bad), 0), rule, got=got)]):
         batch = batch._replace(ids=tf.identity(batch.ids))
-    return batch, IdCounts(seen=tf.size(batch.ids, out_type=tf.int64), missing=missing)
+    return batch, IdCounts(seen=tf.size(batch.ids, out_type=tf.int64), missing=reading.missing,
+                           truncated=reading.truncated)

@@ -51,6 +51,7 @@ class FeatureCounts:
 
     seen: int = 0
     missing: int = 0
+    truncated: int = 0
 
 
 @dataclasses.dataclass(slots=True)
@@ -72,24 +73,29 @@ class RunReport:
     counts: dict[str, FeatureCounts] = dataclasses.field(default_factory=dict)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, repr=False)
 
-    def add_counts(self, counts: dict[str, tuple[int, int]]) -> None:
-        """Adds (seen, missing) per feature; any thread may call it."""
+    def add_counts(self, counts: dict[str, tuple[int, int, int]]) -> None:
+        """Adds (seen, missing, truncated) per feature; any thread may call it."""
         with self._lock:
-            for feature, (seen, missing) in counts.items():
+            for feature, (seen, missing, truncated) in counts.items():
                 total = self.counts.setdefault(feature, FeatureCounts())
                 total.seen += int(seen)
                 total.missing += int(missing)
+                total.truncated += int(truncated)
 
     def examples_per_second(self) -> float:
         """Samples of all cores per second; 0 before the first step ended."""
         return _per_second(self.steps * self.batch_size, self.seconds)
 
     def last_line(self) -> str:
-        """What the user is told at the end: steps, examples/s and ids that were missing."""
-        missing = ', '.join(f'{name} {counts.missing}' for name, counts in sorted(
-            self.counts.items()) if counts.missing)
-        return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s'
-                f', ids missing: {missing or "none"}')
+        """What the user is told at the end: steps, examples/s and ids that were not looked up."""
+        line = (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s'
+                f', ids missing: {self._sum_up("missing") or "none"}')
+        truncated = self._sum_up('truncated')
+        return f'{line}, ids truncated: {truncated}' if truncated else line
+
+    def _sum_up(self, kind: str) -> str:
+        return ', '.join(f'{name} {getattr(counts, kind)}' for name, counts in sorted(
+            self.counts.items()) if getattr(counts, kind))
 
     def finish(self) -> None:
         """Tells the user, and adds this report to those of the process."""

@@ -39,7 +39,8 @@ def read(columns, features, batch_size=3):
         session.run(tf.tables_initializer())
         found = {}
         for name, batch in result.batches.items():
-            values = session.run([batch.samples, batch.ids, *result.counts[name]])
+            counts = result.counts[name]
+            values = session.run([batch.samples, batch.ids, counts.seen, counts.missing])
             found[name] = tuple(value.tolist() for value in values)
         return found, sorted(result.rest)
 
@@ -186,6 +187,28 @@ def test_old_columns_are_taken_with_a_warning_and_others_refused(caplog):
     assert 'are deprecated. Supported types are' in caplog.text
     with pytest.raises(TypeError, match='Unsupported feature column .*NumericColumn'):
         adapt.columns_to_specs([fc.numeric_column('a')])
+
+
+def test_a_weighted_column_takes_weights_from_their_feature_and_both_leave_the_rest():
+    column = ete.embedding_column(fc.weighted_categorical_column(identity('a'), 'w'), 2)
+    places = dict(indices=[[0, 0], [2, 0]], dense_shape=[3, 1])
+    features = {'a': tf.SparseTensorValue(values=np.array([5, 7]), **places),
+                'w': tf.SparseTensorValue(values=np.array([.5, 2.]), **places), 'x': np.ones(3)}
+    found, rest = read([column], features)
+    assert (found, rest) == ({'a': ([0, 2], [5, 7], 2, 0)}, ['x'])
+    with pytest.raises(InputShapeError, match='E513 feature "w"'):
+        read([column], {'a': features['a']})
+
+
+@pytest.mark.parametrize('make, value', [
+    (fc.sequence_categorical_column_with_identity,
+     tf.SparseTensorValue([[0, 1], [2, 0]], np.array([1, 2]), [3, 4])),
+    (lambda key, _: fc.sequence_categorical_column_with_vocabulary_list(key, ['x', 'y', 'z']),
+     tf.SparseTensorValue([[0, 1], [2, 0]], np.array(['y', 'z']), [3, 4]))])
+def test_a_sequence_column_adds_the_lengths_of_its_sequences_to_the_rest(make, value):
+    column = ete.embedding_column(make('a', 9), 2, max_sequence_length=2)
+    found, rest = read([column], {'a': value})
+    assert (found, rest) == ({'a': ([1, 4], [1, 2], 2, 0)}, ['a_seq_length_'])
 
 
 def record(columns, layer_columns):

@@ -88,18 +88,20 @@ class Run:
             graphs.assign_rows(self.session, plan, table, self.rows[name])
         self.session.run(self.backend.load())
 
-    def __call__(self, batches, gradients):
+    def __call__(self, batches, gradients, weights={}):
         """One step; returns the activations of the global batch by feature."""
         topology = self.plan.topology
         feed = {}
         for host in range(topology.num_hosts):
             for core in topology.cores_of(host):
-                ids = {name: graphs.id_batch(graphs.split(batch, topology.num_cores)[core])
-                       for name, batch in batches.items()}
+                ids = {name: graphs.id_batch(
+                    graphs.split(batch, topology.num_cores)[core],
+                    graphs.split(weights[name], topology.num_cores)[core]
+                    if name in weights else None) for name, batch in batches.items()}
                 self.session.run(self.backend.enqueue(ids, host=host, core=core))
                 for name, gradient in gradients.items():
-                    feed[self.gradients[core][name]] = np.split(
-                        gradient, topology.num_cores)[core]
+                    place = self.gradients[core][name]
+                    feed[place] = np.split(gradient, topology.num_cores)[core].reshape(place.shape)
         values, _ = self.session.run(
             [[activations for activations, _ in self.looked_up], self.update], feed)
         return {name: np.concatenate([core[name] for core in values]) for name in batches}
@@ -135,8 +137,9 @@ def reference_step(tables, batches, gradients):
     activations = {'friend': tables['user'].lookup(batches['friend']),
                    'self': tables['user'].lookup(batches['self']),
                    'side': tables['tiny'].lookup(batches['side'])}
-    tables['user'].update([(batches[name], gradients[name]) for name in ('friend', 'self')])
-    tables['tiny'].update([(batches['side'], gradients['side'])])
+    tables['user'].update([(batches[name], gradients[name], None)
+                           for name in ('friend', 'self')])
+    tables['tiny'].update([(batches['side'], gradients['side'], None)])
     return activations
 
 
@@ -298,15 +301,62 @@ def test_the_rate_of_a_table_replaces_that_of_its_optimizer():
     assert plan.rate('user').value == 0.
 
 
-def test_all_that_a_backend_does_not_run_is_refused_at_once():
-    plan = resolve(
-        [TableSpec(name='t', vocabulary_size=4, dimension=2, optimizer=Adam(learning_rate=.1))],
-        [FeatureSpec(name='s', table='t', max_sequence_length=2),
-         FeatureSpec(name='w', table='t', weight_feature='weights')],
-        Topology(), batch_size=2, pipelined=True)
-    with tf.Graph().as_default(), pytest.raises(UnsupportedError) as caught:
-        LocalBackend(plan, {'t': 't'}, tf.train.create_global_step())
-    assert [problem.code for problem in caught.value.problems] == ['E902', 'E903', 'E905']
+@pytest.mark.parametrize('backend', BACKENDS)
+def test_what_a_backend_does_not_run_is_refused(backend):
+    plan = resolve([TableSpec(name='t', vocabulary_size=4, dimension=2)],
+                   [FeatureSpec(name='f', table='t')], Topology(), batch_size=2, pipelined=True,
+                   optimizer=Adam(learning_rate=.1))
+    with tf.Graph().as_default(), pytest.raises(UnsupportedError, match='E905'):
+        BACKENDS[backend](plan, {'t': 't'}, tf.train.create_global_step())
+
+
+LENGTH = 3
+
+
+def make_plan_of_all_kinds(topology, strategy, combiner):
+    """Weights, and a sequence with a plain feature on one table."""
+    hosts, cores = topology
+    return resolve(
+        [TableSpec(name='user', vocabulary_size=7, dimension=5, combiner=combiner),
+         TableSpec(name='item', vocabulary_size=9, dimension=1, combiner=combiner)],
+        [FeatureSpec(name='liked', table='user', weight_feature='by how much'),
+         FeatureSpec(name='path', table='item', max_sequence_length=LENGTH),
+         FeatureSpec(name='last', table='item')],
+        Topology(num_hosts=hosts, cores_per_host=cores), batch_size=2 * hosts * cores,
+        optimizer=OPTIMIZERS['adagrad'], strategy=strategy)
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+@pytest.mark.parametrize('topology', TOPOLOGIES, ids=lambda t: f'{t[0]}x{t[1]}')
+@pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn', None])
+def test_weights_and_sequences_agree_with_the_reference(backend, strategy, topology, combiner):
+    generator = np.random.default_rng(15)
+    with tf.Graph().as_default():
+        run = Run(backend, make_plan_of_all_kinds(topology, strategy, combiner))
+        size = run.plan.global_batch_size
+        tables = reference_of(run)
+        for _ in range(STEPS):
+            # A place of a sequence is a sample of the reference: (sample, place) in order.
+            batches = {'liked': graphs.random_samples(generator, size, 7),
+                       'path': graphs.random_samples(generator, size * LENGTH, 9, most=2),
+                       'last': graphs.random_samples(generator, size, 9)}
+            weights = {'liked': [generator.uniform(.5, 2, len(ids)).astype(np.float32)
+                                 for ids in batches['liked']]}
+            gradients = {name: generator.normal(size=(
+                len(batch), 5 if name == 'liked' else 1)).astype(np.float32)
+                for name, batch in batches.items()}
+            activations = run(batches, gradients, weights)
+            for name, batch in batches.items():
+                table = tables['user' if name == 'liked' else 'item']
+                assert_close(activations[name].reshape(gradients[name].shape),
+                             table.lookup(batch, weights.get(name)))
+            tables['user'].update([(batches['liked'], gradients['liked'], weights['liked'])])
+            tables['item'].update([(batches[name], gradients[name], None)
+                                   for name in ('last', 'path')])
+        state, expected = run.state(), reference_state(tables)
+        for name in expected:
+            assert_close(state[name], expected[name])
 
 
 @pytest.mark.parametrize('switch', [tf.disable_control_flow_v2, tf.enable_control_flow_v2])

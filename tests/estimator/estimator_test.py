@@ -8,6 +8,7 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
+from estimator_tpu_embedding.runner import progress
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
@@ -368,11 +369,6 @@ def test_train_and_evaluate_of_the_nightly_alternates_between_the_two(tmp_path):
 @pytest.mark.parametrize('column, kwargs, codes', [
     (lambda: jobs.embedding('f', embedding_lookup_device='tpu_tensor_core',
                             tensor_core_shape=[None, 4]), {}, ['E901']),
-    (lambda: ete.embedding_column(tf.feature_column.weighted_categorical_column(
-        jobs.identity_column('f'), 'w'), 2), {}, ['E902']),
-    (lambda: ete.embedding_column(
-        tf.feature_column.sequence_categorical_column_with_identity('f', 9), 2,
-        max_sequence_length=3), {}, ['E903']),
     (lambda: jobs.embedding('f'), {'profile_data_directory': '/x',
                                    'experimental_gradient_multiplier_fn': abs}, ['E905'] * 2),
     (lambda: jobs.embedding('f'), {'pipeline_execution_with_tensor_core': True}, ['E905'])])
@@ -387,3 +383,53 @@ def test_what_an_engine_does_not_run_yet_is_refused_before_input_fn_is_called(
     with pytest.raises(ete.UnsupportedError) as caught:
         estimator.train(lambda params: pytest.fail('called'), steps=1)
     assert [problem.code for problem in caught.value.problems] == codes
+
+
+@pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
+def test_weighted_and_sequence_columns_train_and_evaluate(tmp_path, hosts, cores):
+    """Sequences come to the model as activations and lengths, as SequenceFeatures wants them."""
+    fc = tf.feature_column
+    weighted = ete.embedding_column(fc.weighted_categorical_column(
+        jobs.identity_column('liked'), 'how_much'), 2, 'sum')
+    path = ete.embedding_column(fc.sequence_categorical_column_with_identity('path', 10), 2,
+                                max_sequence_length=3)
+    lengths = []
+
+    def model_fn(features, labels, mode, params):
+        net = tf.keras.layers.DenseFeatures([weighted])(features)
+        steps, length = tf.keras.experimental.SequenceFeatures([path])(features)
+        lengths.append(length)
+        logits = tf.layers.dense(tf.concat([net, tf.reduce_sum(steps, 1)], 1), 1)
+        loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
+        train_op = None
+        if mode == 'train':
+            train_op = ete.CrossShardOptimizer(tf.train.AdamOptimizer(.01)).minimize(
+                loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+
+    def input_fn(params):
+        places = tf.constant([[0, 0], [0, 3], [1, 1]], tf.int64)
+        batch = {'liked': tf.SparseTensor(places, tf.constant([1, 2, 3], tf.int64), [2, 4]),
+                 'how_much': tf.SparseTensor(places, [.5, 2., 1.], [2, 4]),
+                 'path': tf.SparseTensor(places, tf.constant([4, 5, 6], tf.int64), [2, 4])}
+        assert params['batch_size'] == 2
+        return tf.data.Dataset.from_tensors((batch, tf.ones([2]))).repeat()
+
+    seen = []
+
+    class Look(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            return tf.train.SessionRunArgs(lengths[-1])
+
+        def after_run(self, run_context, run_values):
+            seen.append(run_values.results.tolist())
+
+    estimator = jobs.estimator(model_fn, [weighted, path], jobs.run_config(tmp_path, hosts, cores),
+                               batch_size=2 * hosts * cores)
+    estimator.train(input_fn, steps=4, hooks=[Look()])
+    assert seen == [[3, 2]] * 2  # the id at place 3 of sample 0 is beyond the length
+    assert progress.reports()[-1].counts['path'].truncated == 4 * hosts * cores
+    assert estimator.evaluate(input_fn, steps=2)['global_step'] == 4
+    assert {'sequence_features/path_embedding/embedding_weights/Adagrad',
+            'dense_features/liked_weighted_by_how_much_embedding/embedding_weights'} <= set(
+                dict(tf.train.list_variables(str(tmp_path))))

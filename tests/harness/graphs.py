@@ -6,12 +6,14 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 
-def id_batch(samples):
-    """An `IdBatch` of constants from the list of ids of each sample."""
+def id_batch(samples, weights=None):
+    """An `IdBatch` of constants from the lists of ids, and of weights, of each sample."""
     positions = [sample for sample, ids in enumerate(samples) for _ in ids]
     flat = [one for ids in samples for one in ids]
     return IdBatch(tf.constant(positions, tf.int32, [len(flat)]),
-                   tf.constant(flat, tf.int64, [len(flat)]), len(samples))
+                   tf.constant(flat, tf.int64, [len(flat)]), len(samples),
+                   None if weights is None else tf.constant(
+                       np.concatenate(weights), tf.float32, [len(flat)]))
 
 
 def split(samples, parts):

@@ -27,20 +27,19 @@ class ReferenceTable:
         self.slots = {slot.suffix: np.full_like(self.rows, slot.initial_value)
                       for slot in optimizer.slots}
 
-    def lookup(self, batch):
-        """Activations `[len(batch), D]` of the ids of each sample."""
+    def lookup(self, batch, weights=None):
+        """Activations `[len(batch), D]` of the ids, and weights if any, of each sample."""
         result = np.zeros((len(batch), self.rows.shape[1]))
-        for sample, ids in enumerate(batch):
-            for share, row in zip(self._shares(ids), ids):
-                result[sample] += share * self.rows[row]
+        for sample, share, row in self._occurrences(batch, weights):
+            result[sample] += share * self.rows[row]
         return result
 
     def update(self, batches_and_gradients):
-        """One step from (batch, gradient `[len(batch), D]`) of each feature of the table."""
+        """One step from (batch, gradient `[len(batch), D]`, weights) of each feature."""
         contributions = [
             (row, share * np.asarray(gradient[sample], np.float64))
-            for batch, gradient in batches_and_gradients for sample, ids in enumerate(batch)
-            for share, row in zip(self._shares(ids), ids)]
+            for batch, gradient, weights in batches_and_gradients
+            for sample, share, row in self._occurrences(batch, weights)]
         if not self.optimizer.accumulate:
             for row, gradient in contributions:
                 self._update_row(row, gradient)
@@ -52,10 +51,14 @@ class ReferenceTable:
         for row in touched:
             self._update_row(row, summed.get(row, np.zeros(self.rows.shape[1])))
 
-    def _shares(self, ids):
-        count = max(len(ids), 1)
-        norm = {'sum': 1.0, None: 1.0, 'mean': count, 'sqrtn': np.sqrt(count)}[self.combiner]
-        return [1.0 / norm] * len(ids)
+    def _occurrences(self, batch, weights):
+        """(sample, how much it counts there, id) for every id."""
+        for sample, ids in enumerate(batch):
+            own = np.ones(len(ids)) if weights is None else np.float64(weights[sample])
+            norm = {'sum': 1.0, None: 1.0, 'mean': own.sum(),
+                    'sqrtn': np.sqrt((own**2).sum())}[self.combiner]
+            for weight, row in zip(own, ids):
+                yield sample, weight / norm, row
 
     def _update_row(self, row, gradient):
         optimizer, weights = self.optimizer, self.rows[row]

@@ -34,6 +34,16 @@ def test_each_id_receives_its_share_of_the_gradient_of_its_sample(combiner, shar
         result, [[2 * share, 4 * share], [2 * share, 4 * share], [6., 6.]], rtol=1e-6)
 
 
+# Weights 1 and 3 in sample 0: sum 4, root of the sum of squares sqrt(10); weight 0 in sample 2.
+@pytest.mark.parametrize('combiner, first, last', [
+    ('sum', 1. + 9., 0.), (None, 10., 0.), ('mean', 10 / 4, 0.), ('sqrtn', 10 / 10**.5, 0.)])
+def test_weights_multiply_rows_and_norms_of_0_give_0(combiner, first, last):
+    with tf.Graph().as_default(), tf.Session() as session:
+        batch = id_batch(SAMPLES)._replace(weights=tf.constant([1., 3., 0.]))
+        result = session.run(combine.combine(tf.constant(ROWS), batch, combiner))
+    np.testing.assert_allclose(result[:, 0], [first, 0., last], rtol=1e-6)
+
+
 def test_spread_is_the_transpose_of_combine():
     generator = np.random.default_rng(3)
     rows, gradient = (generator.normal(size=(3, 2)).astype(np.float32) for _ in range(2))

@@ -9,7 +9,7 @@ SPARSE = tf.SparseTensorValue([[0, 0], [2, 0], [2, 1]], np.array([5, 7, 5], np.i
 
 
 def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, has_missing=False):
-    """Runs `value_to_batch` and `check`: (samples, ids, seen, missing)."""
+    """Runs a `Reader` and `check`: (samples, ids, seen, missing)."""
     with tf.Graph().as_default(), tf.Session() as session:
         if isinstance(value, tf.SparseTensorValue):
             value = tf.SparseTensor.from_value(value)
@@ -18,11 +18,10 @@ def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, has_missin
         elif isinstance(value, np.ndarray):
             value = tf.constant(value)
         where = 'feature "f" on core 0'
-        batch, missing = ids.value_to_batch(where, value, num_samples=num_samples,
-                                            combiner=combiner)
+        reading = ids.Reader(where=where, num_samples=num_samples, combiner=combiner).read(value)
         if has_missing:
-            batch, missing = ids.drop_missing(batch, missing)
-        batch, counts = ids.check(where, batch, missing, vocabulary_size=vocabulary_size)
+            reading = ids.drop_missing(reading)
+        batch, counts = ids.check(where, reading, vocabulary_size=vocabulary_size)
         samples, values, seen, missing = session.run(
             [batch.samples, batch.ids, counts.seen, counts.missing])
         return samples.tolist(), values.tolist(), int(seen), int(missing)
@@ -136,3 +135,107 @@ def test_a_sparse_batch_of_another_size_is_an_error_not_a_larger_output(indices,
                                tf.placeholder_with_default(tf.constant(shape, tf.int64), [2]))
     problem = problem_of_run(value)
     assert (problem.code, problem.rule) == ('E511', rule)
+
+
+def sparse(places, values, shape, dtype=np.int64):
+    return tf.SparseTensorValue(places, np.array(values, dtype), shape)
+
+
+def tensor(value):
+    if isinstance(value, tf.SparseTensorValue):
+        return tf.SparseTensor.from_value(value)
+    return value() if callable(value) else tf.constant(value)
+
+
+def read_sequence(value, length, num_samples=3, combiner='sum'):
+    """(places as `b * L + t`, ids, lengths, missing, truncated)."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        reading = ids.Reader(where='feature "f"', num_samples=num_samples, combiner=combiner,
+                             sequence_length=length).read(tensor(value))
+        found = session.run([reading.batch.samples, reading.batch.ids, reading.lengths,
+                             reading.missing, reading.truncated])
+        assert reading.batch.num_samples == num_samples * length
+        return [part.tolist() for part in found]
+
+
+# Sample 0 has ids at places 0 and 2, sample 1 none, sample 2 three and so one too many.
+GAPS = sparse([[0, 0], [0, 2], [2, 0], [2, 1], [2, 3]], [5, 6, 7, 8, 9], [3, 4])
+
+
+def test_ids_of_a_sequence_keep_their_places_gaps_count_and_what_is_too_long_is_cut_and_counted():
+    # Length 3: sample 2 begins at place 6; its id at place 3 is cut. Lengths are last place + 1.
+    assert read_sequence(GAPS, 3) == [[0, 2, 6, 7], [5, 6, 7, 8], [3, 0, 3], 0, 1]
+
+
+def test_a_sequence_of_rank_3_has_several_ids_at_one_place():
+    value = sparse([[0, 1, 0], [0, 1, 1], [1, 0, 0]], [5, 6, 7], [2, 2, 2])
+    assert read_sequence(value, 2, 2) == [[1, 1, 2], [5, 6, 7], [2, 1], 0, 0]
+
+
+@pytest.mark.parametrize('combiner', ['mean', None])
+def test_zeros_of_a_dense_sequence_are_gaps(combiner):
+    value = np.array([[5, 0, 6], [0, 0, 0], [0, 7, 0]])
+    assert read_sequence(value, 3, combiner=combiner) == [
+        [0, 2, 7], [5, 6, 7], [3, 0, 2], 6, 0]
+
+
+def test_a_ragged_sequence_has_no_gaps():
+    assert read_sequence(lambda: tf.ragged.constant([[5], [], [6, 7]], dtype=tf.int64), 2) == [
+        [0, 4, 5], [5, 6, 7], [1, 0, 2], 0, 0]
+
+
+@pytest.mark.parametrize('value', [
+    np.zeros([3], np.int64), np.zeros([3, 2, 2, 2], np.int64),
+    lambda: tf.sparse.placeholder(tf.int64)])
+def test_a_sequence_of_another_rank_is_refused(value):
+    with pytest.raises(InputShapeError, match='E516 feature "f": a sequence must have a known'):
+        read_sequence(value, 2)
+
+
+def read_weights(value, weights):
+    """(ids, weights) in the order of samples."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        reading = ids.Reader(where='feature "f"', num_samples=3, combiner='sum').read(
+            tensor(value), tensor(weights))
+        found = session.run([reading.batch.ids, reading.batch.weights])
+        return [part.tolist() for part in found]
+
+
+@pytest.mark.parametrize('dtype', [np.float32, np.float64, np.int64])
+def test_weights_go_with_their_ids_whatever_order_these_come_in(dtype):
+    places = [[2, 0], [0, 0], [2, 1]]
+    assert read_weights(sparse(places, [7, 5, 6], [3, 2]),
+                        sparse(places, [2, 1, 4], [3, 2], dtype)) == [[5, 7, 6], [1., 2., 4.]]
+    ragged = (lambda: tf.ragged.constant([[5], [], [7, 6]], dtype=tf.int64),
+              lambda: tf.ragged.constant([[1.], [], [2., 4.]]))
+    assert read_weights(*ragged) == [[5, 7, 6], [1., 2., 4.]]
+
+
+def sparse_of_unknown_size(value):
+    return lambda: tf.SparseTensor(*[
+        tf.placeholder_with_default(part, [None, *np.shape(part)[1:]]) for part in (
+            np.int64(value.indices), value.values)], value.dense_shape)
+
+
+@pytest.mark.parametrize('weights, code, fact', [
+    (sparse_of_unknown_size(sparse([[0, 0], [2, 0]], [1, 2], [3, 2], np.float32)), 'E518',
+     '2 weights for 3 ids'),
+    (sparse([[0, 0], [2, 0], [2, 2]], [1, 2, 3], [3, 3], np.float32), 'E518', '3 weights for 3'),
+    (sparse([[0, 0], [2, 0], [2, 1]], [1, np.nan, np.inf], [3, 2], np.float32), 'E518',
+     'nan, inf')])
+def test_weights_that_do_not_fit_their_ids_or_are_not_finite_fail(weights, code, fact):
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        read_weights(SPARSE, weights)
+    problem = checks.message_to_problem(caught.value.message)
+    assert problem.code == code and fact in problem.got
+
+
+@pytest.mark.parametrize('value, weights, code', [
+    (SPARSE, np.ones([3, 2], np.float32), 'E517'), (np.array([1, 2, 3]), SPARSE, 'E517'),
+    (SPARSE, lambda: tf.SparseTensor([[0, 0]], ['a'], [3, 2]), 'E517'),
+    (SPARSE, sparse([[0, 0]], [1], [3, 2], np.float32), 'E518'),
+    (SPARSE, sparse([[0, 0, 0]] * 3, [1] * 3, [3, 2, 1], np.float32), 'E518')])
+def test_weights_of_another_kind_are_refused(value, weights, code):
+    with pytest.raises(InputError) as caught:
+        read_weights(value, weights)
+    assert caught.value.code == code

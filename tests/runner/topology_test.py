@@ -59,9 +59,9 @@ def reference():
         error = 2 * (net @ w - step['label'][:, None]) / BATCH
         gradient = error @ w.T
         w = w - .1 * net.T @ error
-        alone.update([(ids, gradient[:, :2])])
-        shared.update([(step['one'], gradient[:, 2:2 + WIDTH]),
-                       (step['two'], gradient[:, 2 + WIDTH:])])
+        alone.update([(ids, gradient[:, :2], None)])
+        shared.update([(step['one'], gradient[:, 2:2 + WIDTH], None),
+                       (step['two'], gradient[:, 2 + WIDTH:], None)])
     return {SHARED: shared.rows, f'{SHARED}/Adagrad': shared.slots['Adagrad'],
             ALONE: alone.rows, f'{ALONE}/Adagrad': alone.slots['Adagrad'], 'w/kernel': w}
 
