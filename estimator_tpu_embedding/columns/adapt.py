@@ -119,7 +119,7 @@ class Featurizer:
         """Remembers which categorical column reads which feature.
 
         Args:
-          columns: those the plan was made from.
+          columns: those the plan was made from; none where it was made from configs by name.
           plan: what the ids are for.
         """
         self._plan = plan
@@ -161,7 +161,7 @@ class Featurizer:
 
     def _read(self, where: str, feature: FeatureSpec, features: Mapping[str, Any]) -> ids.Reading:
         value = features[feature.name]
-        categorical = self._categorical[feature.name]
+        categorical = self._categorical.get(feature.name)
         combiner = self._plan.table(feature.table).combiner
         empty = tf.zeros([], tf.int64)
         if value.dtype == tf.string:
@@ -187,10 +187,10 @@ class Featurizer:
 def _words_to_ids(where: str, categorical: Any, words: Any
                   ) -> tuple[tf.SparseTensor, tf.Tensor]:
     """Maps words to ids; also the number of empty words, which TensorFlow takes as missing."""
-    if isinstance(categorical, _tf.identity_columns()):
+    if categorical is None or isinstance(categorical, _tf.identity_columns()):
         raise InputError(Problem(
-            'E510', where, 'ids of an identity column must be int32 or int64',
-            'string', 'Use categorical_column_with_vocabulary_list.'))
+            'E510', where, 'ids must be int32 or int64 where no vocabulary maps words', 'string',
+            'Use categorical_column_with_vocabulary_list, or map the words in input_fn.'))
     empty = tf.zeros([], tf.int64)
     if isinstance(words, tf.RaggedTensor):
         words = words.to_sparse()

@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..columns import adapt
-from ..core.plan import resolve
+from ..core.plan import Plan, resolve
 from ..core.specs import Topology
 from ..errors import Problem, UnsupportedError
 from ..runner.hooks import Cadence
@@ -74,22 +74,33 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
     _refuse_unsupported_spec(spec)
     columns = spec.feature_columns or []
     tables, features = spec.to_specs()
-    optimizer = spec.optimization_parameters.to_optimizer() if verb == 'train' else None
+    optimizer = None
+    if verb == 'train' and spec.optimization_parameters is not None:
+        optimizer = spec.optimization_parameters.to_optimizer()
     plan = resolve(tables, features, topology, batch_size=batch_size, optimizer=optimizer,
                    strategy=spec.partition_strategy,
                    pipelined=spec.pipeline_execution_with_tensor_core,
                    mode='training' if verb == 'train' else 'inference')
-    return Lookups(plan=plan, featurize=adapt.Featurizer(columns, plan),
-                   variable_names=functools.partial(adapt.variable_names, columns))
+    if spec.feature_columns is not None:
+        names = functools.partial(adapt.variable_names, columns)
+    else:
+        names = functools.partial(_own_names, plan)
+    return Lookups(plan=plan, featurize=adapt.Featurizer(columns, plan), variable_names=names,
+                   gradient_multiplier=spec.experimental_gradient_multiplier_fn)
+
+
+def _own_names(plan: Plan, graph: tf.Graph) -> dict[str, str]:
+    """The variable names of tables that no column names: their own."""
+    del graph
+    return {table.name: table.name for table in plan.tables}
 
 
 def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
     """Says what of a spec no engine of this version runs, beyond what the engine says."""
-    found = [Problem('E905', 'EmbeddingConfigSpec', f'{name} is not supported yet', remedy=remedy)
-             for name, remedy in (
-                 ('feature_to_config_dict', 'Declare feature_columns instead.'),
-                 ('experimental_gradient_multiplier_fn', 'Leave it out.'),
-                 ('profile_data_directory', 'Leave it out.')) if getattr(spec, name)]
+    found = []
+    if spec.profile_data_directory:
+        found.append(Problem('E905', 'EmbeddingConfigSpec', 'profile_data_directory is not '
+                             'supported yet', remedy='Leave it out.'))
     for column in [*(spec.feature_columns or ()), *(spec.tensor_core_feature_columns or ())]:
         if isinstance(column, _tf.device_specific_columns()):
             found.append(Problem(

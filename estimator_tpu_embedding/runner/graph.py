@@ -192,6 +192,10 @@ def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers
     if backend is not None and towers.capture is not None:
         towers.capture.finish()
         gradients = [towers.capture.gradients(core) for core in range(len(towers.outputs))]
+        if job.lookups is not None and job.lookups.gradient_multiplier is not None:
+            step = towers.receipts[0].step
+            factor = tf.cast(job.lookups.gradient_multiplier(step), tf.float32)
+            gradients = map_tensors(lambda gradient: gradient * factor, gradients)
         operations.append(backend.update(towers.receipts, gradients))
     return operations
 

@@ -60,11 +60,13 @@ class Lookups:
       plan: what the engine executes.
       featurize: (features of one core, core) -> ids and the rest.
       variable_names: traced graph -> the variable name of each table.
+      gradient_multiplier: global step -> factor of all gradients of tables, or `None`.
     """
 
     plan: Plan
     featurize: Callable[[Any, int], Featurized]
     variable_names: Callable[[tf.Graph], dict[str, str]]
+    gradient_multiplier: Callable[[tf.Tensor], Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
