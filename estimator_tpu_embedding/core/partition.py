@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # Tools that read configs start without NumPy, which takes 0.
     import numpy as np
 
 STRATEGIES = ('div', 'mod')
+STORED_BY_ID = ('div',)
+"""Strategies whose rows a checkpoint holds in the order of ids, for any number of hosts."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +43,14 @@ class Partition:
     vocabulary_size: int
     num_hosts: int
 
+    @property
+    def fuller_hosts(self) -> int:
+        """How many hosts, the first ones, hold a row more than the others."""
+        return self.vocabulary_size % self.num_hosts
+
     def rows_on(self, host: int) -> int:
         """The number of rows that `host` holds."""
-        quotient, rest = divmod(self.vocabulary_size, self.num_hosts)
-        return quotient + (1 if host < rest else 0)
+        return self.vocabulary_size // self.num_hosts + (1 if host < self.fuller_hosts else 0)
 
     def offset_of(self, host: int) -> int:
         """The stored row at which the rows of `host` begin in a checkpoint tensor."""
@@ -58,6 +64,19 @@ class Partition:
             return np.arange(host, self.vocabulary_size, self.num_hosts, dtype=np.int64)
         start = self.offset_of(host)
         return np.arange(start, start + self.rows_on(host), dtype=np.int64)
+
+    def hosts_of_newest(self, count: int) -> int:
+        """How many hosts share the `count` highest ids, `1 <= count <= vocabulary_size`.
+
+        >>> [Partition(strategy=strategy, vocabulary_size=22, num_hosts=4).hosts_of_newest(3)
+        ...  for strategy in STRATEGIES]
+        [1, 3]
+        """
+        if self.strategy == 'mod':
+            return min(count, self.num_hosts)
+        first, last = (self.locate(id, max)[0] for id in (
+            self.vocabulary_size - count, self.vocabulary_size - 1))
+        return int(last - first + 1)
 
     def locate(self, ids: Any, maximum: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
         """Where ids live.

@@ -20,10 +20,11 @@ from . import tpu_embedding_configuration_pb2 as config_pb2
 
 Config = config_pb2.TPUEmbeddingConfiguration
 Parameters = parameters_pb2.OptimizationParameters
+Accumulation = parameters_pb2.GradientAccumulationStatus
 
 _HotIds = parameters_pb2.HotIdReplicationConfiguration
-_MODES = {'inference': Config.INFERENCE, 'training': Config.TRAINING}
-_STRATEGIES = {'div': Config.DIV_DEFAULT, 'mod': Config.MOD}
+MODES = {'inference': Config.INFERENCE, 'training': Config.TRAINING}
+STRATEGIES = {'div': Config.DIV_DEFAULT, 'mod': Config.MOD}
 INFERENCE_OPTIMIZER = OPTIMIZERS['stochastic_gradient_descent'](learning_rate=1.0)
 """What the original writes for tables that are not trained."""
 
@@ -48,9 +49,9 @@ def plan_to_config(plan: Plan) -> Config:
       original, since the engine wants a row on every host.
     """
     config = Config(
-        mode=_MODES[plan.mode], num_hosts=plan.topology.num_hosts,
+        mode=MODES[plan.mode], num_hosts=plan.topology.num_hosts,
         num_tensor_cores=plan.topology.num_cores,
-        sharding_strategy=_STRATEGIES[plan.strategy],
+        sharding_strategy=STRATEGIES[plan.strategy],
         pipeline_execution_with_tensor_core=plan.pipelined,
         profile_data_directory=plan.profile_directory)
     optimizers = [table.optimizer or INFERENCE_OPTIMIZER for table in plan.tables]
@@ -77,9 +78,8 @@ def plan_to_config(plan: Plan) -> Config:
 
 
 def _encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
-    status = parameters_pb2.GradientAccumulationStatus
     parameters.gradient_accumulation_status = (
-        status.ENABLED if optimizer.accumulate else status.DISABLED)
+        Accumulation.ENABLED if optimizer.accumulate else Accumulation.DISABLED)
     for limits, message in ((optimizer.clip_gradients, parameters.gradient_clipping_limits),
                             (optimizer.clip_weights, parameters.clipping_limits)):
         if limits.lower is not None:
@@ -112,7 +112,7 @@ def config_to_plan(config: Config) -> Plan:
     tables = [
         TableSpec(name=descriptor.name, vocabulary_size=descriptor.vocabulary_size,
                   dimension=descriptor.dimension, combiner='sum',
-                  optimizer=_decode_optimizer(descriptor.optimization_parameters),
+                  optimizer=decode_optimizer(descriptor.optimization_parameters),
                   rate=_decode_rate(descriptor.optimization_parameters),
                   hot_id_replication=_are_hot_ids_replicated(descriptor.optimization_parameters))
         for descriptor in config.table_descriptor]
@@ -126,8 +126,8 @@ def config_to_plan(config: Config) -> Plan:
         Topology(num_hosts=config.num_hosts,
                  cores_per_host=config.num_tensor_cores // config.num_hosts),
         batch_size=config.feature_descriptor[0].input_shape[0] * config.num_tensor_cores,
-        strategy={number: name for name, number in _STRATEGIES.items()}[config.sharding_strategy],
-        mode={number: name for name, number in _MODES.items()}[config.mode],
+        strategy={number: name for name, number in STRATEGIES.items()}[config.sharding_strategy],
+        mode={number: name for name, number in MODES.items()}[config.mode],
         pipelined=config.pipeline_execution_with_tensor_core,
         profile_directory=config.profile_data_directory)
     _refuse_loss(config, plan)
@@ -137,10 +137,10 @@ def config_to_plan(config: Config) -> Plan:
 def _problems_of(config: Config) -> list[Problem]:
     """What keeps a message from being read as a plan at all; `resolve` finds the rest."""
     problems = []
-    if config.mode not in _MODES.values():
+    if config.mode not in MODES.values():
         problems.append(Problem('E441', 'mode', 'it must be TRAINING or INFERENCE',
                                 str(config.mode)))
-    if config.sharding_strategy not in _STRATEGIES.values():
+    if config.sharding_strategy not in STRATEGIES.values():
         problems.append(Problem('E440', 'sharding_strategy', 'it must be DIV_DEFAULT or MOD',
                                 str(config.sharding_strategy)))
     if config.num_hosts < 1 or config.num_tensor_cores < 1 or (
@@ -180,15 +180,15 @@ def _are_hot_ids_replicated(parameters: Parameters) -> bool:
     return parameters.hot_id_replication_configuration.status == _HotIds.ENABLED
 
 
-def _decode_optimizer(parameters: Parameters) -> Optimizer:
+def decode_optimizer(parameters: Parameters) -> Optimizer:
+    """The optimizer of a message whose algorithm is one of `OPTIMIZERS`, its numbers unchecked."""
     field = parameters.WhichOneof('parameters')
     assert field is not None, 'checked by _problems_of'
     message = getattr(parameters, field)
     own = {one.name: getattr(message, one.name) for one in message.DESCRIPTOR.fields}
     return OPTIMIZERS[field](
         **own, learning_rate=parameters.learning_rate.constant,
-        accumulate=(parameters.gradient_accumulation_status
-                    != parameters_pb2.GradientAccumulationStatus.DISABLED),
+        accumulate=parameters.gradient_accumulation_status != Accumulation.DISABLED,
         clip_weights=_decode_limits(parameters.clipping_limits),
         clip_gradients=_decode_limits(parameters.gradient_clipping_limits),
         decay=parameters.weight_decay_factor or None,
