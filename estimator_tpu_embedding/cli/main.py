@@ -1,13 +1,24 @@
-"""The `etpe` command line."""
+"""The `etpe` command line. The module of a command is imported when it is used."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 
 from ..version import VERSION
-from . import run
+
+COMMANDS = {
+    'run': 'run a TF1 TPUEstimator script, unedited',
+    'inspect': 'show the tables and features of a config or checkpoint',
+    'validate': 'find errors and doubtful choices in a config',
+    'diff': 'compare two configs: can checkpoints of the first be restored with the second?',
+    'size': 'bytes of each table and its slots, and what part of a TPU they take',
+    'plan': 'rows and bytes of each host, also for a topology that is not there yet',
+    'explain': 'say what a code such as E412 means and what to do',
+    'rules': 'list all codes'}
+"""Name, which is that of its module too, and a line of help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -16,16 +27,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
       arguments: of the command line, without the program; those of the process if `None`.
     """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    chosen = next((argument for argument in given if argument in COMMANDS), None)
     parser = argparse.ArgumentParser(
         prog='etpe', description='TF1 TPU-embedding jobs on plain CPU hosts.',
-        allow_abbrev=False)
+        epilog='Exit status of all commands but run: 0 clean, 1 findings or differences, 2 usage '
+        'or unreadable input.', allow_abbrev=False)
     parser.add_argument('--version', action='version', version=f'etpe {VERSION}')
     commands = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
-    run.add_parser(commands)
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    for name, line in COMMANDS.items():
+        command = commands.add_parser(name, help=line, allow_abbrev=False)
+        if name == chosen:
+            importlib.import_module(f'.{name}', __package__).configure(command)
     rest: list[str] = []
     if given[:1] == ['run']:
-        head, rest = run.split_at_script(given[1:])
+        from .run import split_at_script
+        head, rest = split_at_script(given[1:])
         given = ['run', *head]
     parsed = parser.parse_args(given, argparse.Namespace(rest=rest))
     return int(parsed.command(parsed))

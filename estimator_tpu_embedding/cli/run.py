@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from ..core.specs import Topology
 from ..errors import ConfigError, SetupError
@@ -14,12 +13,11 @@ from ..errors import ConfigError, SetupError
 _SIZES = {'--hosts': 'H', '--cores': 'C'}
 
 
-def add_parser(commands: Any) -> None:
-    """Adds the command to the parser of `etpe`."""
-    parser = commands.add_parser(
-        'run', help='run a TF1 TPUEstimator script, unedited', allow_abbrev=False,
-        usage='etpe run [--hosts H] [--cores C] SCRIPT [ARGS...]',
-        description='Runs a script as "python SCRIPT ARGS..." would, with the names in place '
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.usage = 'etpe run [--hosts H] [--cores C] SCRIPT [ARGS...]'
+    parser.description = (
+        'Runs a script as "python SCRIPT ARGS..." would, with the names in place '
         'that TensorFlow removed, on an emulated TPU system of H hosts with C cores each. With '
         'neither flag given the system has one core, or as many as the script\'s '
         'TPUConfig(num_shards=...) says. What follows SCRIPT is handed to it untouched. The '

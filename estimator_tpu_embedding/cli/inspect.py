@@ -1,0 +1,118 @@
+"""`etpe inspect`: the tables and features of a config or a checkpoint.
+
+JSON: `"configs"`, one object per config found: `where`, `kind` (`"config"` or `"checkpoint"`),
+`mode`, `hosts`, `cores`, `batch_size_per_core`, `strategy`, `settings`, `bytes`, `padded_bytes`,
+`strays` (features whose table is missing) and `tables`, each with `name`, `rows`, `dimension`,
+`padded_dimension`, `optimizer`, `settings`, `learning_rate`, `tag`, `slots` (`null` if unknown;
+bytes then count the table alone), `features`, `bytes` and `padded_bytes`. `null` is not stated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..core.specs import Topology
+from . import inputs
+from .render import Grid, Line, Report, as_command, bytes_text
+from .view import FeatureView, TableView, Value, View, view_of
+
+_MOST_FEATURES = 4
+HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'features', '>bytes',
+        '>padded')
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Shows tables, features, topology and strategy, also of a config that is invalid. Bytes '
+        'are those of a table and its slots; padded to a width that is a multiple of 8 floats, '
+        'as the memory of the hardware holds them. A feature is shown with its shape on one '
+        'core, and by its position if it has no name.')
+    as_command(parser, _report, 'INPUT')
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    views = [view_of(source) for source in inputs.load(parsed.input)]
+    return Report([block for view in views for block in _blocks(view)],
+                  {'configs': [view_data(view) for view in views]})
+
+
+def headline(view: View) -> str:
+    """What a view is, in a line."""
+    if view.kind == 'checkpoint':
+        arithmetic = f'{view.hosts} hosts'
+    elif view.cores and view.hosts > 0 and view.cores % view.hosts == 0:
+        topology = Topology(num_hosts=view.hosts, cores_per_host=view.cores // view.hosts)
+        size = view.batch_size_per_core
+        arithmetic = f'{topology}, batch of unknown size' if size is None else (
+            topology.batch_arithmetic(size * topology.num_cores))
+    else:
+        arithmetic = f'{view.hosts} hosts, {view.cores} cores in all'
+    parts = [view.kind if view.mode is None else view.mode, arithmetic, view.strategy,
+             *settings_text(view.settings)]
+    return f'{view.where}: {", ".join(parts)}'
+
+
+def settings_text(settings: Any) -> list[str]:
+    """Settings as a reader sees them; a bare name is a switch that is on."""
+    return [name if value is True else f'{name}={value_text(value)}'
+            for name, value in settings.items() if value is not False or name == 'accumulate']
+
+
+def value_text(value: Value) -> str:
+    """A value as a reader sees it; the sides of a pair of limits that are open are dots.
+
+    >>> value_text(0.05), value_text((-1.0, None))
+    ('0.05', '[-1, ..]')
+    """
+    if isinstance(value, tuple):
+        return f'[{", ".join(".." if side is None else value_text(side) for side in value)}]'
+    return f'{value:.9g}' if isinstance(value, float) else str(value)
+
+
+def rate_text(table: TableView) -> str:
+    """The learning rate of a table, or the tag of the function that gives it."""
+    if table.tag is not None:
+        return f'tag {table.tag}'
+    return '' if table.learning_rate is None else value_text(table.learning_rate)
+
+
+def features_text(features: Sequence[FeatureView]) -> str:
+    """The first features with their shapes, and how many more there are."""
+    shown = [f'{feature.name or f"#{feature.position}"} '
+             f'[{", ".join(map(str, feature.shape))}]' for feature in features[:_MOST_FEATURES]]
+    if len(features) > _MOST_FEATURES:
+        shown.append(f'{len(features) - _MOST_FEATURES} more')
+    return ', '.join(shown)
+
+
+def _blocks(view: View) -> Iterator[Line | Grid]:
+    yield Line(headline(view), 'head')
+    yield Grid(HEAD, [_cells(table) for table in view.tables])
+    if view.strays:
+        yield Line(f'features without a table: {features_text(view.strays)}', 'bad')
+    unknown = '' if all(table.slots is not None for table in view.tables) else (
+        '; ? stands for slots that are not known, and their bytes are not counted')
+    yield Line(f'{len(view.tables)} tables, {bytes_text(view.raw_bytes)}, padded '
+               f'{bytes_text(view.padded_bytes)}{unknown}')
+
+
+def _cells(table: TableView) -> tuple[str, ...]:
+    optimizer = ' '.join([table.optimizer or '', *settings_text(table.settings)]).strip()
+    return (table.name, f'{table.rows:,}', str(table.dimension), str(table.padded_dimension),
+            optimizer, rate_text(table), '?' if table.slots is None else str(len(table.slots)),
+            features_text(table.features), bytes_text(table.raw_bytes),
+            bytes_text(table.padded_bytes))
+
+
+def view_data(view: View) -> dict[str, Any]:
+    """A view for programs."""
+    data = dataclasses.asdict(view)
+    data['bytes'], data['padded_bytes'] = view.raw_bytes, view.padded_bytes
+    for table, own in zip(view.tables, data['tables']):
+        own.update(padded_dimension=table.padded_dimension, bytes=table.raw_bytes,
+                   padded_bytes=table.padded_bytes)
+    return data

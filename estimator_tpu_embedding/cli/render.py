@@ -1,0 +1,195 @@
+"""How a report reaches the user: text in a pipe, rich on a terminal, Markdown or JSON on demand.
+
+Every string from a file passes `printable`, so that no name can steer a terminal. A JSON report
+is one object: `"format"`, which is 1 until a member changes its meaning, `"command"`, and the
+members that the module of the command documents. New members may appear.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import functools
+import importlib.util
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import EteError
+
+FORMATS = ('text', 'json', 'md')
+MAX_CELL, MAX_LINE = 60, 400
+_STYLES = {'head': 'bold', 'bad': 'red', 'warn': 'yellow', 'good': 'green'}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Line:
+    """A line of text; `tone` is `''` or a key of the colours above."""
+
+    text: str
+    tone: str = ''
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Grid:
+    """A table.
+
+    Attributes:
+      head: titles of the columns; one that begins with `>` is aligned to the right.
+      rows: as many cells each as there are columns.
+      tones: of the rows, all `''` if left out.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    tones: Sequence[str] = ()
+
+    @property
+    def titles(self) -> list[str]:
+        """What stands above the columns."""
+        return [title.removeprefix('>') for title in self.head]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Report:
+    """What a command found.
+
+    Attributes:
+      blocks: for people.
+      data: for programs.
+      status: exit status: 0, or 1 with findings or differences.
+    """
+
+    blocks: Sequence[Line | Grid]
+    data: Mapping[str, Any]
+    status: int = 0
+
+
+def printable(text: str, most: int = MAX_LINE) -> str:
+    r"""`text` without control characters and marks that turn the direction, cut in its middle.
+
+    >>> print(printable('a\x1b[31m\n\u202eb'), printable('abcdefghij', 7))
+    a\x1b[31m\n\u202eb abc…hij
+    """
+    if len(text) > most:
+        text = f'{text[:most // 2]}…{text[len(text) - (most - 1) // 2:]}'
+    if text.isprintable():
+        return text
+    return ''.join(char if char.isprintable() else char.encode('unicode_escape').decode()
+                   for char in text)
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes for people.
+
+    >>> bytes_text(148), bytes_text(2048), bytes_text(3 * 2**33)
+    ('148 B', '2.0 KiB', '24.0 GiB')
+    """
+    for unit in ('B', 'KiB', 'MiB', 'GiB', 'TiB'):
+        if count < 1024 or unit == 'TiB':
+            break
+        count /= 1024
+    return f'{count:.0f} B' if unit == 'B' else f'{count:,.1f} {unit}'
+
+
+def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
+               *inputs: str) -> None:
+    """Makes `parser` that of a command that reports: its flag `--format`, errors, exit status.
+
+    Args:
+      parser: of the command.
+      work: makes the report from the parsed arguments; an `EteError` it raises is exit status 2.
+      *inputs: names of the arguments that `inputs.load` is to read.
+    """
+    for name in inputs:
+        parser.add_argument(name.lower(), metavar=name, help='a file with a config as text, '
+                            'binary or base64, or what else holds one; a checkpoint; - is '
+                            'standard input')
+    parser.add_argument('--format', choices=FORMATS, default='text', help='of the output; '
+                        'text has colours on a terminal')
+    parser.set_defaults(command=functools.partial(_run, parser.prog, work))
+
+
+def _run(prog: str, work: Callable[[argparse.Namespace], Report],
+         parsed: argparse.Namespace) -> int:
+    try:
+        report = work(parsed)
+    except EteError as error:
+        for problem in error.problems:
+            _write(sys.stderr, f'{prog}: {printable(str(problem))}\n')
+        return 2
+    try:
+        _show(prog, report, parsed.format)
+    except OSError as error:
+        _write(sys.stderr, f'{prog}: cannot write the report: {error.strerror}\n')
+        return 2
+    return report.status
+
+
+def _show(prog: str, report: Report, format: str) -> None:
+    if format == 'json':
+        _write(sys.stdout, json.dumps({'format': 1, 'command': prog.split()[-1], **report.data},
+                                      indent=1, allow_nan=False) + '\n')
+    elif format == 'md':
+        _write(sys.stdout, '\n'.join(map(_markdown, report.blocks)))
+    elif sys.stdout.isatty() and importlib.util.find_spec('rich') is not None:
+        _show_rich(report)
+    else:
+        _write(sys.stdout, ''.join(map(_text, report.blocks)))
+
+
+def _write(stream: Any, text: str) -> None:
+    """Writes all; a reader that went away, such as `head`, is no error."""
+    if hasattr(stream, 'reconfigure'):  # A stream that a test put there may not have it.
+        stream.reconfigure(errors='backslashreplace')
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()  # Else Python would try to flush it again at exit, and complain.
+
+
+def _text(block: Line | Grid) -> str:
+    if isinstance(block, Line):
+        return printable(block.text) + '\n'
+    rows = [[printable(cell, MAX_CELL) for cell in row] for row in (block.titles, *block.rows)]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ''.join('  '.join(
+        cell.rjust(width) if title.startswith('>') else cell.ljust(width)
+        for cell, width, title in zip(row, widths, block.head)).rstrip() + '\n' for row in rows)
+
+
+def _markdown(block: Line | Grid) -> str:
+    if isinstance(block, Line):
+        return _escaped(printable(block.text)) + '\n'
+    rule = ['--:' if title.startswith('>') else '---' for title in block.head]
+    rows = [[_escaped(printable(cell, MAX_CELL)) for cell in row] for row in block.rows]
+    return ''.join(f'| {" | ".join(row)} |\n' for row in (block.titles, rule, *rows))
+
+
+def _escaped(text: str) -> str:
+    """`text` so that Markdown shows it as it is."""
+    return re.sub(r'([\\`*|<>\[\]&])', r'\\\1', text)
+
+
+def _show_rich(report: Report) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+    console = Console(highlight=False)
+    for block in report.blocks:
+        if isinstance(block, Line):
+            console.print(Text(printable(block.text), _STYLES.get(block.tone, '')), soft_wrap=True)
+            continue
+        table = Table(box=None, pad_edge=False, header_style=_STYLES['head'])
+        for head, title in zip(block.head, block.titles):
+            table.add_column(title, overflow='fold',
+                             justify='right' if head.startswith('>') else 'left')
+        for row, tone in zip(block.rows, block.tones or [''] * len(block.rows)):
+            table.add_row(*(Text(printable(cell, MAX_CELL)) for cell in row),
+                          style=_STYLES.get(tone, ''))
+        console.print(table)

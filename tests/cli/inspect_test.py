@@ -1,0 +1,112 @@
+import json
+
+from harness.commands import SEVERAL, config_of, saved
+
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
+
+TEXT = f'''\
+{SEVERAL}: training, global 8 = 2 hosts x 2 cores x 2, mod, pipelined
+table  rows  dim  pad  optimizer                                                  rate   slots  \
+features           bytes  padded
+a         2    4    8  stochastic_gradient_descent clip_gradients=[-1, 0]         0.5        0  \
+#0 [2]              32 B    64 B
+b        10    5    8  adagrad accumulate=False                                   0.25       1  \
+#1 [2], #2 [2, 3]  400 B   640 B
+c         7    4    8  adagrad accumulate=False                                   tag 0      1  \
+#3 [2]             224 B   448 B
+d         7    4    8  adagrad clip_weights=[-2, ..] decay=0.01 decay_times_rate  tag 1      1  \
+#4 [2]             224 B   448 B
+e         7    4    8  adagrad accumulate=False                                   tag 0      1  \
+#5 [2, 2]          224 B   448 B
+5 tables, 1.1 KiB, padded 2.0 KiB
+'''
+# b: 10 rows x 5 floats x 4 bytes x (table and 1 slot) = 400; with 8 floats 640.
+
+
+def test_tables_are_shown_with_what_they_cost_and_how_they_are_trained(etpe):
+    assert etpe('inspect', SEVERAL) == TEXT
+
+
+def test_markdown_has_the_same_cells(etpe):
+    lines = etpe('inspect', SEVERAL, '--format', 'md').splitlines()
+    assert lines[2:4] == [
+        '| table | rows | dim | pad | optimizer | rate | slots | features | bytes | padded |',
+        '| --- | --: | --: | --: | --- | --- | --: | --- | --: | --: |']
+    assert lines[5] == (r'| b | 10 | 5 | 8 | adagrad accumulate=False | 0.25 | 1 | '
+                        r'#1 \[2\], #2 \[2, 3\] | 400 B | 640 B |')
+
+
+def test_the_report_for_programs_keeps_its_form(etpe):
+    report = etpe.json('inspect', SEVERAL)
+    assert (report['format'], report['command']) == (1, 'inspect')
+    config, = report['configs']
+    tables = config.pop('tables')
+    assert config == {
+        'where': SEVERAL, 'kind': 'config', 'mode': 'training', 'hosts': 2, 'cores': 4,
+        'batch_size_per_core': 2, 'strategy': 'mod', 'settings': {'pipelined': True},
+        'strays': [], 'bytes': 32 + 400 + 3 * 224, 'padded_bytes': 64 + 640 + 3 * 448}
+    assert tables[3] == {
+        'name': 'd', 'rows': 7, 'dimension': 4, 'padded_dimension': 8, 'optimizer': 'adagrad',
+        'settings': {'clip_weights': [-2.0, None], 'decay': 0.01, 'decay_times_rate': True},
+        'learning_rate': None, 'tag': 1, 'slots': ['Adagrad'],
+        'features': [{'position': 4, 'name': '', 'shape': [2]}], 'bytes': 224,
+        'padded_bytes': 448}
+
+
+def test_a_checkpoint_is_shown_by_its_manifest(etpe, tmp_path):
+    prefix = str(tmp_path / 'model.ckpt-9')
+    manifest = Manifest(step=9, created_by='test 1', tables={'scope/weights': StoredTable(
+        rows=5, width=2, strategy='mod', hosts=3, slots=('Adagrad',))})
+    with open(manifest_path(prefix), 'wb') as file:
+        file.write(manifest.to_json())
+    config, = etpe.json('inspect', prefix)['configs']
+    assert (config['kind'], config['hosts'], config['strategy']) == ('checkpoint', 3, 'mod')
+    assert config['settings'] == {'step': 9, 'created_by': 'test 1'}
+    assert config['tables'][0]['bytes'] == 5 * 2 * 4 * 2
+    assert 'checkpoint, 3 hosts, mod, step=9, created_by=test 1\n' in etpe('inspect', prefix)
+
+
+def test_a_broken_config_is_shown_as_it_is(etpe, tmp_path):
+    config = config_of()
+    config.mode, config.sharding_strategy, config.num_hosts = 99, 7, 0
+    config.feature_descriptor[0].table_id = 55
+    config.feature_descriptor[1].input_shape[:] = []
+    config.table_descriptor[1].vocabulary_size = -1
+    config.table_descriptor[2].dimension = 0
+    config.table_descriptor[3].optimization_parameters.lion.beta1 = 0.9
+    config.table_descriptor[4].optimization_parameters.ClearField('adagrad')
+    config.table_descriptor[0].optimization_parameters.learning_rate.constant = float('nan')
+    path = saved(tmp_path, config)
+    text = etpe('inspect', path)
+    assert 'number 99, 0 hosts, 4 cores in all, number 7, pipelined' in text
+    assert 'features without a table: #0 [2]' in text
+    assert '? stands for slots that are not known' in text
+    shown, = etpe.json('inspect', path)['configs']
+    assert [table['learning_rate'] for table in shown['tables'][:2]] == ['nan', 0.25]
+    assert shown['tables'][3]['settings']['beta1'] == 0.9
+    assert [table['slots'] for table in shown['tables'][3:]] == [None, None]
+    assert [table['bytes'] for table in shown['tables'][1:3]] == [0, 0]
+
+
+def test_a_table_of_many_features_stays_readable(etpe, tmp_path):
+    config = config_of()
+    for _ in range(1000):
+        config.feature_descriptor.add(table_id=0, input_shape=[2])
+    path = saved(tmp_path, config)
+    # Position 0 is there already, the new ones begin at 6.
+    assert '#0 [2], #6 [2], #7 [2], #8 [2], 997 more' in etpe('inspect', path)
+    assert len(etpe.json('inspect', path)['configs'][0]['tables'][0]['features']) == 1001
+
+
+def test_output_for_programs_is_ascii_and_has_no_number_that_json_lacks(etpe, tmp_path):
+    config = config_of()
+    config.table_descriptor[0].name = 'naïve\u202e\x1b'
+    config.table_descriptor[0].optimization_parameters.weight_decay_factor = float('inf')
+    text = etpe('inspect', saved(tmp_path, config), '--format', 'json')
+    assert text.isascii() and '\x1b' not in text
+
+    def refuse(name):
+        raise AssertionError(name)
+
+    table = json.loads(text, parse_constant=refuse)['configs'][0]['tables'][-1]
+    assert (table['name'], table['settings']['decay']) == ('naïve\u202e\x1b', 'inf')
