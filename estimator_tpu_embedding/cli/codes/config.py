@@ -1,0 +1,115 @@
+"""E4xx: what a job or a config declares contradicts itself or a limit."""
+
+ENTRIES = {
+    'E401': ('table_id that names no table',
+             'A feature_descriptor says by table_id which table_descriptor it looks up in, '
+             'counted from 0. This number is negative or too large.',
+             'Correct table_id, or add the table that was lost.'),
+    'E402': ('no table or no feature',
+             'A config needs a table to train and a feature that looks up in it.',
+             'Declare at least one embedding column.'),
+    'E403': ('illegal name',
+             'Names of tables and features become names of variables and parts of file names. '
+             'They are not empty, at most 1,000 printable characters long, and have no empty '
+             'part, "." or ".." between slashes.',
+             'Rename it.'),
+    'E404': ('two of one name', 'Two tables or two features have the same name.',
+             'Rename one; to look up in one table by two features, share the table.'),
+    'E405': ('too many tables or features',
+             'There are more than 10,000 tables or 100,000 features. That is a mistake or an '
+             'attack, not a job.',
+             'Look at what makes the declaration.'),
+    'E410': ('illegal topology',
+             'There are 1 to 4,096 hosts with 1 to 256 cores each, and every host has the same '
+             'number of cores.',
+             'Correct num_hosts and num_tensor_cores, --hosts and --cores, or num_shards.'),
+    'E411': ('batch that the cores cannot share',
+             'The batch sizes given to TPUEstimator are global: each core gets an equal part.',
+             'Use a multiple of the number of cores; the message names the nearest two.'),
+    'E412': ('illegal vocabulary size',
+             'A table has 1 to 2147483647 rows, since ids are 32-bit in the hardware.',
+             'Set it to the largest id + 1; hash ids that are larger.'),
+    'E413': ('illegal dimension', 'A row has 1 to 65,536 columns.', 'Correct it.'),
+    'E414': ('unknown combiner', 'Several ids of a sample become one row by "sum", "mean" or '
+             '"sqrtn"; None is for features with one id per sample.', 'Use one of these.'),
+    'E415': ('initializer that cannot be called',
+             'An initializer is called with the shape of the rows of a host.',
+             'Pass an object, such as tf.truncated_normal_initializer(), not a value.'),
+    'E421': ('illegal learning rate',
+             'A learning rate is a finite number >= 0; 0 freezes the table.',
+             'Correct it; for a rate that depends on the step give learning_rate_fn.'),
+    'E422': ('learning_rate_fn that cannot be called',
+             'A rate that depends on the step is a function of the global step.',
+             'Pass the function, not its result.'),
+    'E424': ('learning rate without its function',
+             'A config holds only a number, the tag, for a rate that depends on the step. A plan '
+             'decoded from it can be read but not trained with.',
+             'Train from the declaration, not from the proto.'),
+    'E425': ('hyper-parameter out of its range',
+             'Each optimizer states the range of its numbers; outside of it the update divides '
+             'by 0 or grows without end.',
+             'Correct it; the message says the range.'),
+    'E426': ('illegal weight decay', 'The factor of weight decay is a finite number >= 0.',
+             'Correct it; None is no decay.'),
+    'E427': ('illegal bounds', 'Bounds on gradients or weights are finite numbers, and the lower '
+             'is not above the upper.', 'Correct them; leave one out for no bound.'),
+    'E428': ('non-lazy Adam without accumulation',
+             'Adam that moves every row at every step needs the summed gradients.',
+             'Leave use_gradient_accumulation at True.'),
+    'E429': ('clipping without accumulation',
+             'Bounds on gradients apply to the sum over a step, which is not made without '
+             'gradient accumulation.',
+             'Leave use_gradient_accumulation at True.'),
+    'E430': ('table without a feature', 'No feature looks up in this table, so it cannot be '
+             'trained.', 'Drop it, or add its feature.'),
+    'E431': ('feature of an undefined table', 'A feature names a table that is not declared.',
+             'Correct the name; the message says the one most like it.'),
+    'E432': ('illegal max_sequence_length',
+             'It is 0 for ids that are combined, above 0 for ids that are kept apart.',
+             'Give a whole number >= 0.'),
+    'E433': ('illegal input_shape',
+             'The shape of a feature on one core is [batch] or [batch, length], each number '
+             '>= 1, with the same batch for all features.',
+             'Correct input_shape.'),
+    'E434': ('feature of two tables', 'One key of the features feeds columns of two tables.',
+             'Give the second column a copy of the feature under another key.'),
+    'E436': ('column that model_fn does not use',
+             'The variable of a table is made where model_fn passes its column to a layer.',
+             'Pass every column of the spec to DenseFeatures or input_layer, or drop it.'),
+    'E437': ('one variable for two tables', 'Two columns led to a variable of the same name.',
+             'Rename one, use another scope, or use shared_embedding_columns.'),
+    'E440': ('unknown strategy', 'Rows are spread over hosts by "div" or by "mod".',
+             'Use one of these.'),
+    'E441': ('unknown mode', 'A config is for training or for inference.', 'Set mode.'),
+    'E442': ('no optimizer', 'A table that is trained needs an optimizer.',
+             'Set optimization_parameters of the spec or of the table.'),
+    'E443': ('algorithm that is not supported', 'The proto knows algorithms that the TF1 '
+             'classes never offered, and this table names one of them, or none.',
+             'Use one that the message lists.'),
+    'E451': ('cores sum unequally often', 'A sum over cores needs the part of every core; a '
+             'core has left one out.', 'Do not make the structure of the model depend on the '
+             'core.'),
+    'E452': ('cores make different variables', 'Variables are made once and used by all cores.',
+             'Do not make variables or their names depend on the core.'),
+    'E453': ('sum of TensorFlow in a model', 'TensorFlow\'s own tf.tpu.cross_replica_sum has no '
+             'CPU kernel.', 'Call estimator_tpu_embedding.install() before model_fn runs.'),
+    'E455': ('saver hook with mod tables', 'Rows of mod tables need a manifest beside the '
+             'checkpoint, which a hook of TensorFlow does not write.',
+             'Set save_checkpoints_steps or save_checkpoints_secs of the RunConfig.'),
+    'E456': ('sum over cores within control flow', 'A sum inside of tf.cond, tf.while_loop or '
+             'tf.function could wait for ever.', 'Apply the gradients always, times 0 where '
+             'they are not to count.'),
+    'E457': ('tensor of a batch outside of a step', 'What depends on a batch has a value only '
+             'while a step runs.', 'Fetch it from the before_run of a hook.'),
+    'E460': ('name of optimizer state', 'A table is called as the state of another table is, '
+             'for example "user/Adagrad".', 'Rename the table.'),
+    'E461': ('unknown argument', 'EmbeddingConfigSpec has no such argument.',
+             'Use the one that the message proposes.'),
+    'E470': ('content that would be lost', 'The config is readable, but has fields or an order '
+             'that this package cannot hold, and it refuses to drop them in silence: unknown '
+             'fields, tables not sorted by name, features not grouped by table.',
+             'Sort it as TF 2.15 writes it; remove the fields that the message names.'),
+    'E478': ('input that does not fit the command',
+             'A comparison needs one config on each side, or one checkpoint on each side.',
+             'Name the file of one config.'),
+}

@@ -1,0 +1,53 @@
+"""W4xx: configs that work and may not be meant. The thresholds are those of `cli/advice.py`."""
+
+ENTRIES = {
+    'W410': ('padding wastes memory',
+             'The hardware holds rows of a multiple of 8 floats. Said when more than 25 % of a '
+             'table\'s memory, slots counted, is padding: widths 1 to 5 and 9 to 11.',
+             'Use a width that is a multiple of 8; a width-1 table may be kept if it is small.'),
+    'W411': ('no more rows than hosts',
+             'Every host holds at most one row. TensorFlow raises vocabulary_size to the number '
+             'of hosts, so rows may be there that no id has.',
+             'Look up so small a vocabulary by a dense one-hot layer, or share a table.'),
+    'W413': ('tables do not fit',
+             'Rows and slots, padded, need more memory than the named TPU has. The model and its '
+             'activations need some too.',
+             'Use a larger slice, fewer rows, a smaller width or an optimizer with fewer slots.'),
+    'W420': ('learning rate 0', 'The constant learning rate of this table is 0: its rows never '
+             'change. That is legal and means a frozen table.',
+             'Set a rate, unless the table is meant to be frozen.'),
+    'W422': ('nearly every table has its own learning-rate tag',
+             'Each distinct function object is a tag, and tables with different tags cannot be '
+             'fused. Said for 3 tags or more that have fewer than 2 tables each on average: '
+             'typical of a fresh functools.partial or lambda per table.',
+             'Make the function once and pass the same object to every table.'),
+    'W423': ('tags of learning rates with a gap',
+             'Tags are 0, 1, ... without gaps; the hardware refuses a config with a gap.',
+             'Number them anew.'),
+    'W425': ('gradients are not accumulated',
+             'A row that is looked up several times in a step is updated several times, in no '
+             'stated order. Faster on the hardware, less exact, and two runs may differ.',
+             'Leave use_gradient_accumulation at True.'),
+    'W426': ('flag of weight decay without a factor',
+             'multiply_weight_decay_factor_by_learning_rate is set and weight_decay_factor is '
+             'not, so nothing decays.',
+             'Set weight_decay_factor, or drop the flag.'),
+    'W427': ('non-lazy Adam on a large table',
+             'Every row is read and written at every step, looked up or not. Said for tables of '
+             '1,000,000 rows or more.',
+             'Set lazy_adam=True unless the decay of untouched moments is wanted.'),
+    'W428': ('bounds that exclude 0',
+             'No element of the gradient (or weight) can be 0: both bounds lie on one side of '
+             'it. Rows drift in one direction.',
+             'Set bounds with 0 between them.'),
+    'W429': ('FTRL on a table of several columns',
+             'FTRL computes rows from its accumulators alone, so the first update erases random '
+             'initial embeddings. That suits tables of width 1 that start at 0.',
+             'Use another optimizer, or initialize with zeros.'),
+    'W440': ('div on several hosts with a large vocabulary',
+             'div gives each host a contiguous range of ids. Where new ids get the highest '
+             'numbers, what is looked up most is on one host. Said for div on 2 hosts or more '
+             'with a table of 1,000,000 rows or more.',
+             'See etpe plan for how many hosts share the newest ids. mod spreads them; its '
+             'checkpoints are bound to the number of hosts and cannot be exported. Or hash ids.'),
+}

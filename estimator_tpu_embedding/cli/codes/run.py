@@ -1,0 +1,81 @@
+"""All codes but those of configs: the process, the data, checkpoints, numbers, what is missing."""
+
+ENTRIES = {
+    'E001': ('Keras 3 is in place', 'Estimators and TF1 layers need Keras 2, and TensorFlow '
+             'chooses while it is first imported.', 'Use etpe run, call install() before the '
+             'first import of TensorFlow, or set TF_USE_LEGACY_KERAS=1.'),
+    'E002': ('package missing', 'Training needs packages that are not installed.',
+             'Install what the message names.'),
+    'E003': ('wrong tf-estimator-nightly', 'Estimator itself comes from one known version of '
+             'that package.', 'Install the version that the message names.'),
+    'E501': ('id out of range', 'An id is negative or not below the vocabulary size of its '
+             'table.', 'Clean the data, or raise num_buckets.'),
+    'E510': ('ids of a wrong type', 'Ids are int32 or int64 tensors, sparse or ragged tensors; '
+             'strings only where the column has a vocabulary.', 'Convert them in input_fn.'),
+    'E511': ('batch of a wrong size', 'Each core gets params["batch_size"] samples, and sample '
+             'numbers are below it.', 'Batch with params["batch_size"], drop_remainder=True.'),
+    'E512': ('several ids without a combiner', 'A table with combiner None takes one id per '
+             'sample.', 'Set a combiner, or pass a tensor of shape [batch].'),
+    'E513': ('feature missing', 'input_fn returns a dict with a key for every feature of the '
+             'embedding spec.', 'Add the key, or drop the column.'),
+    'E514': ('elements of a wrong form', 'A dataset yields features, or features and labels.',
+             'Return one of these from input_fn.'),
+    'E515': ('sparse feature that nobody looks up', 'Only embedding columns take sparse '
+             'features to a core.', 'Add its column to the spec, or make it dense in input_fn.'),
+    'E521': ('end of input', 'The data has ended. Training ends there as it did on the TPU.',
+             'Repeat the dataset to train longer.'),
+    'E522': ('input that does not come', 'The input pipeline gave nothing until the deadline; '
+             'what each thread does is in the message.',
+             'Look at the pipeline, or set RunConfig(input_deadline_secs=...).'),
+    'E604': ('shape that differs from the checkpoint', 'A variable of the job has another shape '
+             'than the checkpoint holds.', 'Use the sizes it was trained with, or another '
+             'model_dir. etpe diff of both configs shows what changed.'),
+    'E606': ('variable missing in the checkpoint', 'The job has a variable, perhaps a slot of '
+             'another optimizer, that the checkpoint does not hold.',
+             'Restore the names and optimizer it was trained with, or use another model_dir.'),
+    'E607': ('rows in another order', 'The checkpoint was written with another strategy, or for '
+             'mod with another number of hosts.', 'Run with those that the message names.'),
+    'E608': ('mod without a manifest', 'What the rows of a mod table mean is in the manifest '
+             'beside the checkpoint, and there is none.', 'Copy it too, or train with div.'),
+    'E609': ('mod rows read as if in order', 'Export, prediction and CPU runs read rows in the '
+             'order of ids; this checkpoint has another.', 'Train with div.'),
+    'E610': ('warm start across orders', 'A warm start copies rows as they lie, and here or '
+             'there they are in the order of mod.', 'Use div in both.'),
+    'E611': ('manifest that cannot be read', 'The file beside the checkpoint is damaged or of a '
+             'newer version.', 'Restore it from a copy, or use another checkpoint.'),
+    'E612': ('no readable checkpoint', 'model_dir has checkpoints, all damaged.',
+             'Restore a copy, or move them away to start anew.'),
+    'E613': ('checkpoint that cannot be read', 'Its files are damaged or incomplete.',
+             'Use an older one.'),
+    'E614': ('manifest of another checkpoint', 'The manifest says other sizes or another step '
+             'than its checkpoint holds.', 'Restore both from the same copy.'),
+    'E801': ('numbers that are not finite', 'A loss or the gradients of a table are NaN or '
+             'infinite; nothing of that step was written.',
+             'Look for a division or logarithm of 0; lower the learning rate; clip.'),
+    'E901': ('embedding_lookup_device', 'It is not supported yet.', 'Leave it out.'),
+    'E902': ('weights of ids', 'Weighted columns are not supported yet.', 'Wait for a version '
+             'that runs them.'),
+    'E903': ('sequences', 'Sequence columns are not supported yet.', 'Wait for a version that '
+             'runs them.'),
+    'E904': ('host_call', 'It is not supported yet.', 'Leave it out.'),
+    'E905': ('argument of EmbeddingConfigSpec', 'It is not supported yet.', 'Do what the message '
+             'proposes.'),
+    'E906': ('predict on the TPU path', 'It is not supported yet.', 'Predict with '
+             'TPUEstimator(use_tpu=False) of the same model_dir; the tables must be div.'),
+    'E907': ('setting of TPUConfig or TPUEstimator', 'It is not supported yet.', 'Do what the '
+             'message proposes.'),
+    'E908': ('training without accumulation', 'It is not supported yet.', 'Leave '
+             'use_gradient_accumulation at True.'),
+    'E909': ('optimizer that is not run yet', 'Its config is understood, its update rule is not '
+             'there yet.', 'Use one that the message names.'),
+    'E910': ('remote master', 'Only systems emulated in this process are run.', 'Leave master '
+             'out.'),
+    'E911': ('TPU by name', 'Only the emulated system can be resolved.', 'Pass tpu="" or leave '
+             'it out.'),
+    'E913': ('remote model_dir', 'Checkpoints are written to local directories only.', 'Copy '
+             'the results when the job has ended.'),
+    'E914': ('distribution strategy', 'RunConfig with train_distribute and its like is not '
+             'supported.', 'Leave it out.'),
+    'E915': ('export for the TPU alone', 'Only graphs for the CPU can be written.', 'Leave '
+             'export_to_cpu out.'),
+}

@@ -1,0 +1,36 @@
+"""`etpe explain`: what a code means and what to do.
+
+JSON: `code`, `severity`, `title`, `meaning`, `remedy`.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from .codes import ENTRIES, nearest
+from .render import Line, Report, as_command
+from .rules import SEVERITIES
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = 'Says what a code means and what to do about it.'
+    parser.add_argument('code', metavar='CODE', type=_code, help='such as E412; etpe rules '
+                        'lists all')
+    as_command(parser, _report)
+
+
+def _code(text: str) -> str:
+    if text.upper() not in ENTRIES:
+        raise argparse.ArgumentTypeError(
+            f'unknown code {text[:20]!r}; did you mean {nearest(text[:20])}?')
+    return text.upper()
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    title, meaning, remedy = ENTRIES[parsed.code]
+    severity = SEVERITIES[parsed.code[0]]
+    return Report(
+        [Line(f'{parsed.code} ({severity}): {title}', 'head'), Line(meaning), Line(remedy)],
+        {'code': parsed.code, 'severity': severity, 'title': title, 'meaning': meaning,
+         'remedy': remedy})

@@ -1,0 +1,81 @@
+"""`etpe validate`: errors and doubtful choices, each with its code.
+
+JSON: `"findings"`, a list of objects with `where` (the input), `code`, `severity`, `object`,
+`rule`, `got` and `remedy`; `"errors"` and `"warnings"`, their numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ..errors import ConfigError, Problem
+from ..proto.codec import config_to_plan
+from . import inputs
+from .advice import advise
+from .codes import ENTRIES, nearest
+from .inputs import Input
+from .render import Line, Report, as_command, printable
+from .rules import SEVERITIES
+from .view import view_of
+
+_MOST_OBJECT, _MOST_GOT = 100, 160
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Finds every error in a config, as training would, and warns of what works and may not '
+        'be meant. The exit status is 1 if there are errors; warnings count with --strict only.')
+    parser.add_argument('--strict', action='store_true', help='warnings count for the exit '
+                        'status')
+    parser.add_argument('--select', metavar='CODES', type=_prefixes, default=('',),
+                        help='only these: codes or their beginnings, such as W4,E41')
+    parser.add_argument('--ignore', metavar='CODES', type=_prefixes, default=(),
+                        help='all but these')
+    as_command(parser, _report, 'INPUT')
+
+
+def _prefixes(text: str) -> tuple[str, ...]:
+    prefixes = tuple(part.strip().upper() for part in text.split(','))
+    for prefix in prefixes:
+        if not prefix or not any(code.startswith(prefix) for code in ENTRIES):
+            raise argparse.ArgumentTypeError(
+                f'no code begins with {prefix[:20]!r}; did you mean {nearest(prefix[:20])}?')
+    return prefixes
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    sources = inputs.load(parsed.input)
+    found = [(source.where, problem) for source in sources for problem in _problems_of(source)
+             if problem.code.startswith(parsed.select)
+             and not problem.code.startswith(parsed.ignore)]
+    errors = sum(problem.code[0] == 'E' for _, problem in found)
+    warnings = len(found) - errors
+    lines = [Line(_line(where, problem), 'bad' if problem.code[0] == 'E' else 'warn')
+             for where, problem in found]
+    lines.append(Line(f'{errors} errors, {warnings} warnings in {len(sources)} '
+                      f'config{"s" if len(sources) != 1 else ""}', '' if found else 'good'))
+    return Report(
+        lines, {'findings': [
+            {'where': where, 'code': problem.code, 'severity': SEVERITIES[problem.code[0]],
+             'object': problem.where, 'rule': problem.rule, 'got': problem.got,
+             'remedy': problem.remedy} for where, problem in found],
+            'errors': errors, 'warnings': warnings},
+        status=1 if errors or (parsed.strict and warnings) else 0)
+
+
+def _problems_of(source: Input) -> list[Problem]:
+    """Errors, then warnings."""
+    try:
+        if source.config is not None:
+            config_to_plan(source.config)
+        errors: tuple[Problem, ...] = ()
+    except ConfigError as error:
+        errors = error.problems
+    return [*errors, *advise(view_of(source))]
+
+
+def _line(where: str, problem: Problem) -> str:
+    shown = Problem(problem.code, printable(problem.where, _MOST_OBJECT), problem.rule,
+                    printable(problem.got, _MOST_GOT), problem.remedy)
+    return f'{where}: {shown}  (etpe explain {problem.code})'

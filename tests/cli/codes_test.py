@@ -1,0 +1,33 @@
+import pathlib
+import re
+
+import pytest
+
+import estimator_tpu_embedding
+from estimator_tpu_embedding.cli.codes import ENTRIES, nearest
+
+PACKAGE = pathlib.Path(estimator_tpu_embedding.__file__).parent
+
+
+def test_every_code_of_the_sources_has_an_entry_and_every_entry_a_source():
+    used = {code for path in PACKAGE.rglob('*.py') if path.parent.name != 'codes'
+            for code in re.findall(r"'([EW]\d{3})'", path.read_text())}
+    assert used == ENTRIES.keys()
+
+
+@pytest.mark.parametrize('code', ENTRIES)
+def test_an_entry_has_a_short_title_a_meaning_and_a_remedy(code):
+    title, meaning, remedy = ENTRIES[code]
+    assert 0 < len(title) <= 60 and not title.endswith('.')
+    assert meaning.endswith('.') and remedy.endswith('.')
+    assert '  ' not in meaning + remedy
+
+
+@pytest.mark.parametrize('text, code', [
+    ('e412', 'E412'), ('E4123', 'E412'), ('W41', 'W410')])
+def test_the_nearest_code_begins_most_alike(text, code):
+    assert nearest(text) == code
+
+
+def test_there_is_a_nearest_code_to_anything():
+    assert all(nearest(text) in ENTRIES for text in ('', 'K', 'x' * 99))

@@ -1,0 +1,24 @@
+import pytest
+
+from estimator_tpu_embedding.cli.codes import ENTRIES
+
+
+@pytest.mark.parametrize('given', ['E412', 'e412'])
+def test_a_code_is_explained(etpe, given):
+    assert etpe('explain', given) == '''\
+E412 (error): illegal vocabulary size
+A table has 1 to 2147483647 rows, since ids are 32-bit in the hardware.
+Set it to the largest id + 1; hash ids that are larger.
+'''
+
+
+def test_programs_get_the_same(etpe):
+    title, meaning, remedy = ENTRIES['W420']
+    assert etpe.json('explain', 'W420') == {
+        'format': 1, 'command': 'explain', 'code': 'W420', 'severity': 'warning',
+        'title': title, 'meaning': meaning, 'remedy': remedy}
+
+
+def test_an_unknown_code_names_the_nearest(etpe):
+    assert "unknown code 'E4123'; did you mean E412?" in etpe('explain', 'E4123', status=2)
+    assert "unknown code '\\x1b[31m'" in etpe('explain', '\x1b[31m', status=2)
