@@ -1,0 +1,151 @@
+"""What differs between two configs, and whether a checkpoint of the first fits the second.
+
+A checkpoint holds the rows and slots of tables by name. Breaking is what `checkpoint/recover.py`
+refuses: a tensor that is missing there or has another shape, and rows in another order. All
+else, learning rates and features among it, changes the training but not what is restored.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ..core.partition import STORED_BY_ID
+from .view import FeatureView, TableView, Value, View
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One difference.
+
+    Attributes:
+      kind: `'changed'`, `'added'`, `'removed'` or `'renamed'`.
+      where: `''` for the run as a whole, else the name of a table of the second config; of a
+        removed one, of the first.
+      what: what differs, such as `'rows'`.
+      before: in the first config; `None` if absent.
+      after: in the second.
+      breaking: whether a checkpoint of the first cannot be restored for it.
+      why: in a few words.
+    """
+
+    kind: str
+    where: str
+    what: str
+    before: Any = None
+    after: Any = None
+    breaking: bool = False
+    why: str
+
+
+def differences(a: View, b: View) -> list[Difference]:
+    """All differences of two configs or of two checkpoints: those of the run, then by table."""
+    return [*_of_run(a, b), *sorted(_of_tables(a, b), key=lambda one: (one.where, one.kind))]
+
+
+def _of_run(a: View, b: View) -> Iterator[Difference]:
+    for what in ('mode', 'strategy', 'hosts', 'cores', 'batch_size_per_core'):
+        breaking, why = _effect_on_run(what, a, b)
+        yield from _changed('', what, getattr(a, what), getattr(b, what), breaking, why)
+    yield from _changed('', 'features without a table', _features(a.strays), _features(b.strays))
+    yield from _settings('', a.settings, b.settings)
+
+
+def _effect_on_run(what: str, a: View, b: View) -> tuple[bool, str]:
+    if what == 'strategy':
+        return True, 'rows are in another order'
+    if what == 'hosts':
+        if a.strategy in STORED_BY_ID and b.strategy in STORED_BY_ID:
+            return False, f'{a.strategy} rows are in the order of ids for any number'
+        return True, 'the order of the rows depends on it'
+    return False, 'not in a checkpoint'
+
+
+def _changed(where: str, what: str, before: Any, after: Any, breaking: bool = False,
+             why: str = 'not in a checkpoint') -> Iterator[Difference]:
+    if before != after:
+        yield Difference(kind='changed', where=where, what=what, before=before, after=after,
+                         breaking=breaking, why=why)
+
+
+def _settings(where: str, a: Mapping[str, Value], b: Mapping[str, Value]) -> Iterator[Difference]:
+    for name in sorted(a.keys() | b.keys()):
+        yield from _changed(where, name, a.get(name), b.get(name))
+
+
+def _of_tables(a: View, b: View) -> Iterator[Difference]:
+    pairs, removed, added = _paired(a.tables, b.tables, lambda table: table.name)
+    renamed, removed, added = _paired(removed, added, _content)
+    for before, after in renamed:
+        yield Difference(kind='renamed', where=after.name, what='table', before=before.name,
+                         after=after.name, breaking=True,
+                         why='same shape, optimizer and features')
+    for table in removed:
+        yield Difference(kind='removed', where=table.name, what='table', before=_shape(table),
+                         why='what a checkpoint holds of it is not read')
+    for table in added:
+        yield Difference(kind='added', where=table.name, what='table', after=_shape(table),
+                         breaking=True, why='it is not in a checkpoint')
+    for before, after in pairs:
+        yield from _of_table(before, after)
+
+
+def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[TableView], Hashable]
+            ) -> tuple[list[tuple[TableView, TableView]], list[TableView], list[TableView]]:
+    """Pairs of tables with an equal key, in order, and what is left over of `a` and of `b`."""
+    waiting: dict[Hashable, collections.deque[TableView]] = collections.defaultdict(
+        collections.deque)
+    for table in a:
+        waiting[key(table)].append(table)
+    pairs, added = [], []
+    for table in b:
+        if waiting[key(table)]:
+            pairs.append((waiting[key(table)].popleft(), table))
+        else:
+            added.append(table)
+    return pairs, [table for tables in waiting.values() for table in tables], added
+
+
+def _content(table: TableView) -> Hashable:
+    """All of a table but its name, for finding it under another one."""
+    return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table),
+            tuple(sorted(table.settings.items())), _features(table.features))
+
+
+def _features(features: Iterable[FeatureView]) -> tuple[str, ...]:
+    """Names and lengths: the batch is that of the run, positions depend on other tables."""
+    return tuple(f'{feature.name or "unnamed"}{list(feature.shape[1:]) or ""}'
+                 for feature in features)
+
+
+def _rate(table: TableView) -> Value:
+    return table.learning_rate if table.tag is None else f'tag {table.tag}'
+
+
+def _shape(table: TableView) -> str:
+    return f'{table.rows} x {table.dimension}'
+
+
+def _of_table(a: TableView, b: TableView) -> Iterator[Difference]:
+    for what in ('rows', 'dimension'):
+        yield from _changed(b.name, what, getattr(a, what), getattr(b, what), True,
+                            'another shape')
+    breaking, why = _effect_of_slots(a, b)
+    if a.optimizer != b.optimizer:
+        yield from _changed(b.name, 'optimizer', a.optimizer, b.optimizer, breaking, why)
+    else:
+        yield from _changed(b.name, 'slots', a.slots, b.slots, breaking, why)
+    yield from _changed(b.name, 'learning_rate', _rate(a), _rate(b))
+    yield from _settings(b.name, a.settings, b.settings)
+    yield from _changed(b.name, 'features', _features(a.features), _features(b.features))
+
+
+def _effect_of_slots(a: TableView, b: TableView) -> tuple[bool, str]:
+    if a.slots is None or b.slots is None:
+        return True, 'the slots are not known'
+    missing = [slot for slot in b.slots if slot not in a.slots]
+    if missing:
+        return True, f'a checkpoint lacks the slots {", ".join(missing)}'
+    return False, 'slots that are left out are not read'

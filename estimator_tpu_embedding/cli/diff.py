@@ -1,0 +1,84 @@
+"""`etpe diff`: what differs between two configs, marked breaking or safe for a checkpoint.
+
+JSON: `"a"`, `"b"` (where they are) and `"differences"`, a list of objects with `kind`
+(`changed`, `added`, `removed`, `renamed`), `where` (a table, or `""` for the run), `what`,
+`before`, `after`, `breaking` and `why`; `"breaking"` and `"safe"`, their numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import ConfigError, Problem, quoted
+from . import inputs
+from .compare import Difference, differences
+from .inspect import value_text
+from .inputs import Input
+from .render import Grid, Line, Report, as_command
+from .view import view_of
+
+_SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Compares two configs, or two checkpoints, by what they mean. BREAKING is what keeps a '
+        'job of B from restoring a checkpoint of A. The exit status is 1 if they differ.')
+    as_command(parser, _report, 'A', 'B')
+    parser.add_argument('--only', choices=['breaking'], help='leave out what is safe')
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    a, b = _pair(inputs.load(parsed.a), inputs.load(parsed.b))
+    found = list(differences(view_of(a), view_of(b))) or _rest(a, b)
+    shown = [one for one in found if one.breaking or parsed.only is None]
+    breaking = sum(one.breaking for one in shown)
+    rows = [(_SIGNS[one.kind], f'table {one.where}' if one.where else 'run', one.what, _change(one),
+             'BREAKING' if one.breaking else 'safe', one.why) for one in shown]
+    grid = Grid(('', 'where', 'what', 'change', 'restore', 'why'), rows,
+                ['bad' if one.breaking else '' for one in shown])
+    summary = f'{breaking} breaking, {len(shown) - breaking} safe' if shown else (
+        'no differences' if parsed.only is None else 'no breaking differences')
+    return Report(
+        [*([grid] if rows else []), Line(summary, '' if shown else 'good')],
+        {'a': a.where, 'b': b.where, 'differences': [dataclasses.asdict(one) for one in shown],
+         'breaking': breaking, 'safe': len(shown) - breaking}, status=1 if shown else 0)
+
+
+def _pair(a: Sequence[Input], b: Sequence[Input]) -> tuple[Input, Input]:
+    """One of each side and of one kind; the config where a model_dir has a checkpoint too."""
+    for kind in ('config', 'manifest'):
+        of_a, of_b = ([one for one in side if getattr(one, kind) is not None] for side in (a, b))
+        if len(of_a) == len(of_b) == 1:
+            return of_a[0], of_b[0]
+    raise ConfigError(Problem(
+        'E478', 'diff', 'each side must hold one config, or each one checkpoint',
+        f'{quoted(one.where for one in a[:5])} and {quoted(one.where for one in b[:5])}',
+        'Name the files to compare. A config names tables and a checkpoint variables.'))
+
+
+def _rest(a: Input, b: Input) -> list[Difference]:
+    """Says that the bytes differ where nothing else does."""
+    if a.config == b.config:
+        return []
+    return [Difference(kind='changed', where='', what='other', why='an order, or fields that this '
+                       'tool does not know')]
+
+
+def _change(one: Difference) -> str:
+    if one.kind == 'added':
+        return _side(one.after)
+    return _side(one.before) if one.kind == 'removed' else (
+        f'{_side(one.before)} -> {_side(one.after)}')
+
+
+def _side(value: Any) -> str:
+    if value is None:
+        return 'unset'
+    if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+        return ', '.join(value) or 'none'
+    return f'{value:,}' if type(value) is int else value_text(value)

@@ -1,0 +1,63 @@
+from harness.commands import SEVERAL, config_of, saved
+
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
+
+ONE, EIGHT = 'census_training_1x1.pbtxt', 'census_training_2x4_mod.pbtxt'
+TEXT = '''\
+   where  what                 change      restore   why
+~  run    strategy             div -> mod  BREAKING  rows are in another order
+~  run    hosts                1 -> 2      BREAKING  the order of the rows depends on it
+~  run    cores                1 -> 8      safe      not in a checkpoint
+~  run    batch_size_per_core  512 -> 64   safe      not in a checkpoint
+2 breaking, 2 safe
+'''
+
+
+def test_differences_are_marked_breaking_or_safe(etpe):
+    assert etpe('diff', ONE, EIGHT, status=1) == TEXT
+
+
+def test_only_what_is_breaking_can_be_asked_for(etpe, tmp_path):
+    assert etpe('diff', ONE, EIGHT, '--only', 'breaking', status=1).endswith(
+        'it\n2 breaking, 0 safe\n')
+    config = config_of()
+    config.num_tensor_cores = 8
+    path = saved(tmp_path, config)
+    assert etpe('diff', SEVERAL, path, '--only', 'breaking') == 'no breaking differences\n'
+    assert '0 breaking, 1 safe' in etpe('diff', SEVERAL, path, status=1)
+
+
+def test_equal_configs_are_status_0_whatever_file_they_are_in(etpe, tmp_path):
+    assert etpe('diff', SEVERAL, saved(tmp_path, config_of())) == 'no differences\n'
+
+
+def test_programs_get_values_as_they_are(etpe):
+    report = etpe.json('diff', ONE, EIGHT, status=1)
+    assert (report['format'], report['a'], report['b']) == (1, ONE, EIGHT)
+    assert (report['breaking'], report['safe']) == (2, 2)
+    assert report['differences'][1] == {
+        'kind': 'changed', 'where': '', 'what': 'hosts', 'before': 1, 'after': 2,
+        'breaking': True, 'why': 'the order of the rows depends on it'}
+
+
+def test_an_order_that_is_not_compared_is_not_passed_over(etpe, tmp_path):
+    config = config_of('census_training_1x1.pbtxt')
+    first, second = config.feature_descriptor[4], config.feature_descriptor[5]
+    first.table_id, second.table_id = second.table_id, first.table_id
+    assert 'an order, or fields' in etpe('diff', ONE, saved(tmp_path, config), status=1)
+
+
+def checkpoint(tmp_path, name, rows):
+    prefix = str(tmp_path / name)
+    manifest = Manifest(step=1, created_by='test 1', tables={'w': StoredTable(
+        rows=rows, width=2, strategy='div', hosts=1, slots=('Adagrad',))})
+    with open(manifest_path(prefix), 'wb') as file:
+        file.write(manifest.to_json())
+    return prefix
+
+
+def test_checkpoints_are_compared_with_checkpoints_only(etpe, tmp_path):
+    a, b = (checkpoint(tmp_path, f'model.ckpt-{rows}', rows) for rows in (5, 6))
+    assert etpe.json('diff', a, b, status=1)['differences'][0]['what'] == 'rows'
+    said = etpe('diff', a, SEVERAL, status=2)
+    assert said.startswith('etpe diff: E478 diff: each side must hold one config, or each one')
