@@ -1,0 +1,150 @@
+"""`etpe plan`: rows and bytes of each host, for this topology or another.
+
+JSON: `"plans"`, one object per config: `where`, `hosts`, `cores_per_host`, `strategy`,
+`batch_size` (global; `null` if unknown), `tables` (each with `name`, `rows`, `rows_per_host`,
+`hosts_of_newest`: by strategy, how many hosts share the newest 1 % of the ids), `rows_of_host`,
+`bytes_of_host`, `padded_bytes_of_host` (lists by host), `tpu` as in `size`, and `findings`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.partition import STRATEGIES
+from ..core.specs import Topology
+from ..errors import ConfigError, Problem
+from . import inputs
+from .advice import newest_spread
+from .render import Grid, Line, Report, as_command, bytes_text
+from .sizing import (
+    Slice, extent, memory_problems, memory_text, per_host, rows_extent, share_text, slice_called,
+    tpu_data)
+from .view import TableView, View, view_of
+
+_ALL_UP_TO, _AT_EACH_END = 8, 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Shows the rows and bytes of each host. What is not given is that of the config; the '
+        'global batch stays. Ids are often given in order of arrival, and new ones looked up '
+        'most: the columns "newest" say how many hosts share the highest 1 % of the ids. The '
+        'exit status is 1 if the batch cannot be split or the tables do not fit.')
+    parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
+    parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
+    parser.add_argument('--strategy', choices=STRATEGIES, help='how rows are spread over hosts')
+    parser.add_argument('--tpu', metavar='TYPE', type=slice_called, help='such as v3-32')
+    as_command(parser, _report, 'INPUT')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """One config on one topology."""
+
+    view: View
+    topology: Topology
+    strategy: str
+    strategies: tuple[str, ...]
+    tpu: Slice | None
+    rows: list[int]
+    raw: list[int]
+    padded: list[int]
+
+    @property
+    def batch_size(self) -> int | None:
+        """Global; that of the config."""
+        size = self.view.batch_size_per_core
+        return size * self.view.cores if size and self.view.cores else None
+
+    def problems(self) -> list[Problem]:
+        """Why it cannot be."""
+        batch = self.batch_size and self.topology.batch_problem('batch size', self.batch_size)
+        return [*([batch] if batch else []),
+                *memory_problems(extent(self.padded), self.tpu)]
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    plans = [_plan(view_of(source), parsed) for source in inputs.load(parsed.input)]
+    return Report([block for plan in plans for block in _blocks(plan)],
+                  {'plans': [_data(plan) for plan in plans]},
+                  status=int(any(plan.problems() for plan in plans)))
+
+
+def _plan(view: View, parsed: argparse.Namespace) -> _Plan:
+    hosts = view.hosts if parsed.hosts is None else parsed.hosts
+    cores = parsed.cores
+    if cores is None:
+        cores = 1 if view.cores is None else view.cores // max(view.hosts, 1)
+    topology = Topology(num_hosts=hosts, cores_per_host=cores)
+    problems = list(topology.problems())
+    if problems:
+        raise ConfigError(*problems)
+    return _Plan(
+        view=view, topology=topology, strategy=parsed.strategy or view.strategy, tpu=parsed.tpu,
+        strategies=(parsed.strategy,) if parsed.strategy else STRATEGIES,
+        rows=per_host(view.tables, hosts, lambda table: 1),
+        raw=per_host(view.tables, hosts, lambda table: table.bytes_per_row),
+        padded=per_host(view.tables, hosts, lambda table: table.padded_bytes_per_row))
+
+
+def _blocks(plan: _Plan) -> Iterator[Line | Grid]:
+    problems, size = plan.problems(), plan.batch_size
+    what = str(plan.topology) if size is None or problems else plan.topology.batch_arithmetic(size)
+    yield Line(f'{plan.view.where}: {what}, {plan.strategy}', 'head')
+    yield Grid(('table', '>rows', '>rows per host', '>max/mean', '>padded per host',
+                *(f'>newest, {strategy}' for strategy in plan.strategies)),
+               [_table_cells(table, plan) for table in plan.view.tables])
+    yield Grid(('host', '>rows', '>bytes', '>padded', *([f'>of {plan.tpu.name}'] if plan.tpu
+                                                        else [])), list(_host_rows(plan)))
+    yield Line(f'rows per host {extent(plan.rows).text(str)}; padded bytes '
+               f'{extent(plan.padded).text(bytes_text)}')
+    if plan.tpu is not None:
+        yield Line(memory_text(extent(plan.padded), plan.tpu))
+    yield from (Line(str(problem), 'bad') for problem in problems)
+
+
+def _table_cells(table: TableView, plan: _Plan) -> tuple[str, ...]:
+    hosts = plan.topology.num_hosts
+    rows = rows_extent(table, hosts)
+    return (table.name, f'{table.rows:,}', f'{rows.most:,}' if rows.least == rows.most else
+            f'{rows.least:,} to {rows.most:,}', f'{rows.imbalance:.2f}',
+            bytes_text(rows.most * table.padded_bytes_per_row),
+            *(f'{count} of {hosts}' for count in _newest(table, plan).values()))
+
+
+def _newest(table: TableView, plan: _Plan) -> dict[str, int]:
+    """How many hosts share the newest ids, by strategy."""
+    return {strategy: newest_spread(table, strategy, plan.topology.num_hosts)
+            for strategy in plan.strategies}
+
+
+def _host_rows(plan: _Plan) -> Iterator[tuple[str, ...]]:
+    """Every host, or the first and last ones of many."""
+    hosts = plan.topology.num_hosts
+    columns = 5 if plan.tpu else 4
+    for host in range(hosts):
+        if hosts > _ALL_UP_TO and _AT_EACH_END <= host < hosts - _AT_EACH_END:
+            if host == _AT_EACH_END:
+                yield ('...',) * columns
+            continue
+        cells = (str(host), f'{plan.rows[host]:,}', bytes_text(plan.raw[host]),
+                 bytes_text(plan.padded[host]))
+        yield cells if plan.tpu is None else (
+            *cells, share_text(plan.padded[host], plan.tpu.bytes / hosts))
+
+
+def _data(plan: _Plan) -> dict[str, Any]:
+    hosts = plan.topology.num_hosts
+    return {
+        'where': plan.view.where, 'hosts': hosts, 'cores_per_host': plan.topology.cores_per_host,
+        'strategy': plan.strategy, 'batch_size': plan.batch_size,
+        'tables': [{'name': table.name, 'rows': table.rows,
+                    'rows_per_host': rows_extent(table, hosts).data(),
+                    'hosts_of_newest': _newest(table, plan)} for table in plan.view.tables],
+        'rows_of_host': plan.rows, 'bytes_of_host': plan.raw,
+        'padded_bytes_of_host': plan.padded, 'tpu': tpu_data(extent(plan.padded), plan.tpu),
+        'findings': list(map(str, plan.problems()))}

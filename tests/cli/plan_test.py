@@ -1,0 +1,87 @@
+import time
+
+import pytest
+from harness.commands import SEVERAL, config_of, saved
+
+TEXT = f'''\
+{SEVERAL}: global 8 = 2 hosts x 2 cores x 2, mod
+table  rows  rows per host  max/mean  padded per host  newest, div  newest, mod
+a         2              1      1.00             32 B       1 of 2       1 of 2
+b        10              5      1.00            320 B       1 of 2       1 of 2
+c         7         3 to 4      1.14            256 B       1 of 2       1 of 2
+d         7         3 to 4      1.14            256 B       1 of 2       1 of 2
+e         7         3 to 4      1.14            256 B       1 of 2       1 of 2
+host  rows  bytes   padded
+0       18  600 B  1.1 KiB
+1       15  504 B    928 B
+rows per host 15 to 18, max/mean 1.09; padded bytes 928 B to 1.1 KiB, max/mean 1.09
+'''
+# c on host 0: 4 rows x 8 floats x 4 bytes x (table and slot) = 256; 4 / 3.5 = 1.14.
+
+
+def test_rows_and_bytes_are_shown_by_host(etpe):
+    assert etpe('plan', SEVERAL) == TEXT
+
+
+def test_another_topology_keeps_the_global_batch(etpe):
+    assert 'global 8 = 4 hosts x 1 core x 2, mod\n' in etpe(
+        'plan', SEVERAL, '--hosts', 4, '--cores', 1)
+    said = etpe('plan', SEVERAL, '--hosts', 3, '--cores', 1, status=1)
+    assert '3 hosts x 1 core, mod\n' in said
+    assert said.endswith('E411 batch_size: batch size 8 must be divisible by number of replicas '
+                         '3; got 8 over 3 hosts x 1 core.  Use 6 or 9.\n')
+
+
+def test_a_strategy_shows_how_many_hosts_share_the_newest_ids(etpe, tmp_path):
+    config = config_of()
+    config.table_descriptor[1].vocabulary_size = 1_000_000
+    path = saved(tmp_path, config)
+    tables = {strategy: etpe.json('plan', path, '--hosts', 4, '--cores', 1, *arguments)[
+        'plans'][0]['tables'][1]['hosts_of_newest'] for strategy, arguments in (
+            ('div', ['--strategy', 'div']), ('mod', ['--strategy', 'mod']), ('', []))}
+    # The newest 10,000 of 1,000,000 ids; div gives each of 4 hosts 250,000 ids in a row.
+    assert tables == {'div': {'div': 1}, 'mod': {'mod': 4}, '': {'div': 1, 'mod': 4}}
+
+
+def test_of_many_hosts_the_first_and_the_last_are_shown(etpe):
+    lines = etpe('plan', SEVERAL, '--hosts', 4096, '--cores', 1, status=1).splitlines()
+    assert [line.split()[0] for line in lines[8:15]] == [
+        '0', '1', '2', '...', '4093', '4094', '4095']
+    assert lines[8].split() == ['0', '5', '152', 'B', '288', 'B']
+    assert lines[-2].startswith('rows per host 0 to 5, max/mean 620.61')  # 5 / (33 / 4096)
+
+
+def test_4096_hosts_take_less_than_a_second(etpe, tmp_path):
+    config = config_of('census_training_1x1.pbtxt')
+    for number in range(1000):
+        config.table_descriptor.add().CopyFrom(config.table_descriptor[0])
+        config.table_descriptor[-1].name = f'table_{number}'
+        config.table_descriptor[-1].vocabulary_size = 10**6 + number
+    path = saved(tmp_path, config)
+    start = time.process_time()
+    text = etpe('plan', path, '--hosts', 4096, '--cores', 1, '--tpu', 'v3-2048', status=1)
+    assert time.process_time() - start < 1
+    assert max(map(len, text.splitlines())) < 200
+
+
+def test_programs_get_every_host(etpe):
+    plan, = etpe.json('plan', SEVERAL, '--hosts', 3, '--cores', 1, '--tpu', 'v2-8', status=1)[
+        'plans']
+    assert (plan['hosts'], plan['cores_per_host'], plan['batch_size']) == (3, 1, 8)
+    # a 1 1 0, b 4 3 3, each of c, d, e 3 2 2.
+    assert plan['rows_of_host'] == [14, 10, 9]
+    assert plan['tables'][2]['rows_per_host'] == {'min': 2, 'max': 3, 'imbalance': 1.285714}
+    assert plan['tpu']['name'] == 'v2-8' and plan['findings'][0].startswith('E411')
+
+
+@pytest.mark.parametrize('arguments', [['--hosts', '0'], ['--hosts', '4097'], ['--cores', '-1']])
+def test_an_illegal_topology_is_status_2(etpe, arguments):
+    assert 'etpe plan: E410 topology' in etpe('plan', SEVERAL, *arguments, status=2)
+
+
+def test_a_config_of_no_topology_can_be_planned_for_one(etpe, tmp_path):
+    config = config_of()
+    config.num_hosts = config.num_tensor_cores = 0
+    path = saved(tmp_path, config)
+    assert 'E410' in etpe('plan', path, status=2)
+    assert '2 hosts x 4 cores, mod' in etpe('plan', path, '--hosts', 2, '--cores', 4)

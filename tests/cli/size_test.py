@@ -1,0 +1,51 @@
+from harness.commands import SEVERAL, config_of, saved
+
+TEXT = f'''\
+{SEVERAL}: 5 tables, 1.1 KiB, padded 2.0 KiB
+table  rows  dim  pad  table  slots          bytes  padded   share
+a         2    4    8   64 B                  32 B    64 B   3.1 %
+b        10    5    8  320 B  Adagrad 320 B  400 B   640 B  31.2 %
+c         7    4    8  224 B  Adagrad 224 B  224 B   448 B  21.9 %
+d         7    4    8  224 B  Adagrad 224 B  224 B   448 B  21.9 %
+e         7    4    8  224 B  Adagrad 224 B  224 B   448 B  21.9 %
+on 2 hosts, div or mod: rows per host 15 to 18, max/mean 1.09; padded bytes 928 B to 1.1 KiB, \
+max/mean 1.09
+'''
+# Rows of host 0: 1 + 5 + 3 times 4 = 18, of host 1: 1 + 5 + 3 times 3 = 15; the mean is 16.5.
+
+
+def test_bytes_are_shown_by_table_slot_and_host(etpe):
+    assert etpe('size', SEVERAL) == TEXT
+
+
+def test_tables_are_measured_against_a_tpu(etpe):
+    assert etpe('size', SEVERAL, '--tpu', 'v3-8') == TEXT + (
+        'v3-8 (4 chips x 32 GiB): the fullest of 2 hosts takes < 0.1 % of its 64.0 GiB\n')
+
+
+def test_tables_that_do_not_fit_are_status_1(etpe, tmp_path):
+    config = config_of()
+    config.table_descriptor[1].vocabulary_size = 2 * 10**9
+    path = saved(tmp_path, config)
+    # 10**9 rows x 8 floats x 4 bytes x (table and slot) = 64e9 bytes per host = 59.6 GiB.
+    assert 'takes 93.1 % of its 64.0 GiB' in etpe('size', path, '--tpu', 'v3-8')
+    said = etpe('size', path, '--tpu', 'v2-8', status=1).splitlines()[-1]
+    assert said == ('W413 tables on v2-8: rows and slots of a host must fit its part of the '
+                    'memory, 32.0 GiB; got 59.6 GiB.')
+    size, = etpe.json('size', path, '--tpu', 'v2-8', status=1)['sizes']
+    assert size['findings'] == [said] and size['tpu']['share'] > 1.8
+
+
+def test_programs_get_bytes(etpe):
+    size, = etpe.json('size', SEVERAL, '--tpu', 'v2-8')['sizes']
+    assert (size['bytes'], size['padded_bytes'], size['hosts']) == (1104, 2048, 2)
+    assert size['tables'][1] == {
+        'name': 'b', 'rows': 10, 'dimension': 5, 'padded_dimension': 8, 'slots': ['Adagrad'],
+        'table_bytes': 320, 'slot_bytes': 320, 'bytes': 400, 'padded_bytes': 640}
+    assert size['rows_per_host'] == {'min': 15, 'max': 18, 'imbalance': 1.090909}
+    assert size['tpu'] == {'name': 'v2-8', 'bytes': 64 * 2**30, 'share': round(
+        2 * 1120 / 2**36, 9)}
+
+
+def test_an_unknown_tpu_is_a_usage_error(etpe):
+    assert "'v3-9' is none of v2, v3" in etpe('size', SEVERAL, '--tpu', 'v3-9', status=2)
