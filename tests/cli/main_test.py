@@ -1,0 +1,116 @@
+"""The commands as real processes: what a pipe, a shell and the importer see."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from harness.commands import CONFIGS, SEVERAL
+from harness.processes import ROOT, run_etpe, run_python
+
+from estimator_tpu_embedding.cli.main import COMMANDS
+
+SEVERAL = CONFIGS / SEVERAL
+IMPORTED = '''
+import runpy, sys
+sys.argv[0] = "etpe"
+try:
+    runpy.run_module("estimator_tpu_embedding", run_name="__main__")
+except SystemExit as error:
+    print(error.code)
+print(*sorted(sys.modules))
+'''
+
+
+def imported_by(*arguments):
+    """The modules that are imported when a command has run, and its exit status."""
+    done = run_python('-c', IMPORTED, *arguments)
+    assert done.returncode == 0
+    *_, status, modules = done.stdout.splitlines()
+    return int(status), set(modules.split())
+
+
+@pytest.mark.parametrize('arguments, status', [
+    (['inspect', SEVERAL], 0), (['validate', SEVERAL], 0), (['diff', SEVERAL, SEVERAL], 0),
+    (['size', SEVERAL, '--tpu', 'v3-8'], 0), (['plan', SEVERAL], 0), (['explain', 'E412'], 0),
+    (['rules'], 0), (['inspect', SEVERAL, '--format', 'json'], 0),
+    (['inspect', SEVERAL, '--format', 'md'], 0)])
+def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments, status):
+    got, modules = imported_by(*arguments)
+    assert got == status
+    assert not modules & {'tensorflow', 'numpy', 'rich', 'keras', 'tf_keras'}
+
+
+def test_a_command_imports_its_own_module_only():
+    prefix = 'estimator_tpu_embedding.cli.'
+    own = {prefix + name for name in COMMANDS}
+    assert not imported_by('--version')[1] & own
+    assert imported_by('run', '/nonexistent.py')[1] & own == {prefix + 'run'}
+    assert imported_by('inspect', SEVERAL)[1] & own == {prefix + 'inspect'}
+    assert not imported_by('run', '/nonexistent.py')[1] & {'google.protobuf', prefix + 'render'}
+
+
+@pytest.mark.parametrize('arguments, status', [
+    (['inspect', SEVERAL], 0), (['validate', SEVERAL, '--strict'], 1),
+    (['diff', SEVERAL, CONFIGS / 'census_training_1x1.pbtxt'], 1),
+    (['inspect', '/nonexistent.pbtxt'], 2), (['inspect'], 2), (['explain', 'E9'], 2),
+    (['--inspect'], 2), (['inspekt'], 2), ([], 2), (['inspect', SEVERAL, '--form', 'md'], 2)])
+def test_the_exit_status_is_that_of_the_finding(arguments, status):
+    done = run_etpe(*arguments)
+    assert done.returncode == status
+    assert 'Traceback' not in done.stderr
+    assert (done.stdout == '') == (status == 2) == (done.stderr != '')
+
+
+def test_a_pipe_gets_no_control_code_whatever_the_environment_says():
+    done = run_etpe('validate', SEVERAL, FORCE_COLOR='1', CLICOLOR_FORCE='1', TERM='xterm')
+    assert all(line.isprintable() for line in done.stdout.split('\n'))
+
+
+def closed_early(*arguments):
+    """What a command says on standard error whose reader has gone, and its exit status."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.Popen([sys.executable, '-m', 'estimator_tpu_embedding', *arguments],
+                               stdout=writer, stderr=subprocess.PIPE, cwd=ROOT)
+    os.close(writer)
+    said = process.communicate(timeout=60)[1]
+    return said, process.returncode
+
+
+@pytest.mark.parametrize('arguments', [
+    ['rules'], ['rules', '--format', 'json'], ['inspect', str(SEVERAL)],
+    ['plan', str(SEVERAL), '--hosts', '4096', '--cores', '1', '--format', 'json']])
+def test_a_reader_that_goes_away_causes_no_traceback(arguments):
+    assert closed_early(*arguments) == (b'', 1 if 'plan' in arguments else 0)
+
+
+def test_a_full_disk_is_status_2():
+    if not os.path.exists('/dev/full'):
+        pytest.skip('this system has no /dev/full')
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run([sys.executable, '-m', 'estimator_tpu_embedding', 'rules'],
+                              stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (
+        2, 'etpe rules: cannot write the report: No space left on device\n')
+
+
+def test_the_inspection_runs_from_a_checkout():
+    script = ROOT / 'tools' / 'inspect_tpu_embedding_config.py'
+    done = subprocess.run([sys.executable, str(script), str(SEVERAL)], cwd='/',
+                          capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout == run_etpe('inspect', SEVERAL).stdout
+
+
+def test_help_lists_every_command_with_a_line(capsys):
+    from estimator_tpu_embedding.cli.main import main
+    with pytest.raises(SystemExit):
+        main(['--help'])
+    text = capsys.readouterr().out
+    assert all(f'\n    {name}' in text for name in COMMANDS)
+    for name in COMMANDS:
+        with pytest.raises(SystemExit) as caught:
+            main([name, '--help'])
+        assert caught.value.code == 0
+        assert name == 'run' or '--format' in capsys.readouterr().out
