@@ -29,6 +29,10 @@ def test_only_what_is_breaking_can_be_asked_for(etpe, tmp_path):
 
 def test_equal_configs_are_status_0_whatever_file_they_are_in(etpe, tmp_path):
     assert etpe('diff', SEVERAL, saved(tmp_path, config_of())) == 'no differences\n'
+    config = config_of()
+    config.table_descriptor[0].optimization_parameters.weight_decay_factor = float('nan')
+    path = saved(tmp_path, config)
+    assert etpe('diff', path, path) == 'no differences\n'
 
 
 def test_programs_get_values_as_they_are(etpe):
