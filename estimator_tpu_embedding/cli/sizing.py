@@ -19,7 +19,7 @@ GIB = 2**30
 _CHIPS = {
     # GiB of memory of a chip, and how many of the number in the name of a slice a chip counts
     # for: v2, v3, v4 and v5p count cores, of which a chip has two, v5e and v6e count chips.
-    # From the pages "TPU v2" to "TPU v6e" of the Cloud TPU documentation, system architecture.
+    # As the Cloud TPU documentation has them, under system architecture.
     'v2': (16, 2), 'v3': (32, 2), 'v4': (32, 2), 'v5p': (95, 2), 'v5e': (16, 1),
     'v5litepod': (16, 1), 'v6e': (32, 1)}
 

@@ -50,4 +50,6 @@ ENTRIES = {
              'with a table of 1,000,000 rows or more.',
              'See etpe plan for how many hosts share the newest ids. mod spreads them; its '
              'checkpoints are bound to the number of hosts and cannot be exported. Or hash ids.'),
+    'W461': ('clipping_limit', 'It was never read by TensorFlow, so it clips nothing.',
+             'Set clip_weight_min and clip_weight_max of the optimization_parameters.'),
 }

@@ -22,6 +22,12 @@ ENTRIES = {
              'Return one of these from input_fn.'),
     'E515': ('sparse feature that nobody looks up', 'Only embedding columns take sparse '
              'features to a core.', 'Add its column to the spec, or make it dense in input_fn.'),
+    'E516': ('sequence of a wrong rank', 'The ids of a sequence have the dimensions samples and '
+             'places, and a third where a place has several ids.', 'Reshape them in input_fn.'),
+    'E517': ('weights of a wrong type', 'Weights are numbers in a SparseTensor or RaggedTensor, '
+             'beside ids in one.', 'Pass both with the same indices.'),
+    'E518': ('weights that do not fit', 'Every id has one finite weight, at the same place.',
+             'Make both from the same data, and look for divisions by 0.'),
     'E521': ('end of input', 'The data has ended. Training ends there as it did on the TPU.',
              'Repeat the dataset to train longer.'),
     'E522': ('input that does not come', 'The input pipeline gave nothing until the deadline; '
@@ -53,10 +59,6 @@ ENTRIES = {
              'infinite; nothing of that step was written.',
              'Look for a division or logarithm of 0; lower the learning rate; clip.'),
     'E901': ('embedding_lookup_device', 'It is not supported yet.', 'Leave it out.'),
-    'E902': ('weights of ids', 'Weighted columns are not supported yet.', 'Wait for a version '
-             'that runs them.'),
-    'E903': ('sequences', 'Sequence columns are not supported yet.', 'Wait for a version that '
-             'runs them.'),
     'E904': ('host_call', 'It is not supported yet.', 'Leave it out.'),
     'E905': ('argument of EmbeddingConfigSpec', 'It is not supported yet.', 'Do what the message '
              'proposes.'),
@@ -64,10 +66,6 @@ ENTRIES = {
              'TPUEstimator(use_tpu=False) of the same model_dir; the tables must be div.'),
     'E907': ('setting of TPUConfig or TPUEstimator', 'It is not supported yet.', 'Do what the '
              'message proposes.'),
-    'E908': ('training without accumulation', 'It is not supported yet.', 'Leave '
-             'use_gradient_accumulation at True.'),
-    'E909': ('optimizer that is not run yet', 'Its config is understood, its update rule is not '
-             'there yet.', 'Use one that the message names.'),
     'E910': ('remote master', 'Only systems emulated in this process are run.', 'Leave master '
              'out.'),
     'E911': ('TPU by name', 'Only the emulated system can be resolved.', 'Pass tpu="" or leave '
@@ -78,4 +76,7 @@ ENTRIES = {
              'supported.', 'Leave it out.'),
     'E915': ('export for the TPU alone', 'Only graphs for the CPU can be written.', 'Leave '
              'export_to_cpu out.'),
+    'E916': ('optimizer of one\'s own', 'A table is trained by one of the optimizers that the '
+             'hardware has; a subclass of its parameters brings no rule.',
+             'Use one of the ten classes.'),
 }
