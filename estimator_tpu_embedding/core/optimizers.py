@@ -8,128 +8,9 @@ attribute more, such as `initial_accumulator`, is what the message does not hold
 from __future__ import annotations
 
 import dataclasses
-import math
-import numbers
-import operator
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..errors import Problem
-
-SMALLEST_NORMAL = 2.0**-126
-"""An accumulator below this may flush to zero, and 0 / sqrt(0) is not a number."""
-
-
-def is_number(value: object, lowest: float = -math.inf) -> bool:
-    """Whether `value` is a finite number (no bool) that is not below `lowest`."""
-    return (isinstance(value, numbers.Real) and not isinstance(value, bool)
-            and math.isfinite(value) and float(value) >= lowest)
-
-
-def number(default: Any = dataclasses.MISSING, **bounds: float) -> Any:
-    """A field of a dataclass that holds a finite number.
-
-    Args:
-      default: none if left out.
-      **bounds: of `at_least`, `at_most`, `above`, `below`; `Optimizer.problems` checks them.
-    """
-    return dataclasses.field(default=default, metadata={'bounds': bounds})
-
-
-_BOUNDS: dict[str, tuple[str, Callable[[Any, float], bool]]] = {
-    'at_least': ('>=', operator.ge), 'at_most': ('<=', operator.le), 'above': ('>', operator.gt),
-    'below': ('<', operator.lt)}
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Element-wise bounds; `None` is no bound on that side."""
-
-    lower: float | None = None
-    upper: float | None = None
-
-    def problems(self, where: str, what: str) -> Iterator[Problem]:
-        """Yields what is wrong with these bounds on `what` of the object called `where`."""
-        for value in (self.lower, self.upper):
-            if value is not None and not is_number(value):
-                yield Problem('E427', where, f'the bounds on {what} must be finite numbers',
-                              repr(value))
-                return
-        if self.lower is not None and self.upper is not None and self.lower > self.upper:
-            yield Problem('E427', where, f'the lower bound on {what} must not exceed the upper',
-                          f'[{self.lower}, {self.upper}]')
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SlotSpec:
-    """One table of optimizer state, shaped like the table it belongs to.
-
-    Attributes:
-      initial_value: what each element starts with.
-      suffix: the checkpoint holds it under `<variable name>/<suffix>`.
-    """
-
-    initial_value: float
-    suffix: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Optimizer:
-    """What every table optimizer has.
-
-    Attributes:
-      learning_rate: finite, >= 0; a table's own rate takes precedence.
-      accumulate: sum all gradients of a row over samples, features and cores, then update it
-        once. The hardware's default.
-      clip_weights: bounds on each element of a row after its update.
-      clip_gradients: bounds on each element of the summed gradient before the update.
-      decay: `w -= decay * w` on each touched row before the update; `None` is none.
-      decay_times_rate: the factor is `decay * rate` instead.
-    """
-
-    field: ClassVar[str]
-
-    learning_rate: float
-    accumulate: bool = True
-    clip_weights: Limits = Limits()
-    clip_gradients: Limits = Limits()
-    decay: float | None = None
-    decay_times_rate: bool = False
-
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The tables of state this optimizer keeps, in the order of the load and retrieve ops."""
-        return ()
-
-    @property
-    def updates_all_rows(self) -> bool:
-        """Whether rows that were not looked up change too, with a gradient of 0."""
-        return False
-
-    def problems(self, where: str) -> Iterator[Problem]:
-        """Yields what is wrong with the hyper-parameters, for the table called `where`."""
-        if not is_number(self.learning_rate, 0):
-            yield Problem('E421', where, 'the learning rate must be a finite number >= 0',
-                          repr(self.learning_rate),
-                          'Give a function of the step to the column, as learning_rate_fn.'
-                          if callable(self.learning_rate) else '')
-        if self.decay is not None and not is_number(self.decay, 0):
-            yield Problem('E426', where, 'the weight decay must be a finite number >= 0',
-                          repr(self.decay))
-        for field in dataclasses.fields(self):
-            bounds = field.metadata.get('bounds')
-            value = getattr(self, field.name)
-            if bounds is not None and not (is_number(value) and all(
-                    _BOUNDS[name][1](value, bound) for name, bound in bounds.items())):
-                wanted = ' and '.join(f'{_BOUNDS[name][0]} {bound}'
-                                      for name, bound in bounds.items())
-                yield Problem('E425', where, f'{field.name} of {self.field} must be a finite '
-                              f'number {wanted}'.rstrip(), repr(value))
-        if not self.accumulate and self.clip_gradients != Limits():
-            yield Problem('E429', where, 'clipping gradients needs gradient accumulation',
-                          'use_gradient_accumulation=False', 'Leave it at True.')
-        yield from self.clip_weights.problems(where, 'weights')
-        yield from self.clip_gradients.problems(where, 'gradients')
+from .optimizer import SMALLEST_NORMAL, Optimizer, SlotSpec, number
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,13 +117,6 @@ class Adam(Optimizer):
     def updates_all_rows(self) -> bool:
         """What `use_non_lazy_adam` says."""
         return self.use_non_lazy_adam
-
-    def problems(self, where: str) -> Iterator[Problem]:
-        """Yields what is wrong with the hyper-parameters, for the table called `where`."""
-        yield from Optimizer.problems(self, where)
-        if self.use_non_lazy_adam and not self.accumulate:
-            yield Problem('E428', where, 'non-lazy Adam needs gradient accumulation',
-                          'use_gradient_accumulation=False', 'Leave it at True.')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,9 +248,81 @@ class FrequencyEstimator(Optimizer):
         return (SlotSpec(initial_value=0.0, suffix='FrequencyEstimator'),)
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Adadelta(Optimizer):
+    """Steps in the ratio of the running root mean squares of updates and gradients.
+
+    Attributes:
+      rho: decay of both.
+      epsilon: added to both mean squares, > 0.
+    """
+
+    field: ClassVar[str] = 'adadelta'
+
+    rho: float = number(0.95)
+    epsilon: float = number(1e-8, above=0)
+
+    @property
+    def slots(self) -> tuple[SlotSpec, ...]:
+        """The mean squares of the gradients, and of the updates."""
+        return (SlotSpec(initial_value=0.0, suffix='Adadelta'),
+                SlotSpec(initial_value=0.0, suffix='Adadelta_1'))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class CenteredRMSProp(Optimizer):
+    """RMSProp with the running variance of the gradient instead of its mean square.
+
+    Attributes:
+      rho: decay of mean and mean square.
+      momentum: decay of the momentum.
+      epsilon: added to the variance, > 0 since rounding may take it below 0.
+    """
+
+    field: ClassVar[str] = 'centered_rms_prop'
+
+    rho: float = number()
+    momentum: float = number()
+    epsilon: float = number(above=0)
+
+    @property
+    def slots(self) -> tuple[SlotSpec, ...]:
+        """The mean square, the momenta and the mean, in the order of the load op."""
+        return (SlotSpec(initial_value=0.0, suffix='CenteredRMSProp/ms'),
+                SlotSpec(initial_value=0.0, suffix='CenteredRMSProp/mom'),
+                SlotSpec(initial_value=0.0, suffix='CenteredRMSProp/mg'))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Lion(Optimizer):
+    """Steps of equal size, in the direction of a momentum's sign.
+
+    Attributes:
+      beta1: weight of the old momentum in the direction, in [0, 1).
+      beta2: decay of the momentum, in [0, 1).
+      use_non_lazy_lion: rows that were not looked up move too.
+    """
+
+    field: ClassVar[str] = 'lion'
+
+    beta1: float = number(0.9, at_least=0, below=1)
+    beta2: float = number(0.99, at_least=0, below=1)
+    use_non_lazy_lion: bool = False
+
+    @property
+    def slots(self) -> tuple[SlotSpec, ...]:
+        """The momenta."""
+        return (SlotSpec(initial_value=0.0, suffix='Lion'),)
+
+    @property
+    def updates_all_rows(self) -> bool:
+        """What `use_non_lazy_lion` says."""
+        return self.use_non_lazy_lion
+
+
 OPTIMIZERS: dict[str, type[Optimizer]] = {
     cls.field: cls for cls in (
         StochasticGradientDescent, Adagrad, AdagradMomentum, ProximalAdagrad, Adam, Ftrl,
-        Momentum, RMSProp, ProximalYogi, FrequencyEstimator)
+        Momentum, RMSProp, ProximalYogi, FrequencyEstimator, Adadelta, CenteredRMSProp, Lion)
 }
 """By the name of the field of the proto's `parameters` oneof."""

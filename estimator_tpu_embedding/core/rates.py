@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from ..errors import Problem
-from .optimizers import is_number
+from .optimizer import is_number
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

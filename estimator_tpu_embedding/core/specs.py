@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import Problem
 from . import limits
 from .names import name_problems
-from .optimizers import Optimizer
+from .optimizer import Optimizer
 from .rates import Rate
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)

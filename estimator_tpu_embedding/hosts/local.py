@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
-from ..core.optimizers import Optimizer
+from ..core.optimizer import Optimizer
 from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..errors import Problem, UnsupportedError

@@ -14,13 +14,14 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..core import optimizers as o
+from ..core.optimizer import Limits, Optimizer
 
 Slots = tuple[tf.Tensor, ...]
 Updated = tuple[tf.Tensor, Slots]
 Rule = Callable[[Any, tf.Tensor, Slots, tf.Tensor, tf.Tensor], Updated]
 
 
-def update_rows(optimizer: o.Optimizer, rows: tf.Tensor, slots: Slots, gradient: tf.Tensor,
+def update_rows(optimizer: Optimizer, rows: tf.Tensor, slots: Slots, gradient: tf.Tensor,
                 rate: tf.Tensor) -> Updated:
     """One step of an optimizer on touched rows, options included.
 
@@ -45,7 +46,7 @@ def update_rows(optimizer: o.Optimizer, rows: tf.Tensor, slots: Slots, gradient:
     return _clip(rows, optimizer.clip_weights), slots
 
 
-def _clip(values: tf.Tensor, limits: o.Limits) -> tf.Tensor:
+def _clip(values: tf.Tensor, limits: Limits) -> tf.Tensor:
     if limits.lower is not None:
         values = tf.maximum(values, limits.lower)
     if limits.upper is not None:
@@ -152,6 +153,28 @@ def _frequency_estimator(optimizer: o.FrequencyEstimator, w: tf.Tensor, slots: S
     return new, (tf.zeros_like(slots[0]) + rate,)
 
 
+def _adadelta(optimizer: o.Adadelta, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
+              ) -> Updated:
+    squares = _decayed(slots[0], tf.square(g), optimizer.rho)
+    update = tf.sqrt(slots[1] + optimizer.epsilon) / tf.sqrt(squares + optimizer.epsilon) * g
+    return w - rate * update, (squares, _decayed(slots[1], tf.square(update), optimizer.rho))
+
+
+def _centered_rms_prop(optimizer: o.CenteredRMSProp, w: tf.Tensor, slots: Slots, g: tf.Tensor,
+                       rate: tf.Tensor) -> Updated:
+    squares = _decayed(slots[0], tf.square(g), optimizer.rho)
+    mean = _decayed(slots[2], g, optimizer.rho)
+    variance = tf.maximum(squares - tf.square(mean), 0.0)
+    momenta = optimizer.momentum * slots[1] + rate * g / tf.sqrt(variance + optimizer.epsilon)
+    return w - momenta, (squares, momenta, mean)
+
+
+def _lion(optimizer: o.Lion, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
+          ) -> Updated:
+    direction = tf.sign(_decayed(slots[0], g, optimizer.beta1))
+    return w - rate * direction, (_decayed(slots[0], g, optimizer.beta2),)
+
+
 def _decayed(old: tf.Tensor, new: tf.Tensor, decay: float) -> tf.Tensor:
     return decay * old + (1 - decay) * new
 
@@ -161,7 +184,7 @@ def _shrunk(values: tf.Tensor, rates: tf.Tensor, l1: float, l2: float) -> tf.Ten
     return tf.sign(values) * tf.maximum(tf.abs(values) - rates * l1, 0.0) / (1 + rates * l2)
 
 
-RULES: dict[type[o.Optimizer], Rule] = {
+RULES: dict[type[Optimizer], Rule] = {
     o.StochasticGradientDescent: _stochastic_gradient_descent,
     o.Adagrad: _adagrad,
     o.AdagradMomentum: _adagrad_momentum,
@@ -172,4 +195,7 @@ RULES: dict[type[o.Optimizer], Rule] = {
     o.RMSProp: _rms_prop,
     o.ProximalYogi: _proximal_yogi,
     o.FrequencyEstimator: _frequency_estimator,
+    o.Adadelta: _adadelta,
+    o.CenteredRMSProp: _centered_rms_prop,
+    o.Lion: _lion,
 }

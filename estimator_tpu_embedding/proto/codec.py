@@ -10,7 +10,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ..core.optimizers import OPTIMIZERS, Limits, Optimizer
+from ..core.optimizer import Limits, Optimizer
+from ..core.optimizers import OPTIMIZERS
 from ..core.plan import Plan, resolve
 from ..core.rates import ConstantRate, DynamicRate, rate_tags
 from ..core.specs import FeatureSpec, TableSpec, Topology

@@ -9,9 +9,10 @@ import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.numpy_reference import ReferenceTable, assert_close
 
+from estimator_tpu_embedding.core.optimizer import Limits
 from estimator_tpu_embedding.core.optimizers import (
-    Adagrad, AdagradMomentum, Adam, FrequencyEstimator, Ftrl, Limits, Momentum, ProximalAdagrad,
-    ProximalYogi, RMSProp, StochasticGradientDescent)
+    Adadelta, Adagrad, AdagradMomentum, Adam, CenteredRMSProp, FrequencyEstimator, Ftrl, Lion,
+    Momentum, ProximalAdagrad, ProximalYogi, RMSProp, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
@@ -40,6 +41,10 @@ OPTIMIZERS = {
     'momentum, nesterov': Momentum(learning_rate=.1, momentum=.8, use_nesterov=True),
     'rms prop': RMSProp(learning_rate=.1, rho=.9, momentum=.8, epsilon=.01),
     'proximal yogi': ProximalYogi(learning_rate=.1, l1=.2, l2=.1),
+    'adadelta': Adadelta(learning_rate=.5, epsilon=.01),
+    'centered rms prop': CenteredRMSProp(learning_rate=.1, rho=.9, momentum=.8, epsilon=.01),
+    'lion': Lion(learning_rate=.1),
+    'lion, not lazy': Lion(learning_rate=.1, use_non_lazy_lion=True, beta1=.7),
     'frequency estimator': FrequencyEstimator(
         learning_rate=5., tau=.2, max_delta=4., outlier_threshold=2., weight_exponent=1.),
     'adagrad with all options': Adagrad(

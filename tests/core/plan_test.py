@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from estimator_tpu_embedding.core.optimizers import (
-    Adagrad, Adam, Ftrl, Limits, StochasticGradientDescent)
+from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.optimizers import Adagrad, Adam, Ftrl, StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology

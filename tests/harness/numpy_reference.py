@@ -165,12 +165,37 @@ def frequency_estimator(optimizer, w, state, g, step):
             {'FrequencyEstimator': np.full_like(gap, step)})
 
 
+def adadelta(optimizer, w, state, g, rate):
+    old = state['Adadelta_1']
+    squares = optimizer.rho * state['Adadelta'] + (1 - optimizer.rho) * g**2
+    update = np.sqrt(old + optimizer.epsilon) / np.sqrt(squares + optimizer.epsilon) * g
+    return w - rate * update, {'Adadelta': squares, 'Adadelta_1': (
+        optimizer.rho * old + (1 - optimizer.rho) * update**2)}
+
+
+def centered_rms_prop(optimizer, w, state, g, rate):
+    rho = optimizer.rho
+    squares = rho * state['CenteredRMSProp/ms'] + (1 - rho) * g**2
+    mean = rho * state['CenteredRMSProp/mg'] + (1 - rho) * g
+    momenta = (optimizer.momentum * state['CenteredRMSProp/mom']
+               + rate * g / np.sqrt(squares - mean**2 + optimizer.epsilon))
+    return w - momenta, {'CenteredRMSProp/ms': squares, 'CenteredRMSProp/mom': momenta,
+                         'CenteredRMSProp/mg': mean}
+
+
+def lion(optimizer, w, state, g, rate):
+    old = state['Lion']
+    direction = np.sign(optimizer.beta1 * old + (1 - optimizer.beta1) * g)
+    return w - rate * direction, {'Lion': optimizer.beta2 * old + (1 - optimizer.beta2) * g}
+
+
 RULES = {
     optimizers.StochasticGradientDescent: sgd, optimizers.Adagrad: adagrad,
     optimizers.AdagradMomentum: adagrad_momentum, optimizers.ProximalAdagrad: proximal_adagrad,
     optimizers.Adam: adam, optimizers.Ftrl: ftrl, optimizers.Momentum: momentum,
     optimizers.RMSProp: rms_prop, optimizers.ProximalYogi: proximal_yogi,
-    optimizers.FrequencyEstimator: frequency_estimator}
+    optimizers.FrequencyEstimator: frequency_estimator, optimizers.Adadelta: adadelta,
+    optimizers.CenteredRMSProp: centered_rms_prop, optimizers.Lion: lion}
 
 
 def assert_close(actual, expected, tolerance=2e-6):

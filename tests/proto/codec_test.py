@@ -5,7 +5,8 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core.optimizers import Adagrad, Limits, StochasticGradientDescent
+from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.optimizers import Adagrad, StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
