@@ -121,3 +121,13 @@ def quoted(names: Iterable[str]) -> str:
     '"user", "video"'
     """
     return ', '.join(f'"{name}"' for name in names) or 'none'
+
+
+def shown(text: object, most: int = 80) -> str:
+    """Text of strangers as a message may hold it: in printable ASCII, cut to `most` characters.
+
+    >>> print(shown('a\\x1b]52;c'), shown('12345', 3))
+    a\\x1b]52;c 123...
+    """
+    given = str(text)
+    return ascii(given if len(given) <= most else f'{given[:most]}...')[1:-1]

@@ -22,7 +22,7 @@ BELOW['columns'] = BELOW['hosts'] = BELOW['checkpoint'] = {
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns'}
 BELOW['compat'] = BELOW['estimator'] | {'estimator'}
-BELOW['cli'] = {'errors', 'version', 'core', 'proto'}
+BELOW['cli'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
 INSIDE_FUNCTIONS = {'cli': {'compat', 'runner'}, '__init__': {'compat'}}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
@@ -86,7 +86,8 @@ def test_each_layer_leaves_alone_what_is_not_its_business():
     for path, tree, part in trees():
         for module, line, _ in imports_of(path, tree):
             root = module.split('.')[0]
-            if root in FOREIGN.get(part, set()) and not (part == 'cli' and root == 'os'):
+            if root in FOREIGN.get(part, set()) and not (
+                    root == 'os' and path.relative_to(PACKAGE).as_posix() == 'proto/files.py'):
                 wrong.append(f'{where(path, line)} {part} imports {root}')
             if root in FORBIDDEN_EVERYWHERE:
                 wrong.append(f'{where(path, line)} imports {root}')
@@ -116,10 +117,14 @@ def calls(tree):
      {'checkpoint/files.py', 'checkpoint/commit.py'}),
     ({'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
      {f'runner/{name}.py' for name in ('infeed', 'session', 'signals', 'towers')}),
-    ({'open', 'os.open', 'os.fdopen'}, {'checkpoint/files.py', 'checkpoint/manifest.py'}),
+    ({'open', 'os.open', 'os.fdopen'}, {'checkpoint/files.py', 'proto/files.py'}),
     ({'eval', 'exec', 'print'}, {'cli/run.py'}),
     ({'runpy.run_path'}, {'compat/script.py'}),
-    ({'sys.argv', 'sys.path'}, {'compat/script.py', 'cli/main.py'})])
+    ({'sys.argv', 'sys.path'}, {'compat/script.py', 'cli/main.py', 'cli/inputs.py'}),
+    # P18: a graph is never run, and code is imported only where the user named it.
+    ({'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
+      'text_format.Merge', 'tf.io.parse_tensor'}, set()),
+    ({'importlib.import_module'}, {'__init__.py', '_legacy.py', 'cli/inputs.py'})])
 def test_each_dangerous_thing_has_its_home(names, home):
     wrong = [f'{where(path, line)} {name}' for path, tree, _ in trees()
              if str(path.relative_to(PACKAGE)) not in home

@@ -1,0 +1,164 @@
+"""INPUT of the commands: what a path, `-` or `py:module:object` holds.
+
+Only `py:` runs code, and only because the user typed it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import operator
+import os
+import re
+import sys
+from typing import Any
+
+from ..checkpoint.manifest import Manifest, read_manifest
+from ..core.plan import Plan
+from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
+from ..proto import files, reading
+from ..proto.codec import Config, plan_to_config
+
+_PYTHON = 'py:'
+_MAX_STATE = 2**20
+_NAMED = re.compile(rb'^\s*model_checkpoint_path\s*:\s*"([^"\\/\n]+)"', re.MULTILINE)
+_STEP = re.compile(r'model\.ckpt-([0-9]{1,19})\.(?:index|meta|tables\.json)')
+_SUFFIXES = ('.index', '.meta', '.tables.json')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One thing that a command can look at; it has a config or a manifest.
+
+    Attributes:
+      where: for the user, safe to print.
+      config: a proto that was found; not checked to be a plan.
+      manifest: the tables of a checkpoint of this package.
+    """
+
+    where: str
+    config: Config | None
+    manifest: Manifest | None
+
+
+def load(source: str) -> list[Input]:
+    """Everything that a command can look at in what the user named.
+
+    Args:
+      source: a file or SavedModel as `proto.reading.read_sources` takes it, `-` for standard
+        input, a checkpoint prefix such as `dir/model.ckpt-4`, a model_dir, or
+        `py:module:object`.
+
+    Returns:
+      One entry or more; of a checkpoint its manifest first.
+
+    Raises:
+      UnreadableConfigError: if there is nothing, or something that cannot be read.
+    """
+    if source.startswith(_PYTHON):
+        return _from_python(source)
+    if os.path.isdir(source) and files.child(source, reading.SAVED_MODELS) is None:
+        graph = os.path.join(source, 'graph.pbtxt')
+        return _from_checkpoint(_newest(source), [graph], source)
+    if source != '-' and not os.path.lexists(source) and any(
+            os.path.lexists(source + suffix) for suffix in _SUFFIXES):
+        return _from_checkpoint(source, [], source)
+    return _inputs(reading.read_sources(source))
+
+
+def _inputs(sources: list[reading.Source]) -> list[Input]:
+    return [Input(where=one.where, config=one.config, manifest=None) for one in sources]
+
+
+def _from_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list[Input]:
+    """The manifest of a checkpoint, if there is one, and each config of its graphs once."""
+    found = []
+    if prefix is not None:
+        graphs = [f'{prefix}.meta', *graphs]
+        try:
+            manifest = read_manifest(prefix)
+        except CorruptCheckpointError as error:
+            raise UnreadableConfigError(*error.problems) from error
+        if manifest is not None:
+            found.append(Input(where=reading.label(prefix), config=None, manifest=manifest))
+    seen: set[bytes] = set()
+    failures = []
+    for path in filter(os.path.lexists, graphs):
+        try:
+            sources = reading.read_file(path, follow=False)
+        except UnreadableConfigError as error:
+            failures.append(error)  # It matters only if nothing else can be read.
+            continue
+        for one in sources:
+            content = one.config.SerializeToString(deterministic=True)
+            if content not in seen:
+                seen.add(content)
+                found += _inputs([one])
+    if not found:
+        for failure in failures:
+            if failure.code != reading.NO_CONFIG:
+                raise failure
+        raise reading.unreadable(
+            'E491', reading.label(source), 'a checkpoint must have a manifest of this package, or '
+            'its graph must carry an embedding config', 'neither' if prefix else 'no checkpoint',
+            'A directory must be a model_dir or that of a SavedModel.')
+    return found
+
+
+def _newest(directory: str) -> str | None:
+    """The prefix of the newest checkpoint in a directory; `None` if it holds none.
+
+    The file `checkpoint` names it, by a name in the same directory. What it says otherwise is
+    not followed: then the highest step counts.
+    """
+    try:
+        names = set(os.listdir(directory))
+        named = _named_in_state(os.path.join(directory, 'checkpoint'), names)
+    except OSError as error:
+        raise reading.unreadable('E480', reading.label(directory), 'it must be a directory that '
+                                 'can be read', shown(error.strerror)) from error
+    steps = [int(found[1]) for found in map(_STEP.fullmatch, names) if found is not None]
+    if named is None and steps:
+        named = f'model.ckpt-{max(steps)}'
+    return os.path.join(directory, named) if named is not None else None
+
+
+def _named_in_state(path: str, names: set[str]) -> str | None:
+    """The checkpoint that a file `checkpoint` names, if it is one of those in `names`."""
+    if 'checkpoint' not in names:
+        return None
+    with files.open_regular(path, follow=False) as file:
+        found = _NAMED.search(files.read_at_most(file, _MAX_STATE))
+    name = found[1].decode(errors='replace') if found is not None else ''
+    return name if any(name + suffix in names for suffix in _SUFFIXES) else None
+
+
+def _from_python(source: str) -> list[Input]:
+    """The object that `py:module:object` names, found as `python -m module` finds modules."""
+    module, _, path = source.removeprefix(_PYTHON).partition(':')
+    if not module or not path:
+        raise reading.unreadable('E492', reading.label(source), 'it must be py:module:object',
+                                 remedy='For example py:jobs.census:config.')
+    if not {'', os.getcwd()} & set(sys.path):
+        sys.path.insert(0, os.getcwd())
+    try:
+        value = operator.attrgetter(path)(importlib.import_module(module))
+        if callable(value):
+            value = value()
+    except (Exception, SystemExit) as error:  # Whatever the user's code does ends here.
+        raise reading.unreadable('E492', reading.label(source), 'the object must be importable',
+                                 f'{type(error).__name__}: {shown(error, 160)}') from error
+    return _from_object(value, reading.label(source))
+
+
+def _from_object(value: Any, where: str) -> list[Input]:
+    if isinstance(value, bytes):
+        return _inputs(reading.read_bytes(value, where))
+    if isinstance(value, Plan):
+        return [Input(where=where, config=plan_to_config(value), manifest=None)]
+    # TensorFlow's class is another one than ours; their bytes are the same.
+    if getattr(getattr(value, 'DESCRIPTOR', None), 'name', '') == Config.DESCRIPTOR.name:
+        return _inputs(reading.read_bytes(value.SerializeToString(), where))
+    raise reading.unreadable(
+        'E492', where, 'the object must be a TPUEmbeddingConfiguration, its bytes, a Plan, or a '
+        'function without arguments that returns one', f'a {shown(type(value).__qualname__)}')

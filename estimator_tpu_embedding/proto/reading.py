@@ -1,0 +1,279 @@
+"""Embedding configs out of what a user points at: files, SavedModels and streams, never trusted.
+
+What a file is, is seen from its bytes, not from its name. Its first bytes say how much of it may
+be read; then it is text (a config, a graph or base64) or binary (a graph or a config). All that
+is wrong with it comes out as `UnreadableConfigError`, in one line that is safe to print.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import collections
+import dataclasses
+import io
+import re
+import sys
+from collections.abc import Iterable
+from typing import BinaryIO
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+
+from ..core import limits
+from ..errors import Problem, UnreadableConfigError, shown
+from . import files, graphs, text
+from .codec import Config
+from .wire import LENGTH, VARINT, Malformed, Wire
+
+MAX_TEXT = 2**20
+MAX_BINARY = 64 * 2**20
+MAX_TEXT_GRAPH = 64 * 2**20
+MAX_BINARY_GRAPH = 256 * 2**20
+"""Bytes that are read at most, by what the content is. base64 is text."""
+MAX_CONFIGS = 100
+"""Different configs in one graph."""
+
+_HEAD = 2**16
+NO_CONFIG = 'E488'
+"""The code if a graph is whole and carries no config."""
+
+SAVED_MODELS = ('saved_model.pb', 'saved_model.pbtxt')
+_ACCEPTED = ('Accepted: a TPUEmbeddingConfiguration (text, binary, base64) or a graph (GraphDef, '
+             'MetaGraphDef, SavedModel).')
+_BASE64 = re.compile(rb'[A-Za-z0-9+/_\-\s]++[=\s]*+')
+# What text does not contain; a binary message has one of them within a few bytes.
+_CONTROLS = re.compile(rb'[\x00-\x08\x0b\x0e-\x1f\x7f]')
+_BOM = b'\xef\xbb\xbf'
+_SHAPE = {1: LENGTH, **dict.fromkeys(range(2, 8), VARINT), 9: LENGTH, 10: LENGTH, 11: LENGTH}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A config and where it was found.
+
+    Attributes:
+      where: for the user: `'cfg.pbtxt'`, `'saved_model.pb: node "ConfigureTPUEmbedding"'`.
+      config: what was found there; not checked to be a plan.
+    """
+
+    where: str
+    config: Config
+
+
+def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
+    """The configs in a file, the directory of a SavedModel, or a stream.
+
+    Args:
+      source: a path, or `-` for standard input.
+      stdin: what to read for `-`; that of the process if `None`.
+
+    Returns:
+      One entry or more; equal configs of a graph are one, named after the first node.
+
+    Raises:
+      UnreadableConfigError: if there is none.
+    """
+    if source == '-':
+        return _read(stdin or sys.stdin.buffer, None, 'standard input')
+    if not files.is_directory(source):
+        return read_file(source)
+    path = files.child(source, SAVED_MODELS)
+    if path is None:
+        raise unreadable('E491', label(source), 'a directory must be that of a SavedModel or '
+                         'a model_dir', f'neither {" nor ".join(SAVED_MODELS)} in it')
+    return read_file(path, follow=False)
+
+
+def read_file(path: str, *, follow: bool = True) -> list[Source]:
+    """The configs in one file.
+
+    Args:
+      path: where it is.
+      follow: whether it may be a link; `False` for files that the user did not name.
+
+    Raises:
+      UnreadableConfigError: if there is none. The code is `NO_CONFIG` if it is a graph.
+    """
+    try:
+        with files.open_regular(path, follow=follow) as file:
+            return _read(file, files.size_of(file), label(path))
+    except UnreadableConfigError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise unreadable('E480', label(path), 'it must be a regular file that can be read',
+                         shown(reason)) from error
+
+
+def read_bytes(content: bytes, where: str) -> list[Source]:
+    """The configs in the content of a file.
+
+    Args:
+      content: all of it.
+      where: what to call it.
+
+    Raises:
+      UnreadableConfigError: if there is none.
+    """
+    return _read(io.BytesIO(content), len(content), where)
+
+
+def label(path: str) -> str:
+    """A path as a message may hold it."""
+    return path if path.isprintable() else shown(path, 4096)
+
+
+def unreadable(code: str, where: str, rule: str, got: str = '', remedy: str = ''
+               ) -> UnreadableConfigError:
+    """The error for one source."""
+    return UnreadableConfigError(Problem(code, where, rule, got, remedy))
+
+
+def _read(stream: BinaryIO, size: int | None, where: str) -> list[Source]:
+    """The configs in a stream; its `size` is `None` if only reading tells."""
+    content = files.read_at_most(stream, _HEAD)
+    what, most = _kind_and_limit(content)
+    try:
+        if content[:1] == b'\0':  # No message begins so; what does may never end: /dev/zero.
+            raise Malformed('it begins with a zero')
+        if size is None or size <= most:
+            content += files.read_at_most(stream, most + 1 - len(content))
+            size = len(content)
+        if size > most:
+            raise unreadable('E481', where, f'{what} must have at most {most:,} bytes',
+                             f'{size:,}' if size > most + 1 else 'more')
+        return (_from_binary if what == 'binary content' else _from_text)(content, where)
+    except Malformed as error:
+        raise unreadable('E484', where, 'it must be a config or a graph',
+                         f'{what}, but {error}', _ACCEPTED) from error
+
+
+def _kind_and_limit(head: bytearray) -> tuple[str, int]:
+    """What content is that begins so, and how many bytes of it may be read."""
+    if _CONTROLS.search(head):
+        return 'binary content', MAX_BINARY_GRAPH
+    if text.first_word(head) in graphs.FIRST_WORDS:
+        return 'a text graph', MAX_TEXT_GRAPH
+    return 'text', MAX_TEXT
+
+
+def _from_text(content: bytearray, where: str) -> list[Source]:
+    if not content or content.isspace():
+        raise unreadable('E482', where, 'it must hold a config', 'nothing: it is empty')
+    if text.first_word(content) in graphs.FIRST_WORDS:
+        return _from_carriers(graphs.in_text(content), 'a text graph', where)
+    if _BASE64.fullmatch(content):
+        return [Source(where=where, config=_from_base64(content, where))]
+    return [Source(where=where, config=_from_text_format(content, where))]
+
+
+def _from_text_format(content: bytearray, where: str) -> Config:
+    text.check(content)
+    config = Config()
+    try:
+        text_format.Parse(content.removeprefix(_BOM).decode(), config)
+    except UnicodeDecodeError as error:
+        raise unreadable('E486', where, 'text must be UTF-8',
+                         f'byte 0x{error.object[error.start]:02x}') from error
+    except (text_format.ParseError, ValueError) as error:
+        raise unreadable('E483', where, 'it must be the text of a TPUEmbeddingConfiguration',
+                         shown(' '.join(str(error).split()), 160),
+                         _ACCEPTED) from error
+    return _checked(config, where)
+
+
+def _from_base64(content: bytearray, where: str) -> Config:
+    digits = b''.join(content.split()).rstrip(b'=').translate(bytes.maketrans(b'-_', b'+/'))
+    try:
+        decoded = base64.b64decode(digits + b'=' * (-len(digits) % 4), validate=True)
+    except binascii.Error as error:
+        raise unreadable('E485', where, 'it must be a config', 'one word that is neither a '
+                         'field nor base64', _ACCEPTED) from error
+    return _from_wire(Wire(decoded), where)
+
+
+def _from_binary(content: bytearray, where: str) -> list[Source]:
+    """The configs in a serialized graph, or the config that it is if it is none."""
+    shape = Wire(content).shape()
+    wire, graph = Wire(content), ''
+    for kind, (types, path) in graphs.KINDS.items():
+        if any(types.get(number, wire_type) != wire_type for number, wire_type in shape):
+            continue
+        try:
+            carriers = list(graphs.in_binary(wire, path))
+        except Malformed:
+            continue
+        if carriers:
+            return _from_carriers(carriers, kind, where)
+        graph = 'a binary graph'
+    if graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):  # Numbers in a config.
+        return _from_carriers([], graph, where)
+    return [Source(where=where, config=_from_wire(Wire(content), where))]
+
+
+def _from_wire(wire: Wire, where: str) -> Config:
+    """The config that a serialized message is."""
+    size, shape = len(wire.content), wire.shape()
+    if any(_SHAPE.get(number, kind) != kind for number, kind in shape) or not any(
+            number in _SHAPE for number, _ in shape):
+        raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
+    if size > MAX_BINARY:
+        raise unreadable('E481', where, f'a config must have at most {MAX_BINARY:,} bytes',
+                         f'{size:,}')
+    # Before parsing, since every table takes some 100 bytes of memory even if it is empty.
+    _check_counts(shape[1, LENGTH], shape[10, LENGTH], where)
+    try:
+        return _checked(Config.FromString(bytes(wire.content)), where)
+    except DecodeError as error:
+        raise Malformed('not a whole TPUEmbeddingConfiguration with names in UTF-8') from error
+
+
+def _checked(config: Config, where: str) -> Config:
+    _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where)
+    if not config.ListFields():
+        raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
+                         _ACCEPTED)
+    return config
+
+
+def _check_counts(tables: int, features: int, where: str) -> None:
+    for kind, count, most in (('tables', tables, limits.MAX_TABLES),
+                              ('features', features, limits.MAX_FEATURES)):
+        if count > most:
+            raise unreadable('E487', where, f'a config must have at most {most:,} {kind}',
+                             f'{count:,}')
+
+
+def _from_carriers(carriers: Iterable[graphs.Carrier], kind: str, where: str) -> list[Source]:
+    """One source per distinct config, named after the first node that carries it."""
+    first: dict[bytes, graphs.Carrier] = {}
+    counts: collections.Counter[bytes] = collections.Counter()
+    for carrier in carriers:
+        first.setdefault(carrier.config, carrier)
+        counts[carrier.config] += 1
+        if len(first) > MAX_CONFIGS:
+            raise unreadable('E487', where, 'the nodes of a graph must carry at most '
+                             f'{MAX_CONFIGS} different configs', 'more')
+    if not first:
+        raise unreadable(NO_CONFIG, where, 'a node of the graph must carry an embedding config',
+                         f'{kind} without such a node', 'Look for it in the graph of a training '
+                         'job: an export for serving has none.')
+    sources = []
+    for content, carrier in first.items():
+        place = f'{where}: {_name_of(carrier)}'
+        if counts[content] > 1:
+            place += f' and {counts[content] - 1} more'
+        try:
+            sources.append(Source(where=place, config=_from_wire(Wire(content), place)))
+        except Malformed as error:
+            raise unreadable('E489', place, 'what it carries must be a TPUEmbeddingConfiguration',
+                             str(error)) from error
+    return sources
+
+
+def _name_of(carrier: graphs.Carrier) -> str:
+    name = f'node "{shown(carrier.node.decode(errors="replace"))}"'
+    if carrier.function:
+        name += f' of function "{shown(carrier.function.decode(errors="replace"))}"'
+    return name

@@ -1,0 +1,93 @@
+"""The text format of protos, as far as it must be understood before protobuf's parser sees it.
+
+That parser recurses per brace, and a text graph would need TensorFlow's message types or unknown
+fields allowed. So a pass over the tokens checks what is to be parsed, and `graphs.py` picks the
+few strings that matter out of a graph: one regular expression, no recursion, no messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .wire import Malformed
+
+MAX_DEPTH = 32
+MAX_DIGITS = 100
+MAX_TOKENS = 8_000_000
+MAX_STRING = 4 * 2**20
+
+_COMMENT = rb'#[^\n]*+'
+_STRING = rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|\'[^\'\\\n]*+(?:\\.[^\'\\\n]*+)*+\''
+# A message that holds neither strings nor messages, as most of a graph do.
+_PLAIN = rb'[{<][^{}<>"\'#]*+[}>]'
+_TOKEN = re.compile(_COMMENT + rb'|(' + _STRING + rb'|[{}<>\[\]"\']|[\w.+-]++)')
+_TOKEN_OF_GRAPH = re.compile(
+    _COMMENT + rb'|' + _PLAIN + rb'|(' + _STRING + rb'|[{}<>"\']|[\w.+-]++)')
+_FIRST_WORD = re.compile(rb'(?:\s++|#[^\n]*+\n)*+([A-Za-z_]\w*+)')
+_ESCAPE = re.compile(rb'\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|(.))', re.DOTALL)
+_CONTROLS = dict(zip(b'abfnrtv', b'\a\b\f\n\r\t\v'))
+
+
+def first_word(content: bytes | bytearray) -> str:
+    """The name of the first field; empty if there is none."""
+    found = _FIRST_WORD.match(content)
+    return found[1].decode() if found is not None else ''
+
+
+def tokens(content: bytes | bytearray, *, of_graph: bool) -> Iterator[bytes]:
+    """Yields strings, brackets and words; comments and punctuation are left out.
+
+    Args:
+      content: the text.
+      of_graph: leave out, too, what cannot matter there: messages that hold neither strings
+        nor messages, and square brackets.
+
+    Raises:
+      Malformed: if there are too many, or a string does not end.
+    """
+    pattern = _TOKEN_OF_GRAPH if of_graph else _TOKEN
+    for count, found in enumerate(pattern.finditer(content)):
+        token = found[1]
+        if count >= MAX_TOKENS:
+            raise Malformed(f'it has more than {MAX_TOKENS:,} words, strings and brackets')
+        if token in (b'"', b"'"):
+            raise Malformed(f'a string without an end at byte {found.start()}')
+        if token is not None:
+            yield token
+
+
+def check(content: bytes | bytearray) -> None:
+    """Makes sure that protobuf's parser can be given a text.
+
+    Raises:
+      Malformed: if it is nested too deeply or holds a number with too many digits.
+    """
+    depth = 0
+    for token in tokens(content, of_graph=False):
+        if token in b'{<[':
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise Malformed(f'it is nested more than {MAX_DEPTH} deep')
+        elif token in b'}>]':
+            depth -= 1
+        elif len(token) > MAX_DIGITS and token[0] in b'0123456789.+-':
+            raise Malformed(f'a number of more than {MAX_DIGITS} digits')
+
+
+def unescaped(content: bytes) -> bytes:
+    """The bytes that a string of the text format stands for, its quotes left off.
+
+    >>> unescaped(rb'\\n\\003\\x41\\"')
+    b'\\n\\x03A"'
+    """
+    if len(content) > MAX_STRING:
+        raise Malformed(f'a string of more than {MAX_STRING:,} bytes')
+    return _ESCAPE.sub(_character, content)
+
+
+def _character(escape: re.Match[bytes]) -> bytes:
+    octal, hexadecimal, other = escape.groups()
+    if other is not None:
+        return bytes([_CONTROLS.get(other[0], other[0])])
+    return bytes([(int(octal, 8) if octal is not None else int(hexadecimal, 16)) & 0xff])
