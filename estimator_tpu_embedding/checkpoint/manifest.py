@@ -10,14 +10,20 @@ import dataclasses
 import json
 import os
 import re
+from typing import Any
 
+from ..core import limits
+from ..core.names import name_problems
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
-from ..errors import CorruptCheckpointError, Problem
+from ..core.specs import is_count
+from ..errors import CorruptCheckpointError, Problem, shown
+from ..proto import files
 
 FORMAT = 1
 _SUFFIX = '.tables.json'
-_MAX_BYTES = 64 * 2**20
+_MAX_BYTES = 16 * 2**20
+_MAX_SLOTS = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,36 +97,54 @@ def read_manifest(checkpoint: str) -> Manifest | None:
     if not os.path.lexists(path):
         return None
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        with os.fdopen(descriptor, 'rb') as file:
-            content = file.read(_MAX_BYTES + 1)
+        with files.open_regular(path, follow=False) as file:
+            content = files.read_at_most(file, _MAX_BYTES + 1)
         return _from_json(content)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptCheckpointError(Problem(
-            'E611', f'checkpoint {os.path.basename(checkpoint)}',
-            f'its manifest {os.path.basename(path)} must be readable',
-            f'{type(error).__name__}: {str(error)[:200]}',
+            'E611', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
+            f'its manifest {shown(os.path.basename(path), 255)} must be readable',
+            f'{type(error).__name__}: {shown(error, 200)}',
             'Restore the file from a copy, or use another checkpoint.')) from error
 
 
-def _from_json(content: bytes) -> Manifest:
+def _from_json(content: bytearray) -> Manifest:
     if len(content) > _MAX_BYTES:
         raise ValueError(f'more than {_MAX_BYTES} bytes')
-    fields = json.loads(content)
+    fields = json.loads(content, object_pairs_hook=_without_duplicates)
     if fields['format'] != FORMAT:
         raise ValueError(f'format {fields["format"]!r}; this version reads format {FORMAT}')
-    tables = {}
-    for name, entry in fields['tables'].items():
-        numbers = entry['rows'], entry['width'], entry['hosts']
-        if any(type(number) is not int or number < 1 for number in numbers):
-            raise ValueError(f'rows, width and hosts must be positive ints: {numbers}')
-        if entry['strategy'] not in STRATEGIES:
-            raise ValueError(f'strategy {entry["strategy"]!r}')
-        tables[name] = StoredTable(
-            rows=entry['rows'], width=entry['width'], strategy=entry['strategy'],
-            hosts=entry['hosts'], slots=tuple(str(slot) for slot in entry['slots']))
-    return Manifest(step=int(fields['step']), tables=tables,
-                    created_by=str(fields['created_by']))
+    if not is_count(fields['step'], 0, 2**63 - 1) or not isinstance(fields['created_by'], str):
+        raise ValueError('step must be an int >= 0 and created_by a string')
+    if len(fields['tables']) > limits.MAX_TABLES:
+        raise ValueError(f'more than {limits.MAX_TABLES} tables')
+    return Manifest(step=fields['step'], created_by=fields['created_by'], tables={
+        name: _table(name, entry) for name, entry in fields['tables'].items()})
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of two equal keys each reader could believe another one."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError('a key occurs twice')
+    return fields
+
+
+def _table(name: str, entry: dict[str, Any]) -> StoredTable:
+    slots = entry['slots']
+    if not isinstance(slots, list) or len(slots) > _MAX_SLOTS:
+        raise ValueError(f'slots must be a list of at most {_MAX_SLOTS} names')
+    for part in (name, *slots):
+        for problem in name_problems('table', part):
+            raise ValueError(str(problem))
+    for key, highest in (('rows', limits.MAX_VOCABULARY_SIZE), ('width', limits.MAX_DIMENSION),
+                         ('hosts', limits.MAX_HOSTS)):
+        if not is_count(entry[key], 1, highest):
+            raise ValueError(f'{key} must be an int in [1, {highest}]: {entry[key]!r}')
+    if entry['strategy'] not in STRATEGIES:
+        raise ValueError(f'strategy {entry["strategy"]!r}')
+    return StoredTable(rows=entry['rows'], width=entry['width'], strategy=entry['strategy'],
+                       hosts=entry['hosts'], slots=tuple(slots))
 
 
 def orphaned_manifests(directory: str) -> list[str]:
