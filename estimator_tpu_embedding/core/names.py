@@ -24,7 +24,10 @@ def name_problems(kind: str, name: object) -> Iterator[Problem]:
     >>> list(name_problems('table', 'tbl_native-country'))
     []
     """
-    where = f'{kind} {name!r}' if not isinstance(name, str) else f'{kind} "{name[:80]}"'
+    # What is not printable must not reach a terminal.
+    begin = (f'"{name[:80]}"' if isinstance(name, str) and name.isprintable()
+             else ascii(name)[:80])
+    where = f'{kind} {begin}'
     if not isinstance(name, str) or not name:
         yield Problem('E403', where, 'the name must be a non-empty string', repr(name))
         return
@@ -33,8 +36,7 @@ def name_problems(kind: str, name: object) -> Iterator[Problem]:
                       f'the name must have at most {limits.MAX_NAME_LENGTH} characters',
                       f'{len(name)} characters')
     if not name.isprintable():
-        yield Problem('E403', f'{kind} {name[:80]!r}',
-                      'the name must consist of printable characters', ascii(name[:80]))
+        yield Problem('E403', where, 'the name must consist of printable characters', begin)
     if any(part in ('', '.', '..') for part in name.split('/')):
         yield Problem('E403', where, 'parts of the name between slashes must not be empty, '
-                      '"." or ".."', f'"{name[:80]}"')
+                      '"." or ".."', begin)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ..core.names import name_problems
 from ..core.optimizer import Limits, Optimizer
 from ..core.optimizers import OPTIMIZERS
 from ..core.plan import Plan, resolve
 from ..core.rates import ConstantRate, DynamicRate, rate_tags
 from ..core.specs import FeatureSpec, TableSpec, Topology
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, Problem, shown
 from . import optimization_parameters_pb2 as parameters_pb2
 from . import tpu_embedding_configuration_pb2 as config_pb2
 
@@ -118,7 +119,8 @@ def config_to_plan(config: Config) -> Plan:
                   hot_id_replication=_are_hot_ids_replicated(descriptor.optimization_parameters))
         for descriptor in config.table_descriptor]
     features = [
-        FeatureSpec(name=descriptor.name or f'{tables[descriptor.table_id].name}:{position:06}',
+        FeatureSpec(name=(descriptor.name
+                          or f'{tables[descriptor.table_id].name[:900]}:{position:06}'),
                     table=tables[descriptor.table_id].name,
                     max_sequence_length=(*descriptor.input_shape[1:], 0)[0])
         for position, descriptor in enumerate(config.feature_descriptor)]
@@ -151,7 +153,7 @@ def _problems_of(config: Config) -> list[Problem]:
             f'num_hosts {config.num_hosts}, num_tensor_cores {config.num_tensor_cores}'))
     if not config.feature_descriptor:
         problems.append(Problem('E402', 'feature_descriptor', 'at least one is needed', 'none'))
-    shapes = {tuple(feature.input_shape) for feature in config.feature_descriptor}
+    shapes = {tuple(feature.input_shape[:3]) for feature in config.feature_descriptor}
     if any(len(shape) not in (1, 2) or min(shape) < 1 for shape in shapes):
         problems.append(Problem('E433', 'feature_descriptor', 'input_shape must be [batch] or '
                                 '[batch, length], each >= 1', str(sorted(shapes)[:5])))
@@ -161,13 +163,17 @@ def _problems_of(config: Config) -> list[Problem]:
     for position, feature in enumerate(config.feature_descriptor):
         if not 0 <= feature.table_id < len(config.table_descriptor):
             problems.append(Problem(
-                'E401', f'feature {feature.name or position}', f'table_id must be in '
+                'E401', f'feature {shown(feature.name) or position}', 'table_id must be in '
                 f'[0, {len(config.table_descriptor)})', str(feature.table_id)))
+        if feature.name:
+            problems += name_problems('feature', feature.name)
     for table in config.table_descriptor:
+        # Here, not in `resolve`: its other problems would print the name as it is.
+        problems += name_problems('table', table.name)
         field = table.optimization_parameters.WhichOneof('parameters')
         if field not in OPTIMIZERS:
-            problems.append(Problem('E443', f'table "{table.name}"', 'the optimizer must be one '
-                                    f'of {", ".join(sorted(OPTIMIZERS))}', str(field)))
+            problems.append(Problem('E443', f'table "{shown(table.name)}"', 'the optimizer must '
+                                    f'be one of {", ".join(sorted(OPTIMIZERS))}', str(field)))
     return problems
 
 
