@@ -1,0 +1,301 @@
+import base64
+import io
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from google.protobuf import text_format
+from harness.processes import run_python
+from harness.wire import field, graph, meta_graph, node, saved_model
+
+from estimator_tpu_embedding.errors import UnreadableConfigError
+from estimator_tpu_embedding.proto import files, reading
+from estimator_tpu_embedding.proto.codec import Config
+
+GOLDEN = (pathlib.Path(__file__).parent.parent / 'golden' / 'configs'
+          / 'several_optimizers_2x2.pbtxt').read_bytes()
+CONFIG = text_format.Parse(GOLDEN.decode(), Config())
+BYTES = CONFIG.SerializeToString()
+OTHER = b'\x10\x02'  # mode: TRAINING
+
+
+def refusal(content):
+    """The error for some bytes; it comes soon and can be printed."""
+    started = time.monotonic()
+    with pytest.raises(UnreadableConfigError) as caught:
+        reading.read_bytes(content, 'x')
+    assert time.monotonic() - started < 10  # Two where nothing else runs.
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 400
+    return caught.value
+
+
+def code_of(source, **kwargs):
+    with pytest.raises(UnreadableConfigError) as caught:
+        reading.read_sources(str(source), **kwargs)
+    assert '\n' not in str(caught.value)
+    return caught.value.code
+
+
+def wheres(content):
+    return [source.where for source in reading.read_bytes(content, 'x')]
+
+
+@pytest.mark.parametrize('content', [
+    GOLDEN, b'\xef\xbb\xbf' + GOLDEN, b'# of the job\n\n' + GOLDEN, GOLDEN.replace(b'\n', b'\r\n'),
+    BYTES, base64.b64encode(BYTES), base64.urlsafe_b64encode(BYTES),
+    base64.b64encode(BYTES).rstrip(b'='), b' ' + base64.encodebytes(BYTES) + b'\n\n'])
+def test_what_a_config_is_is_seen_from_its_bytes(content):
+    assert reading.read_bytes(content, 'x') == [reading.Source(where='x', config=CONFIG)]
+
+
+def test_files_and_streams_are_read_alike(tmp_path):
+    path = tmp_path / 'cfg.anything'
+    path.write_bytes(BYTES)
+    assert reading.read_sources(str(path)) == [reading.Source(where=str(path), config=CONFIG)]
+    assert reading.read_sources('-', stdin=io.BytesIO(GOLDEN)) == [
+        reading.Source(where='standard input', config=CONFIG)]
+
+
+@pytest.mark.parametrize('content, code', [
+    (b'', 'E482'), (b' \n\t', 'E482'), (b'# nothing\n', 'E482'), (b'mode: UNSPECIFIED', 'E482'),
+    (b'\x10\x00', 'E482'), (b'\xc2\x3e\x01x', 'E484'), (b'# Title\n\nSome *words*.', 'E483'),
+    (b'word', 'E484'), (b'words', 'E485'), (b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'E484'),
+    (b'PK\x03\x04' + b'\0' * 30, 'E484'), (b'{"format": 1}', 'E483'), (b'mode: 1 mode: 1', 'E483')])
+def test_what_is_no_config_is_refused_with_what_was_tried(content, code):
+    error = refusal(content)
+    assert error.code == code
+    assert 'empty' in str(error) or 'Accepted: a TPUEmbeddingConfiguration' in str(error)
+
+
+def test_importing_the_readers_imports_neither_tensorflow_nor_numpy():
+    done = run_python('-c', 'import sys, estimator_tpu_embedding.proto.reading;'
+                      'print(sys.modules.keys() & {"tensorflow", "numpy"})')
+    assert done.stdout == 'set()\n'
+
+
+def test_p01_too_much_is_refused_before_it_is_read(tmp_path):
+    for head, size, most in ((b'mode: 1\n', 4 * 2**20, reading.MAX_TEXT),
+                             (b'node {\n', 400 * 2**20, reading.MAX_TEXT_GRAPH),
+                             (b'\x0a\x02', 400 * 2**20, reading.MAX_BINARY_GRAPH)):
+        path = tmp_path / 'large'
+        path.write_bytes(head * 2**16)
+        os.truncate(path, size)  # The rest takes no room on the disk.
+        started = time.monotonic()
+        with pytest.raises(UnreadableConfigError, match=f'E481.*at most {most:,}.*got {size:,}'):
+            reading.read_sources(str(path))
+        assert time.monotonic() - started < .5
+    assert refusal(BYTES + field(1000, bytes(reading.MAX_BINARY))).code == 'E481'
+
+
+def test_streams_are_read_no_further_than_the_limit():
+    class Endless(io.RawIOBase):
+        taken = 0
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            buffer[:] = b'# ' * (len(buffer) // 2)
+            self.taken += len(buffer)
+            return len(buffer)
+
+    stream = Endless()
+    assert code_of('-', stdin=io.BufferedReader(stream, 2**10)) == 'E481'
+    assert stream.taken < reading.MAX_TEXT + 2**17
+
+
+@pytest.mark.parametrize('content, code', [
+    (b'table_descriptor {' * 900, 'E484'),  # P02
+    (b'{' * 100_000, 'E484'), (b'[' * 100_000, 'E484'), (b'a <' * 33 + b'>' * 33, 'E484'),
+    (b'\x0b' * 100_000, 'E484'), (field(1, b'\x0b' * 100_000), 'E484'),  # P03
+    (b'num_hosts: ' + b'1' * 5_000, 'E484'), (b'num_hosts: 0x' + b'1' * 90, 'E483'),  # P04
+    (b'num_hosts: ' + b'1' * 90, 'E483'), (b'num_hosts: 2147483648', 'E483'),
+    (b'\x0a\x00' * 2_000_000, 'E484'), (b'\x0a\x00' * 10_001, 'E487'),  # P10
+    (b'\x52\x00' * 100_001, 'E487'), (b'table_descriptor{}' * 10_001, 'E487'),
+    (b'profile_data_directory: "\xff"', 'E486'),  # P14
+    (b'profile_data_directory: "\\377"', 'E483'),
+    (field(9, b'\xff'), 'E484'), (b'mode: "', 'E484'),
+    (b'[type.googleapis.com/x.Y] { }', 'E483'),  # P19
+    (b'\x80\x05\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix', 'E484'),  # P16: a pickle
+    (bytes(4 * 2**20), 'E484'), (b'\x0a\xff\xff\xff\xff\x0f', 'E484'),
+    (b'\x08' + b'\xff' * 99, 'E484'), (field(2, b'\x0a\x00' * 2_000_000), 'E484'),
+    (b'node ' + b'{}' * 2**21 + b'config', 'E488'),
+    (b'node ' + b'{{}}' * 2**20 + b'config', 'E488'),
+    (b'node ' + b'{' * 2**20 + b'config', 'E484'),
+    (b'node { op: "TPU" attr { key: "config" value { s: ' + b'"aa"' * 2**20 + b'} } }', 'E489'),
+    (b'node { } } config', 'E484'), (b'node { config', 'E484')])
+def test_hostile_content_is_refused_soon(content, code):
+    assert refusal(content).code == code
+
+
+def test_p04_the_message_about_a_long_number_is_short():
+    assert len(str(refusal(b'num_hosts: ' + b'1' * 5_000))) <= 200
+
+
+def test_brackets_and_numbers_in_strings_and_comments_are_not_counted():
+    text = b'# {{{' + b'{' * 99 + b'\nprofile_data_directory: "' + b'{' * 99 + b'\\"' + b'1' * 200
+    assert reading.read_bytes(text + b'" \'<\' mode: 1', 'x')[0].config.mode == 1
+
+
+@pytest.mark.parametrize('kind', [graph, lambda *nodes: meta_graph(graph(*nodes)),
+                                  lambda *nodes: saved_model(graph(*nodes))])
+def test_graphs_say_which_nodes_carry_which_config(kind):
+    content = kind(
+        field(1, b'x') + field(2, b'NoOp'), node(BYTES), node(OTHER, b'b', b'RecvTPUEmbedding'),
+        node(BYTES, b'c', b'ConfigureDistributedTPU', b'tpu_embedding_config'),
+        # Neither a config, nor of the embedding engine, nor set.
+        node(b'!', b'd', b'PartitionedCall'), node(b'!', b'e', attribute=b'common_config'),
+        node(b'', b'f'))
+    sources = reading.read_bytes(content, 'x')
+    assert [(source.where, source.config) for source in sources] == [
+        ('x: node "ConfigureTPUEmbedding" and 1 more', CONFIG),
+        ('x: node "b"', Config.FromString(OTHER))]
+
+
+def test_nodes_in_functions_are_found_and_named():
+    function = field(1, field(1, b'f')) + field(3, node(BYTES, b'n'))
+    assert wheres(graph() + field(2, field(1, function))) == ['x: node "n" of function "f"']
+
+
+NODE = r'name: "n" op: "ConfigureTPUEmbedding" attr { key: "config" value { s: "\020\002" } }'
+
+
+@pytest.mark.parametrize('text', [
+    f'node {{ {NODE} }}', 'node: <\n' + NODE.replace('{', '<').replace('}', '>') + '\n>',
+    "node [ { name: '}' }, { " + NODE.replace('"', "'") + ' } ] # }',
+    'meta_graphs { graph_def { node { ' + NODE.replace(r'\002', r'" "\x02') + ' } } }'])
+def test_text_graphs_are_read_in_any_layout(text):
+    assert reading.read_bytes(text.encode(), 'x') == [
+        reading.Source(where='x: node "n"', config=Config.FromString(OTHER))]
+
+
+def test_graphs_without_a_config_are_told_apart_from_what_cannot_be_read():
+    for content in (graph(field(1, b'x')), saved_model(graph(field(1, b'x'))),
+                    b'node { name: "x" } versions { producer: 1 }'):
+        assert refusal(content).code == reading.NO_CONFIG
+    assert refusal(graph(node(b'!!'))).code == 'E489'
+    assert refusal(graph(*[node(field(9, b'%d' % i)) for i in range(101)])).code == 'E487'
+
+
+def test_p12_names_of_nodes_cannot_reach_a_terminal():
+    for name in (b'\x1b]52;c;', b'a\nb', '\u202eb'.encode(), b'\xff', b'n' * 5_000):
+        where, = wheres(graph(node(BYTES, name)))
+        assert where.isprintable() and where.isascii() and len(where) < 200
+
+
+def test_p20_only_regular_files_are_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo('pipe')
+    os.symlink('loop', 'loop')
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind('socket')
+        for source in ('pipe', 'loop', 'socket', '/dev/zero', '/dev/stdin', 'missing', '', 'a\0b',
+                       'x' * 5_000, '\udcff'):
+            assert code_of(source) == 'E480', source
+    assert code_of('.') == 'E491'
+    pathlib.Path('cfg').write_bytes(BYTES)
+    os.symlink('cfg', 'link')  # The user's own; only what lies in a directory is not followed.
+    assert reading.read_sources('link')[0].config == CONFIG
+
+
+def test_links_in_a_directory_are_not_followed(tmp_path):
+    (tmp_path / 'elsewhere').write_bytes(saved_model(graph(node(BYTES))))
+    model = tmp_path / 'model'
+    model.mkdir()
+    (model / 'saved_model.pb').symlink_to('../elsewhere')
+    assert code_of(model) == 'E480'
+    (model / 'saved_model.pb').unlink()
+    os.mkfifo(model / 'saved_model.pb')
+    assert code_of(model) == 'E480'
+
+
+def test_what_is_no_longer_a_regular_file_when_it_is_open_is_refused(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / 'f')
+    regular = os.stat(__file__)
+    monkeypatch.setattr(files.os, 'stat', lambda *args, **kwargs: regular)
+    assert code_of(tmp_path / 'f') == 'E480'
+
+
+def read_standard_input(**kwargs):
+    return subprocess.run(
+        [sys.executable, '-c', 'from estimator_tpu_embedding.proto.reading import *\n'
+         'try: print([len(one.config.table_descriptor) for one in read_sources("-")])\n'
+         'except ValueError as error: print(error.code)'],
+        stdout=subprocess.PIPE, timeout=60, check=True, **kwargs).stdout.strip()
+
+
+def test_standard_input_of_a_process_is_read():
+    assert read_standard_input(input=GOLDEN) == b'[5]'
+    assert read_standard_input(input=saved_model(graph(node(BYTES)))) == b'[5]'
+    assert read_standard_input(input=b'') == b'E482'
+    with open('/dev/zero', 'rb') as zeros:
+        assert read_standard_input(stdin=zeros) == b'E484'
+
+
+@pytest.fixture(scope='module')
+def tensorflow_graph():
+    """TensorFlow, and a graph with a config at the top and another in a function."""
+    tf = pytest.importorskip('tensorflow.compat.v1')
+    with tf.Graph().as_default() as built:
+        tf.raw_ops.ConfigureTPUEmbedding(config=BYTES, name='configure')
+
+        @tf.function
+        def called():
+            tf.raw_ops.ConfigureTPUEmbedding(config=OTHER, name='inner')
+            return tf.constant(1.)
+
+        tf.get_variable('v', [2], use_resource=True)
+        called()
+        tf.raw_ops.ConfigureDistributedTPU(tpu_embedding_config=BYTES)
+    return tf, built
+
+
+def check_sources_of_graph(path):
+    found = reading.read_sources(str(path))
+    assert [source.config for source in found] == [CONFIG, Config.FromString(OTHER)]
+    assert found[0].where.endswith(': node "configure" and 1 more')
+    assert ': node "inner" of function "__inference_called' in found[1].where
+
+
+def test_graphs_that_tensorflow_wrote_are_read(tensorflow_graph, tmp_path):
+    tf, built = tensorflow_graph
+    tf.io.write_graph(built, str(tmp_path), 'graph.pbtxt')
+    tf.io.write_graph(built, str(tmp_path), 'graph.pb', as_text=False)
+    with built.as_default():
+        tf.train.Saver().export_meta_graph(str(tmp_path / 'model.ckpt-1.meta'))
+        tf.train.Saver().export_meta_graph(str(tmp_path / 'text.meta'), as_text=True)
+    for name in ('graph.pbtxt', 'graph.pb', 'model.ckpt-1.meta', 'text.meta'):
+        check_sources_of_graph(tmp_path / name)
+
+
+def test_saved_models_with_several_graphs_are_read(tensorflow_graph, tmp_path):
+    tf, built = tensorflow_graph
+    messages = pytest.importorskip('tensorflow.core.protobuf.saved_model_pb2')
+    model = messages.SavedModel(saved_model_schema_version=1)
+    model.meta_graphs.add().graph_def.versions.producer = 1
+    with built.as_default():
+        model.meta_graphs.add().CopyFrom(tf.train.export_meta_graph())
+    for name, content in (('saved_model.pbtxt', text_format.MessageToString(model).encode()),
+                          ('saved_model.pb', model.SerializeToString())):  # It comes first.
+        (tmp_path / name).write_bytes(content)
+        check_sources_of_graph(tmp_path)
+        check_sources_of_graph(tmp_path / name)
+
+
+def test_object_based_saved_models_are_read(tmp_path):
+    tf = pytest.importorskip('tensorflow')
+
+    class Module(tf.Module):
+        @tf.function(input_signature=[])
+        def configure(self):
+            tf.raw_ops.ConfigureTPUEmbedding(config=BYTES)
+            return tf.constant(1.)
+
+    tf.saved_model.save(Module(), str(tmp_path))
+    source, = reading.read_sources(str(tmp_path))
+    assert source.config == CONFIG
+    assert 'node "ConfigureTPUEmbedding" of function "__inference_configure' in source.where
