@@ -161,4 +161,4 @@ def _from_object(value: Any, where: str) -> list[Input]:
         return _inputs(reading.read_bytes(value.SerializeToString(), where))
     raise reading.unreadable(
         'E492', where, 'the object must be a TPUEmbeddingConfiguration, its bytes, a Plan, or a '
-        'function without arguments that returns one', f'a {shown(type(value).__qualname__)}')
+        'function without arguments that returns one', shown(type(value).__qualname__))

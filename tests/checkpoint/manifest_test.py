@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -36,15 +37,38 @@ def changed(**changes):
     return json.dumps(fields).encode()
 
 
+TABLE = json.loads(MANIFEST.to_json())['tables']['scope/t']
+
+
 @pytest.mark.parametrize('content', [
     b'', b'{', b'[]', b'null', b'\xff\xfe', b'[' * 100_000, changed(format=2),
     changed(tables=[]), changed(tables__t__rows=-1), changed(tables__t__rows=2.5),
     changed(tables__t__hosts=True), changed(tables__t__strategy='hash'),
-    changed(tables__t__slots=3), changed(step='x'), changed(step=None)])
+    changed(tables__t__slots=3), changed(step='x'), changed(step=None),
+    # P24: names that are paths, numbers beyond all limits, keys twice, a million entries.
+    changed(tables={'../t': TABLE}), changed(tables={'a/../t': TABLE}),
+    changed(tables={'/t': TABLE}), changed(tables={'a\x1b[2J': TABLE}),
+    changed(tables={'': TABLE}), changed(tables={f't{i}': TABLE for i in range(10_001)}),
+    changed(tables__t__slots=['../x']), changed(tables__t__slots=['a'] * 11),
+    changed(tables__t__slots='Adagrad'), changed(tables__t__rows=2**31),
+    changed(tables__t__width=2**17), changed(tables__t__hosts=4097), changed(step=-1),
+    changed(step=2**63), changed(step=7.5), changed(step=True), changed(created_by=3),
+    MANIFEST.to_json().replace(b'"step": 7', b'"step": 7, "step": 8'),
+    MANIFEST.to_json().replace(b'"rows": 5', b'"rows": 5, "rows": 6'),
+    MANIFEST.to_json().replace(b'7', b'7' * 5_000),
+    b'{"tables": {' + b','.join(b'"%d": 0' % i for i in range(10**6)) + b'}}',
+    b'[' + b'[],' * 2**22 + b'0]', b' ' * (16 * 2**20 + 1)])
 def test_a_manifest_that_cannot_be_read_is_an_error_never_none(tmp_path, content):
     with pytest.raises(CorruptCheckpointError, match='E611 checkpoint model.ckpt-7') as caught:
         read_manifest(write(tmp_path, content))
-    assert len(str(caught.value)) < 600
+    assert len(str(caught.value)) < 600 and str(caught.value).isprintable()
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_in_the_place_of_a_manifest_blocks_nobody(tmp_path):
+    os.mkfifo(tmp_path / 'model.ckpt-7.tables.json')
+    with pytest.raises(CorruptCheckpointError, match='E611.*pipe'):
+        read_manifest(str(tmp_path / 'model.ckpt-7'))
 
 
 def test_a_manifest_that_is_a_link_is_not_followed(tmp_path):
