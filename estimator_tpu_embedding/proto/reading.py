@@ -224,9 +224,10 @@ def _from_wire(wire: Wire, where: str) -> Config:
     # Before parsing, since every table takes some 100 bytes of memory even if it is empty.
     _check_counts(shape[1, LENGTH], shape[10, LENGTH], where)
     try:
-        return _checked(Config.FromString(bytes(wire.content)), where)
-    except DecodeError as error:
+        config = Config.FromString(bytes(wire.content))
+    except (DecodeError, ValueError) as error:  # The latter by protobuf without C.
         raise Malformed('not a whole TPUEmbeddingConfiguration with names in UTF-8') from error
+    return _checked(config, where)
 
 
 def _checked(config: Config, where: str) -> Config:
