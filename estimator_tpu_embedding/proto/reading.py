@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import collections
 import dataclasses
 import io
 import re
@@ -75,7 +74,11 @@ def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
       UnreadableConfigError: if there is none.
     """
     if source == '-':
-        return _read(stdin or sys.stdin.buffer, None, 'standard input')
+        stream = stdin or (sys.stdin.buffer if sys.stdin is not None else io.BytesIO())
+        try:
+            return _read(stream, None, 'standard input')
+        except OSError as error:
+            raise _unopened('standard input', error) from error
     if not files.is_directory(source):
         return read_file(source)
     path = files.child(source, SAVED_MODELS)
@@ -101,9 +104,12 @@ def read_file(path: str, *, follow: bool = True) -> list[Source]:
     except UnreadableConfigError:
         raise
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise unreadable('E480', label(path), 'it must be a regular file that can be read',
-                         shown(reason)) from error
+        raise _unopened(label(path), error) from error
+
+
+def _unopened(where: str, error: OSError | ValueError) -> UnreadableConfigError:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return unreadable('E480', where, 'it must be a regular file that can be read', shown(reason))
 
 
 def read_bytes(content: bytes, where: str) -> list[Source]:
@@ -162,7 +168,10 @@ def _from_text(content: bytearray, where: str) -> list[Source]:
     if not content or content.isspace():
         raise unreadable('E482', where, 'it must hold a config', 'nothing: it is empty')
     if text.first_word(content) in graphs.FIRST_WORDS:
-        return _from_carriers(graphs.in_text(content), 'a text graph', where)
+        found = _by_config(graphs.in_text(content), where)
+        if not found:
+            raise _no_config(where, 'a text graph')
+        return _from_nodes(found, where)
     if _BASE64.fullmatch(content):
         return [Source(where=where, config=_from_base64(content, where))]
     return [Source(where=where, config=_from_text_format(content, where))]
@@ -196,19 +205,19 @@ def _from_base64(content: bytearray, where: str) -> Config:
 def _from_binary(content: bytearray, where: str) -> list[Source]:
     """The configs in a serialized graph, or the config that it is if it is none."""
     shape = Wire(content).shape()
-    wire, graph = Wire(content), ''
+    wire, is_graph = Wire(content), False
     for kind, (types, path) in graphs.KINDS.items():
         if any(types.get(number, wire_type) != wire_type for number, wire_type in shape):
             continue
         try:
-            carriers = list(graphs.in_binary(wire, path))
+            found = _by_config(graphs.in_binary(wire, path), where)
         except Malformed:
             continue
-        if carriers:
-            return _from_carriers(carriers, kind, where)
-        graph = 'a binary graph'
-    if graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):  # Numbers in a config.
-        return _from_carriers([], graph, where)
+        if found:
+            return _from_nodes(found, where)
+        is_graph = True
+    if is_graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):  # Numbers, in a config.
+        raise _no_config(where, 'a binary graph')
     return [Source(where=where, config=_from_wire(Wire(content), where))]
 
 
@@ -246,31 +255,35 @@ def _check_counts(tables: int, features: int, where: str) -> None:
                              f'{count:,}')
 
 
-def _from_carriers(carriers: Iterable[graphs.Carrier], kind: str, where: str) -> list[Source]:
-    """One source per distinct config, named after the first node that carries it."""
-    first: dict[bytes, graphs.Carrier] = {}
-    counts: collections.Counter[bytes] = collections.Counter()
+def _by_config(carriers: Iterable[graphs.Carrier], where: str
+               ) -> dict[bytes, tuple[graphs.Carrier, int]]:
+    """Of each distinct config the first node that carries it, and how many do."""
+    found: dict[bytes, tuple[graphs.Carrier, int]] = {}
     for carrier in carriers:
-        first.setdefault(carrier.config, carrier)
-        counts[carrier.config] += 1
-        if len(first) > MAX_CONFIGS:
+        first, count = found.get(carrier.config, (carrier, 0))
+        found[carrier.config] = first, count + 1
+        if len(found) > MAX_CONFIGS:
             raise unreadable('E487', where, 'the nodes of a graph must carry at most '
                              f'{MAX_CONFIGS} different configs', 'more')
-    if not first:
-        raise unreadable(NO_CONFIG, where, 'a node of the graph must carry an embedding config',
-                         f'{kind} without such a node', 'Look for it in the graph of a training '
-                         'job: an export for serving has none.')
+    return found
+
+
+def _from_nodes(found: dict[bytes, tuple[graphs.Carrier, int]], where: str) -> list[Source]:
     sources = []
-    for content, carrier in first.items():
-        place = f'{where}: {_name_of(carrier)}'
-        if counts[content] > 1:
-            place += f' and {counts[content] - 1} more'
+    for content, (carrier, count) in found.items():
+        place = f'{where}: {_name_of(carrier)}' + (f' and {count - 1} more' if count > 1 else '')
         try:
             sources.append(Source(where=place, config=_from_wire(Wire(content), place)))
         except Malformed as error:
             raise unreadable('E489', place, 'what it carries must be a TPUEmbeddingConfiguration',
                              str(error)) from error
     return sources
+
+
+def _no_config(where: str, kind: str) -> UnreadableConfigError:
+    return unreadable(NO_CONFIG, where, 'a node of the graph must carry an embedding config',
+                      f'{kind} without such a node', 'Look for it in the graph of a training '
+                      'job: an export for serving has none.')
 
 
 def _name_of(carrier: graphs.Carrier) -> str:

@@ -108,6 +108,16 @@ def test_streams_are_read_no_further_than_the_limit():
     assert stream.taken < reading.MAX_TEXT + 2**17
 
 
+def test_a_stream_that_cannot_be_read_or_is_closed_is_refused(monkeypatch):
+    class Broken(io.BytesIO):
+        def read(self, size=-1):
+            raise OSError(5, 'Input/output error')
+
+    assert code_of('-', stdin=Broken()) == 'E480'
+    monkeypatch.setattr(sys, 'stdin', None)  # As Python has it in a process without one.
+    assert code_of('-') == 'E482'
+
+
 @pytest.mark.parametrize('content, code', [
     (b'table_descriptor {' * 900, 'E484'),  # P02
     (b'{' * 100_000, 'E484'), (b'[' * 100_000, 'E484'), (b'a <' * 33 + b'>' * 33, 'E484'),
