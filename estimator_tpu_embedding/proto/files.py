@@ -51,9 +51,15 @@ def size_of(file: BinaryIO) -> int:
     return os.fstat(file.fileno()).st_size
 
 
-def read_at_most(stream: BinaryIO, most: int) -> bytearray:
-    """The bytes of a stream up to its end, or the first `most` of them."""
-    content = bytearray()
+def read_at_most(stream: BinaryIO, most: int, begun: bytearray | None = None) -> bytearray:
+    """The bytes of a stream up to its end, or the first `most` of them.
+
+    Args:
+      stream: what to read.
+      most: bytes in all.
+      begun: what was read of it before; it grows and is returned.
+    """
+    content = bytearray() if begun is None else begun
     # Piece by piece: one call would reserve room for all that is allowed.
     while len(content) < most and (chunk := stream.read(min(_CHUNK, most - len(content)))):
         content += chunk

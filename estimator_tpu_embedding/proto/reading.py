@@ -144,8 +144,7 @@ def _read(stream: BinaryIO, size: int | None, where: str) -> list[Source]:
         if content[:1] == b'\0':  # No message begins so; what does may never end: /dev/zero.
             raise Malformed('it begins with a zero')
         if size is None or size <= most:
-            content += files.read_at_most(stream, most + 1 - len(content))
-            size = len(content)
+            size = len(files.read_at_most(stream, most + 1, content))
         if size > most:
             raise unreadable('E481', where, f'{what} must have at most {most:,} bytes',
                              f'{size:,}' if size > most + 1 else 'more')
