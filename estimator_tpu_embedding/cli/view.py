@@ -22,14 +22,12 @@ PADDING = 8
 """The memory of the hardware holds rows whose width is a multiple of this many floats."""
 
 OTHER_SLOTS = {
-    'adadelta': ('accumulators', 'updates'),
-    'centered_rms_prop': ('ms', 'mom', 'mg'),
     'mdl_adagrad_light': ('accumulators', 'weights', 'benefits'),
     'online_yogi': ('vs', 'linears')}
 """Slots that TensorFlow documents for algorithms which this package does not train.
 
-The first three are inputs of TensorFlow's load ops. Of the algorithms that are neither here nor
-in `OPTIMIZERS` the slots are not known.
+The first are inputs of TensorFlow's load op. Of the algorithms that are neither here nor in
+`OPTIMIZERS` the slots are not known.
 """
 
 _LARGEST_FLOAT32 = 2.0**128 - 2.0**104

@@ -56,7 +56,7 @@ def test_another_shape_is_breaking():
     (1, 'proximal_adagrad', 'adagrad', True),  # Its slot is not there.
     (1, 'stochastic_gradient_descent', 'adagrad', False),  # The slot is left unread.
     (0, 'adagrad', 'stochastic_gradient_descent', True),
-    (1, 'lion', 'adagrad', True)])  # Its slots are not known.
+    (1, 'bounded_adagrad', 'adagrad', True)])  # Its slots are not known.
 def test_another_optimizer_is_breaking_where_it_needs_other_slots(
         table, optimizer, before, breaking):
     def change(config):

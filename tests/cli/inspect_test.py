@@ -73,7 +73,7 @@ def test_a_broken_config_is_shown_as_it_is(etpe, tmp_path):
     config.feature_descriptor[1].input_shape[:] = []
     config.table_descriptor[1].vocabulary_size = -1
     config.table_descriptor[2].dimension = 0
-    config.table_descriptor[3].optimization_parameters.lion.beta1 = 0.9
+    config.table_descriptor[3].optimization_parameters.bounded_adagrad.max_accumulator = 0.5
     config.table_descriptor[4].optimization_parameters.ClearField('adagrad')
     config.table_descriptor[0].optimization_parameters.learning_rate.constant = float('nan')
     path = saved(tmp_path, config)
@@ -83,7 +83,7 @@ def test_a_broken_config_is_shown_as_it_is(etpe, tmp_path):
     assert '? stands for slots that are not known' in text
     shown, = etpe.json('inspect', path)['configs']
     assert [table['learning_rate'] for table in shown['tables'][:2]] == ['nan', 0.25]
-    assert shown['tables'][3]['settings']['beta1'] == 0.9
+    assert shown['tables'][3]['settings']['max_accumulator'] == 0.5
     assert [table['slots'] for table in shown['tables'][3:]] == [None, None]
     assert [table['bytes'] for table in shown['tables'][1:3]] == [0, 0]
 

@@ -27,7 +27,7 @@ def test_all_errors_come_at_once_before_the_warnings(etpe, tmp_path):
     config = config_of('census_training_1x1.pbtxt')
     config.num_tensor_cores = 0
     config.feature_descriptor[0].table_id = 9
-    config.table_descriptor[0].optimization_parameters.lion.beta1 = 0.5
+    config.table_descriptor[0].optimization_parameters.online_yogi.l1 = 0.5
     report = etpe.json('validate', saved(tmp_path, config), status=1)
     assert codes(report) == ['E401', 'E443', 'E410', 'W410', 'W410', 'W410', 'W410']
     assert (report['errors'], report['warnings']) == (3, 4)

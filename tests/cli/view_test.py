@@ -27,10 +27,11 @@ def test_every_algorithm_of_the_proto_is_shown():
     assert {name: slots[name] for name in OPTIMIZERS} == {
         'stochastic_gradient_descent': 0, 'adagrad': 1, 'adagrad_momentum': 2,
         'proximal_adagrad': 1, 'adam': 2, 'ftrl': 2, 'momentum': 1, 'rms_prop': 2,
-        'proximal_yogi': 2, 'frequency_estimator': 1}
+        'proximal_yogi': 2, 'frequency_estimator': 1, 'adadelta': 2, 'centered_rms_prop': 3,
+        'lion': 1}
     assert {name: count for name, count in slots.items() if name not in OPTIMIZERS} == {
-        'adadelta': 2, 'centered_rms_prop': 3, 'mdl_adagrad_light': 3, 'online_yogi': 2,
-        'bounded_adagrad': None, 'frequency_aware_adagrad': None, 'lion': None,
+        'mdl_adagrad_light': 3, 'online_yogi': 2, 'bounded_adagrad': None,
+        'frequency_aware_adagrad': None,
         'user_defined_program': None, 'assign': None}
 
 

@@ -75,7 +75,7 @@ def test_mutated_configs_are_read_or_refused(path, form):
     assert outcome(content) == 'plan'
     chance = random.Random(f'{path.stem} {form}')
     outcomes = {outcome(mutated(content, chance)) for _ in range(MUTATIONS)}
-    assert 'plan' in outcomes and len(outcomes) > 3  # It reaches more than one door.
+    assert 'plan' in outcomes and len(outcomes) > 2  # It reaches more than one door.
 
 
 @settings(deadline=None, max_examples=300)
