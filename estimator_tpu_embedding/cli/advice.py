@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..core.partition import Partition
-from ..errors import Problem
+from ..errors import Problem, quoted
 from .view import TableView, View
 
 MAX_PADDING = 0.25
@@ -43,6 +43,13 @@ def _about_run(view: View) -> Iterator[Problem]:
     if tags and tags != set(range(len(tags))):
         yield Problem('W423', 'learning rates', f'{len(tags)} tags must be 0 to {len(tags) - 1}',
                       f'the highest is {max(tags)}, the lowest {min(tags)}')
+    alike: dict[str, list[str]] = {}
+    for table in view.tables:
+        alike.setdefault(table.name.casefold(), []).append(table.name)
+    for names in alike.values():
+        if len(set(names)) > 1:
+            yield Problem('W412', f'table "{names[0]}"', 'names should differ in more than case',
+                          quoted(names))
     large = [table for table in view.tables if table.rows >= LARGE_TABLE]
     if large and view.hosts > 1:
         largest = max(large, key=lambda table: table.rows)

@@ -7,23 +7,25 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ..core.specs import Topology
+from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, SetupError
 
-_SIZES = {'--hosts': 'H', '--cores': 'C'}
+_OPTIONS = ('--hosts', '--cores', '--ids')
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.usage = 'etpe run [--hosts H] [--cores C] SCRIPT [ARGS...]'
+    parser.usage = 'etpe run [--hosts H] [--cores C] [--ids POLICY] SCRIPT [ARGS...]'
     parser.description = (
         'Runs a script as "python SCRIPT ARGS..." would, with the names in place '
         'that TensorFlow removed, on an emulated TPU system of H hosts with C cores each. With '
-        'neither flag given the system has one core, or as many as the script\'s '
+        'neither size given the system has one core, or as many as the script\'s '
         'TPUConfig(num_shards=...) says. What follows SCRIPT is handed to it untouched. The '
         'exit status is that of the script.')
     parser.add_argument('--hosts', type=int, metavar='H', help='emulated TPU hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
+    parser.add_argument('--ids', choices=ID_POLICIES, help='what becomes of ids outside of their '
+                        'vocabulary, where the script does not say it')
     parser.add_argument('script', metavar='SCRIPT', help='path of the script; its own flags '
                         'go after it')
     parser.set_defaults(command=run)
@@ -37,7 +39,7 @@ def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     at = 0
     while at < len(arguments) and arguments[at].startswith('-'):
-        at += 2 if arguments[at] in _SIZES else 1
+        at += 2 if arguments[at] in _OPTIONS else 1
     return list(arguments[:at + 1]), list(arguments[at + 1:])
 
 
@@ -53,7 +55,7 @@ def run(parsed: argparse.Namespace) -> int:
     from ..compat.install import install
     from ..compat.script import frames_of_script, run_script
     try:
-        install(parsed.hosts, parsed.cores)
+        install(parsed.hosts, parsed.cores, parsed.ids)
     except (ConfigError, SetupError) as error:
         return _refuse(str(error))
     from ..runner import progress

@@ -154,7 +154,8 @@ class Featurizer:
             where = f'feature "{feature.name}" on core {core}'
             reading = self._read(where, feature, features)
             batches[feature.name], counts[feature.name] = ids.check(
-                where, reading, vocabulary_size=self._plan.table(feature.table).vocabulary_size)
+                where, reading, policy=feature.id_policy,
+                vocabulary_size=self._plan.table(feature.table).vocabulary_size)
             if reading.lengths is not None:
                 rest[f'{feature.name}_seq_length_'] = reading.lengths
         return Featurized(rest, batches, counts)

@@ -9,7 +9,7 @@ from typing import Any
 from . import environment
 
 
-def install(hosts: int | None = None, cores: int | None = None) -> None:
+def install(hosts: int | None = None, cores: int | None = None, ids: str | None = None) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
     Call it before TensorFlow is imported. It restores `tf.estimator` and
@@ -22,16 +22,19 @@ def install(hosts: int | None = None, cores: int | None = None) -> None:
       hosts: emulated TPU hosts, >= 1.
       cores: cores per host, >= 1. With neither given the system has one core, or as many as
         the script's `TPUConfig(num_shards=...)` says.
+      ids: what becomes of ids outside of their vocabulary where a `RunConfig` does not say it:
+        `'error'`, `'drop'`, `'clip'` or `'mod'`; `'error'` if `None`.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
         package is missing.
-      ConfigError: if a number is out of range.
+      ConfigError: if a number is out of range, or for an unknown policy.
     """
     environment.check_packages()
     environment.use_legacy_keras()
     from ..estimator import system
     system.set_default_system(hosts, cores)
+    system.set_default_id_policy(ids)
     for namespace, name, value in _restored():
         setattr(namespace, name, value)
     _emulate_cross_replica_sum()

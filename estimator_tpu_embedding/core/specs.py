@@ -13,6 +13,7 @@ from .optimizer import Optimizer
 from .rates import Rate
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)
+ID_POLICIES = ('error', 'drop', 'clip', 'mod')
 
 
 def is_count(value: object, lowest: int, highest: int) -> bool:
@@ -79,12 +80,16 @@ class FeatureSpec:
       max_sequence_length: 0 for a feature whose ids of one sample are combined; above 0 the
         activations of the ids are kept apart, padded and cut to this length.
       weight_feature: the key of the feature that holds the weights of the ids, or `None`.
+      id_policy: what becomes of an id outside of `[0, vocabulary_size)`: `'error'` ends the run,
+        `'drop'` leaves it out, `'clip'` takes the nearest id, `'mod'` the rest of a division by
+        the vocabulary size. All but the first are counted.
     """
 
     name: str
     table: str
     max_sequence_length: int = 0
     weight_feature: str | None = None
+    id_policy: str = 'error'
 
     def problems(self) -> Iterator[Problem]:
         """Yields what is wrong with this feature alone."""
@@ -93,6 +98,9 @@ class FeatureSpec:
             yield Problem('E432', f'feature "{self.name}"',
                           'max_sequence_length must be zero or a positive int',
                           repr(self.max_sequence_length))
+        if self.id_policy not in ID_POLICIES:
+            yield Problem('E438', f'feature "{self.name}"', 'the policy for ids out of range must '
+                          f'be one of {", ".join(ID_POLICIES)}', repr(self.id_policy))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _legacy, _tf
@@ -95,7 +95,8 @@ class RunConfig(_PlainRunConfig):
 
     def __init__(self, tpu_config: TPUConfig | None = None, evaluation_master: str | None = None,
                  master: str | None = None, cluster: Any = None, *,
-                 input_deadline_secs: float = 600.0, **kwargs: Any):
+                 input_deadline_secs: float = 600.0,
+                 id_policy: str | Mapping[str, str] | None = None, **kwargs: Any):
         """Stores the arguments; `kwargs` are those of `tf.estimator.RunConfig`.
 
         Args:
@@ -105,6 +106,9 @@ class RunConfig(_PlainRunConfig):
           cluster: a cluster resolver, instead of `master`.
           input_deadline_secs: after so many seconds in which a step waits for a host whose
             input_fn produces nothing, the run fails. The original waits for ever.
+          id_policy: what becomes of ids outside of their vocabulary: `'error'`, `'drop'`,
+            `'clip'` or `'mod'`, for all features or by feature; `None` is what
+            `etpe run --ids` says, else `'error'`. All but the first are counted.
 
         Raises:
           ValueError: if both `master` and `cluster` are given.
@@ -112,6 +116,7 @@ class RunConfig(_PlainRunConfig):
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
         self._input_deadline_secs = input_deadline_secs
+        self._id_policy = id_policy
         self._tpu_config = tpu_config or TPUConfig()
         self._cluster = cluster
         if master is not None and cluster is not None:
@@ -152,6 +157,11 @@ class RunConfig(_PlainRunConfig):
     def input_deadline_secs(self) -> float:
         """Seconds that a step waits for a host whose input_fn produces nothing."""
         return self._input_deadline_secs
+
+    @property
+    def id_policy(self) -> str | Mapping[str, str] | None:
+        """What becomes of ids outside of their vocabulary."""
+        return self._id_policy
 
     def replace(self, **kwargs: Any) -> RunConfig:
         """A copy with other values; see `tf.estimator.RunConfig.replace`, and `tpu_config`."""

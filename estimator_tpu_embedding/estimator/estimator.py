@@ -251,7 +251,8 @@ class TPUEstimator(_Estimator):
             raise ConfigError(problem)
         lookups = None
         if self._spec is not None:
-            lookups = settings.lookups(self._spec, topology, batch_size, verb)
+            lookups = settings.lookups(self._spec, topology, batch_size, verb,
+                                       config.id_policy)
         on_tpu = calls.TpuCalls(mode=mode, topology=topology, params=self.params, config=config,
                                 batch_size=batch_size // topology.num_cores)
         return Job(

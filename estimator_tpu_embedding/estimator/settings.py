@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -11,12 +13,13 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..columns import adapt
 from ..core.plan import Plan, resolve
-from ..core.specs import Topology
-from ..errors import Problem, UnsupportedError
+from ..core.specs import FeatureSpec, Topology
+from ..errors import ConfigError, Problem, UnsupportedError, quoted
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
 from .config import InputPipelineConfig, RunConfig, parse_iterations_per_loop
 from .embedding_spec import EmbeddingConfigSpec
+from .system import default_id_policy
 
 
 def cadence(config: RunConfig) -> Cadence:
@@ -68,12 +71,13 @@ def refuse_remote(model_dir: str) -> None:
             'Copy the results when the job has ended.'))
 
 
-def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str
-            ) -> Lookups:
+def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str,
+            id_policy: str | Mapping[str, str] | None) -> Lookups:
     """The plan of a spec, and how its columns read features and name variables."""
     _refuse_unsupported_spec(spec)
     columns = spec.feature_columns or []
-    tables, features = spec.to_specs()
+    tables, declared = spec.to_specs()
+    features = _with_policy(declared, default_id_policy() if id_policy is None else id_policy)
     optimizer = None
     if verb == 'train' and spec.optimization_parameters is not None:
         optimizer = spec.optimization_parameters.to_optimizer()
@@ -87,6 +91,21 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
         names = functools.partial(_own_names, plan)
     return Lookups(plan=plan, featurize=adapt.Featurizer(columns, plan), variable_names=names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn)
+
+
+def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str]
+                 ) -> list[FeatureSpec]:
+    """The features, each with its policy for ids out of range."""
+    if isinstance(policy, str):
+        return [dataclasses.replace(feature, id_policy=policy) for feature in features]
+    names = [feature.name for feature in features]
+    unknown = sorted(set(policy) - set(names))
+    if unknown:
+        raise ConfigError(Problem('E438', 'RunConfig.id_policy', 'it must name features of the '
+                                  f'embedding spec, which are {quoted(sorted(names))}',
+                                  quoted(unknown)))
+    return [dataclasses.replace(feature, id_policy=policy.get(feature.name, 'error'))
+            for feature in features]
 
 
 def _own_names(plan: Plan, graph: tf.Graph) -> dict[str, str]:

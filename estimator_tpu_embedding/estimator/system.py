@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ..core.specs import Topology
+from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..runner.progress import announce
 
@@ -27,6 +27,27 @@ class System:
 
 
 _default = System(Topology(), is_explicit=False)
+
+
+_default_id_policy = 'error'
+
+
+def default_id_policy() -> str:
+    """What becomes of ids out of range in jobs that do not say it."""
+    return _default_id_policy
+
+
+def set_default_id_policy(policy: str | None) -> None:
+    """Sets what becomes of ids out of range, `'error'` if `None`.
+
+    Raises:
+      ConfigError: for another word than those of `core.specs.ID_POLICIES`.
+    """
+    global _default_id_policy
+    if policy not in (None, *ID_POLICIES):
+        raise ConfigError(Problem('E438', 'ids', 'the policy for ids out of range must be one of '
+                                  f'{", ".join(ID_POLICIES)}', repr(policy)))
+    _default_id_policy = policy or 'error'
 
 
 def default_system() -> System:

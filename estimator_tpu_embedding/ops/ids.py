@@ -40,11 +40,13 @@ class IdCounts(NamedTuple):
       seen: ids that were looked up.
       missing: places without an id: zeros of a dense tensor of rank >= 2, unknown words.
       truncated: ids beyond the length of their sequence.
+      out_of_range: ids outside of the vocabulary, where a policy keeps these from being an error.
     """
 
     seen: tf.Tensor
     missing: tf.Tensor
     truncated: tf.Tensor
+    out_of_range: tf.Tensor
 
 
 class Reading(NamedTuple):
@@ -231,27 +233,40 @@ def drop_missing(reading: Reading) -> Reading:
     return reading._replace(batch=batch, missing=reading.missing + dropped)
 
 
-def check(where: str, reading: Reading, *, vocabulary_size: int) -> tuple[IdBatch, IdCounts]:
+def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = 'error'
+          ) -> tuple[IdBatch, IdCounts]:
     """Makes sure that every id has a row.
 
     Args:
       where: which feature on which core, for messages.
       reading: the ids.
       vocabulary_size: rows of the table.
+      policy: see `core.specs.FeatureSpec.id_policy`.
 
     Returns:
-      A batch that fails to evaluate, with E501, if an id is outside
-      `[0, vocabulary_size)`; ids are compared before any cast, so 2**32 + 1 is never row 1.
+      A batch whose ids are in `[0, vocabulary_size)`, and what became of all. With the policy
+      `'error'` it fails to evaluate, with E501, if an id is not. Ids are compared before any
+      cast, so 2**32 + 1 is never row 1.
     """
     batch = reading.batch
     wrong = (batch.ids < 0) | (batch.ids >= vocabulary_size)
-    bad = tf.boolean_mask(batch.ids, wrong)
-    got = tf.strings.join([first_values(bad), ' in sample ',
-                           first_values(tf.boolean_mask(batch.samples, wrong)), ' (',
-                           tf.strings.as_string(tf.size(bad)), ' in all)'])
-    rule = Problem('E501', where, f'ids must be in [0, {vocabulary_size}), the vocabulary size '
-                   'of its table', remedy='Clean the data or raise the number of buckets.')
-    with tf.control_dependencies([require(tf.equal(tf.size(bad), 0), rule, got=got)]):
-        batch = batch._replace(ids=tf.identity(batch.ids))
-    return batch, IdCounts(seen=tf.size(batch.ids, out_type=tf.int64), missing=reading.missing,
-                           truncated=reading.truncated)
+    out_of_range = tf.reduce_sum(tf.cast(wrong, tf.int64))
+    if policy == 'drop':
+        batch = _only(batch, ~wrong)
+    elif policy == 'clip':
+        batch = batch._replace(ids=tf.clip_by_value(batch.ids, 0, vocabulary_size - 1))
+    elif policy == 'mod':
+        batch = batch._replace(ids=tf.math.floormod(batch.ids, vocabulary_size))
+    else:
+        bad = tf.boolean_mask(batch.ids, wrong)
+        got = tf.strings.join([first_values(bad), ' in sample ',
+                               first_values(tf.boolean_mask(batch.samples, wrong)), ' (',
+                               tf.strings.as_string(tf.size(bad)), ' in all)'])
+        rule = Problem('E501', where, f'ids must be in [0, {vocabulary_size}), the vocabulary size '
+                       'of its table', remedy='Clean the data, raise the number of buckets, or '
+                       'set RunConfig(id_policy=...).')
+        with tf.control_dependencies([require(tf.equal(tf.size(bad), 0), rule, got=got)]):
+            batch = batch._replace(ids=tf.identity(batch.ids))
+    return batch, IdCounts(
+        seen=tf.size(batch.ids, out_type=tf.int64), missing=reading.missing,
+        truncated=reading.truncated, out_of_range=out_of_range)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -52,6 +52,7 @@ class FeatureCounts:
     seen: int = 0
     missing: int = 0
     truncated: int = 0
+    out_of_range: int = 0
 
 
 @dataclasses.dataclass(slots=True)
@@ -73,14 +74,13 @@ class RunReport:
     counts: dict[str, FeatureCounts] = dataclasses.field(default_factory=dict)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, repr=False)
 
-    def add_counts(self, counts: dict[str, tuple[int, int, int]]) -> None:
-        """Adds (seen, missing, truncated) per feature; any thread may call it."""
+    def add_counts(self, counts: dict[str, Sequence[int]]) -> None:
+        """Adds the `FeatureCounts` of a step, in their order; any thread may call it."""
         with self._lock:
-            for feature, (seen, missing, truncated) in counts.items():
-                total = self.counts.setdefault(feature, FeatureCounts())
-                total.seen += int(seen)
-                total.missing += int(missing)
-                total.truncated += int(truncated)
+            for feature, numbers in counts.items():
+                total = dataclasses.astuple(self.counts.get(feature, FeatureCounts()))
+                self.counts[feature] = FeatureCounts(*[
+                    before + int(number) for before, number in zip(total, numbers, strict=True)])
 
     def examples_per_second(self) -> float:
         """Samples of all cores per second; 0 before the first step ended."""
@@ -90,8 +90,10 @@ class RunReport:
         """What the user is told at the end: steps, examples/s and ids that were not looked up."""
         line = (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s'
                 f', ids missing: {self._sum_up("missing") or "none"}')
-        truncated = self._sum_up('truncated')
-        return f'{line}, ids truncated: {truncated}' if truncated else line
+        for kind in ('truncated', 'out_of_range'):
+            counts = self._sum_up(kind)
+            line += f', ids {kind.replace("_", " ")}: {counts}' if counts else ''
+        return line
 
     def _sum_up(self, kind: str) -> str:
         return ', '.join(f'{name} {getattr(counts, kind)}' for name, counts in sorted(

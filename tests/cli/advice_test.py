@@ -101,3 +101,12 @@ def test_div_with_a_large_table_says_how_few_hosts_share_the_newest_ids(
     table.vocabulary_size, config.num_hosts, config.sharding_strategy = rows, hosts, strategy
     assert warnings_of(config, 'W440') == ([
         f'sharding_strategy: the newest 1 % of table "{table.name}" on {got}'] if got else [])
+
+
+@pytest.mark.parametrize('names, said', [(['user', 'User'], True), (['user', 'users'], False)])
+def test_names_that_differ_only_in_case_are_said(names, said):
+    config, table, _ = sound()
+    table.name = names[0]
+    config.table_descriptor.add().CopyFrom(table)
+    config.table_descriptor[1].name = names[1]
+    assert warnings_of(config, 'W412') == (['table "User": "User", "user"'] if said else [])

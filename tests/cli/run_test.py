@@ -159,6 +159,8 @@ def test_num_shards_of_a_script_sizes_the_system_when_no_flag_does(tmp_path):
     (['/nonexistent.py'], "etpe run: cannot find the script '/nonexistent.py'"),
     (['--hosts', '0', EXAMPLE],
      'etpe run: E410 topology: the number of hosts must be in [1, 4096]; got 0.'),
+    (['--ids', 'ignore', EXAMPLE], "etpe run: error: argument --ids: invalid choice: 'ignore' "
+     "(choose from 'error', 'drop', 'clip', 'mod')"),
     (['--hosts', 'two', EXAMPLE],
      "etpe run: error: argument --hosts: invalid int value: 'two'"),
     (['--host', '2', EXAMPLE], 'etpe: error: unrecognized arguments: --host'),

@@ -501,3 +501,27 @@ def test_the_gradient_multiplier_scales_the_gradients_of_tables_by_a_function_of
         changes.append(1 - jobs.stored(directory, TABLE))
     np.testing.assert_allclose(changes[1], 2 * changes[0], rtol=1e-5)
     assert changes[0].any()
+
+
+def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_path):
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors((
+            {'f': np.array([3, 10, -4, 12]), 'g': np.array([1, 2, 3, 10])},
+            np.ones(4, np.float32))).repeat()
+
+    columns = [jobs.embedding('f'), jobs.embedding('g')]
+    config = jobs.run_config(tmp_path, id_policy={'f': 'drop', 'g': 'mod'})
+    jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
+        input_fn, steps=2)
+    report = progress.reports()[-1]
+    assert [(report.counts[name].seen, report.counts[name].out_of_range) for name in 'fg'] == [
+        (2, 6), (8, 2)]
+    assert report.last_line().endswith('ids out of range: f 6, g 2')
+    config = jobs.run_config(tmp_path, id_policy={'h': 'drop'})
+    with pytest.raises(ete.ConfigError, match='E438 RunConfig.id_policy: .*are "f", "g"; got "h"'):
+        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
+            input_fn, steps=1)
+    config = jobs.run_config(tmp_path, id_policy='ignore')
+    with pytest.raises(ete.ConfigError, match='E438 feature "f": the policy .*error, drop, clip'):
+        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
+            input_fn, steps=1)

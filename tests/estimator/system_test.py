@@ -79,3 +79,13 @@ def test_the_resolver_is_one_of_tensorflows_and_answers_its_questions():
     assert (resolver.master(), resolver.get_master(), resolver.environment) == ('', '', '')
     assert resolver.num_accelerators() == {'TPU': 4}
     assert resolver.cluster_spec().jobs == []
+
+
+def test_the_default_policy_for_ids_is_what_the_process_was_told(monkeypatch):
+    monkeypatch.setattr(system, '_default_id_policy', 'error')
+    system.set_default_id_policy('drop')
+    assert system.default_id_policy() == 'drop'
+    system.set_default_id_policy(None)
+    assert system.default_id_policy() == 'error'
+    with pytest.raises(ConfigError, match="E438 ids: .*got 'ignore'"):
+        system.set_default_id_policy('ignore')

@@ -84,7 +84,8 @@ def test_an_id_out_of_range_names_feature_value_sample_and_vocabulary_size(bad, 
     problem = problem_of_run(np.array([1, bad, 9]))
     assert str(problem) == (
         'E501 feature "f" on core 0: ids must be in [0, 10), the vocabulary size of its table; '
-        f'got {got}.  Clean the data or raise the number of buckets.')
+        f'got {got}.  Clean the data, raise the number of buckets, or set '
+        'RunConfig(id_policy=...).')
 
 
 def test_several_bad_ids_are_counted_and_the_first_three_shown():
@@ -239,3 +240,26 @@ def test_weights_of_another_kind_are_refused(value, weights, code):
     with pytest.raises(InputError) as caught:
         read_weights(value, weights)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize('policy, samples, left', [
+    ('drop', [1, 4], [3, 9]), ('clip', [0, 1, 2, 3, 4], [0, 3, 9, 9, 9]),
+    ('mod', [0, 1, 2, 3, 4], [9, 3, 0, 7, 9])])
+def test_a_policy_makes_every_id_legal_and_counts_those_that_were_not(policy, samples, left):
+    # -1, 10 and 2**32 + 1 are not in [0, 10); the last is 4294967297, which never becomes row 1.
+    with tf.Graph().as_default(), tf.Session() as session:
+        reading = ids.Reader(where='f', num_samples=5, combiner='sum').read(
+            tf.constant([-1, 3, 10, 2**32 + 1, 9], tf.int64))
+        batch, counts = ids.check('f', reading, vocabulary_size=10, policy=policy)
+        assert session.run([batch.samples, batch.ids])[0].tolist() == samples
+        assert session.run(batch.ids).tolist() == left
+        assert session.run([counts.seen, counts.out_of_range]) == [len(left), 3]
+
+
+def test_dropping_an_id_drops_its_weight():
+    with tf.Graph().as_default(), tf.Session() as session:
+        value = tensor(sparse([[0, 0], [1, 0]], [12, 3], [3, 1]))
+        weights = tensor(sparse([[0, 0], [1, 0]], [.5, 2.], [3, 1], np.float32))
+        reading = ids.Reader(where='f', num_samples=3, combiner='sum').read(value, weights)
+        batch, _ = ids.check('f', reading, vocabulary_size=10, policy='drop')
+        assert [part.tolist() for part in session.run([batch.ids, batch.weights])] == [[3], [2.]]

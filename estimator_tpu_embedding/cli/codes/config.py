@@ -78,6 +78,8 @@ ENTRIES = {
              'Pass every column of the spec to DenseFeatures or input_layer, or drop it.'),
     'E437': ('one variable for two tables', 'Two columns led to a variable of the same name.',
              'Rename one, use another scope, or use shared_embedding_columns.'),
+    'E438': ('policy for ids out of range', 'It is error, drop, clip or mod, for all features or '
+             'by the name of a feature.', 'Correct RunConfig(id_policy=...) or etpe run --ids.'),
     'E440': ('unknown strategy', 'Rows are spread over hosts by "div" or by "mod".',
              'Use one of these.'),
     'E441': ('unknown mode', 'A config is for training or for inference.', 'Set mode.'),

@@ -9,6 +9,8 @@ ENTRIES = {
              'Every host holds at most one row. TensorFlow raises vocabulary_size to the number '
              'of hosts, so rows may be there that no id has.',
              'Look up so small a vocabulary by a dense one-hot layer, or share a table.'),
+    'W412': ('names that differ only in case', 'TensorFlow tells them apart; people, and file '
+             'systems that ignore case, do not.', 'Rename one of the tables.'),
     'W413': ('tables do not fit',
              'Rows and slots, padded, need more memory than the named TPU has. The model and its '
              'activations need some too.',
