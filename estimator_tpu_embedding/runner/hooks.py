@@ -115,5 +115,5 @@ def _log_hooks(run: Run, cadence: Cadence) -> Hooks:
     every = -(-cadence.log_steps // cadence.steps_per_run)
     return [tf.train.LoggingTensorHook({'loss': run.graph.loss, 'step': step},
                                        every_n_iter=every),
-            RateHook(run.job.batch_size, cadence.log_steps, run.job.model_dir,
+            RateHook(run.report, cadence.log_steps, run.job.model_dir,
                      run.graph.global_step)]

@@ -88,16 +88,21 @@ class RunReport:
 
     def last_line(self) -> str:
         """What the user is told at the end: steps, examples/s and ids that were not looked up."""
-        line = (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s'
-                f', ids missing: {self._sum_up("missing") or "none"}')
-        for kind in ('truncated', 'out_of_range'):
-            counts = self._sum_up(kind)
-            line += f', ids {kind.replace("_", " ")}: {counts}' if counts else ''
-        return line
+        of_kind: dict[str, list[str]] = {'missing': []}
+        for path, count in self.not_looked_up().items():
+            kind, _, feature = path.partition('/')
+            of_kind.setdefault(kind, []).append(f'{feature} {count}')
+        counts = ', '.join(f'ids {kind.replace("_", " ")}: {", ".join(features) or "none"}'
+                           for kind, features in of_kind.items())
+        return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s, '
+                f'{counts}')
 
-    def _sum_up(self, kind: str) -> str:
-        return ', '.join(f'{name} {getattr(counts, kind)}' for name, counts in sorted(
-            self.counts.items()) if getattr(counts, kind))
+    def not_looked_up(self) -> dict[str, int]:
+        """How many ids were missing, truncated or out of range, by `<kind>/<feature>`."""
+        with self._lock:
+            return {f'{kind}/{name}': getattr(counts, kind)
+                    for kind in ('missing', 'truncated', 'out_of_range')
+                    for name, counts in sorted(self.counts.items()) if getattr(counts, kind)}
 
     def finish(self) -> None:
         """Tells the user, and adds this report to those of the process."""
@@ -108,17 +113,17 @@ class RunReport:
 class RateHook(tf.train.SessionRunHook):
     """Logs `global_step/sec` and `examples/sec`, as the original does, and writes summaries."""
 
-    def __init__(self, batch_size: int, every_n_steps: int, output_dir: str,
+    def __init__(self, report: RunReport, every_n_steps: int, output_dir: str,
                  global_step: tf.Tensor):
         """Logs every so many steps, at the end of a loop.
 
         Args:
-          batch_size: samples of all cores per step.
+          report: of the run; its counts of ids are written as summaries, not logged.
           every_n_steps: at least that many steps between two lines.
           output_dir: where event files go.
           global_step: tensor to read the step from.
         """
-        self._batch_size = batch_size
+        self._report = report
         self._every_n_steps = every_n_steps
         self._output_dir = output_dir
         self._global_step = global_step
@@ -135,10 +140,12 @@ class RateHook(tf.train.SessionRunHook):
             return
         steps_per_second = (step - self._last_step) / max(now - self._last_time, 1e-9)
         values = {'global_step/sec': steps_per_second,
-                  'examples/sec': steps_per_second * self._batch_size}
-        writer = tf.summary.FileWriterCache.get(self._output_dir)
+                  'examples/sec': steps_per_second * self._report.batch_size}
         for tag, value in values.items():
-            writer.add_summary(tf.Summary(value=[
-                tf.Summary.Value(tag=tag, simple_value=value)]), step)
             tf.logging.info('%s: %g', tag, value)
+        counts = {f'tpu_embedding/ids_{path}': count
+                  for path, count in self._report.not_looked_up().items()}
+        tf.summary.FileWriterCache.get(self._output_dir).add_summary(tf.Summary(value=[
+            tf.Summary.Value(tag=tag, simple_value=value)
+            for tag, value in {**values, **counts}.items()]), step)
         self._last_step, self._last_time = step, now

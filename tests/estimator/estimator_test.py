@@ -510,13 +510,18 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
             np.ones(4, np.float32))).repeat()
 
     columns = [jobs.embedding('f'), jobs.embedding('g')]
-    config = jobs.run_config(tmp_path, id_policy={'f': 'drop', 'g': 'mod'})
+    config = jobs.run_config(tmp_path, id_policy={'f': 'drop', 'g': 'mod'},
+                             log_step_count_steps=1)
     jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
         input_fn, steps=2)
     report = progress.reports()[-1]
     assert [(report.counts[name].seen, report.counts[name].out_of_range) for name in 'fg'] == [
         (2, 6), (8, 2)]
-    assert report.last_line().endswith('ids out of range: f 6, g 2')
+    assert report.last_line().endswith('ids missing: none, ids out of range: f 6, g 2')
+    summaries = {value.tag: value.simple_value for path in tmp_path.glob('events*')
+                 for event in tf.train.summary_iterator(str(path))
+                 for value in event.summary.value}
+    assert summaries['tpu_embedding/ids_out_of_range/f'] == 6
     config = jobs.run_config(tmp_path, id_policy={'h': 'drop'})
     with pytest.raises(ete.ConfigError, match='E438 RunConfig.id_policy: .*are "f", "g"; got "h"'):
         jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
