@@ -136,6 +136,7 @@ def test_each_dangerous_thing_has_its_home(names, home):
 def test_div_and_mod_are_told_apart_in_one_place_only():
     allowed = {'core/partition.py', 'proto/codec.py',  # the arithmetic; the proto's enum
                'checkpoint/recover.py', 'runner/hooks.py',  # what mod means for files
+               'ops/ids.py',  # a policy for ids that is called mod too
                'estimator/estimator.py', 'estimator/embedding_spec.py', 'core/plan.py'}
     wrong = [where(path, node.lineno) for path, tree, _ in trees()
              if str(path.relative_to(PACKAGE)) not in allowed
@@ -190,4 +191,6 @@ def test_public_functions_and_classes_have_docstrings():
                         and ast.get_docstring(child) is None):
                     wrong.append(f'{where(path, child.lineno)} {child.name}')
     # The verbs of a backend are documented once, in its protocol.
-    assert [entry for entry in wrong if 'hosts/local.py' not in entry] == []
+    assert [entry for entry in wrong if not entry.startswith(
+        ('estimator_tpu_embedding/hosts/local.py', 'estimator_tpu_embedding/hosts/pipelined.py'))
+    ] == []

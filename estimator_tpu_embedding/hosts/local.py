@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from ..core.optimizer import Optimizer
 from ..core.plan import Plan
 from ..core.rates import DynamicRate
-from ..errors import Problem, UnsupportedError
+from ..errors import Problem
 from ..ops import checks, combine, rows, rules
 from ..ops.ids import IdBatch
 from .backend import QUEUE_CAPACITY, Activations, CoreBatch, LookupReceipt
@@ -31,11 +31,7 @@ class LocalBackend:
           plan: what to execute.
           variable_names: for each table the name of its variable.
           global_step: what dynamic learning rates are functions of.
-
-        Raises:
-          UnsupportedError: see `refuse_unsupported`.
         """
-        refuse_unsupported(plan)
         self.plan = plan
         self.tables = create_tables(plan, variable_names)
         self._global_step = global_step
@@ -187,15 +183,3 @@ def _require_finite(table: str, gradient: tf.Tensor) -> tf.Operation:
     count = tf.size(finite) - tf.reduce_sum(tf.cast(finite, tf.int32))
     return checks.require(finite, problem, got=tf.strings.join(
         [tf.strings.as_string(count), 'elements that are not'], separator=' '))
-
-
-def refuse_unsupported(plan: Plan) -> None:
-    """Says all that this backend does not run.
-
-    Raises:
-      UnsupportedError: if there is anything.
-    """
-    if plan.pipelined and plan.mode == 'training':
-        raise UnsupportedError(Problem(
-            'E905', 'EmbeddingConfigSpec', 'pipeline_execution_with_tensor_core is not supported '
-            'yet', remedy='Leave it out.'))

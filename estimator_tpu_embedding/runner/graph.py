@@ -10,8 +10,9 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from ..hosts import local
 from ..hosts.backend import Activations, Backend, LookupReceipt
+from ..hosts.local import LocalBackend
+from ..hosts.pipelined import PipelinedBackend
 from ..ops import checks
 from . import model
 from .gradients import GradientCapture
@@ -39,6 +40,8 @@ class StepGraph:
       loss: mean of the losses of all cores.
       step: one step; in training everything that changes.
       is_step: must be fed `True` to run anything that takes a batch.
+      begin: run before the first step of a session, or `None`.
+      has_next: must be fed `True` with every step that another follows; `None` if it is all one.
       global_step: the variable.
       table_names: the variable name of each table.
     """
@@ -50,6 +53,8 @@ class StepGraph:
     loss: tf.Tensor
     step: tf.Operation
     is_step: tf.Tensor
+    begin: tf.Operation | None
+    has_next: tf.Tensor | None
     global_step: tf.Variable
     table_names: dict[str, str]
 
@@ -69,18 +74,21 @@ def build_step(job: Job) -> StepGraph:
     Raises:
       ConfigError, InputError: for what the user's functions gave.
     """
-    if job.lookups is not None:
-        local.refuse_unsupported(job.lookups.plan)  # Before any function of the user is called.
     tf.set_random_seed(job.seed)
     tf.get_variable_scope().set_use_resource(True)
     global_step = tf.train.create_global_step()
     _tf.global_step_read(tf.get_default_graph())
     inputs = _draw(job)
     queues = [CoreQueue(core, rest) for core, rest in enumerate(inputs.rests)]
-    backend, names = None, {}
+    backend: Backend | None = None
+    names: dict[str, str] = {}
     if job.lookups is not None:
+        plan = job.lookups.plan
         names = model.trace_variable_names(job, job.lookups, inputs.rests[0])
-        backend = local.LocalBackend(job.lookups.plan, names, global_step)
+        backend = LocalBackend(plan, names, global_step)
+        if plan.pipelined and plan.mode == 'training':
+            backend = PipelinedBackend(backend, global_step)
+    ahead = backend if isinstance(backend, PipelinedBackend) else None
     feeds = [_feed_of(job, host, inputs, queues, backend)
              for host in range(job.topology.num_hosts)]
     is_step = tf.placeholder_with_default(False, [], 'is_step')
@@ -92,6 +100,8 @@ def build_step(job: Job) -> StepGraph:
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(feeds=feeds, close=tf.group(*closes), start=tf.group(*engine, *capture),
                      outputs=towers.outputs, loss=loss, step=step, is_step=is_step,
+                     begin=ahead.begin() if ahead else None,
+                     has_next=ahead.has_next if ahead else None,
                      global_step=global_step, table_names=names)
 
 
@@ -124,8 +134,9 @@ def _feed_of(job: Job, host: int, inputs: _Inputs, queues: Sequence[CoreQueue],
         for feature in backend.plan.features:
             every = [inputs.featurized[core].counts[feature.name] for core in cores]
             counts[feature.name] = tuple(tf.add_n(parts) for parts in zip(*every))
-    return HostFeed(inputs.hosts[host].initializer, tf.group(*enqueues), counts,
-                    tf.group(*[queues[core].end() for core in cores]))
+    ends = ([backend.end(host=host, core=core) for core in cores]
+            if isinstance(backend, PipelinedBackend) else [])
+    return HostFeed(inputs.hosts[host].initializer, tf.group(*enqueues), counts, tf.group(*ends))
 
 
 @dataclasses.dataclass(slots=True)

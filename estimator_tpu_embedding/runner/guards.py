@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -83,6 +83,16 @@ class FeedsKept(tf.train.SessionRunHook):
         return asked
 
 
+class StepOps(NamedTuple):
+    """What `StepsPerRun` runs and feeds; see `graph.StepGraph`."""
+
+    step: tf.Operation
+    loss: tf.Tensor
+    is_step: tf.Tensor
+    begin: tf.Operation | None
+    has_next: tf.Tensor | None
+
+
 class StepsPerRun(tf.train.SessionRunHook):
     """Makes one `run` of a monitored session many steps; must be its last hook.
 
@@ -91,15 +101,12 @@ class StepsPerRun(tf.train.SessionRunHook):
     and Ctrl-C and failures of threads are noticed between steps.
     """
 
-    def __init__(self, step: tf.Operation, loss: tf.Tensor, is_step: tf.Tensor, infeed: Infeed,
-                 failures: Failures, report: RunReport, *, steps_per_run: int,
-                 stop: StopAtStep | None, others: Sequence[FeedsKept]):
+    def __init__(self, ops: StepOps, infeed: Infeed, failures: Failures, report: RunReport, *,
+                 steps_per_run: int, stop: StopAtStep | None, others: Sequence[FeedsKept]):
         """Runs `steps_per_run` steps per run, fewer where `stop` comes earlier.
 
         Args:
-          step: runs one step.
-          loss: its loss.
-          is_step: is fed `True` with each.
+          ops: of one step.
           infeed: is told how many batches are wanted.
           failures: of other threads, checked between steps.
           report: counts the steps.
@@ -108,8 +115,7 @@ class StepsPerRun(tf.train.SessionRunHook):
             be anything.
           others: what they feed is fed to every step of the loop.
         """
-        self._fetches = [loss, step]
-        self._is_step = is_step
+        self._ops = ops
         self._others = others
         self._infeed = infeed
         self._failures = failures
@@ -118,6 +124,7 @@ class StepsPerRun(tf.train.SessionRunHook):
         self._stop = stop
         self._global_step: tf.Variable | None = None
         self._callable: Any = None
+        self._has_begun = False
 
     def begin(self) -> None:
         """Finds the global step."""
@@ -125,7 +132,9 @@ class StepsPerRun(tf.train.SessionRunHook):
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Prepares the steps of the session; a callable costs half of what run() does."""
-        self._callable = session.make_callable(self._fetches, feed_list=[self._is_step])
+        fed = [self._ops.is_step] + ([] if self._ops.has_next is None else [self._ops.has_next])
+        self._callable = session.make_callable([self._ops.loss, self._ops.step], feed_list=fed)
+        self._has_begun = self._ops.begin is None
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         """Runs all steps of the loop but the last."""
@@ -135,13 +144,18 @@ class StepsPerRun(tf.train.SessionRunHook):
             steps = max(1, min(steps, left))
             following = max(0, left - steps)
         self._infeed.request(steps, following=following)
+        if not self._has_begun:
+            run_context.session.run(self._ops.begin)
+            self._has_begun = True
+        self._infeed.await_batch()
         feeds = {key: value for hook in self._others for key, value in hook.feeds.items()}
         for _ in range(steps - 1):
             loss = self._run_step(run_context.session, feeds)
             self._count()
             if self._stop is not None:
                 check_loss(loss)
-        return tf.train.SessionRunArgs(fetches=None, feed_dict={self._is_step: True})
+            self._infeed.await_batch()
+        return tf.train.SessionRunArgs(fetches=None, feed_dict=self._fed(following > 0))
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts the last step."""
@@ -150,9 +164,16 @@ class StepsPerRun(tf.train.SessionRunHook):
             run_context.request_stop()
 
     def _run_step(self, session: tf.Session, feeds: dict[Any, Any]) -> Any:
+        fed = self._fed(has_next=True)  # At least the run itself.
         if not feeds:
-            return self._callable(True)[0]
-        return session.run(self._fetches, {**feeds, self._is_step: True})[0]
+            return self._callable(*fed.values())[0]
+        return session.run([self._ops.loss, self._ops.step], {**feeds, **fed})[0]
+
+    def _fed(self, has_next: bool) -> dict[Any, bool]:
+        fed = {self._ops.is_step: True}
+        if self._ops.has_next is not None:
+            fed[self._ops.has_next] = has_next
+        return fed
 
     def _count(self) -> None:
         self._report.steps += 1

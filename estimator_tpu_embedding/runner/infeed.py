@@ -30,7 +30,7 @@ class HostFeed(NamedTuple):
       initializer: run once per session, before the thread starts.
       step: hands one batch to every core of the host; blocks while a queue is full.
       counts: per feature the `IdCounts` of that step, evaluated with it.
-      end: tells the cores that no batch follows.
+      end: run once no batch follows.
     """
 
     initializer: tf.Operation
@@ -43,7 +43,7 @@ class Infeed(tf.train.SessionRunHook):
     """Runs the threads of all hosts for the sessions of one run."""
 
     def __init__(self, feeds: Sequence[HostFeed], close: tf.Operation, failures: Failures,
-                 report: RunReport, deadline: float):
+                 report: RunReport, deadline: float, ahead: int):
         """Prepares threads that are started with each session.
 
         Args:
@@ -53,7 +53,9 @@ class Infeed(tf.train.SessionRunHook):
           report: where counts of ids go, and how many steps have been run.
           deadline: seconds after which a host that produces nothing while a step waits for it
             is a failure.
+          ahead: batches beyond its own that a step waits for.
         """
+        self._ahead = ahead
         self._feeds = feeds
         self._close = close
         self._failures = failures
@@ -66,7 +68,7 @@ class Infeed(tf.train.SessionRunHook):
         self.stop()
         session.run([feed.initializer for feed in self._feeds])
         self._current = _SessionFeed(session, self._feeds, self._close, self._failures,
-                                     self._report, self._deadline)
+                                     self._report, self._deadline, self._ahead)
         self._current.start()
 
     def request(self, steps: int, *, following: int) -> None:
@@ -78,6 +80,18 @@ class Infeed(tf.train.SessionRunHook):
         """
         if self._current is not None:
             self._current.request(steps, following)
+
+    def await_batch(self) -> None:
+        """Waits until every core has its batch of the next step.
+
+        So a step that lacks data does not begin, and changes nothing.
+
+        Raises:
+          tf.errors.OutOfRangeError: if the data of a host has ended.
+          Whatever ended a thread.
+        """
+        if self._current is not None:
+            self._current.await_batch()
 
     def ended_host(self) -> int | None:
         """The first host whose data has ended, or `None`."""
@@ -119,12 +133,13 @@ class _SessionFeed:
     """
 
     def __init__(self, session: tf.Session, feeds: Sequence[HostFeed], close: tf.Operation,
-                 failures: Failures, report: RunReport, deadline: float):
+                 failures: Failures, report: RunReport, deadline: float, ahead: int):
         self._session = session
         self._close = close
         self._failures = failures
         self._report = report
         self._deadline = deadline
+        self._ahead = ahead
         self._steps_before = report.steps
         self._change = threading.Condition()
         self._allowed = 0
@@ -144,6 +159,19 @@ class _SessionFeed:
             for host in self._hosts:  # Time between runs is not the input's.
                 host.idle_since = max(host.idle_since, time.monotonic())
             self._change.notify_all()
+
+    def await_batch(self) -> None:
+        while True:
+            failure = self._failures.root_cause()
+            if failure is not None:
+                raise failure
+            with self._change:
+                lacking = [host for host in self._hosts if host.produced <= self._consumed()]
+                if not lacking:
+                    return
+                if any(host.has_ended for host in lacking):
+                    raise tf.errors.OutOfRangeError(None, None, 'end of input')
+                self._change.wait(1.0)  # In slices, so that a failure and Ctrl-C are noticed.
 
     def ended_host(self) -> int | None:
         ended = [(host.produced, host.number) for host in self._hosts if host.has_ended]
@@ -182,6 +210,7 @@ class _SessionFeed:
                 self._report.add_counts(counts)
                 with self._change:
                     host.produced += 1
+                    self._change.notify_all()
         except BaseException as error:  # A thread has no caller; failures are its way out.
             if not self._stopping:  # Else the error is only that its wait was ended.
                 self._leave(host, error)
@@ -205,6 +234,8 @@ class _SessionFeed:
             self._failures.record(
                 f'infeed of host {host.number} at its batch {host.produced + 1}', error)
             self._run_quietly(self._close)
+        with self._change:
+            self._change.notify_all()
 
     def _run_quietly(self, operation: tf.Operation) -> None:
         """Closes queues; that they are closed already, or the session is, does not matter."""
@@ -239,7 +270,7 @@ class _SessionFeed:
     def _is_starving(self, host: _Host) -> bool:
         """Whether a step wants a batch of this host that the host has not made."""
         with self._change:
-            return host.is_alive() and host.produced <= self._consumed() and (
+            return host.is_alive() and host.produced <= self._consumed() + self._ahead and (
                 host.produced < self._allowed)
 
 

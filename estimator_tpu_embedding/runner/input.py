@@ -107,10 +107,6 @@ class CoreQueue:
         parts = iter(tensors[1:] if isinstance(tensors, Sequence) else [])
         return map_tensors(lambda _: next(parts), self._structure)
 
-    def end(self) -> tf.Operation:
-        """Says that no batch follows; those that wait are still handed out."""
-        return self._queue.close()
-
     def close(self) -> tf.Operation:
         """Ends every wait."""
         return self._queue.close(cancel_pending_enqueues=True)

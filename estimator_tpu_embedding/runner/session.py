@@ -17,7 +17,7 @@ from ..checkpoint.manifest import StoredTable, stored_tables
 from .faults import Failures, typed
 from .gradients import DUMMY_COLLECTION
 from .graph import build_step
-from .guards import FeedsKept, StepsPerRun, StopAtStep
+from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
 from .infeed import Infeed
 from .model import Job
 from .progress import RunReport, announce
@@ -83,7 +83,7 @@ class Run:
         self.failures = Failures()
         self.report = RunReport(job.verb, job.batch_size)
         self.infeed = Infeed(self.graph.feeds, self.graph.close, self.failures, self.report,
-                             job.input_deadline)
+                             job.input_deadline, ahead=int(self.graph.begin is not None))
         self.start = SessionStart(self.graph.start)
         self._has_data_ended = False
 
@@ -109,9 +109,10 @@ class Run:
         """
         given = [FeedsKept(hook) for hook in hooks]
         own = [FeedsKept(hook) for hook in self.graph.outputs[0].hooks]
-        steps = StepsPerRun(step, self.graph.loss, self.graph.is_step, self.infeed,
-                            self.failures, self.report, steps_per_run=steps_per_run, stop=stop,
-                            others=[*given, *own])
+        steps = StepsPerRun(
+            StepOps(step, self.graph.loss, self.graph.is_step, self.graph.begin,
+                    self.graph.has_next), self.infeed, self.failures, self.report,
+            steps_per_run=steps_per_run, stop=stop, others=[*given, *own])
         return [*before, *given, self.start, self.infeed, *after, *own, steps]
 
     def check_fits(self, checkpoint: str) -> None:

@@ -16,7 +16,6 @@ from estimator_tpu_embedding.core.optimizers import (
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.errors import UnsupportedError
 from estimator_tpu_embedding.hosts.backend import QUEUE_CAPACITY
 from estimator_tpu_embedding.hosts.local import LocalBackend
 
@@ -304,15 +303,6 @@ def test_closing_ends_a_wait_for_ids(backend, waits_in):
 def test_the_rate_of_a_table_replaces_that_of_its_optimizer():
     plan = make_plan(OPTIMIZERS['sgd'], (1, 1), 'div', rate=ConstantRate(value=0.))
     assert plan.rate('user').value == 0.
-
-
-@pytest.mark.parametrize('backend', BACKENDS)
-def test_what_a_backend_does_not_run_is_refused(backend):
-    plan = resolve([TableSpec(name='t', vocabulary_size=4, dimension=2)],
-                   [FeatureSpec(name='f', table='t')], Topology(), batch_size=2, pipelined=True,
-                   optimizer=Adam(learning_rate=.1))
-    with tf.Graph().as_default(), pytest.raises(UnsupportedError, match='E905'):
-        BACKENDS[backend](plan, {'t': 't'}, tf.train.create_global_step())
 
 
 LENGTH = 3

@@ -369,8 +369,7 @@ def test_train_and_evaluate_of_the_nightly_alternates_between_the_two(tmp_path):
 @pytest.mark.parametrize('column, kwargs, codes', [
     (lambda: jobs.embedding('f', embedding_lookup_device='tpu_tensor_core',
                             tensor_core_shape=[None, 4]), {}, ['E901']),
-    (lambda: jobs.embedding('f'), {'profile_data_directory': '/x'}, ['E905']),
-    (lambda: jobs.embedding('f'), {'pipeline_execution_with_tensor_core': True}, ['E905'])])
+    (lambda: jobs.embedding('f'), {'profile_data_directory': '/x'}, ['E905'])])
 def test_what_an_engine_does_not_run_yet_is_refused_before_input_fn_is_called(
         tmp_path, column, kwargs, codes):
     columns = [column()]

@@ -1,0 +1,107 @@
+"""Look-ups one step ahead: while the model of a step runs, the next batch is looked up.
+
+With `pipeline_execution_with_tensor_core=True` the hardware looks up batch N + 1 before it
+updates for batch N, so what a step sees lacks exactly the update of the step before it. Here
+that look-up is part of the run of step N: it needs nothing of the model, so TensorFlow executes
+both at once, and the update of step N waits for it. What was looked up waits in a queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow.compat.v1 as tf
+
+from ..ops.ids import IdBatch
+from .backend import Activations, Backend, CoreBatch, LookupReceipt
+
+
+class PipelinedBackend:
+    """Another backend, one step ahead. See `backend.Backend` for the verbs.
+
+    Attributes:
+      plan: what it executes.
+      has_next: must be fed `True` with every step that another step follows.
+    """
+
+    def __init__(self, backend: Backend, global_step: tf.Variable):
+        """Makes `backend` run ahead.
+
+        Args:
+          backend: for training; its `lookup` is not to be called by anyone else.
+          global_step: what dynamic learning rates are functions of.
+        """
+        self.plan = backend.plan
+        self.has_next = tf.placeholder_with_default(False, [], 'has_next')
+        self._backend = backend
+        self._global_step = global_step
+        self._cores = range(self.plan.topology.num_cores)
+        # Per feature: samples, ids, weights if it has some, activations.
+        kinds = [kind for feature in self.plan.features for kind in (
+            tf.int32, tf.int64, *([tf.float32] if feature.weight_feature else ()), tf.float32)]
+        self._ahead = [tf.queue.FIFOQueue(1, kinds, name=f'looked_up_for_core_{core}')
+                       for core in self._cores]
+        self._next = tf.cond(self.has_next, self._look_ahead, lambda: tf.constant(0))
+
+    def open(self) -> tf.Operation:
+        return self._backend.open()
+
+    def load(self) -> tf.Operation:
+        return self._backend.load()
+
+    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
+        return self._backend.enqueue(batch, host=host, core=core)
+
+    def begin(self) -> tf.Operation:
+        """Looks up the first batch; run once per session before its first step."""
+        return self._look_ahead().op
+
+    def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
+        step = tf.identity(self._global_step)
+        with tf.control_dependencies([step]):
+            tensors = iter(self._ahead[core].dequeue())
+        batches, activations = {}, {}
+        for feature in self.plan.features:
+            length = self.plan.batch_size_per_core * max(feature.max_sequence_length, 1)
+            samples, ids = (tf.ensure_shape(next(tensors), [None]) for _ in range(2))
+            weights = tf.ensure_shape(next(tensors), [None]) if feature.weight_feature else None
+            batches[feature.name] = IdBatch(samples, ids, length, weights)
+            activations[feature.name] = tf.ensure_shape(
+                next(tensors), self.plan.output_shape(feature))
+        return activations, LookupReceipt(step, batches, activations)
+
+    def update(self, receipts: Sequence[LookupReceipt],
+               gradients: Sequence[Activations]) -> tf.Operation:
+        with tf.control_dependencies([self._next]):
+            return self._backend.update(receipts, gradients)
+
+    def retrieve(self) -> tf.Operation:
+        return self._backend.retrieve()
+
+    def close(self) -> tf.Operation:
+        return tf.group(self._backend.close(), *[
+            queue.close(cancel_pending_enqueues=True) for queue in self._ahead])
+
+    def end(self, *, host: int, core: int) -> tf.Operation:
+        """Lets the last step look ahead where the data ended before the job did.
+
+        What it finds is never used: the batch itself is missing.
+        """
+        empty = {feature.name: IdBatch(
+            tf.zeros([0], tf.int32), tf.zeros([0], tf.int64), 0,
+            tf.zeros([0]) if feature.weight_feature else None) for feature in self.plan.features}
+        return self._backend.enqueue(empty, host=host, core=core)
+
+    def _look_ahead(self) -> tf.Tensor:
+        """Looks up the next batch of every core; gives 0 when that is done."""
+        stored = []
+        for core in self._cores:
+            activations, receipt = self._backend.lookup(core=core)
+            stored.append(self._ahead[core].enqueue([
+                tensor for feature in self.plan.features
+                for batch in [receipt.batches[feature.name]]
+                for tensor in (batch.samples, batch.ids,
+                               *([batch.weights] if feature.weight_feature else ()),
+                               activations[feature.name])]))
+        with tf.control_dependencies(stored):
+            return tf.constant(0)
