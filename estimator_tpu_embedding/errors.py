@@ -78,6 +78,10 @@ class ConfigError(EteError, ValueError):
         super().__init__(*sorted(problems, key=lambda p: (p.where, p.code, p.rule)))
 
 
+class UnusedColumnsError(ConfigError, RuntimeError):
+    """E436: no column of the spec is used; legacy callers know it as a RuntimeError."""
+
+
 class UnreadableConfigError(EteError, ValueError):
     """E48x: a file or stream from which no config can be read."""
 

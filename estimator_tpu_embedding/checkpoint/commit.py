@@ -26,13 +26,15 @@ class CommittingSaver:
     and a crash in that instant would destroy the only good checkpoint.
     """
 
-    def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable]):
+    def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable], config: bytes):
         """Wraps `saver`.
 
         Args:
           saver: built, or to be built before the first save.
           tables: what the checkpoints hold, by variable name; may be empty.
+          config: see `Manifest`.
         """
+        self._config = config
         self._saver = saver
         self._tables = tables
 
@@ -57,7 +59,7 @@ class CommittingSaver:
         if self._tables:
             # Before the data: a checkpoint of mod rows must never be seen without it.
             write_atomically(manifest_path(prefix), Manifest(
-                step=int(global_step), tables=self._tables,
+                step=int(global_step), tables=self._tables, config=self._config,
                 created_by=f'estimator_tpu_embedding {VERSION}').to_json())
         self._saver.save(session, save_path, global_step=global_step,
                          write_meta_graph=write_meta_graph)

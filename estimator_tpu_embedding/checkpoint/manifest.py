@@ -6,6 +6,7 @@ Without the manifest row 9 could be any id.
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 import os
@@ -53,15 +54,19 @@ class Manifest:
       step: the global step it was saved at.
       tables: by variable name.
       created_by: name and version of the writer.
+      config: the serialized `TPUEmbeddingConfiguration` of the job, for people and tools; nothing
+        that is restored depends on it. It may be empty.
     """
 
     step: int
     tables: dict[str, StoredTable]
     created_by: str
+    config: bytes = b''
 
     def to_json(self) -> bytes:
         """The content of the file."""
-        fields = {'format': FORMAT, **dataclasses.asdict(self)}
+        fields = {'format': FORMAT, **dataclasses.asdict(self),
+                  'config': base64.b64encode(self.config).decode()}
         return (json.dumps(fields, indent=1, sort_keys=True) + '\n').encode()
 
 
@@ -118,8 +123,10 @@ def _from_json(content: bytearray) -> Manifest:
         raise ValueError('step must be an int >= 0 and created_by a string')
     if len(fields['tables']) > limits.MAX_TABLES:
         raise ValueError(f'more than {limits.MAX_TABLES} tables')
-    return Manifest(step=fields['step'], created_by=fields['created_by'], tables={
-        name: _table(name, entry) for name, entry in fields['tables'].items()})
+    return Manifest(
+        step=fields['step'], created_by=fields['created_by'],
+        config=base64.b64decode(fields.get('config', ''), validate=True),
+        tables={name: _table(name, entry) for name, entry in fields['tables'].items()})
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

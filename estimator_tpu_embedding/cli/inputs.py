@@ -81,7 +81,11 @@ def _from_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list
             raise UnreadableConfigError(*error.problems) from error
         if manifest is not None:
             found.append(Input(where=reading.label(prefix), config=None, manifest=manifest))
-    seen: set[bytes] = set()
+            if manifest.config:
+                found += _inputs(reading.read_bytes(
+                    manifest.config, f'{reading.label(prefix)}: config'))
+    seen = {one.config.SerializeToString(deterministic=True)
+            for one in found if one.config is not None}
     failures = []
     for path in filter(os.path.lexists, graphs):
         try:

@@ -12,7 +12,8 @@ from .. import _tf
 from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec
-from ..errors import ConfigError, InputError, InputShapeError, Problem, quoted
+from ..errors import (
+    ConfigError, InputError, InputShapeError, Problem, UnusedColumnsError, quoted)
 from ..ops import ids
 from ..ops.ids import IdBatch, IdCounts
 
@@ -50,7 +51,8 @@ def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[Feat
         vocabulary_size, dimension = column.get_embedding_table_size()
         function = column.get_learning_rate_fn()
         tables[name] = TableSpec(
-            name=name, vocabulary_size=int(vocabulary_size), dimension=dimension,
+            name=name, vocabulary_size=(int(vocabulary_size) if vocabulary_size % 1 == 0
+                                        else vocabulary_size), dimension=dimension,
             combiner=column.get_combiner(), initializer=column.get_initializer(),
             rate=DynamicRate(function=function) if function is not None else None)
         key = column.get_feature_key_name()
@@ -91,7 +93,7 @@ def variable_names(columns: Sequence[Any], graph: tf.Graph) -> dict[str, str]:
     wanted = sorted({column.get_embedding_var_name() for column in columns})
     unused = [name for name in wanted if name not in scopes]
     if len(unused) == len(wanted):
-        raise ConfigError(Problem(
+        raise UnusedColumnsError(Problem(
             'E436', 'feature_columns', 'Embedding feature column did not capture any thing. '
             'Make sure the feature columns passed to TPUEstimator constructor is properly used '
             'in model_fn'))

@@ -133,10 +133,8 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
     >>> plan.batch_size_per_core, plan.output_shape(plan.features[0])
     (2, (2, 4))
     """
-    problems = [
-        *_problems_of_each(tables, features, topology, optimizer),
-        *_problems_of_names(tables, features),
-        *_problems_of_run(tables, topology, batch_size, optimizer, strategy, mode)]
+    problems = problems_of(tables, features, topology, batch_size=batch_size,
+                           optimizer=optimizer, strategy=strategy, mode=mode)
     if problems:
         raise ConfigError(*problems)
     ordered = sorted((dataclasses.replace(table, optimizer=table.optimizer or optimizer)
@@ -150,6 +148,15 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
         profile_directory=profile_directory, batch_size_per_core=batch_size // topology.num_cores,
         _index_of={table.name: index for index, table in enumerate(ordered)},
         _features_of={name: tuple(own) for name, own in of_table.items()})
+
+
+def problems_of(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topology: Topology,
+                *, batch_size: int, optimizer: Optimizer | None, strategy: str, mode: str
+                ) -> list[Problem]:
+    """Every reason why declarations are no plan; see `resolve`."""
+    return [*_problems_of_each(tables, features, topology, optimizer),
+            *_problems_of_names(tables, features),
+            *_problems_of_run(tables, topology, batch_size, optimizer, strategy, mode)]
 
 
 def _problems_of_each(tables: Sequence[TableSpec], features: Sequence[FeatureSpec],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +19,8 @@ ID_POLICIES = ('error', 'drop', 'clip', 'mod')
 
 def is_count(value: object, lowest: int, highest: int) -> bool:
     """Whether `value` is a whole number (no bool) in `[lowest, highest]`."""
-    return isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= highest
+    return (isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            and lowest <= int(value) <= highest)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,11 +139,12 @@ class Topology:
         where = name.replace(' ', '_')
         if not is_count(batch_size, 1, 2**62):
             return Problem('E411', where, 'it must be a positive int', repr(batch_size))
-        assert isinstance(batch_size, int)
-        rest = batch_size % self.num_cores
+        assert isinstance(batch_size, numbers.Integral)
+        rest = int(batch_size) % self.num_cores
         if not rest:
             return None
-        sizes = [size for size in (batch_size - rest, batch_size - rest + self.num_cores) if size]
+        below = int(batch_size) - rest
+        sizes = [size for size in (below, below + self.num_cores) if size]
         return Problem(
             'E411', where, f'{name} {batch_size} must be divisible by number of replicas '
             f'{self.num_cores}', f'{batch_size} over {self}',

@@ -72,6 +72,7 @@ class EmbeddingConfigSpec(_Fields):
         """
         if unknown:
             raise TypeError('\n'.join(_unknown(name) for name in unknown))
+        feature_columns = None if feature_columns is None else list(feature_columns)
         by_dicts = bool(feature_to_config_dict and table_to_config_dict)
         if bool(feature_columns) == by_dicts:
             raise ValueError('Exactly one of `feature_columns` and the pair '
@@ -99,10 +100,9 @@ class EmbeddingConfigSpec(_Fields):
             feature_to_config_dict, table_to_config_dict, partition_strategy,
             profile_data_directory)
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        """The arguments of `__new__`, which are not the fields, so that copies work."""
-        columns = [*(self.feature_columns or ()), *(self.tensor_core_feature_columns or ())]
-        return (columns, *[getattr(self, name) for name in _ARGUMENTS[1:]])
+    def __reduce__(self) -> Any:
+        """Copies by fields: they are not the arguments, and were checked already."""
+        return _restored, tuple(self)
 
     def to_specs(self) -> tuple[list[TableSpec], list[FeatureSpec]]:
         """The tables and features that the embedding engine holds.
@@ -115,6 +115,10 @@ class EmbeddingConfigSpec(_Fields):
             return configs_to_specs(self.table_to_config_dict or {},
                                     self.feature_to_config_dict or {})
         return columns_to_specs(self.feature_columns)
+
+
+def _restored(*fields: Any) -> EmbeddingConfigSpec:
+    return EmbeddingConfigSpec._make(fields)
 
 
 def _unknown(name: str) -> str:

@@ -15,7 +15,7 @@ from ..errors import Problem, UnsupportedError
 
 _T = TypeVar('_T', bound=type)
 _NAMES_IN_CORE = {
-    'initial_accumulator_value': 'initial_accumulator', 'initial_linear_value': 'initial_linear',
+    'initial_accumulator_value': 'initial_accumulator',
     'l1_regularization_strength': 'l1', 'l2_regularization_strength': 'l2',
     'learning_rate_power': 'lr_power', 'multiply_linear_by_learning_rate': 'multiply_linear_by_lr',
     'sum_inside_sqrt': 'use_sum_inside_sqrt'}
@@ -94,8 +94,9 @@ class _OptimizationParameters:
 
     def _own(self) -> dict[str, Any]:
         """The hyper-parameters of this class alone, under their names in `core/`."""
-        return {_NAMES_IN_CORE.get(name, name): value for name, value in vars(self).items()
-                if name not in _TAIL and name != 'learning_rate'}
+        names = {field.name for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {_NAMES_IN_CORE.get(name, name): getattr(self, name)
+                for name in names - _TAIL.keys() - {'learning_rate'}}
 
 
 def _require(condition: bool, text: str) -> None:
@@ -229,6 +230,9 @@ class FtrlParameters(_OptimizationParameters):
                  f'greater than or equal to 0. got {self.initial_accumulator_value}.')
         _require_strengths(self)
         self.initial_linear_value = 0.0
+
+    def _own(self) -> dict[str, Any]:
+        return {**super()._own(), 'initial_linear': self.initial_linear_value}
 
 
 @_with_tail

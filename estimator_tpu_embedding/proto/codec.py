@@ -8,12 +8,13 @@ Decoding gives a plan that encodes to the same bytes, or an error: nothing is lo
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from ..core.names import name_problems
 from ..core.optimizer import Limits, Optimizer
 from ..core.optimizers import OPTIMIZERS
-from ..core.plan import Plan, resolve
+from ..core.plan import Plan, problems_of, resolve
 from ..core.rates import ConstantRate, DynamicRate, rate_tags
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, shown
@@ -108,51 +109,80 @@ def config_to_plan(config: Config) -> Plan:
       ConfigError: all reasons why the message is not a plan, fields that a plan cannot hold
         among them.
     """
-    problems = _problems_of(config)
+    tables, features = _declared(config)
+    is_sized = not _topology_problems(config)
+    topology = (Topology(num_hosts=config.num_hosts,
+                         cores_per_host=config.num_tensor_cores // config.num_hosts)
+                if is_sized else Topology())
+    batch = next((feature.input_shape[0] for feature in config.feature_descriptor
+                  if feature.input_shape and feature.input_shape[0] > 0), 1)
+    run = {'batch_size': batch * topology.num_cores,
+           'strategy': _name_of(config.sharding_strategy, STRATEGIES, 'div'),
+           'mode': _name_of(config.mode, MODES, 'training')}
+    problems = [*_problems_of(config), *problems_of(
+        tables, features, topology, optimizer=None, **run)]  # type: ignore[arg-type]
     if problems:
         raise ConfigError(*problems)
-    tables = [
-        TableSpec(name=descriptor.name, vocabulary_size=descriptor.vocabulary_size,
-                  dimension=descriptor.dimension, combiner='sum',
-                  optimizer=decode_optimizer(descriptor.optimization_parameters),
-                  rate=_decode_rate(descriptor.optimization_parameters),
-                  hot_id_replication=_are_hot_ids_replicated(descriptor.optimization_parameters))
-        for descriptor in config.table_descriptor]
-    features = [
-        FeatureSpec(name=(descriptor.name
-                          or f'{tables[descriptor.table_id].name[:900]}:{position:06}'),
-                    table=tables[descriptor.table_id].name,
-                    max_sequence_length=(*descriptor.input_shape[1:], 0)[0])
-        for position, descriptor in enumerate(config.feature_descriptor)]
-    plan = resolve(
-        tables, features,
-        Topology(num_hosts=config.num_hosts,
-                 cores_per_host=config.num_tensor_cores // config.num_hosts),
-        batch_size=config.feature_descriptor[0].input_shape[0] * config.num_tensor_cores,
-        strategy={number: name for name, number in STRATEGIES.items()}[config.sharding_strategy],
-        mode={number: name for name, number in MODES.items()}[config.mode],
-        pipelined=config.pipeline_execution_with_tensor_core,
-        profile_directory=config.profile_data_directory)
+    plan = resolve(tables, features, topology, **run,  # type: ignore[arg-type]
+                   pipelined=config.pipeline_execution_with_tensor_core,
+                   profile_directory=config.profile_data_directory)
     _refuse_loss(config, plan)
     return plan
 
 
+def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
+    """The tables and features of a message, as far as they can be read.
+
+    What cannot, and `_problems_of` says, has a stand-in that `resolve` has nothing against: so
+    all problems of a message come at once.
+    """
+    tables = [
+        TableSpec(name=_legal('table', descriptor.name, position),
+                  vocabulary_size=descriptor.vocabulary_size,
+                  dimension=descriptor.dimension, combiner='sum',
+                  optimizer=(decode_optimizer(descriptor.optimization_parameters)
+                             if descriptor.optimization_parameters.WhichOneof('parameters')
+                             in OPTIMIZERS else INFERENCE_OPTIMIZER),
+                  rate=_decode_rate(descriptor.optimization_parameters),
+                  hot_id_replication=_are_hot_ids_replicated(descriptor.optimization_parameters))
+        for position, descriptor in enumerate(config.table_descriptor)]
+    features = []
+    for position, descriptor in enumerate(config.feature_descriptor if tables else ()):
+        table = tables[descriptor.table_id if 0 <= descriptor.table_id < len(tables) else 0].name
+        features.append(FeatureSpec(
+            name=(_legal('feature', descriptor.name, position) if descriptor.name
+                  else f'{table[:900]}:{position:06}'), table=table,
+            max_sequence_length=max(0, *descriptor.input_shape[1:2], 0)))
+    return tables, features
+
+
+def _legal(kind: str, name: str, position: int) -> str:
+    """The name, or one for an object whose own is illegal."""
+    return f'{kind} {position}' if any(name_problems(kind, name)) else name
+
+
+def _name_of(number: int, numbers: Mapping[str, int], otherwise: str) -> str:
+    return next((name for name, one in numbers.items() if one == number), otherwise)
+
+
+def _topology_problems(config: Config) -> list[Problem]:
+    if config.num_hosts < 1 or config.num_tensor_cores < 1 or (
+            config.num_tensor_cores % config.num_hosts):
+        return [Problem(
+            'E410', 'topology', 'num_hosts must be >= 1 and divide num_tensor_cores',
+            f'num_hosts {config.num_hosts}, num_tensor_cores {config.num_tensor_cores}')]
+    return []
+
+
 def _problems_of(config: Config) -> list[Problem]:
-    """What keeps a message from being read as a plan at all; `resolve` finds the rest."""
-    problems = []
+    """What is wrong with a message beyond what `resolve` finds."""
+    problems = _topology_problems(config)
     if config.mode not in MODES.values():
         problems.append(Problem('E441', 'mode', 'it must be TRAINING or INFERENCE',
                                 str(config.mode)))
     if config.sharding_strategy not in STRATEGIES.values():
         problems.append(Problem('E440', 'sharding_strategy', 'it must be DIV_DEFAULT or MOD',
                                 str(config.sharding_strategy)))
-    if config.num_hosts < 1 or config.num_tensor_cores < 1 or (
-            config.num_tensor_cores % config.num_hosts):
-        problems.append(Problem(
-            'E410', 'topology', 'num_hosts must be >= 1 and divide num_tensor_cores',
-            f'num_hosts {config.num_hosts}, num_tensor_cores {config.num_tensor_cores}'))
-    if not config.feature_descriptor:
-        problems.append(Problem('E402', 'feature_descriptor', 'at least one is needed', 'none'))
     shapes = {tuple(feature.input_shape[:3]) for feature in config.feature_descriptor}
     if any(len(shape) not in (1, 2) or min(shape) < 1 for shape in shapes):
         problems.append(Problem('E433', 'feature_descriptor', 'input_shape must be [batch] or '
@@ -174,6 +204,9 @@ def _problems_of(config: Config) -> list[Problem]:
         if field not in OPTIMIZERS:
             problems.append(Problem('E443', f'table "{shown(table.name)}"', 'the optimizer must '
                                     f'be one of {", ".join(sorted(OPTIMIZERS))}', str(field)))
+        if table.optimization_parameters.learning_rate.WhichOneof('learning_rate') is None:
+            problems.append(Problem('E421', f'table "{shown(table.name)}"', 'the learning rate '
+                                    'must be constant or dynamic', 'none'))
     return problems
 
 
@@ -216,12 +249,22 @@ def _refuse_loss(config: Config, plan: Plan) -> None:
     again = plan_to_config(plan)
     if again.SerializeToString(deterministic=True) == want.SerializeToString(deterministic=True):
         return
+    if not _is_ordered(config):
+        raise ConfigError(Problem(
+            'E471', 'table_descriptor, feature_descriptor', 'tables must be sorted by name and '
+            'features grouped by table, in the order of tables', 'another order',
+            'TensorFlow 2.15 writes them so; sort them, and change each table_id with them.'))
     names = [field.name for field in Config.DESCRIPTOR.fields
              if _bytes_of(want, field.name) != _bytes_of(again, field.name)]
     raise ConfigError(Problem(
-        'E470', ', '.join(names) or 'config', 'a plan cannot hold everything that is here, for '
-        'example unknown fields, tables that are not sorted by name, or features that are not '
-        'grouped by table'))
+        'E470', ', '.join(names) or 'config', 'it must not hold what a plan cannot',
+        'fields that TensorFlow 2.15 leaves empty' if names else 'unknown fields'))
+
+
+def _is_ordered(config: Config) -> bool:
+    names = [table.name for table in config.table_descriptor]
+    tables = [feature.table_id for feature in config.feature_descriptor]
+    return names == sorted(names) and tables == sorted(tables)
 
 
 def _bytes_of(config: Config, name: str) -> bytes:

@@ -85,7 +85,8 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
     saver = scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0]
     return [tf.train.CheckpointSaverHook(
         run.job.model_dir, save_secs=cadence.save_secs, save_steps=cadence.save_steps,
-        saver=commit.CommittingSaver(saver, run.stored_tables()), listeners=list(listeners),
+        saver=commit.CommittingSaver(saver, run.stored_tables(), run.config()),
+        listeners=list(listeners),
         save_graph_def=cadence.save_graph_def)]
 
 

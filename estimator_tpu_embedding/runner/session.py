@@ -14,6 +14,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..checkpoint import recover
 from ..checkpoint.manifest import StoredTable, stored_tables
+from ..proto.codec import plan_to_config
 from .faults import Failures, typed
 from .gradients import DUMMY_COLLECTION
 from .graph import build_step
@@ -125,6 +126,12 @@ class Run:
         # A scaffold of the user may restore from elsewhere what is not there.
         optional = shapes if self.graph.outputs[0].scaffold_fn is not None else ()
         recover.check_fits(checkpoint, shapes, self.stored_tables(), optional=optional)
+
+    def config(self) -> bytes:
+        """The serialized config of the plan; empty without one."""
+        if self.job.lookups is None:
+            return b''
+        return plan_to_config(self.job.lookups.plan).SerializeToString(deterministic=True)
 
     def warm_start(self) -> None:
         """Arranges for variables to begin with values of another checkpoint, if that is asked.

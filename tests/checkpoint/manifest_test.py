@@ -8,7 +8,8 @@ from estimator_tpu_embedding.checkpoint.manifest import (
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 MANIFEST = Manifest(step=7, created_by='test', tables={
-    'scope/t': StoredTable(rows=5, width=2, strategy='mod', hosts=3, slots=('Adagrad',))})
+    'scope/t': StoredTable(rows=5, width=2, strategy='mod', hosts=3, slots=('Adagrad',))},
+    config=b'\x10\x02')
 
 
 def write(directory, content):
@@ -52,6 +53,7 @@ TABLE = json.loads(MANIFEST.to_json())['tables']['scope/t']
     changed(tables__t__slots=['../x']), changed(tables__t__slots=['a'] * 11),
     changed(tables__t__slots='Adagrad'), changed(tables__t__rows=2**31),
     changed(tables__t__width=2**17), changed(tables__t__hosts=4097), changed(step=-1),
+    changed(config='!'), changed(config=3),
     changed(step=2**63), changed(step=7.5), changed(step=True), changed(created_by=3),
     MANIFEST.to_json().replace(b'"step": 7', b'"step": 7, "step": 8'),
     MANIFEST.to_json().replace(b'"rows": 5', b'"rows": 5, "rows": 6'),

@@ -281,6 +281,13 @@ def test_a_column_that_the_model_does_not_use_is_named():
 
 
 def test_a_model_that_uses_no_column_at_all_gets_the_original_text():
-    with pytest.raises(ConfigError, match='did not capture any thing. Make sure the feature '
-                                          'columns passed to TPUEstimator constructor'):
+    with pytest.raises(RuntimeError, match='did not capture any thing. Make sure the feature '
+                                           'columns passed to TPUEstimator constructor'):
         record([ete.embedding_column(identity('a'), 2)], [])
+
+
+@pytest.mark.parametrize('buckets, rows', [(1e6, 10**6), (7.9, 7.9)])
+def test_numbers_of_buckets_are_never_rounded(buckets, rows):
+    tables, _ = adapt.columns_to_specs([ete.embedding_column(identity('a', buckets), 2)])
+    assert tables[0].vocabulary_size == rows
+    assert bool(list(tables[0].problems())) == (rows == 7.9)

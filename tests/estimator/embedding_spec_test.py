@@ -121,3 +121,15 @@ def test_other_columns_are_taken_and_refused_when_a_run_needs_their_tables():
     made = spec(feature_columns=[tf.feature_column.numeric_column('n'), jobs.embedding('a')])
     with pytest.raises(TypeError, match='Unsupported feature column'):
         made.to_specs()
+
+
+def test_columns_may_come_from_a_generator():
+    made = spec(feature_columns=(jobs.embedding(key) for key in 'ab'))
+    assert [column.name for column in made.feature_columns] == ['a_embedding', 'b_embedding']
+
+
+def test_a_copy_does_not_warn_again(caplog):
+    made = spec(clipping_limit=3.)
+    caplog.clear()
+    assert copy.deepcopy(made).clipping_limit == copy.copy(made).clipping_limit == 3.
+    assert 'W461' not in caplog.text

@@ -5,6 +5,7 @@ import json
 import pathlib
 import subprocess
 
+import numpy as np
 import pytest
 from google.protobuf import text_format
 from harness import legacy_api
@@ -172,7 +173,8 @@ def declarations(draw):
         batch_per_core=draw(st.integers(1, 64)), mode=draw(st.sampled_from(
             ['TRAINING', 'INFERENCE'])), by=None,
         partition_strategy=draw(st.sampled_from(['div', 'mod'])),
-        pipeline_execution_with_tensor_core=draw(st.booleans()))
+        pipeline_execution_with_tensor_core=draw(st.booleans()),
+        profile_data_directory=draw(st.sampled_from([None, '', '/tmp/x', 'gs://b/ü'])))
 
 
 @pytest.fixture(scope='module')
@@ -196,4 +198,26 @@ def test_any_declaration_gives_the_bytes_of_the_original(original, declared):
     original.stdin.write(json.dumps(declared) + '\n')
     original.stdin.flush()
     theirs = renumbered(Config.FromString(bytes.fromhex(original.stdout.readline())))
-    assert build(legacy_api, declared).config_proto == theirs
+    ours = build(legacy_api, declared).config_proto
+    assert ours == theirs
+    assert ours.SerializeToString(deterministic=True) == theirs.SerializeToString(
+        deterministic=True)
+
+
+def test_subclasses_of_the_ten_and_attributes_of_users_change_nothing():
+    class Mine(legacy_api.AdagradParameters):
+        def __init__(self, learning_rate):
+            super().__init__(learning_rate)
+            self.note = 'of the user'
+
+    parameters = legacy_api.FtrlParameters(.1)
+    parameters.note = 'of the user'
+    assert Mine(.5).to_optimizer() == legacy_api.AdagradParameters(.5).to_optimizer()
+    assert parameters.to_optimizer() == legacy_api.FtrlParameters(.1).to_optimizer()
+
+
+def test_batch_sizes_of_numpy_are_taken():
+    made = legacy_api.TPUEmbedding(
+        {'t': legacy_api.TableConfig(5, 2)}, {'f': legacy_api.FeatureConfig('t')}, np.int64(4),
+        legacy_api.TRAINING, master='', optimization_parameters=legacy_api.AdamParameters(.1))
+    assert list(made.config_proto.feature_descriptor[0].input_shape) == [4]

@@ -146,10 +146,11 @@ def test_any_plan_survives_the_round_trip(data):
 
 
 @pytest.mark.parametrize('text, lines', [
-    ('', ['E402 feature_descriptor', 'E441 mode', 'E410 topology']),
+    ('', ['E441 mode', 'E402 plan', 'E402 plan', 'E410 topology']),
     ('mode: TRAINING num_hosts: 2 num_tensor_cores: 3 feature_descriptor { table_id: 1 '
      'input_shape: 0 } table_descriptor { name: "t" }',
-     ['E401 feature 0', 'E433 feature_descriptor', 'E443 table "t"', 'E410 topology']),
+     ['E401 feature 0', 'E433 feature_descriptor', 'E412 table "t"', 'E413 table "t"',
+      'E421 table "t"', 'E443 table "t"', 'E410 topology']),
 ])
 def test_messages_that_are_no_plan_say_all_reasons(text, lines):
     with pytest.raises(ConfigError) as caught:
@@ -183,3 +184,13 @@ def test_the_function_of_a_decoded_rate_cannot_be_called():
     plan = config_to_plan(golden('several_optimizers_2x2'))
     with pytest.raises(ConfigError, match='E424 learning rate 0'):
         plan.rate('c').function(1)
+
+
+@pytest.mark.parametrize('swap', ['table_descriptor', 'feature_descriptor'])
+def test_another_order_of_tables_or_features_is_called_by_its_name(swap):
+    config = golden('census_training_1x1')
+    entries = list(getattr(config, swap))
+    del getattr(config, swap)[:]
+    getattr(config, swap).extend(reversed(entries))
+    with pytest.raises(ConfigError, match='E471 .*must be sorted by name'):
+        config_to_plan(config)

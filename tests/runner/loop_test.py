@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.errors import ConfigError, CorruptCheckpointError
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 from estimator_tpu_embedding.runner import progress
@@ -419,3 +420,12 @@ def test_metrics_must_not_take_the_names_of_the_default_ones(tmp_path, name):
 
     with pytest.raises(ValueError, match=f'Metric with name "{name}" is not allowed'):
         make(tmp_path, model_fn).evaluate(endless, steps=1)
+
+
+def test_a_checkpoint_carries_the_config_of_its_job(tmp_path):
+    make(tmp_path, hosts=2).train(endless, steps=2)
+    checkpoint, config = inputs.load(str(tmp_path))
+    assert checkpoint.manifest.step == 2
+    assert config.where.endswith('model.ckpt-2: config')
+    assert (config.config.num_hosts, config.config.table_descriptor[0].vocabulary_size) == (2, 10)
+    assert config.config.table_descriptor[0].optimization_parameters.HasField('adagrad')

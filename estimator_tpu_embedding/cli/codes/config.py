@@ -111,6 +111,9 @@ ENTRIES = {
              'that this package cannot hold, and it refuses to drop them in silence: unknown '
              'fields, tables not sorted by name, features not grouped by table.',
              'Sort it as TF 2.15 writes it; remove the fields that the message names.'),
+    'E471': ('another order than that of TensorFlow 2.15', 'Tables are sorted by name, features '
+             'grouped by table. Other writers order them otherwise, which the hardware takes; a '
+             'plan cannot hold it.', 'Sort them, and change each table_id with them.'),
     'E478': ('input that does not fit the command',
              'A comparison needs one config on each side, or one checkpoint on each side.',
              'Name the file of one config.'),
