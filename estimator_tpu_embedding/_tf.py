@@ -64,11 +64,9 @@ def is_tensor_core_column(column: Any) -> bool:
     return bool(device == feature_column_v2.EmbeddingDevice.TPU_TENSOR_CORE)
 
 
-def device_specific_columns() -> tuple[type, ...]:
-    """The classes of columns made with `embedding_lookup_device`. Checked: 2.16-2.21."""
-    from tensorflow.python.tpu import feature_column_v2
-    return (feature_column_v2._TPUDeviceSpecificEmbeddingColumnV2,
-            feature_column_v2._TPUSharedDeviceSpecificEmbeddingColumnV2)
+def tensor_core_length(column: Any) -> int:
+    """How many ids of a sample a column for the tensor core takes. Checked: 2.16-2.21."""
+    return int(column._tensor_core_shape[1])
 
 
 def recorded_column_scopes(graph: Any) -> dict[str, tuple[str, str]]:

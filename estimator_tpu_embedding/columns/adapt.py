@@ -117,16 +117,20 @@ def variable_names(columns: Sequence[Any], graph: tf.Graph) -> dict[str, str]:
 class Featurizer:
     """Takes the features of one core apart, for a fixed plan."""
 
-    def __init__(self, columns: Sequence[Any], plan: Plan):
+    def __init__(self, columns: Sequence[Any], plan: Plan,
+                 tensor_core_columns: Sequence[Any] = ()):
         """Remembers which categorical column reads which feature.
 
         Args:
           columns: those the plan was made from; none where it was made from configs by name.
           plan: what the ids are for.
+          tensor_core_columns: columns whose tables are trainable variables of the model; they
+            get their ids as a dense matrix, and a mask of the places that hold one.
         """
         self._plan = plan
+        self._tensor_core_columns = tensor_core_columns
         self._categorical = {column.get_feature_key_name(): _innermost(column)
-                             for column in columns}
+                             for column in [*columns, *tensor_core_columns]}
         self._warned: set[str] = set()
 
     def __call__(self, features: Mapping[str, Any], core: int) -> Featurized:
@@ -145,6 +149,7 @@ class Featurizer:
                 'embedding_config_spec is given', type(features).__name__))
         names = [name for feature in self._plan.features
                  for name in (feature.name, feature.weight_feature) if name is not None]
+        names += [column.get_feature_key_name() for column in self._tensor_core_columns]
         missing = [name for name in dict.fromkeys(names) if name not in features]
         if missing:
             raise InputShapeError(*[Problem(
@@ -154,18 +159,45 @@ class Featurizer:
         batches, counts = {}, {}
         for feature in self._plan.features:
             where = f'feature "{feature.name}" on core {core}'
-            reading = self._read(where, feature, features)
+            reading = self._read(where, feature, self._plan.table(feature.table).combiner, features)
             batches[feature.name], counts[feature.name] = ids.check(
                 where, reading, policy=feature.id_policy,
                 vocabulary_size=self._plan.table(feature.table).vocabulary_size)
             if reading.lengths is not None:
                 rest[f'{feature.name}_seq_length_'] = reading.lengths
+        for column in self._tensor_core_columns:
+            self._pad(column, core, features, rest, counts)
         return Featurized(rest, batches, counts)
 
-    def _read(self, where: str, feature: FeatureSpec, features: Mapping[str, Any]) -> ids.Reading:
+    def _pad(self, column: Any, core: int, features: Mapping[str, Any], rest: dict[str, Any],
+             counts: dict[str, IdCounts]) -> None:
+        """Puts the ids of a column for the tensor core, and their mask, into `rest`.
+
+        Both are `[B, length]`; ids are int32 and 0 where there is none, the mask is float32.
+        """
+        name, length = column.get_feature_key_name(), _tf.tensor_core_length(column)
+        mask_name = f'{name}__TENSOR_CORE_MASK'
+        if mask_name in features:
+            raise ValueError(f'Mask key {mask_name} for Tensor Core embedding is already in use.')
+        where = f'feature "{name}" on core {core}'
+        if features[name].shape.rank != 2:
+            raise InputShapeError(Problem(
+                'E516', where, 'ids for the tensor core must have a known rank of 2',
+                f'shape {features[name].shape}', 'Its dimensions are samples and ids.'))
+        feature = FeatureSpec(name=name, table='', max_sequence_length=length)
+        reading = self._read(where, feature, column.get_combiner(), features)
+        batch, counts[name] = ids.check(
+            where, reading, vocabulary_size=column.get_embedding_table_size()[0])
+        size = self._plan.batch_size_per_core * length
+        for key, values in ((name, tf.cast(batch.ids, tf.int32)),
+                            (mask_name, tf.ones_like(batch.ids, tf.float32))):
+            flat = tf.scatter_nd(tf.expand_dims(batch.samples, 1), values, [size])
+            rest[key] = tf.reshape(flat, [self._plan.batch_size_per_core, length])
+
+    def _read(self, where: str, feature: FeatureSpec, combiner: str | None,
+              features: Mapping[str, Any]) -> ids.Reading:
         value = features[feature.name]
         categorical = self._categorical.get(feature.name)
-        combiner = self._plan.table(feature.table).combiner
         empty = tf.zeros([], tf.int64)
         if value.dtype == tf.string:
             value, empty = _words_to_ids(where, categorical, value)

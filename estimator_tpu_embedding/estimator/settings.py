@@ -10,7 +10,6 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
 from ..columns import adapt
 from ..core.plan import Plan, resolve
 from ..core.specs import FeatureSpec, Topology
@@ -89,7 +88,8 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
         names = functools.partial(adapt.variable_names, columns)
     else:
         names = functools.partial(_own_names, plan)
-    return Lookups(plan=plan, featurize=adapt.Featurizer(columns, plan), variable_names=names,
+    featurizer = adapt.Featurizer(columns, plan, spec.tensor_core_feature_columns or ())
+    return Lookups(plan=plan, featurize=featurizer, variable_names=names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn)
 
 
@@ -120,12 +120,15 @@ def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
     if spec.profile_data_directory:
         found.append(Problem('E905', 'EmbeddingConfigSpec', 'profile_data_directory is not '
                              'supported yet', remedy='Leave it out.'))
-    for column in [*(spec.feature_columns or ()), *(spec.tensor_core_feature_columns or ())]:
-        if isinstance(column, _tf.device_specific_columns()):
-            found.append(Problem(
-                'E901', f'column "{column.name}"',  # type: ignore[attr-defined]
-                'embedding_lookup_device is not supported yet', remedy='Leave it out: the table '
-                'is then looked up by the embedding engine.'))
+    on_tensor_core = spec.tensor_core_feature_columns or []
+    found += [Problem('E901', f'column "{column.name}"', 'weights are not supported with '
+                      'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
+              for column in on_tensor_core if column.is_categorical_column_weighted()]
+    if on_tensor_core and not spec.feature_columns:
+        found.append(Problem(
+            'E901', 'EmbeddingConfigSpec', 'at least one column must be looked up by the embedding '
+            'engine', 'only columns for the tensor core', 'Leave embedding_config_spec out, and '
+            'give model_fn tf.feature_column.embedding_column.'))
     if found:
         raise UnsupportedError(*found)
 

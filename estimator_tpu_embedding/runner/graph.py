@@ -131,9 +131,9 @@ def _feed_of(job: Job, host: int, inputs: _Inputs, queues: Sequence[CoreQueue],
         for core in cores:
             featurized = inputs.featurized[core]
             enqueues.append(backend.enqueue(featurized.batches, host=host, core=core))
-        for feature in backend.plan.features:
-            every = [inputs.featurized[core].counts[feature.name] for core in cores]
-            counts[feature.name] = tuple(tf.add_n(parts) for parts in zip(*every))
+        for name in inputs.featurized[cores[0]].counts:
+            every = [inputs.featurized[core].counts[name] for core in cores]
+            counts[name] = tuple(tf.add_n(parts) for parts in zip(*every))
     ends = ([backend.end(host=host, core=core) for core in cores]
             if isinstance(backend, PipelinedBackend) else [])
     return HostFeed(inputs.hosts[host].initializer, tf.group(*enqueues), counts, tf.group(*ends))

@@ -369,6 +369,10 @@ def test_train_and_evaluate_of_the_nightly_alternates_between_the_two(tmp_path):
 @pytest.mark.parametrize('column, kwargs, codes', [
     (lambda: jobs.embedding('f', embedding_lookup_device='tpu_tensor_core',
                             tensor_core_shape=[None, 4]), {}, ['E901']),
+    (lambda: ete.embedding_column(
+        tf.feature_column.weighted_categorical_column(jobs.identity_column('f'), 'w'), 2,
+        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 4]), {},
+     ['E901', 'E901']),
     (lambda: jobs.embedding('f'), {'profile_data_directory': '/x'}, ['E905'])])
 def test_what_an_engine_does_not_run_yet_is_refused_before_input_fn_is_called(
         tmp_path, column, kwargs, codes):
@@ -529,3 +533,44 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
     with pytest.raises(ete.ConfigError, match='E438 feature "f": the policy .*error, drop, clip'):
         jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
             input_fn, steps=1)
+
+
+@pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
+def test_the_models_optimizer_trains_tables_on_the_tensor_core(tmp_path, hosts, cores):
+    """Ids [1, 2, 3 | 5] of length 2: 3 is cut off; combiner mean; the table is a variable."""
+    engine = jobs.embedding('f')
+    dense = ete.embedding_column(
+        jobs.identity_column('g'), 2, initializer=tf.ones_initializer(),
+        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 2])
+    seen = []
+
+    def model_fn(features, labels, mode, params):
+        seen.append((features['g'], features['g__TENSOR_CORE_MASK']))
+        net = tf.keras.layers.DenseFeatures([engine, dense])(features)
+        loss = tf.reduce_mean(net)
+        train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(1.)).minimize(
+            loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors(({
+            'f': [1, 2], 'g': tf.SparseTensor([[0, 0], [0, 1], [0, 2], [1, 0]], tf.constant(
+                [1, 2, 3, 5], tf.int64), [2, 3])}, tf.ones([2]))).repeat()
+
+    class Look(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            return tf.train.SessionRunArgs(seen[-1])
+
+        def after_run(self, run_context, run_values):
+            ids, mask = run_values.results
+            assert ids.tolist() == [[1, 2], [5, 0]] and mask.tolist() == [[1, 1], [1, 0]]
+
+    jobs.estimator(model_fn, [engine, dense], jobs.run_config(tmp_path, hosts, cores),
+                   batch_size=2 * hosts * cores).train(input_fn, steps=1, hooks=[Look()])
+    table = 'dense_features/g_embedding/embedding_weights'
+    stored = dict(tf.train.list_variables(str(tmp_path)))
+    assert stored[table] == [10, 2] and f'{table}/Adagrad' not in stored
+    # The mean is over 2 samples x 4 elements: 1/8 for id 5, half of that for 1 and 2 each.
+    change = 1 - tf.train.load_variable(str(tmp_path), table)[:, 0]
+    np.testing.assert_allclose(change, [0, 1/16, 1/16, 0, 0, 1/8, 0, 0, 0, 0], atol=1e-7)
+    assert progress.reports()[-1].counts['g'].truncated == hosts * cores

@@ -58,7 +58,8 @@ ENTRIES = {
     'E801': ('numbers that are not finite', 'A loss or the gradients of a table are NaN or '
              'infinite; nothing of that step was written.',
              'Look for a division or logarithm of 0; lower the learning rate; clip.'),
-    'E901': ('embedding_lookup_device', 'It is not supported yet.', 'Leave it out.'),
+    'E901': ('column for the tensor core', 'It has weights, or the spec has no column for the '
+             'embedding engine beside it.', 'Do what the message proposes.'),
     'E904': ('host_call', 'It is not supported yet.', 'Leave it out.'),
     'E905': ('argument of EmbeddingConfigSpec', 'It is not supported yet.', 'Do what the message '
              'proposes.'),
