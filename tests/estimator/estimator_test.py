@@ -387,6 +387,17 @@ def test_what_an_engine_does_not_run_yet_is_refused_before_input_fn_is_called(
     assert [problem.code for problem in caught.value.problems] == codes
 
 
+def dense_spec(mode, nets, labels):
+    """A dense layer over several inputs, trained by Adam."""
+    logits = tf.layers.dense(tf.concat(nets, 1), 1)
+    loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
+    train_op = None
+    if mode == 'train':
+        train_op = ete.CrossShardOptimizer(tf.train.AdamOptimizer(.01)).minimize(
+            loss, tf.train.get_global_step())
+    return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+
+
 @pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
 def test_weighted_and_sequence_columns_train_and_evaluate(tmp_path, hosts, cores):
     """Sequences come to the model as activations and lengths, as SequenceFeatures wants them."""
@@ -401,13 +412,7 @@ def test_weighted_and_sequence_columns_train_and_evaluate(tmp_path, hosts, cores
         net = tf.keras.layers.DenseFeatures([weighted])(features)
         steps, length = tf.keras.experimental.SequenceFeatures([path])(features)
         lengths.append(length)
-        logits = tf.layers.dense(tf.concat([net, tf.reduce_sum(steps, 1)], 1), 1)
-        loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
-        train_op = None
-        if mode == 'train':
-            train_op = ete.CrossShardOptimizer(tf.train.AdamOptimizer(.01)).minimize(
-                loss, tf.train.get_global_step())
-        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+        return dense_spec(mode, [net, tf.reduce_sum(steps, 1)], labels)
 
     def input_fn(params):
         places = tf.constant([[0, 0], [0, 3], [1, 1]], tf.int64)
@@ -451,13 +456,7 @@ def test_a_spec_by_dicts_trains_with_an_optimizer_per_table(tmp_path, hosts, cor
 
     def model_fn(features, labels, mode, params):
         assert features['friend'].shape == (2, 2) and features['bought'].shape == (2, 1)
-        logits = tf.layers.dense(tf.concat([features['friend'], features['bought']], 1), 1)
-        loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
-        train_op = None
-        if mode == 'train':
-            train_op = ete.CrossShardOptimizer(tf.train.AdamOptimizer(.01)).minimize(
-                loss, tf.train.get_global_step())
-        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+        return dense_spec(mode, [features['friend'], features['bought']], labels)
 
     def input_fn(params):
         return tf.data.Dataset.from_tensors((
