@@ -1,0 +1,222 @@
+"""What a job looks up, beyond plain columns: whole jobs, small numbers."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.errors import InputError
+from estimator_tpu_embedding.runner import progress
+
+TABLE = 'dense_features/f_embedding/embedding_weights'
+STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
+
+
+@pytest.mark.parametrize('column, kwargs, codes', [
+    (lambda: jobs.embedding('f', embedding_lookup_device='tpu_tensor_core',
+                            tensor_core_shape=[None, 4]), {}, ['E901']),
+    (lambda: ete.embedding_column(
+        tf.feature_column.weighted_categorical_column(jobs.identity_column('f'), 'w'), 2,
+        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 4]), {},
+     ['E901', 'E901']),
+    (lambda: jobs.embedding('f'), {'profile_data_directory': '/x'}, ['E905'])])
+def test_what_an_engine_does_not_run_yet_is_refused_before_input_fn_is_called(
+        tmp_path, column, kwargs, codes):
+    columns = [column()]
+    spec = ete.EmbeddingConfigSpec(**{
+        'feature_columns': columns, 'optimization_parameters': ete.AdagradParameters(.1), **kwargs})
+    estimator = ete.TPUEstimator(
+        model_fn=jobs.linear_model_fn(columns), config=jobs.run_config(tmp_path),
+        train_batch_size=4, embedding_config_spec=spec)
+    with pytest.raises(ete.UnsupportedError) as caught:
+        estimator.train(lambda params: pytest.fail('called'), steps=1)
+    assert [problem.code for problem in caught.value.problems] == codes
+
+
+def dense_spec(mode, nets, labels):
+    """A dense layer over several inputs, trained by Adam."""
+    logits = tf.layers.dense(tf.concat(nets, 1), 1)
+    loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
+    train_op = None
+    if mode == 'train':
+        train_op = ete.CrossShardOptimizer(tf.train.AdamOptimizer(.01)).minimize(
+            loss, tf.train.get_global_step())
+    return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+
+
+@pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
+def test_weighted_and_sequence_columns_train_and_evaluate(tmp_path, hosts, cores):
+    """Sequences come to the model as activations and lengths, as SequenceFeatures wants them."""
+    fc = tf.feature_column
+    weighted = ete.embedding_column(fc.weighted_categorical_column(
+        jobs.identity_column('liked'), 'how_much'), 2, 'sum')
+    path = ete.embedding_column(fc.sequence_categorical_column_with_identity('path', 10), 2,
+                                max_sequence_length=3)
+    lengths = []
+
+    def model_fn(features, labels, mode, params):
+        net = tf.keras.layers.DenseFeatures([weighted])(features)
+        steps, length = tf.keras.experimental.SequenceFeatures([path])(features)
+        lengths.append(length)
+        return dense_spec(mode, [net, tf.reduce_sum(steps, 1)], labels)
+
+    def input_fn(params):
+        places = tf.constant([[0, 0], [0, 3], [1, 1]], tf.int64)
+        batch = {'liked': tf.SparseTensor(places, tf.constant([1, 2, 3], tf.int64), [2, 4]),
+                 'how_much': tf.SparseTensor(places, [.5, 2., 1.], [2, 4]),
+                 'path': tf.SparseTensor(places, tf.constant([4, 5, 6], tf.int64), [2, 4])}
+        assert params['batch_size'] == 2
+        return tf.data.Dataset.from_tensors((batch, tf.ones([2]))).repeat()
+
+    seen = []
+
+    class Look(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            return tf.train.SessionRunArgs(lengths[-1])
+
+        def after_run(self, run_context, run_values):
+            seen.append(run_values.results.tolist())
+
+    estimator = jobs.estimator(model_fn, [weighted, path], jobs.run_config(tmp_path, hosts, cores),
+                               batch_size=2 * hosts * cores)
+    estimator.train(input_fn, steps=4, hooks=[Look()])
+    assert seen == [[3, 2]] * 2  # the id at place 3 of sample 0 is beyond the length
+    assert progress.reports()[-1].counts['path'].truncated == 4 * hosts * cores
+    assert estimator.evaluate(input_fn, steps=2)['global_step'] == 4
+    assert {'sequence_features/path_embedding/embedding_weights/Adagrad',
+            'dense_features/liked_weighted_by_how_much_embedding/embedding_weights'} <= set(
+                dict(tf.train.list_variables(str(tmp_path))))
+
+
+@pytest.mark.parametrize('hosts, cores, strategy', [(1, 1, 'div'), (2, 2, 'mod')])
+def test_a_spec_by_dicts_trains_with_an_optimizer_per_table(tmp_path, hosts, cores, strategy):
+    """Activations are in features; variables are called as the tables are."""
+    spec = ete.EmbeddingConfigSpec(
+        table_to_config_dict={
+            'user': ete.TableConfig(7, 2, combiner='sum', learning_rate=.5),
+            'item': ete.TableConfig(9, 1, combiner=None,
+                                    optimization_parameters=ete.MomentumParameters(.1, .9))},
+        feature_to_config_dict={'friend': ete.FeatureConfig('user'),
+                                'bought': ete.FeatureConfig('item')},
+        optimization_parameters=ete.FtrlParameters(.1), partition_strategy=strategy)
+
+    def model_fn(features, labels, mode, params):
+        assert features['friend'].shape == (2, 2) and features['bought'].shape == (2, 1)
+        return dense_spec(mode, [features['friend'], features['bought']], labels)
+
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors((
+            {'friend': [[1, 2], [3, 4]], 'bought': [0, 8]}, tf.ones([2]))).repeat()
+
+    batch = 2 * hosts * cores
+    estimator = ete.TPUEstimator(
+        model_fn=model_fn, config=jobs.run_config(tmp_path, hosts, cores), train_batch_size=batch,
+        eval_batch_size=batch, embedding_config_spec=spec)
+    estimator.train(input_fn, steps=4)
+    estimator.train(input_fn, steps=2)
+    assert estimator.evaluate(input_fn, steps=1)['global_step'] == 6
+    stored = dict(tf.train.list_variables(str(tmp_path)))
+    assert {name: shape for name, shape in stored.items() if name[:4] in ('user', 'item')} == {
+        'user': [7, 2], 'user/Ftrl': [7, 2], 'user/Ftrl_1': [7, 2], 'item': [9, 1],
+        'item/Momentum': [9, 1]}
+
+
+def test_words_of_a_feature_without_a_column_are_refused_with_the_remedy(tmp_path):
+    estimator = ete.TPUEstimator(
+        model_fn=lambda features, labels, mode, params: None, config=jobs.run_config(tmp_path),
+        train_batch_size=2, embedding_config_spec=ete.EmbeddingConfigSpec(
+            table_to_config_dict={'t': ete.TableConfig(7, 2)},
+            feature_to_config_dict={'f': ete.FeatureConfig('t')},
+            optimization_parameters=ete.AdagradParameters(.1)))
+    with pytest.raises(InputError, match='E510 feature "f" on core 0: .*map the words in input'):
+        estimator.train(lambda params: tf.data.Dataset.from_tensors(
+            ({'f': ['a', 'b']}, [0., 0.])), steps=1)
+
+
+def test_the_gradient_multiplier_scales_the_gradients_of_tables_by_a_function_of_the_step(
+        tmp_path):
+    columns = [jobs.embedding('f', initializer=tf.ones_initializer())]
+    changes = []
+    for factor in (1., 2.):
+        directory = tmp_path / str(factor)
+        spec = ete.EmbeddingConfigSpec(
+            columns, ete.StochasticGradientDescentParameters(.1),
+            experimental_gradient_multiplier_fn=lambda step: factor * tf.cast(step + 1, tf.float32))
+        ete.TPUEstimator(
+            model_fn=jobs.linear_model_fn(columns), config=jobs.run_config(directory, 2, 1),
+            train_batch_size=4, embedding_config_spec=spec).train(
+                jobs.input_fn_of(STEPS), steps=1)
+        changes.append(1 - jobs.stored(directory, TABLE))
+    np.testing.assert_allclose(changes[1], 2 * changes[0], rtol=1e-5)
+    assert changes[0].any()
+
+
+def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_path):
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors((
+            {'f': np.array([3, 10, -4, 12]), 'g': np.array([1, 2, 3, 10])},
+            np.ones(4, np.float32))).repeat()
+
+    columns = [jobs.embedding('f'), jobs.embedding('g')]
+    config = jobs.run_config(tmp_path, id_policy={'f': 'drop', 'g': 'mod'},
+                             log_step_count_steps=1)
+    jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
+        input_fn, steps=2)
+    report = progress.reports()[-1]
+    assert [(report.counts[name].seen, report.counts[name].out_of_range) for name in 'fg'] == [
+        (2, 6), (8, 2)]
+    assert report.last_line().endswith('ids missing: none, ids out of range: f 6, g 2')
+    summaries = {value.tag: value.simple_value for path in tmp_path.glob('events*')
+                 for event in tf.train.summary_iterator(str(path))
+                 for value in event.summary.value}
+    assert summaries['tpu_embedding/ids_out_of_range/f'] == 6
+    config = jobs.run_config(tmp_path, id_policy={'h': 'drop'})
+    with pytest.raises(ete.ConfigError, match='E438 RunConfig.id_policy: .*are "f", "g"; got "h"'):
+        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
+            input_fn, steps=1)
+    config = jobs.run_config(tmp_path, id_policy='ignore')
+    with pytest.raises(ete.ConfigError, match='E438 feature "f": the policy .*error, drop, clip'):
+        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
+            input_fn, steps=1)
+
+
+@pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
+def test_the_models_optimizer_trains_tables_on_the_tensor_core(tmp_path, hosts, cores):
+    """Ids [1, 2, 3 | 5] of length 2: 3 is cut off; combiner mean; the table is a variable."""
+    engine = jobs.embedding('f')
+    dense = ete.embedding_column(
+        jobs.identity_column('g'), 2, initializer=tf.ones_initializer(),
+        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 2])
+    seen = []
+
+    def model_fn(features, labels, mode, params):
+        seen.append((features['g'], features['g__TENSOR_CORE_MASK']))
+        net = tf.keras.layers.DenseFeatures([engine, dense])(features)
+        loss = tf.reduce_mean(net)
+        train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(1.)).minimize(
+            loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors(({
+            'f': [1, 2], 'g': tf.SparseTensor([[0, 0], [0, 1], [0, 2], [1, 0]], tf.constant(
+                [1, 2, 3, 5], tf.int64), [2, 3])}, tf.ones([2]))).repeat()
+
+    class Look(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            return tf.train.SessionRunArgs(seen[-1])
+
+        def after_run(self, run_context, run_values):
+            ids, mask = run_values.results
+            assert ids.tolist() == [[1, 2], [5, 0]] and mask.tolist() == [[1, 1], [1, 0]]
+
+    jobs.estimator(model_fn, [engine, dense], jobs.run_config(tmp_path, hosts, cores),
+                   batch_size=2 * hosts * cores).train(input_fn, steps=1, hooks=[Look()])
+    table = 'dense_features/g_embedding/embedding_weights'
+    stored = dict(tf.train.list_variables(str(tmp_path)))
+    assert stored[table] == [10, 2] and f'{table}/Adagrad' not in stored
+    # The mean is over 2 samples x 4 elements: 1/8 for id 5, half of that for 1 and 2 each.
+    change = 1 - tf.train.load_variable(str(tmp_path), table)[:, 0]
+    np.testing.assert_allclose(change, [0, 1/16, 1/16, 0, 0, 1/8, 0, 0, 0, 0], atol=1e-7)
+    assert progress.reports()[-1].counts['g'].truncated == hosts * cores
