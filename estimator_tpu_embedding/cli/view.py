@@ -16,6 +16,7 @@ from typing import Any
 from ..core.optimizers import OPTIMIZERS
 from ..core.plan import BYTES_PER_ELEMENT
 from ..proto import codec
+from ..proto.ceilings import MAX_SHAPE
 from .inputs import Input
 
 PADDING = 8
@@ -166,11 +167,11 @@ def _of_config(where: str, config: codec.Config) -> View:
     features: dict[int, list[FeatureView]] = collections.defaultdict(list)
     for position, feature in enumerate(config.feature_descriptor):
         features[feature.table_id].append(FeatureView(
-            position=position, name=feature.name, shape=tuple(feature.input_shape)))
+            position=position, name=feature.name, shape=tuple(feature.input_shape[:MAX_SHAPE])))
     mode = _name_of(config.mode, codec.MODES)
     tables = [_table_of(descriptor, tuple(features.pop(position, ())), mode)
               for position, descriptor in enumerate(config.table_descriptor)]
-    sizes = {tuple(feature.input_shape)[:1] for feature in config.feature_descriptor}
+    sizes = {tuple(feature.input_shape[:1]) for feature in config.feature_descriptor}
     size = sizes.pop() if len(sizes) == 1 else ()
     return View(
         where=where, kind='config', mode=mode, hosts=config.num_hosts,

@@ -19,17 +19,17 @@ from typing import BinaryIO
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from ..core import limits
 from ..errors import Problem, UnreadableConfigError, shown
-from . import files, graphs, text
+from . import ceilings, files, graphs, text
+from .ceilings import Allowance
 from .codec import Config
-from .wire import LENGTH, VARINT, Malformed, Wire
+from .wire import LENGTH, Malformed, Wire
 
 MAX_TEXT = 2**20
-MAX_BINARY = 64 * 2**20
 MAX_TEXT_GRAPH = 64 * 2**20
 MAX_BINARY_GRAPH = 256 * 2**20
-"""Bytes that are read at most, by what the content is. base64 is text."""
+"""Bytes that are read at most, by what the content is; base64 is text. A graph may be larger than
+the configs in it, see `ceilings`."""
 MAX_CONFIGS = 100
 """Different configs in one graph."""
 
@@ -44,7 +44,6 @@ _BASE64 = re.compile(rb'[A-Za-z0-9+/_\-\s]++[=\s]*+')
 # What text does not contain; a binary message has one of them within a few bytes.
 _CONTROLS = re.compile(rb'[\x00-\x08\x0b\x0e-\x1f\x7f]')
 _BOM = b'\xef\xbb\xbf'
-_SHAPE = {1: LENGTH, **dict.fromkeys(range(2, 8), VARINT), 9: LENGTH, 10: LENGTH, 11: LENGTH}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +197,7 @@ def _from_base64(content: bytearray, where: str) -> Config:
     except binascii.Error as error:
         raise unreadable('E485', where, 'it must be a config', 'one word that is neither a '
                          'field nor base64', _ACCEPTED) from error
-    return _from_wire(Wire(decoded), where)
+    return _from_wire(Wire(decoded), where, Allowance('a config'))
 
 
 def _from_binary(content: bytearray, where: str) -> list[Source]:
@@ -217,20 +216,12 @@ def _from_binary(content: bytearray, where: str) -> list[Source]:
         is_graph = True
     if is_graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):  # Numbers, in a config.
         raise _no_config(where, 'a binary graph')
-    return [Source(where=where, config=_from_wire(Wire(content), where))]
+    return [Source(where=where, config=_from_wire(Wire(content), where, Allowance('a config')))]
 
 
-def _from_wire(wire: Wire, where: str) -> Config:
+def _from_wire(wire: Wire, where: str, allowance: Allowance) -> Config:
     """The config that a serialized message is."""
-    size, shape = len(wire.content), wire.shape()
-    if any(_SHAPE.get(number, kind) != kind for number, kind in shape) or not any(
-            number in _SHAPE for number, _ in shape):
-        raise Malformed('neither a TPUEmbeddingConfiguration nor a graph')
-    if size > MAX_BINARY:
-        raise unreadable('E481', where, f'a config must have at most {MAX_BINARY:,} bytes',
-                         f'{size:,}')
-    # Before parsing, since every table takes some 100 bytes of memory even if it is empty.
-    _check_counts(shape[1, LENGTH], shape[10, LENGTH], where)
+    allowance.admit(wire, where)
     try:
         config = Config.FromString(bytes(wire.content))
     except (DecodeError, ValueError) as error:  # The latter by protobuf without C.
@@ -239,19 +230,11 @@ def _from_wire(wire: Wire, where: str) -> Config:
 
 
 def _checked(config: Config, where: str) -> Config:
-    _check_counts(len(config.table_descriptor), len(config.feature_descriptor), where)
+    ceilings.check_parsed(config, where)
     if not config.ListFields():
         raise unreadable('E482', where, 'it must hold a config', 'a message without any field',
                          _ACCEPTED)
     return config
-
-
-def _check_counts(tables: int, features: int, where: str) -> None:
-    for kind, count, most in (('tables', tables, limits.MAX_TABLES),
-                              ('features', features, limits.MAX_FEATURES)):
-        if count > most:
-            raise unreadable('E487', where, f'a config must have at most {most:,} {kind}',
-                             f'{count:,}')
 
 
 def _by_config(carriers: Iterable[graphs.Carrier], where: str
@@ -269,10 +252,12 @@ def _by_config(carriers: Iterable[graphs.Carrier], where: str
 
 def _from_nodes(found: dict[bytes, tuple[graphs.Carrier, int]], where: str) -> list[Source]:
     sources = []
+    allowance = Allowance('all configs of a graph together')
     for content, (carrier, count) in found.items():
         place = f'{where}: {_name_of(carrier)}' + (f' and {count - 1} more' if count > 1 else '')
         try:
-            sources.append(Source(where=place, config=_from_wire(Wire(content), place)))
+            sources.append(Source(where=place, config=_from_wire(Wire(content), place,
+                                                                allowance)))
         except Malformed as error:
             raise unreadable('E489', place, 'what it carries must be a TPUEmbeddingConfiguration',
                              str(error)) from error

@@ -25,11 +25,12 @@ class Wire:
 
     Attributes:
       content: its bytes.
+      left: how many more fields are looked at.
     """
 
     def __init__(self, content: bytes | bytearray):
         self.content = content
-        self._left = MAX_FIELDS
+        self.left = MAX_FIELDS
 
     def fields(self, span: Span) -> Iterator[tuple[int, int, Span]]:
         """Yields (number, wire type, span of the value) of the fields of one message.
@@ -42,8 +43,8 @@ class Wire:
         """
         at, end = span
         while at < end:
-            self._left -= 1
-            if self._left < 0:
+            self.left -= 1
+            if self.left < 0:
                 raise Malformed(f'it has more than {MAX_FIELDS:,} fields')
             tag, at = self._varint(at, end)
             number, kind = tag >> 3, tag & 7

@@ -13,7 +13,7 @@ from harness.processes import run_python
 from harness.wire import field, graph, meta_graph, node, saved_model
 
 from estimator_tpu_embedding.errors import UnreadableConfigError
-from estimator_tpu_embedding.proto import files, reading
+from estimator_tpu_embedding.proto import ceilings, files, reading
 from estimator_tpu_embedding.proto.codec import Config
 
 GOLDEN = (pathlib.Path(__file__).parent.parent / 'golden' / 'configs'
@@ -88,7 +88,7 @@ def test_p01_too_much_is_refused_before_it_is_read(tmp_path):
         with pytest.raises(UnreadableConfigError, match=f'E481.*at most {most:,}.*got {size:,}'):
             reading.read_sources(str(path))
         assert time.monotonic() - started < .5
-    assert refusal(BYTES + field(1000, bytes(reading.MAX_BINARY))).code == 'E481'
+    assert refusal(BYTES + field(1000, bytes(ceilings.MAX_BYTES))).code == 'E481'
 
 
 def test_streams_are_read_no_further_than_the_limit():

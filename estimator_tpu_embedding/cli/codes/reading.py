@@ -14,8 +14,9 @@ ENTRIES = {
     'E485': ('word that is no config', 'It is neither a field nor base64 of a config.', 'Copy '
              'it whole.'),
     'E486': ('text that is not UTF-8', 'Text protos are UTF-8.', 'Save it as UTF-8.'),
-    'E487': ('too many parts', 'It has more tables, features or configs than any job.', 'Look '
-             'at what wrote it.'),
+    'E487': ('too many parts', 'It has more tables, features or configs than any job, all '
+             'configs of a graph counted together, or an input_shape of more than 8 numbers.',
+             'Look at what wrote it.'),
     'E488': ('graph without a config', 'No node carries an embedding config.', 'Use the graph '
              'of a training job.'),
     'E489': ('damaged config in a graph', 'A node carries bytes that are no config.', 'Use '
