@@ -3,7 +3,8 @@
 JSON: `"plans"`, one object per config: `where`, `hosts`, `cores_per_host`, `strategy`,
 `batch_size` (global; `null` if unknown), `tables` (each with `name`, `rows`, `rows_per_host`,
 `hosts_of_newest`: by strategy, how many hosts share the newest 1 % of the ids), `rows_of_host`,
-`bytes_of_host`, `padded_bytes_of_host` (lists by host), `tpu` as in `size`, and `findings`.
+`bytes_of_host`, `padded_bytes_of_host` (lists by host), `slots_unknown` and `tpu` as in `size`,
+and `findings`. The rows of a config are raised to the number of hosts, as TensorFlow writes them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .advice import newest_spread
 from .render import Grid, Line, Report, as_command, bytes_text
 from .sizing import (
     Slice, extent, memory_problems, memory_text, per_host, rows_extent, share_text, slice_called,
-    tpu_data)
+    tpu_data, unknown_slots_text)
 from .view import TableView, View, view_of
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
@@ -31,7 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
         'Shows the rows and bytes of each host. What is not given is that of the config; the '
-        'global batch stays. Ids are often given in order of arrival, and new ones looked up '
+        'global batch stays. Tables of a config with fewer rows than hosts get a row for each, as '
+        'in the config that TensorFlow writes for that many hosts. Ids are often given in order of arrival, and new ones looked up '
         'most: the columns "newest" say how many hosts share the highest 1 % of the ids. The '
         'exit status is 1 if the batch cannot be split or the tables do not fit.')
     parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
@@ -81,14 +83,32 @@ def _plan(view: View, parsed: argparse.Namespace) -> _Plan:
         cores = 1 if view.cores is None else view.cores // max(view.hosts, 1)
     topology = Topology(num_hosts=hosts, cores_per_host=cores)
     problems = list(topology.problems())
+    if parsed.cores is None and view.cores is not None and view.cores != cores * view.hosts:
+        problems.append(Problem(
+            'E410', view.where, 'num_tensor_cores must be a multiple of num_hosts',
+            f'{view.cores} cores on {view.hosts} hosts', 'Give --cores, those of one host.'))
     if problems:
         raise ConfigError(*problems)
+    view = _raised(view, hosts)
     return _Plan(
         view=view, topology=topology, strategy=parsed.strategy or view.strategy, tpu=parsed.tpu,
         strategies=(parsed.strategy,) if parsed.strategy else STRATEGIES,
         rows=per_host(view.tables, hosts, lambda table: 1),
         raw=per_host(view.tables, hosts, lambda table: table.bytes_per_row),
         padded=per_host(view.tables, hosts, lambda table: table.padded_bytes_per_row))
+
+
+def _raised(view: View, hosts: int) -> View:
+    """The view with the rows that the config of the same job has on that many hosts.
+
+    A job declares a vocabulary; TensorFlow raises it to the number of hosts in the config, so
+    that each has a row. A checkpoint has the rows that it has.
+    """
+    if view.kind != 'config':
+        return view
+    return dataclasses.replace(view, tables=tuple(
+        dataclasses.replace(table, rows=hosts) if 0 < table.rows < hosts else table
+        for table in view.tables))
 
 
 def _blocks(plan: _Plan) -> Iterator[Line | Grid]:
@@ -102,6 +122,7 @@ def _blocks(plan: _Plan) -> Iterator[Line | Grid]:
                                                         else [])), list(_host_rows(plan)))
     yield Line(f'rows per host {extent(plan.rows).text(str)}; padded bytes '
                f'{extent(plan.padded).text(bytes_text)}')
+    yield from map(Line, unknown_slots_text(plan.view))
     if plan.tpu is not None:
         yield Line(memory_text(extent(plan.padded), plan.tpu))
     yield from (Line(str(problem), 'bad') for problem in problems)
@@ -146,5 +167,6 @@ def _data(plan: _Plan) -> dict[str, Any]:
                     'rows_per_host': rows_extent(table, hosts).data(),
                     'hosts_of_newest': _newest(table, plan)} for table in plan.view.tables],
         'rows_of_host': plan.rows, 'bytes_of_host': plan.raw,
-        'padded_bytes_of_host': plan.padded, 'tpu': tpu_data(extent(plan.padded), plan.tpu),
+        'padded_bytes_of_host': plan.padded, 'slots_unknown': plan.view.slots_unknown,
+        'tpu': tpu_data(extent(plan.padded), plan.tpu),
         'findings': list(map(str, plan.problems()))}

@@ -2,9 +2,10 @@
 
 JSON: `"sizes"`, one object per config: `where`, `hosts`, `tables` (each with `name`, `rows`,
 `dimension`, `padded_dimension`, `slots`, `table_bytes` and `slot_bytes` (padded; of one slot),
-`bytes` and `padded_bytes` of all), `bytes`, `padded_bytes`, `rows_per_host` and
-`padded_bytes_per_host` (`min`, `max`, `imbalance`), `tpu` (`null` or `name`, `bytes`, `share` of
-the fullest host) and `findings`.
+`bytes` and `padded_bytes` of all), `slots_unknown` (names of tables whose slots are not counted),
+`bytes`, `padded_bytes`, `rows_per_host` and `padded_bytes_per_host` (`min`, `max`, `imbalance`;
+`null` for a number of hosts that is not legal), `tpu` (`null` or `name`, `bytes`, `share` of the
+fullest host, or of all together) and `findings`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from . import inputs
 from .render import Grid, Line, Report, as_command, bytes_text
 from .sizing import (
     Extent, Slice, extent, memory_problems, memory_text, per_host, share_text, slice_called,
-    tpu_data)
+    tpu_data, unknown_slots_text)
 from .view import TableView, View, view_of
 
 
@@ -38,28 +39,36 @@ def _report(parsed: argparse.Namespace) -> Report:
     blocks: list[Line | Grid] = []
     sizes: list[dict[str, Any]] = []
     for view in views:
-        hosts = view.hosts if 1 <= view.hosts <= MAX_HOSTS else 1
+        legal = 1 <= view.hosts <= MAX_HOSTS
+        hosts = view.hosts if legal else 1  # All rows in one place say something too.
         rows = extent(per_host(view.tables, hosts, lambda table: 1))
         padded = extent(per_host(view.tables, hosts,
                                  lambda table: table.padded_bytes_per_row))
         problems = memory_problems(padded, parsed.tpu)
         blocks += _blocks(view, rows, padded, parsed.tpu, problems)
         sizes.append({
-            'where': view.where, 'hosts': hosts, 'tables': [_data(one) for one in view.tables],
+            'where': view.where, 'hosts': view.hosts,
+            'tables': [_data(one) for one in view.tables], 'slots_unknown': view.slots_unknown,
             'bytes': view.raw_bytes, 'padded_bytes': view.padded_bytes,
-            'rows_per_host': rows.data(), 'padded_bytes_per_host': padded.data(),
+            'rows_per_host': rows.data() if legal else None,
+            'padded_bytes_per_host': padded.data() if legal else None,
             'tpu': tpu_data(padded, parsed.tpu), 'findings': list(map(str, problems))})
     return Report(blocks, {'sizes': sizes}, status=int(any(one['findings'] for one in sizes)))
 
 
 def _blocks(view: View, rows: Extent, padded: Extent, tpu: Slice | None,
             problems: Sequence[Problem]) -> Iterator[Line | Grid]:
+    whole = view.padded_bytes  # Once, not once per table: there may be many.
     yield Line(f'{view.where}: {len(view.tables)} tables, {bytes_text(view.raw_bytes)}, padded '
-               f'{bytes_text(view.padded_bytes)}', 'head')
+               f'{bytes_text(whole)}', 'head')
     yield Grid(('table', '>rows', '>dim', '>pad', '>table', 'slots', '>bytes', '>padded', '>share'),
-               [_cells(table, view.padded_bytes) for table in view.tables])
-    yield Line(f'on {rows.hosts} host{"s" if rows.hosts != 1 else ""}, div or mod: rows '
-               f'per host {rows.text(str)}; padded bytes {padded.text(bytes_text)}')
+               [_cells(table, whole) for table in view.tables])
+    yield from map(Line, unknown_slots_text(view))
+    if rows.hosts == view.hosts:
+        yield Line(f'on {rows.hosts} host{"s" if rows.hosts != 1 else ""}, div or mod: rows '
+                   f'per host {rows.text(str)}; padded bytes {padded.text(bytes_text)}')
+    else:
+        yield Line(f'num_hosts {view.hosts} is not legal, so nothing can be said of a host', 'warn')
     if tpu is not None:
         yield Line(memory_text(padded, tpu))
     yield from (Line(str(problem), 'bad') for problem in problems)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.partition import STRATEGIES, Partition
-from ..errors import Problem
+from ..errors import Problem, quoted
 from .render import bytes_text
-from .view import TableView
+from .view import TableView, View
 
 GIB = 2**30
+_MOST_NAMES = 5
 
 _CHIPS = {
     # GiB of memory of a chip, and how many of the number in the name of a slice a chip counts
@@ -130,6 +131,15 @@ def extent(of_host: Sequence[int]) -> Extent:
     return Extent(least=min(of_host), most=max(of_host), total=sum(of_host), hosts=len(of_host))
 
 
+def unknown_slots_text(view: View) -> list[str]:
+    """A line on the slots that are not counted, if there are any."""
+    names = view.slots_unknown
+    if not names:
+        return []
+    more = f' and {len(names) - _MOST_NAMES} more' if len(names) > _MOST_NAMES else ''
+    return [f'not counted: the slots of {quoted(names[:_MOST_NAMES])}{more}, which are not known']
+
+
 def share_text(count: float, whole: float) -> str:
     """`count` of `whole` in per cent.
 
@@ -143,8 +153,8 @@ def share_text(count: float, whole: float) -> str:
 def memory_text(padded: Extent, tpu: Slice) -> str:
     """What part of the memory beside a host the tables of the fullest host take."""
     part = tpu.bytes / padded.hosts
-    return (f'{tpu}: the fullest of {padded.hosts} hosts takes {share_text(padded.most, part)} '
-            f'of its {bytes_text(part)}')
+    who = 'all tables take' if padded.hosts == 1 else f'the fullest of {padded.hosts} hosts takes'
+    return f'{tpu}: {who} {share_text(padded.most, part)} of its {bytes_text(part)}'
 
 
 def memory_problems(padded: Extent, tpu: Slice | None) -> list[Problem]:

@@ -138,6 +138,11 @@ class View:
     strays: tuple[FeatureView, ...] = ()
 
     @property
+    def slots_unknown(self) -> tuple[str, ...]:
+        """Names of the tables of whose slots nothing is known, so their bytes are not counted."""
+        return tuple(table.name for table in self.tables if table.slots is None)
+
+    @property
     def raw_bytes(self) -> int:
         """Of all tables and slots, not padded."""
         return sum(table.raw_bytes for table in self.tables)
@@ -168,23 +173,23 @@ def _of_config(where: str, config: codec.Config) -> View:
     for position, feature in enumerate(config.feature_descriptor):
         features[feature.table_id].append(FeatureView(
             position=position, name=feature.name, shape=tuple(feature.input_shape[:MAX_SHAPE])))
-    mode = _name_of(config.mode, codec.MODES)
+    mode = _name_of('mode', config.mode, codec.MODES)
     tables = [_table_of(descriptor, tuple(features.pop(position, ())), mode)
               for position, descriptor in enumerate(config.table_descriptor)]
     sizes = {tuple(feature.input_shape[:1]) for feature in config.feature_descriptor}
     size = sizes.pop() if len(sizes) == 1 else ()
     return View(
         where=where, kind='config', mode=mode, hosts=config.num_hosts,
-        cores=config.num_tensor_cores, strategy=_name_of(config.sharding_strategy,
-                                                         codec.STRATEGIES),
+        cores=config.num_tensor_cores, strategy=_name_of(
+            'sharding_strategy', config.sharding_strategy, codec.STRATEGIES),
         batch_size_per_core=size[0] if size else config.batch_size_per_tensor_core or None,
         settings=dict(_rarer_fields(config)),
         tables=tuple(sorted(tables, key=lambda table: table.name)),
         strays=tuple(feature for position in sorted(features) for feature in features[position]))
 
 
-def _name_of(number: int, numbers: Mapping[str, int]) -> str:
-    return next((name for name, own in numbers.items() if own == number), f'number {number}')
+def _name_of(field: str, number: int, names: Mapping[str, int]) -> str:
+    return next((name for name, own in names.items() if own == number), f'{field} {number}')
 
 
 def _rarer_fields(config: codec.Config) -> Iterator[tuple[str, Value]]:

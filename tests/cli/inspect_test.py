@@ -78,7 +78,7 @@ def test_a_broken_config_is_shown_as_it_is(etpe, tmp_path):
     config.table_descriptor[0].optimization_parameters.learning_rate.constant = float('nan')
     path = saved(tmp_path, config)
     text = etpe('inspect', path)
-    assert 'number 99, 0 hosts, 4 cores in all, number 7, pipelined' in text
+    assert 'mode 99, 0 hosts, 4 cores in all, sharding_strategy 7, pipelined' in text
     assert 'features without a table: #0 [2]' in text
     assert '? stands for slots that are not known' in text
     shown, = etpe.json('inspect', path)['configs']

@@ -3,6 +3,8 @@ import time
 import pytest
 from harness.commands import SEVERAL, config_of, saved
 
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
+
 TEXT = f'''\
 {SEVERAL}: global 8 = 2 hosts x 2 cores x 2, mod
 table  rows  rows per host  max/mean  padded per host  newest, div  newest, mod
@@ -48,7 +50,7 @@ def test_of_many_hosts_the_first_and_the_last_are_shown(etpe):
     assert [line.split()[0] for line in lines[8:15]] == [
         '0', '1', '2', '...', '4093', '4094', '4095']
     assert lines[8].split() == ['0', '5', '152', 'B', '288', 'B']
-    assert lines[-2].startswith('rows per host 0 to 5, max/mean 620.61')  # 5 / (33 / 4096)
+    assert lines[-2].startswith('rows per host 5 to 5, max/mean 1.00')  # One of each table.
 
 
 def test_4096_hosts_take_less_than_a_second(etpe, tmp_path):
@@ -68,8 +70,8 @@ def test_programs_get_every_host(etpe):
     plan, = etpe.json('plan', SEVERAL, '--hosts', 3, '--cores', 1, '--tpu', 'v2-8', status=1)[
         'plans']
     assert (plan['hosts'], plan['cores_per_host'], plan['batch_size']) == (3, 1, 8)
-    # a 1 1 0, b 4 3 3, each of c, d, e 3 2 2.
-    assert plan['rows_of_host'] == [14, 10, 9]
+    # a, which has 2 rows, 1 1 1; b 4 3 3, each of c, d, e 3 2 2.
+    assert plan['rows_of_host'] == [14, 10, 10]
     assert plan['tables'][2]['rows_per_host'] == {'min': 2, 'max': 3, 'imbalance': 1.285714}
     assert plan['tpu']['name'] == 'v2-8' and plan['findings'][0].startswith('E411')
 
@@ -85,3 +87,45 @@ def test_a_config_of_no_topology_can_be_planned_for_one(etpe, tmp_path):
     path = saved(tmp_path, config)
     assert 'E410' in etpe('plan', path, status=2)
     assert '2 hosts x 4 cores, mod' in etpe('plan', path, '--hosts', 2, '--cores', 4)
+
+
+@pytest.mark.parametrize('hosts', [4, 4096])
+def test_a_config_planned_for_more_hosts_is_the_config_of_the_same_job_there(
+        etpe, tmp_path, hosts):
+    there = config_of()
+    there.num_hosts, there.num_tensor_cores = hosts, hosts
+    for table in there.table_descriptor:  # As `plan_to_config` and TensorFlow do.
+        table.vocabulary_size = max(table.vocabulary_size, hosts)
+    plans = [etpe.json('plan', source, '--hosts', hosts, '--cores', 1, status=hosts > 4)['plans'][0]
+             for source in (SEVERAL, saved(tmp_path, there))]
+    same = ('tables', 'rows_of_host', 'padded_bytes_of_host')
+    assert [plans[0][name] for name in same] == [plans[1][name] for name in same]
+
+
+def test_the_rows_of_a_checkpoint_are_those_that_it_has(etpe, tmp_path):
+    prefix = tmp_path / 'model.ckpt-1'
+    manifest = Manifest(step=1, created_by='test', tables={'w': StoredTable(
+        rows=3, width=2, strategy='div', hosts=1, slots=())})
+    with open(manifest_path(str(prefix)), 'wb') as file:
+        file.write(manifest.to_json())
+    plan, = etpe.json('plan', prefix, '--hosts', 4)['plans']
+    assert plan['rows_of_host'] == [1, 1, 1, 0]
+
+
+def test_cores_that_hosts_cannot_share_are_an_error_and_not_another_topology(etpe, tmp_path):
+    config = config_of()
+    config.num_hosts, config.num_tensor_cores = 3, 8
+    path = saved(tmp_path, config)
+    for arguments in ([], ['--hosts', '4']):
+        assert 'E410' in etpe('plan', path, *arguments, status=2)
+    assert '3 hosts x 8 cores' in etpe('plan', path, '--cores', 8, status=1)
+
+
+def test_slots_that_are_not_known_are_said_to_be_left_out(etpe, tmp_path):
+    config = config_of()
+    config.table_descriptor[1].optimization_parameters.bounded_adagrad.SetInParent()
+    path = saved(tmp_path, config)
+    for command, key in (('plan', 'plans'), ('size', 'sizes')):
+        assert '\nnot counted: the slots of "b", which are not known\n' in etpe(command, path)
+        assert etpe.json(command, path)[key][0]['slots_unknown'] == ['b']
+        assert etpe.json(command, SEVERAL)[key][0]['slots_unknown'] == []

@@ -1,3 +1,6 @@
+import time
+
+import pytest
 from harness.commands import SEVERAL, config_of, saved
 
 TEXT = f'''\
@@ -49,3 +52,28 @@ def test_programs_get_bytes(etpe):
 
 def test_an_unknown_tpu_is_a_usage_error(etpe):
     assert "'v3-9' is none of v2, v3" in etpe('size', SEVERAL, '--tpu', 'v3-9', status=2)
+
+
+@pytest.mark.parametrize('hosts', [0, -1, 4097])
+def test_nothing_is_said_of_hosts_whose_number_is_illegal(etpe, tmp_path, hosts):
+    config = config_of()
+    config.num_hosts = hosts
+    path = saved(tmp_path, config)
+    assert etpe('size', path).splitlines()[-1] == (
+        f'num_hosts {hosts} is not legal, so nothing can be said of a host')
+    size, = etpe.json('size', path, '--tpu', 'v3-8')['sizes']
+    assert (size['hosts'], size['rows_per_host'], size['padded_bytes_per_host']) == (
+        hosts, None, None)
+    assert size['tpu']['share'] == round(2048 / 2**37, 9)
+
+
+def test_the_largest_config_takes_seconds_in_no_command(etpe, tmp_path):
+    config = config_of('census_training_1x1.pbtxt')
+    for number in range(10_000 - len(config.table_descriptor)):
+        config.table_descriptor.add().CopyFrom(config.table_descriptor[0])
+        config.table_descriptor[-1].name = f'table_{number}'
+    path = saved(tmp_path, config)
+    for arguments in (['size', path], ['plan', path], ['inspect', path], ['diff', path, path]):
+        start = time.process_time()
+        etpe(*arguments)
+        assert time.process_time() - start < 5  # Half a second where nothing else runs.
