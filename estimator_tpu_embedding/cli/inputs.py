@@ -145,12 +145,14 @@ def _from_python(source: str) -> list[Input]:
                                  remedy='For example py:jobs.census:config.')
     if not {'', os.getcwd()} & set(sys.path):
         sys.path.insert(0, os.getcwd())
+    rule = 'the object must be importable'
     try:
         value = operator.attrgetter(path)(importlib.import_module(module))
         if callable(value):
+            rule = 'the function must return a config'
             value = value()
     except (Exception, SystemExit) as error:  # Whatever the user's code does ends here.
-        raise reading.unreadable('E492', reading.label(source), 'the object must be importable',
+        raise reading.unreadable('E492', reading.label(source), rule,
                                  f'{type(error).__name__}: {shown(error, 160)}') from error
     return _from_object(value, reading.label(source))
 

@@ -90,8 +90,8 @@ def check_shape(count: int, where: str) -> None:
       UnreadableConfigError: if it is.
     """
     if count > MAX_SHAPE:
-        raise _too_much('E487', where, f'the input_shape of a feature must have at most {MAX_SHAPE} '
-                        'numbers', 'more')
+        raise _too_much('E487', where, 'the input_shape of a feature must have at most '
+                        f'{MAX_SHAPE} numbers', 'more')
 
 
 def _check_long_feature(wire: Wire, span: tuple[int, int], where: str) -> None:

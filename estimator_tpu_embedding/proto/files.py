@@ -11,6 +11,9 @@ import os
 import stat
 from typing import BinaryIO
 
+NO_FILE = 'a pipe, socket or device'
+"""What an error says of what can be read by its name only at a risk."""
+
 _CHUNK = 2**20
 
 
@@ -43,7 +46,7 @@ def _check(status: os.stat_result) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, 'a link, which is not followed here')
     if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, 'a pipe, socket or device')
+        raise OSError(errno.EINVAL, NO_FILE)
 
 
 def size_of(file: BinaryIO) -> int:

@@ -108,7 +108,10 @@ def read_file(path: str, *, follow: bool = True) -> list[Source]:
 
 def _unopened(where: str, error: OSError | ValueError) -> UnreadableConfigError:
     reason = error.strerror if isinstance(error, OSError) else error
-    return unreadable('E480', where, 'it must be a regular file that can be read', shown(reason))
+    remedy = 'To read what a pipe holds use - and standard input.' if (
+        reason == files.NO_FILE) else ''
+    return unreadable('E480', where, 'it must be a regular file that can be read', shown(reason),
+                      remedy)
 
 
 def read_bytes(content: bytes, where: str) -> list[Source]:
@@ -256,11 +259,11 @@ def _from_nodes(found: dict[bytes, tuple[graphs.Carrier, int]], where: str) -> l
     for content, (carrier, count) in found.items():
         place = f'{where}: {_name_of(carrier)}' + (f' and {count - 1} more' if count > 1 else '')
         try:
-            sources.append(Source(where=place, config=_from_wire(Wire(content), place,
-                                                                allowance)))
+            config = _from_wire(Wire(content), place, allowance)
         except Malformed as error:
             raise unreadable('E489', place, 'what it carries must be a TPUEmbeddingConfiguration',
                              str(error)) from error
+        sources.append(Source(where=place, config=config))
     return sources
 
 

@@ -206,6 +206,8 @@ def test_p20_only_regular_files_are_opened(tmp_path, monkeypatch):
         for source in ('pipe', 'loop', 'socket', '/dev/zero', '/dev/stdin', 'missing', '', 'a\0b',
                        'x' * 5_000, '\udcff'):
             assert code_of(source) == 'E480', source
+    with pytest.raises(UnreadableConfigError, match='use - and standard input'):
+        reading.read_sources('pipe')
     assert code_of('.') == 'E491'
     pathlib.Path('cfg').write_bytes(BYTES)
     os.symlink('cfg', 'link')  # The user's own; only what lies in a directory is not followed.

@@ -3,7 +3,8 @@
 ENTRIES = {
     'W410': ('padding wastes memory',
              'The hardware holds rows of a multiple of 8 floats. Said when more than 25 % of a '
-             'table\'s memory, slots counted, is padding: widths 1 to 5 and 9 to 11.',
+             'table\'s memory, slots counted, is padding: widths 1 to 5, 9 to 11 and '
+             '17.',
              'Use a width that is a multiple of 8; a width-1 table may be kept if it is small.'),
     'W411': ('no more rows than hosts',
              'Every host holds at most one row. TensorFlow raises vocabulary_size to the number '

@@ -2,7 +2,7 @@
 
 ENTRIES = {
     'E480': ('file that cannot be read', 'It is missing, no regular file, or not permitted.',
-             'Check the path.'),
+             'Check the path; for a pipe use - and standard input.'),
     'E481': ('file too large', 'A config is small; more is a mistake or an attack.', 'Name the '
              'file of the config itself.'),
     'E482': ('nothing in it', 'The input is empty, or a message without a field.', 'Look at '
@@ -24,5 +24,6 @@ ENTRIES = {
     'E491': ('directory or checkpoint without a config', 'There is no manifest, and no graph '
              'with a config.', 'Name a model_dir or a SavedModel.'),
     'E492': ('py: input that gives no config', 'py:module:object must be importable and give a '
-             'config, its bytes or a Plan.', 'Correct the name.'),
+             'config, its bytes or a Plan; a function must not raise.',
+             'Correct the name, or the function if it was called.'),
 }
