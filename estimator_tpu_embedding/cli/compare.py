@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..core.partition import STORED_BY_ID
+from .tags import Tags
 from .view import FeatureView, TableView, Value, View
 
 
@@ -77,7 +78,8 @@ def _settings(where: str, a: Mapping[str, Value], b: Mapping[str, Value]) -> Ite
 
 def _of_tables(a: View, b: View) -> Iterator[Difference]:
     pairs, removed, added = _paired(a.tables, b.tables, lambda table: table.name)
-    renamed, removed, added = _paired(removed, added, _content)
+    tags = Tags(pairs)
+    renamed, removed, added = _paired(*tags.aligned(removed, added), _content)
     for before, after in renamed:
         yield Difference(kind='renamed', where=after.name, what='table', before=before.name,
                          after=after.name, breaking=True,
@@ -89,7 +91,8 @@ def _of_tables(a: View, b: View) -> Iterator[Difference]:
         yield Difference(kind='added', where=table.name, what='table', after=_shape(table),
                          breaking=True, why='it is not in a checkpoint')
     for before, after in pairs:
-        yield from _of_table(before, after)
+        yield from _rows(before, after, a, b)
+        yield from _of_table(before, after, tags)
 
 
 def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[TableView], Hashable]
@@ -128,16 +131,35 @@ def _shape(table: TableView) -> str:
     return f'{table.rows} x {table.dimension}'
 
 
-def _of_table(a: TableView, b: TableView) -> Iterator[Difference]:
-    for what in ('rows', 'dimension'):
-        yield from _changed(b.name, what, getattr(a, what), getattr(b, what), True,
-                            'another shape')
+def _rows(table: TableView, other: TableView, a: View, b: View) -> Iterator[Difference]:
+    """What differs in rows; a config has those of the job raised to the number of hosts."""
+    true, others = _true_rows(table, a), _true_rows(other, b)
+    if max(true.start, others.start) < min(true.stop, others.stop):
+        breaking, why = False, ('the checkpoint decides: a config has no fewer rows than hosts, '
+                                'the job may have')
+    else:
+        breaking, why = True, 'another shape'
+    yield from _changed(other.name, 'rows', table.rows, other.rows, breaking, why)
+
+
+def _true_rows(table: TableView, view: View) -> range:
+    """How many rows the job can have that is seen here."""
+    raised = view.kind == 'config' and table.rows == view.hosts
+    return range(1 if raised else table.rows, table.rows + 1)
+
+
+def _of_table(a: TableView, b: TableView, tags: Tags) -> Iterator[Difference]:
+    yield from _changed(b.name, 'dimension', a.dimension, b.dimension, True, 'another shape')
     breaking, why = _effect_of_slots(a, b)
     if a.optimizer != b.optimizer:
         yield from _changed(b.name, 'optimizer', a.optimizer, b.optimizer, breaking, why)
     else:
         yield from _changed(b.name, 'slots', a.slots, b.slots, breaking, why)
-    yield from _changed(b.name, 'learning_rate', _rate(a), _rate(b))
+    if not tags.agree(a, b):
+        before, after = _rate(a), _rate(b)
+        if before == after:
+            before, after = tags.others(a, b)
+        yield from _changed(b.name, 'learning_rate', before, after)
     yield from _settings(b.name, a.settings, b.settings)
     yield from _changed(b.name, 'features', _features(a.features), _features(b.features))
 

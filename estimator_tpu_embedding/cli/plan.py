@@ -35,7 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'global batch stays. Tables of a config with fewer rows than hosts get a row for each, as '
         'in the config that TensorFlow writes for that many hosts. Ids are often given in order '
         'of arrival, and new ones looked up most: the columns "newest" say how many hosts share '
-        'the highest 1 % of the ids. The exit status is 1 if the batch cannot be split or the tables do not fit.')
+        'the highest 1 % of the ids. The exit status is 1 if the batch cannot be split or the '
+        'tables do not fit.')
     parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
     parser.add_argument('--strategy', choices=STRATEGIES, help='how rows are spread over hosts')

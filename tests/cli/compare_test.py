@@ -118,15 +118,70 @@ def test_the_mode_is_safe_where_slots_are_dropped_and_breaking_where_they_are_ne
     assert [(one.what, one.breaking) for one in up] == [('mode', False)] + [('slots', True)] * 4
 
 
+@pytest.mark.parametrize('rows, hosts, others, on, breaking', [
+    (3, 1, 4, 4, False), (4, 4, 3, 1, False), (2, 2, 4, 4, False), (4, 4, 4, 2, None),
+    (5, 1, 4, 4, True), (3, 1, 6, 4, True), (8, 4, 4, 4, True), (3, 2, 4, 2, True)])
+def test_rows_that_the_number_of_hosts_explains_are_not_breaking(
+        rows, hosts, others, on, breaking):
+    a, b = config_of(), config_of()
+    for config, size, number in ((a, rows, hosts), (b, others, on)):
+        config.num_hosts, config.sharding_strategy = number, 0
+        config.table_descriptor[1].vocabulary_size = size
+    said = [one for one in differences(view(a), view(b)) if (one.where, one.what) == ('b', 'rows')]
+    assert [one.breaking for one in said] == ([] if breaking is None else [breaking])
+    assert all(one.breaking or 'the checkpoint decides' in one.why for one in said)
+
+
+def tagged(*tags, names='abcde'):
+    """A config whose tables have these tags; `None` is a constant rate."""
+    config = config_of()
+    for table, tag, name in zip(config.table_descriptor, tags, names):
+        table.name = name
+        rate = table.optimization_parameters.learning_rate
+        if tag is None:
+            rate.constant = 0.5
+        else:
+            rate.dynamic.tag = tag
+    return view(config)
+
+
+def rates(a, b):
+    """What differs between configs with these tags: (table, before, after)."""
+    return [(one.where, one.before, one.after) for one in differences(tagged(*a), tagged(*b))]
+
+
+@pytest.mark.parametrize('a, b', [
+    ((0, 1, 0, 2, 1), (2, 0, 2, 1, 0)), ((None, 1, 0, 2, 1), (None, 0, 1, 5, 0))])
+def test_tags_that_are_numbered_in_another_order_are_the_same(a, b):
+    assert rates(a, b) == rates(b, a) == []
+
+
+def test_functions_that_are_shared_otherwise_are_a_difference():
+    assert rates((0, 1, 0, 2, 1), (2, 0, 2, 1, 1)) == [
+        ('e', 'tag 1, as table b', 'tag 1, as table d')]
+    assert rates((None, 1, 0, 2, 1), (3, 0, 1, 2, 0)) == [('a', 0.5, 'tag 3')]
+    assert rates((0, 1, 2, 3, 4), (0, 1, 2, 3, 3)) == [('e', 'tag 4', 'tag 3')]
+
+
+def test_a_renamed_table_is_found_whatever_the_number_of_its_tag():
+    for a, b in (((0, 1, 0, 2, 1), (2, 0, 2, 1, 0)), ((0, 1, 0, 2, 3), (1, 0, 1, 3, 2))):
+        found = differences(tagged(*a), tagged(*b, names='abcdz'))
+        assert [(one.kind, one.where) for one in found] == [('renamed', 'z')]
+    found = differences(tagged(0, 1, 0, 2, 1), tagged(0, 1, 0, 2, 0, names='abcdz'))
+    assert [one.kind for one in found] == ['removed', 'added']
+
+
 @st.composite
 def configs(draw):
     config = config_of(draw(st.sampled_from(sorted(path.name for path in
                                                    CONFIGS.glob('*.pbtxt')))))
-    config.num_hosts = draw(st.integers(1, 3))
+    config.num_hosts = draw(st.integers(1, 6))
     config.sharding_strategy = draw(st.integers(0, 1))
     for table in config.table_descriptor:
         table.name = draw(st.sampled_from([table.name, 'x', 'y']))
         table.vocabulary_size = draw(st.sampled_from([table.vocabulary_size, 5]))
+        if draw(st.booleans()):
+            table.optimization_parameters.learning_rate.dynamic.tag = draw(st.integers(0, 2))
     return config
 
 

@@ -218,7 +218,8 @@ def test_p25_py_takes_tensorflows_message_beside_ours(module):
     ('MODULE:missing', "AttributeError: module .* has no attribute"), ('..x:y', 'TypeError'),
     ('jobs_for_inputs_test.broken:x', 'ZeroDivisionError: division by zero'),
     ('jobs_for_inputs_test.broken:x', 'the object must be importable'),
-    ('MODULE:exits', r'the function must return a config; got SystemExit: gone\\x1b'), ('MODULE:number', 'the object .* got int')])
+    ('MODULE:exits', r'the function must return a config; got SystemExit: gone\\x1b'),
+    ('MODULE:number', 'the object .* got int')])
 def test_py_says_why_there_is_no_config(module, path, text):
     with pytest.raises(UnreadableConfigError, match=f'E492 .*{text}') as caught:
         load('py:' + path.replace('MODULE', module))
