@@ -5,15 +5,21 @@ Each threshold is stated to users by `etpe explain`, in `cli/codes/doubts.py`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..core.partition import Partition
-from ..errors import Problem, quoted
+from ..errors import Problem, quoted, shown
 from .view import TableView, View
 
 MAX_PADDING = 0.25
 MIN_TAGS = 3
 LARGE_TABLE = 1_000_000
+_DOUBTFUL_PATH = re.compile(
+    r'(?P<parent>(?:^|/)\.\.(?:/|$))|(?P<home>~)|(?P<variable>\$)'
+    r'|(?P<scheme>^[A-Za-z][\w+.-]*:)|(?P<control>[\x00-\x1f\x7f-\x9f])')
+_IN_PATH = {'parent': 'a part ".."', 'home': '"~"', 'variable': '"$"', 'scheme': 'a URL scheme',
+            'control': 'a control character'}
 NEWEST_SHARE = 100
 """The newest ids, for the question of who holds them, are 1 in this many."""
 
@@ -43,6 +49,7 @@ def _about_run(view: View) -> Iterator[Problem]:
     if tags and tags != set(range(len(tags))):
         yield Problem('W423', 'learning rates', f'{len(tags)} tags must be 0 to {len(tags) - 1}',
                       f'the highest is {max(tags)}, the lowest {min(tags)}')
+    yield from _about_profiles(str(view.settings.get('profile_data_directory', '')))
     alike: dict[str, list[str]] = {}
     for table in view.tables:
         alike.setdefault(table.name.casefold(), []).append(table.name)
@@ -59,6 +66,14 @@ def _about_run(view: View) -> Iterator[Problem]:
                           f'host under {view.strategy}, so the newest may all be on a few',
                           f'the newest 1 % of table "{largest.name}" on {spread} of '
                           f'{view.hosts} hosts')
+
+
+def _about_profiles(directory: str) -> Iterator[Problem]:
+    doubts = {str(found.lastgroup) for found in _DOUBTFUL_PATH.finditer(directory)}
+    if doubts:
+        said = ', '.join(text for kind, text in _IN_PATH.items() if kind in doubts)
+        yield Problem('W441', 'profile_data_directory', 'it should be the plain path of a '
+                      'directory', f'{said} in "{shown(directory)}"')
 
 
 def _about_table(table: TableView, hosts: int) -> Iterator[Problem]:

@@ -44,5 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from .run import split_at_script
         head, rest = split_at_script(given[1:])
         given = ['run', *head]
+    elif given[:1] == ['--format'] and given[2:3] and given[2] == chosen:
+        given = [chosen, *given[:2], *given[3:]]  # As people write it who know other tools.
     parsed = parser.parse_args(given, argparse.Namespace(rest=rest))
     return int(parsed.command(parsed))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import errno
 import functools
 import importlib.util
 import json
@@ -118,15 +119,19 @@ def _run(prog: str, work: Callable[[argparse.Namespace], Report],
     try:
         report = work(parsed)
     except EteError as error:
-        for problem in error.problems:
-            _write(sys.stderr, f'{prog}: {printable(str(problem))}\n')
-        return 2
+        return _complain(*(f'{prog}: {printable(str(one))}' for one in error.problems))
     try:
         _show(prog, report, parsed.format)
     except OSError as error:
-        _write(sys.stderr, f'{prog}: cannot write the report: {error.strerror}\n')
-        return 2
+        return _complain(f'{prog}: cannot write the report: {error.strerror}')
     return report.status
+
+
+def _complain(*lines: str) -> int:
+    """Writes lines to standard error, if there is one; returns the exit status of an error."""
+    with contextlib.suppress(OSError):  # There is nowhere left to say it.
+        _write(sys.stderr, ''.join(f'{line}\n' for line in lines))
+    return 2
 
 
 def _show(prog: str, report: Report, format: str) -> None:
@@ -135,14 +140,25 @@ def _show(prog: str, report: Report, format: str) -> None:
                                       indent=1, allow_nan=False) + '\n')
     elif format == 'md':
         _write(sys.stdout, '\n'.join(map(_markdown, report.blocks)))
-    elif sys.stdout.isatty() and importlib.util.find_spec('rich') is not None:
+    elif _on_terminal(sys.stdout) and importlib.util.find_spec('rich') is not None:
         _show_rich(report)
     else:
         _write(sys.stdout, ''.join(map(_text, report.blocks)))
 
 
+def _is_open(stream: Any) -> bool:
+    """Whether there is a stream: a process that was started without one has `None`."""
+    return stream is not None and not stream.closed
+
+
+def _on_terminal(stream: Any) -> bool:
+    return _is_open(stream) and stream.isatty()
+
+
 def _write(stream: Any, text: str) -> None:
     """Writes all; a reader that went away, such as `head`, is no error."""
+    if not _is_open(stream):
+        raise OSError(errno.EBADF, 'it is closed')
     if hasattr(stream, 'reconfigure'):  # A stream that a test put there may not have it.
         stream.reconfigure(errors='backslashreplace')
     try:

@@ -72,9 +72,14 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _say(line: str) -> None:
-    print(f'[etpe] {line}', file=sys.stderr, flush=True)
+    _to_stderr(f'[etpe] {line}')
 
 
 def _refuse(reason: str) -> int:
-    print(f'etpe run: {reason}', file=sys.stderr)
+    _to_stderr(f'etpe run: {reason}')
     return 2
+
+
+def _to_stderr(line: str) -> None:
+    if sys.stderr is not None:  # Else `print` would take standard output, which is the script's.
+        print(line, file=sys.stderr, flush=True)

@@ -24,8 +24,9 @@ _MOST_OBJECT, _MOST_GOT = 100, 160
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Finds every error in a config, as training would, and warns of what works and may not '
-        'be meant. The exit status is 1 if there are errors; warnings count with --strict only.')
+        'Finds what makes a config illegal, and warns of what works and may not be meant. A '
+        'config holds less than a job, so training may refuse what is sound here. The exit status '
+        'is 1 if there are errors; warnings count with --strict only.')
     parser.add_argument('--strict', action='store_true', help='warnings count for the exit '
                         'status')
     parser.add_argument('--select', metavar='CODES', type=_prefixes, default=('',),

@@ -120,3 +120,21 @@ def test_the_widths_that_are_explained_are_those_that_are_said():
         said += [table.dimension] * bool(warnings_of(config, 'W410'))
     assert said == [*range(1, 6), *range(9, 12), 17]
     assert 'widths 1 to 5, 9 to 11 and 17.' in ENTRIES['W410'][1]
+
+
+@pytest.mark.parametrize('directory, said', [
+    ('/var/tmp/p', ''), ('p/..q/r..', ''), ('a:b', 'a URL scheme'), ('', ''),
+    ('gs://bucket/p', 'a URL scheme'), ('../p', 'a part ".."'), ('/p/..', 'a part ".."'),
+    ('~/p', '"~"'), ('/p/$HOME', '"$"'), ('/p\x1b[2J', 'a control character'),
+    ('~/../$x\n', 'a part "..", "~", "$", a control character')])
+def test_a_directory_for_profiles_that_may_lead_elsewhere_is_said(directory, said):
+    config, _, _ = sound()
+    config.profile_data_directory = directory
+    got = warnings_of(config, 'W441')
+    assert len(got) == bool(said)
+    assert not said or got[0].startswith(f'profile_data_directory: {said} in "')
+    assert all(one.isprintable() for one in got)
+
+
+def test_what_becomes_of_profiles_is_explained():
+    assert 'does not train a job that sets profile_data_directory' in ENTRIES['W441'][1]

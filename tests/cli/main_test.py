@@ -95,6 +95,27 @@ def test_a_full_disk_is_status_2():
         2, 'etpe rules: cannot write the report: No space left on device\n')
 
 
+@pytest.mark.parametrize('redirection, arguments, status, said', [
+    ('>&-', ('rules',), 2, 'etpe rules: cannot write the report: it is closed\n'),
+    ('>&-', ('inspect', SEVERAL, '--format', 'json'), 2, 'etpe inspect: cannot write'),
+    ('2>&-', ('rules',), 0, ''), ('2>&-', ('inspect', '/nonexistent'), 2, ''),
+    ('2>&-', ('inspekt',), 2, ''), ('2>&-', ('run', '/nonexistent.py'), 2, ''),
+    ('>&- 2>&-', ('rules',), 2, ''), ('>&- 2>&- <&-', ('inspect', '-'), 2, '')])
+def test_streams_that_are_closed_cause_no_traceback(redirection, arguments, status, said):
+    done = subprocess.run(
+        ['sh', '-c', f'exec "$0" -m estimator_tpu_embedding "$@" {redirection}', sys.executable,
+         *map(str, arguments)], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == status
+    assert done.stderr.startswith(said) and 'Traceback' not in done.stderr + done.stdout
+    assert said or not done.stderr
+
+
+def test_the_format_may_come_before_the_command(etpe):
+    assert etpe('--format', 'md', 'inspect', SEVERAL) == etpe('inspect', SEVERAL, '--format', 'md')
+    assert 'usage' in etpe('--format', 'md', 'run', 'script.py', status=2)
+    assert 'usage' in etpe('--format', status=2)
+
+
 def test_the_inspection_runs_from_a_checkout():
     script = ROOT / 'tools' / 'inspect_tpu_embedding_config.py'
     done = subprocess.run([sys.executable, str(script), str(SEVERAL)], cwd='/',

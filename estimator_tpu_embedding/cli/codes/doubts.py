@@ -53,6 +53,12 @@ ENTRIES = {
              'with a table of 1,000,000 rows or more.',
              'See etpe plan for how many hosts share the newest ids. mod spreads them; its '
              'checkpoints are bound to the number of hosts and cannot be exported. Or hash ids.'),
+    'W441': ('doubtful profile_data_directory',
+             'It has a part "..", a "~" or "$" that nobody expands, the scheme of a URL, or '
+             'control characters, so it may lead elsewhere than to a local directory that is '
+             'meant. This version does not write such statistics at all: it does not train a '
+             'job that sets profile_data_directory.',
+             'Leave it out, or give the plain path of a directory.'),
     'W461': ('clipping_limit', 'It was never read by TensorFlow, so it clips nothing.',
              'Set clip_weight_min and clip_weight_max of the optimization_parameters.'),
 }
