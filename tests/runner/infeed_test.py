@@ -221,7 +221,15 @@ def test_an_input_that_produces_nothing_is_an_error_after_the_deadline(tmp_path,
         go_on.set()
 
 
-def test_ctrl_c_ends_a_long_loop_and_all_threads(tmp_path):
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler: a shell that starts tests in the background has SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_ends_a_long_loop_and_all_threads(tmp_path, ctrl_c):
     class Interrupt(tf.train.SessionRunHook):
         def before_run(self, run_context):
             threading.Timer(.3, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -232,7 +240,7 @@ def test_ctrl_c_ends_a_long_loop_and_all_threads(tmp_path):
             max_steps=10**6, hooks=[Interrupt()])
 
 
-def test_ctrl_c_ends_a_wait_for_input(tmp_path, monkeypatch):
+def test_ctrl_c_ends_a_wait_for_input(tmp_path, monkeypatch, ctrl_c):
     monkeypatch.setattr(infeed, 'JOIN_DEADLINE_SECONDS', .5)
     monkeypatch.setattr(session, 'CLOSE_DEADLINE_SECONDS', .5)
     go_on = threading.Event()
