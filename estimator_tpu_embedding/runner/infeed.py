@@ -171,6 +171,8 @@ class _SessionFeed:
                     return
                 if any(host.has_ended for host in lacking):
                     raise tf.errors.OutOfRangeError(None, None, 'end of input')
+                if not all(host.is_alive() for host in lacking):
+                    raise tf.errors.CancelledError(None, None, 'the input was cancelled')
                 self._change.wait(1.0)  # In slices, so that a failure and Ctrl-C are noticed.
 
     def ended_host(self) -> int | None:
