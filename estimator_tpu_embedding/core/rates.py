@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import types
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
@@ -58,3 +60,25 @@ def rate_tags(rates: Iterable[Rate]) -> dict[DynamicRate, int]:
         if isinstance(rate, DynamicRate):
             tags.setdefault(rate, len(tags))
     return tags
+
+
+def twins(rates: Iterable[Rate]) -> Iterator[Problem]:
+    """Yields a warning for every piece of code that several functions of rates run.
+
+    A fresh `functools.partial` or lambda per table makes each rate another function, and so
+    another tag: the hardware then computes and sends each, and cannot fuse their tables.
+    """
+    of_code: dict[types.CodeType, int] = {}
+    for rate in rate_tags(rates):
+        function = rate.function
+        while isinstance(function, functools.partial):
+            function = function.func
+        code = getattr(function, '__code__', None)
+        if code is not None:
+            of_code[code] = of_code.get(code, 0) + 1
+    for code, count in of_code.items():
+        if count > 1:
+            yield Problem('W424', 'learning_rate_fn', 'tables with the same rate should share one '
+                          'function object, since each gets a tag of its own',
+                          f'{count} functions of the code of "{code.co_name}"',
+                          'Make the function once, and give it to every table.')

@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 
 from ..columns import adapt
 from ..core.plan import Plan, resolve
+from ..core.rates import twins
 from ..core.specs import FeatureSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, quoted
 from ..runner.hooks import Cadence
@@ -84,6 +85,9 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
                    strategy=spec.partition_strategy,
                    pipelined=spec.pipeline_execution_with_tensor_core,
                    mode='training' if verb == 'train' else 'inference')
+    for problem in twins(plan.rate(table.name) for table in plan.tables
+                         if plan.mode == 'training'):
+        tf.logging.warning('%s', problem)
     if spec.feature_columns is not None:
         names = functools.partial(adapt.variable_names, columns)
     else:

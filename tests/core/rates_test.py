@@ -1,11 +1,26 @@
-from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate, rate_tags
+import functools
+
+import pytest
+
+from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate, twins
 
 
-def test_tags_follow_the_order_of_first_appearance_and_are_shared_by_function():
-    first, second = DynamicRate(function=abs), DynamicRate(function=round)
-    rates = [second, ConstantRate(value=0.1), first, second]
-    assert rate_tags(rates) == {second: 0, first: 1}
+def ramp(slope, step):
+    return slope * step
 
 
-def test_a_rate_of_zero_is_a_value():
-    assert list(ConstantRate(value=0.0).problems('x')) == []
+def lambdas(count):
+    return [lambda step: step for _ in range(count)]
+
+
+SHARED = functools.partial(ramp, 2.)
+
+
+@pytest.mark.parametrize('functions, got', [
+    (lambdas(3), '3 functions of the code of "<lambda>"'),
+    ([functools.partial(ramp, slope) for slope in (1., 2.)], '2 functions of the code of "ramp"'),
+    ([SHARED, SHARED], None), ([SHARED, abs], None), ([], None)])
+def test_functions_of_the_same_code_are_said_once_per_code(functions, got):
+    rates = [ConstantRate(value=.1), *[DynamicRate(function=one) for one in functions]]
+    assert [(problem.code, problem.got) for problem in twins(rates)] == (
+        [('W424', got)] if got else [])

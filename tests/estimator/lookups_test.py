@@ -220,3 +220,11 @@ def test_the_models_optimizer_trains_tables_on_the_tensor_core(tmp_path, hosts, 
     change = 1 - tf.train.load_variable(str(tmp_path), table)[:, 0]
     np.testing.assert_allclose(change, [0, 1/16, 1/16, 0, 0, 1/8, 0, 0, 0, 0], atol=1e-7)
     assert progress.reports()[-1].counts['g'].truncated == hosts * cores
+
+
+def test_a_job_with_a_fresh_rate_function_per_table_is_told_so(tmp_path, caplog):
+    columns = [jobs.embedding(key, learning_rate_fn=lambda step: .1) for key in 'fg']
+    steps = [{**step, 'g': step['f']} for step in STEPS]
+    jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
+                   batch_size=4).train(jobs.input_fn_of(steps), steps=1)
+    assert caplog.text.count('W424 learning_rate_fn: ') == 1

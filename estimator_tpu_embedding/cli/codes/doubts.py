@@ -27,6 +27,10 @@ ENTRIES = {
     'W423': ('tags of learning rates with a gap',
              'Tags are 0, 1, ... without gaps; the hardware refuses a config with a gap.',
              'Number them anew.'),
+    'W424': ('many learning-rate functions of the same code', 'Rates are told apart by function '
+             'object, so a fresh lambda or partial per table makes as many tags as tables, and '
+             'tables with different tags cannot be fused. Said when a job begins; a config shows '
+             'only the tags (W422).', 'Make the function once, and give it to every table.'),
     'W425': ('gradients are not accumulated',
              'A row that is looked up several times in a step is updated several times, in no '
              'stated order. Faster on the hardware, less exact, and two runs may differ.',
