@@ -11,8 +11,8 @@ from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..errors import Problem
 from ..ops import checks, combine, rows, rules
-from ..ops.ids import IdBatch
-from .backend import QUEUE_CAPACITY, Activations, CoreBatch, LookupReceipt
+from .backend import (
+    QUEUE_CAPACITY, Activations, CoreBatch, LookupReceipt, kinds_of, pack, unpack)
 from .tables import HostedTable, create_tables
 
 
@@ -35,11 +35,10 @@ class LocalBackend:
         self.plan = plan
         self.tables = create_tables(plan, variable_names)
         self._global_step = global_step
-        # Per feature: samples, ids, weights if it has some. Lengths vary, so no shapes.
-        kinds = [kind for feature in plan.features for kind in (
-            tf.int32, tf.int64, *([tf.float32] if feature.weight_feature else ()))]
-        self._queues = [tf.queue.FIFOQueue(QUEUE_CAPACITY, kinds, name=f'ids_of_core_{core}')
-                        for core in range(plan.topology.num_cores)]
+        # Lengths vary, so no shapes.
+        self._queues = [
+            tf.queue.FIFOQueue(QUEUE_CAPACITY, kinds_of(plan), name=f'ids_of_core_{core}')
+            for core in range(plan.topology.num_cores)]
 
     def open(self) -> tf.Operation:
         return tf.no_op()
@@ -49,23 +48,15 @@ class LocalBackend:
 
     def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
         del host  # All hosts are in this process.
-        return self._queues[core].enqueue([
-            tensor for feature in self.plan.features
-            for tensor in (batch[feature.name].samples, batch[feature.name].ids,
-                           *([batch[feature.name].weights] if feature.weight_feature else ()))])
+        return self._queues[core].enqueue(pack(self.plan, batch))
 
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
-            vectors = iter([tf.ensure_shape(tensor, [None])
-                            for tensor in self._queues[core].dequeue()])
-        batches, activations = {}, {}
+            batches = unpack(self.plan, self._queues[core].dequeue())
+        activations = {}
         for feature in self.plan.features:
-            table = self.tables[feature.table]
-            batch = batches[feature.name] = IdBatch(
-                next(vectors), next(vectors),
-                self.plan.batch_size_per_core * max(feature.max_sequence_length, 1),
-                next(vectors) if feature.weight_feature else None)
+            table, batch = self.tables[feature.table], batches[feature.name]
             activations[feature.name] = tf.reshape(
                 combine.combine(self._rows_of(table, batch.ids), batch, table.spec.combiner),
                 self.plan.output_shape(feature))
@@ -75,13 +66,14 @@ class LocalBackend:
                gradients: Sequence[Activations]) -> tf.Operation:
         looked_up = [activation for receipt in receipts
                      for activation in receipt.activations.values()]
-        updates = []
         with tf.control_dependencies(looked_up):
             rates = self._rates(receipts[0].step)
-            for table in self.tables.values():
-                ids, gradient = self._contributions(table, receipts, gradients)
-                updates.append(self._update_table(table, ids, gradient, rates[table.spec.name]))
-        return tf.group(*updates)
+            wanted = {name: self._contributions(table, receipts, gradients)
+                      for name, table in self.tables.items()}
+            finite = [_require_finite(name, gradient) for name, (_, gradient) in wanted.items()]
+        with tf.control_dependencies(finite):  # Of all tables, before any of them is written.
+            return tf.group(*[self._update_table(self.tables[name], ids, gradient, rates[name])
+                              for name, (ids, gradient) in wanted.items()])
 
     def retrieve(self) -> tf.Operation:
         return tf.no_op()
@@ -118,9 +110,10 @@ class LocalBackend:
 
     def _contributions(self, table: HostedTable, receipts: Sequence[LookupReceipt],
                        gradients: Sequence[Activations]) -> tuple[tf.Tensor, tf.Tensor]:
-        """The ids that were looked up in a table and what each contributes to its gradient.
+        """The ids whose rows a table updates, and the gradient for each.
 
-        Feature by feature in the order of samples, so it does not depend on the topology.
+        With accumulation they are distinct. Without it, they are feature by feature in the order
+        of samples, so what becomes of a row does not depend on the topology.
         """
         ids, contributions = [], []
         for feature in self.plan.features_of(table.spec.name):
@@ -129,18 +122,16 @@ class LocalBackend:
                 ids.append(batch.ids)
                 flat = tf.reshape(gradient[feature.name], [-1, table.spec.dimension])
                 contributions.append(combine.spread(flat, batch, table.spec.combiner))
-        summed = tf.concat(contributions, 0)
-        with tf.control_dependencies([_require_finite(table.spec.name, summed)]):
-            return tf.concat(ids, 0), tf.identity(summed)
+        occurrences = tf.concat(ids, 0), tf.concat(contributions, 0)
+        return rows.sum_duplicates(*occurrences) if _accumulates(table) else occurrences
 
     def _update_table(self, table: HostedTable, ids: tf.Tensor, gradient: tf.Tensor,
                       rate: tf.Tensor) -> tf.Operation:
-        """Applies the optimizer to the rows of ids that may occur more than once."""
+        """Applies the optimizer to the rows of ids, which are distinct if it accumulates."""
         optimizer = table.spec.optimizer
         assert optimizer is not None, 'a plan for training has optimizers'
-        if optimizer.accumulate:
-            distinct, summed = rows.sum_duplicates(ids, gradient)
-            return self._update_rows(table, optimizer, distinct, summed, rate)
+        if _accumulates(table):
+            return self._update_rows(table, optimizer, ids, gradient, rate)
         numbers = rows.occurrence_numbers(ids)
 
         def update_next(number: tf.Tensor) -> tf.Tensor:
@@ -173,6 +164,10 @@ class LocalBackend:
                        else rows.write(shard, at, value)
                        for shard, value in zip(shards, (new_rows, *new_slots))]
         return tf.group(*writes)
+
+
+def _accumulates(table: HostedTable) -> bool:
+    return table.spec.optimizer is not None and table.spec.optimizer.accumulate
 
 
 def _require_finite(table: str, gradient: tf.Tensor) -> tf.Operation:

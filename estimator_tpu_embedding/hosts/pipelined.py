@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import tensorflow.compat.v1 as tf
 
 from ..ops.ids import IdBatch
-from .backend import Activations, Backend, CoreBatch, LookupReceipt
+from .backend import Activations, Backend, CoreBatch, LookupReceipt, kinds_of, pack, unpack
 
 
 class PipelinedBackend:
@@ -36,9 +36,8 @@ class PipelinedBackend:
         self._backend = backend
         self._global_step = global_step
         self._cores = range(self.plan.topology.num_cores)
-        # Per feature: samples, ids, weights if it has some, activations.
-        kinds = [kind for feature in self.plan.features for kind in (
-            tf.int32, tf.int64, *([tf.float32] if feature.weight_feature else ()), tf.float32)]
+        # The ids, and the activations in the order of features.
+        kinds = kinds_of(self.plan) + [tf.float32] * len(self.plan.features)
         self._ahead = [tf.queue.FIFOQueue(1, kinds, name=f'looked_up_for_core_{core}')
                        for core in self._cores]
         self._next = tf.cond(self.has_next, self._look_ahead, lambda: tf.constant(0))
@@ -59,15 +58,11 @@ class PipelinedBackend:
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
-            tensors = iter(self._ahead[core].dequeue())
-        batches, activations = {}, {}
-        for feature in self.plan.features:
-            length = self.plan.batch_size_per_core * max(feature.max_sequence_length, 1)
-            samples, ids = (tf.ensure_shape(next(tensors), [None]) for _ in range(2))
-            weights = tf.ensure_shape(next(tensors), [None]) if feature.weight_feature else None
-            batches[feature.name] = IdBatch(samples, ids, length, weights)
-            activations[feature.name] = tf.ensure_shape(
-                next(tensors), self.plan.output_shape(feature))
+            tensors = self._ahead[core].dequeue()
+        at = len(tensors) - len(self.plan.features)
+        batches = unpack(self.plan, tensors[:at])
+        activations = {feature.name: tf.ensure_shape(values, self.plan.output_shape(feature))
+                       for feature, values in zip(self.plan.features, tensors[at:])}
         return activations, LookupReceipt(step, batches, activations)
 
     def update(self, receipts: Sequence[LookupReceipt],
@@ -97,11 +92,8 @@ class PipelinedBackend:
         stored = []
         for core in self._cores:
             activations, receipt = self._backend.lookup(core=core)
-            stored.append(self._ahead[core].enqueue([
-                tensor for feature in self.plan.features
-                for batch in [receipt.batches[feature.name]]
-                for tensor in (batch.samples, batch.ids,
-                               *([batch.weights] if feature.weight_feature else ()),
-                               activations[feature.name])]))
+            stored.append(self._ahead[core].enqueue(
+                pack(self.plan, receipt.batches)
+                + [activations[feature.name] for feature in self.plan.features]))
         with tf.control_dependencies(stored):
             return tf.constant(0)

@@ -185,8 +185,7 @@ def _wait_for_all(batches: list[Batch], activations: list[Activations]
                   ) -> tuple[list[Batch], list[Activations]]:
     """The same tensors, none of which can be had before all of them can.
 
-    So a step for which the data of one core has ended changes nothing, and what depends on the
-    batch reads the global step after the look-up did.
+    So what depends on a batch reads the global step after the look-ups of all cores did.
     """
     every = tf.nest.flatten([batches, activations])
     with tf.control_dependencies([tensor for tensor in every if tensor is not None]):

@@ -380,3 +380,19 @@ def test_a_row_with_a_gradient_of_0_is_updated_and_an_untouched_one_only_if_not_
         run({'friend': [[0], []]}, {'friend': np.zeros([2, 1], np.float32)})
         changed = np.flatnonzero((run.state()['user'] != before).any(1))
     assert changed.tolist() == moves
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('bad', ['self', 'side'])
+def test_a_gradient_of_one_table_that_is_not_finite_keeps_all_tables_as_they_were(backend, bad):
+    with tf.Graph().as_default():
+        run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 2), 'div'))
+        batches, gradients = random_step(run.plan, np.random.default_rng(16))
+        batches[bad][0] = [1]
+        gradients[bad][0] = np.inf
+        before = run.state()
+        for _ in range(5):  # Which table would be written first is up to TensorFlow.
+            with pytest.raises(tf.errors.InvalidArgumentError, match='E801'):
+                run(batches, gradients)
+        for name, values in run.state().items():
+            np.testing.assert_array_equal(values, before[name])
