@@ -58,11 +58,6 @@ def make_newest(directory: str, checkpoint: str) -> None:
         tf.train.update_checkpoint_state(directory, os.path.basename(checkpoint))
 
 
-def checkpoints_in(directory: str) -> list[str]:
-    """The prefixes of all checkpoints in `directory`, by step."""
-    return [os.path.join(directory, f'model.ckpt-{step}') for step in _steps_in(directory)]
-
-
 def _steps_in(directory: str) -> list[int]:
     found = [re.fullmatch(r'model\.ckpt-(\d+)\.index', name) for name in os.listdir(directory)]
     return sorted(int(one.group(1)) for one in found if one is not None)

@@ -57,16 +57,26 @@ def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[Feat
             rate=DynamicRate(function=function) if function is not None else None)
         key = column.get_feature_key_name()
         if key in features:
-            problems.append(Problem(
-                'E434', f'feature "{key}"', f'Feature column {key} is used with multiple '
-                'embeddings and this is not supported',
-                remedy='Give the second column a copy of the feature under another key.'))
+            problems.append(_used_twice(key))
         features[key] = FeatureSpec(
             name=key, table=name, weight_feature=column.get_weight_key_name(),
             max_sequence_length=column.get_max_sequence_length())
     if problems:
         raise ConfigError(*problems)
     return list(tables.values()), list(features.values())
+
+
+def tensor_core_features(columns: Sequence[Any]) -> list[FeatureSpec]:
+    """What columns for the tensor core read; their tables are none of the engine's."""
+    return [FeatureSpec(name=column.get_feature_key_name(), table='',
+                        max_sequence_length=_tf.tensor_core_length(column))
+            for column in columns]
+
+
+def _used_twice(key: str) -> Problem:
+    return Problem('E434', f'feature "{key}"', f'Feature column {key} is used with multiple '
+                   'embeddings and this is not supported',
+                   remedy='Give the second column a copy of the feature under another key.')
 
 
 def _check_class(column: Any) -> None:
@@ -118,20 +128,28 @@ class Featurizer:
     """Takes the features of one core apart, for a fixed plan."""
 
     def __init__(self, columns: Sequence[Any], plan: Plan,
-                 tensor_core_columns: Sequence[Any] = ()):
+                 on_tensor_core: Sequence[tuple[Any, FeatureSpec]] = ()):
         """Remembers which categorical column reads which feature.
 
         Args:
           columns: those the plan was made from; none where it was made from configs by name.
           plan: what the ids are for.
-          tensor_core_columns: columns whose tables are trainable variables of the model; they
-            get their ids as a dense matrix, and a mask of the places that hold one.
+          on_tensor_core: what `tensor_core_features` gives for columns whose tables are
+            trainable variables of the model; they get their ids as a dense matrix, and a mask
+            of the places that hold one.
+
+        Raises:
+          ConfigError: if a feature is used by a column of each kind.
         """
         self._plan = plan
-        self._tensor_core_columns = tensor_core_columns
+        self._on_tensor_core = on_tensor_core
         self._categorical = {column.get_feature_key_name(): _innermost(column)
-                             for column in [*columns, *tensor_core_columns]}
+                             for column in [*columns, *(column for column, _ in on_tensor_core)]}
         self._warned: set[str] = set()
+        twice = sorted({feature.name for _, feature in on_tensor_core}
+                       & {feature.name for feature in plan.features})
+        if twice:
+            raise ConfigError(*map(_used_twice, twice))
 
     def __call__(self, features: Mapping[str, Any], core: int) -> Featurized:
         """Builds the ops for one core's batch; the mapping itself is left alone.
@@ -149,7 +167,7 @@ class Featurizer:
                 'embedding_config_spec is given', type(features).__name__))
         names = [name for feature in self._plan.features
                  for name in (feature.name, feature.weight_feature) if name is not None]
-        names += [column.get_feature_key_name() for column in self._tensor_core_columns]
+        names += [feature.name for _, feature in self._on_tensor_core]
         missing = [name for name in dict.fromkeys(names) if name not in features]
         if missing:
             raise InputShapeError(*[Problem(
@@ -165,17 +183,17 @@ class Featurizer:
                 vocabulary_size=self._plan.table(feature.table).vocabulary_size)
             if reading.lengths is not None:
                 rest[f'{feature.name}_seq_length_'] = reading.lengths
-        for column in self._tensor_core_columns:
-            self._pad(column, core, features, rest, counts)
+        for column, feature in self._on_tensor_core:
+            self._pad(column, feature, core, features, rest, counts)
         return Featurized(rest, batches, counts)
 
-    def _pad(self, column: Any, core: int, features: Mapping[str, Any], rest: dict[str, Any],
-             counts: dict[str, IdCounts]) -> None:
+    def _pad(self, column: Any, feature: FeatureSpec, core: int, features: Mapping[str, Any],
+             rest: dict[str, Any], counts: dict[str, IdCounts]) -> None:
         """Puts the ids of a column for the tensor core, and their mask, into `rest`.
 
         Both are `[B, length]`; ids are int32 and 0 where there is none, the mask is float32.
         """
-        name, length = column.get_feature_key_name(), _tf.tensor_core_length(column)
+        name, length = feature.name, feature.max_sequence_length
         mask_name = f'{name}__TENSOR_CORE_MASK'
         if mask_name in features:
             raise ValueError(f'Mask key {mask_name} for Tensor Core embedding is already in use.')
@@ -184,10 +202,10 @@ class Featurizer:
             raise InputShapeError(Problem(
                 'E516', where, 'ids for the tensor core must have a known rank of 2',
                 f'shape {features[name].shape}', 'Its dimensions are samples and ids.'))
-        feature = FeatureSpec(name=name, table='', max_sequence_length=length)
         reading = self._read(where, feature, column.get_combiner(), features)
         batch, counts[name] = ids.check(
-            where, reading, vocabulary_size=column.get_embedding_table_size()[0])
+            where, reading, policy=feature.id_policy,
+            vocabulary_size=column.get_embedding_table_size()[0])
         size = self._plan.batch_size_per_core * length
         for key, values in ((name, tf.cast(batch.ids, tf.int32)),
                             (mask_name, tf.ones_like(batch.ids, tf.float32))):

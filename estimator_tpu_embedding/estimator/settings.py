@@ -77,7 +77,10 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
     _refuse_unsupported_spec(spec)
     columns = spec.feature_columns or []
     tables, declared = spec.to_specs()
-    features = _with_policy(declared, default_id_policy() if id_policy is None else id_policy)
+    dense = spec.tensor_core_feature_columns or []
+    every = _with_policy([*declared, *adapt.tensor_core_features(dense)],
+                         default_id_policy() if id_policy is None else id_policy)
+    features, on_tensor_core = every[:len(declared)], every[len(declared):]
     optimizer = None
     if verb == 'train' and spec.optimization_parameters is not None:
         optimizer = spec.optimization_parameters.to_optimizer()
@@ -92,7 +95,7 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
         names = functools.partial(adapt.variable_names, columns)
     else:
         names = functools.partial(_own_names, plan)
-    featurizer = adapt.Featurizer(columns, plan, spec.tensor_core_feature_columns or ())
+    featurizer = adapt.Featurizer(columns, plan, list(zip(dense, on_tensor_core)))
     return Lookups(plan=plan, featurize=featurizer, variable_names=names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn)
 

@@ -228,3 +228,30 @@ def test_a_job_with_a_fresh_rate_function_per_table_is_told_so(tmp_path, caplog)
     jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
                    batch_size=4).train(jobs.input_fn_of(steps), steps=1)
     assert caplog.text.count('W424 learning_rate_fn: ') == 1
+
+
+def dense_column(key):
+    return jobs.embedding(key, embedding_lookup_device='tpu_tensor_core',
+                          tensor_core_shape=[None, 2])
+
+
+def test_the_policy_for_ids_holds_on_the_tensor_core_too(tmp_path):
+    columns = [jobs.embedding('f'), dense_column('g')]
+
+    def input_fn(params):
+        return tf.data.Dataset.from_tensors((
+            {'f': [1, 2], 'g': tf.SparseTensor([[0, 0], [1, 0]], tf.constant(
+                [10, 3], tf.int64), [2, 1])}, tf.ones([2]))).repeat()
+
+    jobs.estimator(jobs.linear_model_fn(columns), columns,
+                   jobs.run_config(tmp_path, id_policy={'g': 'drop'}), batch_size=2).train(
+        input_fn, steps=1)
+    counts = progress.reports()[-1].counts['g']
+    assert (counts.seen, counts.out_of_range) == (1, 1)
+
+
+def test_a_feature_of_a_column_of_each_kind_is_refused(tmp_path):
+    columns = [jobs.embedding('f'), dense_column('f')]
+    with pytest.raises(ete.ConfigError, match='E434 feature "f": .*multiple embeddings'):
+        jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
+                       batch_size=4).train(jobs.input_fn_of(STEPS), steps=1)
