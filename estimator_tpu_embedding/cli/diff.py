@@ -18,6 +18,7 @@ from .compare import Difference, differences
 from .inspect import value_text
 from .inputs import Input
 from .render import Grid, Line, Report, as_command
+from .tags import by_appearance
 from .view import view_of
 
 _SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
@@ -63,7 +64,7 @@ def _pair(a: Sequence[Input], b: Sequence[Input]) -> tuple[Input, Input]:
 
 def _rest(a: Input, b: Input) -> list[Difference]:
     """Says that the bytes differ where nothing else does."""
-    contents = [one.config.SerializeToString(deterministic=True)  # Equal for NaN too.
+    contents = [by_appearance(one.config).SerializeToString(deterministic=True)  # Equal for NaN.
                 for one in (a, b) if one.config is not None]
     if len(set(contents)) < 2:
         return []
@@ -72,6 +73,8 @@ def _rest(a: Input, b: Input) -> list[Difference]:
 
 
 def _change(one: Difference) -> str:
+    if one.before is one.after is None:
+        return ''
     if one.kind == 'added':
         return _side(one.after)
     return _side(one.before) if one.kind == 'removed' else (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..proto.codec import Config
 from .view import TableView
 
 _UNPAIRED = 2**32
@@ -60,3 +61,15 @@ def _renumbered(tables: Sequence[TableView], known: Mapping[int, int]) -> list[T
             tags.setdefault(table.tag, _UNPAIRED + len(tags))
     return [table if table.tag is None else dataclasses.replace(table, tag=tags[table.tag])
             for table in tables]
+
+
+def by_appearance(config: Config) -> Config:
+    """A copy whose tags are 0, 1, ... in the order in which its tables name them first."""
+    copy = Config()
+    copy.CopyFrom(config)
+    tags: dict[int, int] = {}
+    for table in copy.table_descriptor:
+        rate = table.optimization_parameters.learning_rate
+        if rate.HasField('dynamic'):
+            rate.dynamic.tag = tags.setdefault(rate.dynamic.tag, len(tags))
+    return copy

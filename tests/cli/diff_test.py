@@ -65,3 +65,16 @@ def test_checkpoints_are_compared_with_checkpoints_only(etpe, tmp_path):
     assert etpe.json('diff', a, b, status=1)['differences'][0]['what'] == 'rows'
     said = etpe('diff', a, SEVERAL, status=2)
     assert said.startswith('etpe diff: E478 diff: each side must hold one config, or each one')
+
+
+def test_the_same_job_with_tags_dealt_out_anew_does_not_differ(etpe, tmp_path):
+    config = config_of('dynamic_rates.pbtxt')
+    rates = [table.optimization_parameters.learning_rate for table in config.table_descriptor]
+    assert {rate.dynamic.tag for rate in rates} == {0, 1, 2}
+    a = saved(tmp_path, config)
+    for rate in rates:
+        rate.dynamic.tag = (rate.dynamic.tag + 1) % 3
+    (tmp_path / 'b').mkdir()
+    assert etpe('diff', a, saved(tmp_path / 'b', config)) == 'no differences\n'
+    rates[0].dynamic.tag = rates[1].dynamic.tag  # Now two tables share that did not.
+    assert 'learning_rate' in etpe('diff', a, saved(tmp_path / 'b', config), status=1)
