@@ -20,28 +20,6 @@ Activations = dict[str, tf.Tensor]
 """Per feature of the plan, in its order: float32 of `plan.output_shape(feature)`."""
 
 
-def kinds_of(plan: Plan) -> list[tf.DType]:
-    """The dtypes of what `pack` gives."""
-    return [kind for feature in plan.features for kind in (
-        tf.int32, tf.int64, *([tf.float32] if feature.weight_feature else ()))]
-
-
-def pack(plan: Plan, batch: CoreBatch) -> list[tf.Tensor]:
-    """A batch as flat vectors, as queues carry it: per feature samples, ids, weights if any."""
-    return [tensor for feature in plan.features for tensor in (
-        batch[feature.name].samples, batch[feature.name].ids,
-        *([batch[feature.name].weights] if feature.weight_feature else ()))]
-
-
-def unpack(plan: Plan, tensors: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-    """What `pack` was given."""
-    vectors = iter([tf.ensure_shape(tensor, [None]) for tensor in tensors])
-    return {feature.name: IdBatch(
-        next(vectors), next(vectors),
-        plan.batch_size_per_core * max(feature.max_sequence_length, 1),
-        next(vectors) if feature.weight_feature else None) for feature in plan.features}
-
-
 class LookupReceipt(NamedTuple):
     """What a look-up hands to the update that belongs to it.
 

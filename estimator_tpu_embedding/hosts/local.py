@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -11,9 +11,9 @@ from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..errors import Problem
 from ..ops import checks, combine, rows, rules
-from .backend import (
-    QUEUE_CAPACITY, Activations, CoreBatch, LookupReceipt, kinds_of, pack, unpack)
-from .tables import HostedTable, create_tables
+from .backend import Activations, CoreBatch, LookupReceipt
+from .queues import IdQueues
+from .tables import HostedTable
 
 
 class LocalBackend:
@@ -24,21 +24,20 @@ class LocalBackend:
       tables: the variables, by table name.
     """
 
-    def __init__(self, plan: Plan, variable_names: Mapping[str, str], global_step: tf.Variable):
-        """Creates tables and queues in the default graph.
+    def __init__(self, plan: Plan, tables: dict[str, HostedTable], queues: IdQueues,
+                 global_step: tf.Variable | tf.Tensor):
+        """Executes a plan in the default graph.
 
         Args:
           plan: what to execute.
-          variable_names: for each table the name of its variable.
+          tables: its tables, in that graph.
+          queues: where ids wait, in that graph.
           global_step: what dynamic learning rates are functions of.
         """
         self.plan = plan
-        self.tables = create_tables(plan, variable_names)
+        self.tables = tables
+        self._queues = queues
         self._global_step = global_step
-        # Lengths vary, so no shapes.
-        self._queues = [
-            tf.queue.FIFOQueue(QUEUE_CAPACITY, kinds_of(plan), name=f'ids_of_core_{core}')
-            for core in range(plan.topology.num_cores)]
 
     def open(self) -> tf.Operation:
         return tf.no_op()
@@ -48,12 +47,12 @@ class LocalBackend:
 
     def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
         del host  # All hosts are in this process.
-        return self._queues[core].enqueue(pack(self.plan, batch))
+        return self._queues.enqueue(batch, core=core)
 
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
-            batches = unpack(self.plan, self._queues[core].dequeue())
+            batches = self._queues.dequeue(core=core)
         activations = {}
         for feature in self.plan.features:
             table, batch = self.tables[feature.table], batches[feature.name]
@@ -79,7 +78,7 @@ class LocalBackend:
         return tf.no_op()
 
     def close(self) -> tf.Operation:
-        return tf.group(*[queue.close(cancel_pending_enqueues=True) for queue in self._queues])
+        return self._queues.close()
 
     def _rows_of(self, table: HostedTable, ids: tf.Tensor) -> tf.Tensor:
         """Gathers `[n, D]` from whichever hosts hold the ids."""

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import tensorflow.compat.v1 as tf
 
 from ..ops.ids import IdBatch
-from .backend import Activations, Backend, CoreBatch, LookupReceipt, kinds_of, pack, unpack
+from .backend import Activations, Backend, CoreBatch, LookupReceipt
+from .queues import kinds_of, pack, unpack
 
 
 class PipelinedBackend:

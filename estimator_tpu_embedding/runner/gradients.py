@@ -11,6 +11,7 @@ whatever is done to gradients afterwards not in it. The original works the same 
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,27 +20,35 @@ import tensorflow.compat.v1 as tf
 from ..core.plan import Plan
 from .towers import current_core
 
-_COLLECTION = 'estimator_tpu_embedding_gradients'
 _GRADIENT = 'EstimatorTpuEmbeddingActivation'
 DUMMY_COLLECTION = 'tpu_embedding_dummy_table_variables'
+# Weak on both sides, since a capture holds its graph. A collection of the graph would not do: a
+# MetaGraph cannot hold it.
+_captures: weakref.WeakKeyDictionary[tf.Graph, weakref.WeakSet[GradientCapture]] = (
+    weakref.WeakKeyDictionary())
 
 
 class GradientCapture:
     """The gradients of all activations of one graph, by core and feature."""
 
-    def __init__(self, plan: Plan):
-        """Creates one dummy variable per table in the default graph."""
+    def __init__(self, plan: Plan, dummies: Mapping[str, tf.Variable] | None = None):
+        """Catches in the default graph.
+
+        Args:
+          plan: whose activations.
+          dummies: a trainable variable of shape `[1]` per table; made here if `None`.
+        """
         self._plan = plan
         self._hooked: dict[str, tuple[int, str]] = {}
         # By activation, then by the core whose loss is differentiated: a sum over replicas in
         # a model makes the loss of one core depend on the activations of others.
         self._caught: dict[tuple[int, str], dict[int, tf.Tensor]] = {}
-        self._dummies = {
+        self._dummies = dummies or {
             table.name: tf.Variable(
                 [0.0], name=f'tpu_embedding_dummy_table_variable_{_legal(table.name)}',
                 trainable=True, use_resource=True, collections=[DUMMY_COLLECTION])
             for table in plan.tables}
-        tf.add_to_collection(_COLLECTION, self)
+        _captures.setdefault(tf.get_default_graph(), weakref.WeakSet()).add(self)
 
     @property
     def initializer(self) -> tf.Operation:
@@ -58,6 +67,10 @@ class GradientCapture:
             self._hooked[value.op.name] = (core, feature.name)
             hooked[feature.name] = value
         return hooked
+
+    def has_hooked(self, operation: tf.Operation) -> bool:
+        """Whether `hook` made `operation`."""
+        return operation.name in self._hooked
 
     def catch(self, operation: tf.Operation, gradient: tf.Tensor) -> None:
         """Keeps the gradient of one activation."""
@@ -85,11 +98,7 @@ class GradientCapture:
         return gradients
 
     def finish(self) -> None:
-        """Warns of tables that no gradient reached, once all models are built.
-
-        Also takes this object out of the graph, since a MetaGraph cannot hold it.
-        """
-        tf.get_default_graph().clear_collection(_COLLECTION)
+        """Warns of tables that no gradient reached, once all models are built."""
         for table in self._plan.tables:
             features = [feature.name for feature in self._plan.features_of(table.name)]
             if not any((0, feature) in self._caught for feature in features):
@@ -109,6 +118,7 @@ def _legal(name: str) -> str:
 def _catch_gradient(operation: tf.Operation, dummy_gradient: Any, gradient: Any) -> list[Any]:
     """The gradient function of a hooked activation."""
     del dummy_gradient
-    captures = operation.graph.get_collection(_COLLECTION)
-    captures[0].catch(operation, gradient)
+    capture = next(capture for capture in _captures[operation.graph]
+                   if capture.has_hooked(operation))
+    capture.catch(operation, gradient)
     return [tf.zeros([1]), None]

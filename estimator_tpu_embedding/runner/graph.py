@@ -13,6 +13,8 @@ from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
 from ..hosts.local import LocalBackend
 from ..hosts.pipelined import PipelinedBackend
+from ..hosts.queues import IdQueues
+from ..hosts.tables import create_tables
 from ..ops import checks
 from . import model
 from .gradients import GradientCapture
@@ -85,7 +87,7 @@ def build_step(job: Job) -> StepGraph:
     if job.lookups is not None:
         plan = job.lookups.plan
         names = model.trace_variable_names(job, job.lookups, inputs.rests[0])
-        backend = LocalBackend(plan, names, global_step)
+        backend = LocalBackend(plan, create_tables(plan, names), IdQueues(plan), global_step)
         if plan.pipelined and plan.mode == 'training':
             backend = PipelinedBackend(backend, global_step)
     ahead = backend if isinstance(backend, PipelinedBackend) else None

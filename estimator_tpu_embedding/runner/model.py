@@ -122,7 +122,8 @@ def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str
             feature.name: tf.placeholder(tf.float32, lookups.plan.output_shape(feature))
             for feature in lookups.plan.features}
         if job.verb == 'train':  # A model of tables alone has no other trainable variables.
-            activations = GradientCapture(lookups.plan).hook(0, activations)
+            capture = GradientCapture(lookups.plan)
+            activations = capture.hook(0, activations)
         with _tf.tpu_shard_context(job.topology.num_cores), random_states_kept(job.seed):
             job.call_model(0, {**batch.features, **activations}, batch.labels)
         return lookups.variable_names(graph)

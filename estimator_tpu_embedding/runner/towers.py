@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import tensorflow.compat.v1 as tf
 
@@ -31,6 +31,7 @@ from ..errors import ConfigError, Problem
 from . import randomness
 
 T = TypeVar('T')
+R = TypeVar('R')
 
 # Without these, resources that only a later tower made would never be initialised.
 _KEPT_FROM_ALL_TOWERS = (tf.GraphKeys.TABLE_INITIALIZERS, tf.GraphKeys.QUEUE_RUNNERS,
@@ -80,24 +81,38 @@ def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | No
     return _place.towers.sum(tf.convert_to_tensor(value), group_assignment)
 
 
+def number_of_cores() -> int:
+    """The cores whose towers are being built; 1 outside of towers."""
+    return _place.towers.count if _place.towers is not None else 1
+
+
+def meet(value: T, combine: Callable[[list[T]], R]) -> R:
+    """What `combine` makes of the values of all cores, in their order; it is called once."""
+    if _place.towers is None:
+        return combine([value])
+    return _place.towers.meet(value, combine)
+
+
 class Towers(Generic[T]):
-    """Builds towers in the default graph. Use one object for one graph, once.
+    """Builds towers in the default graph. Use one object for one graph.
 
     Attributes:
+      count: how many there are.
       num_sums: how often the towers met.
     """
 
     def __init__(self, count: int):
         """Prepares `count` towers."""
-        self._count = count
+        self.count = count
         self._turn = threading.Condition()
         self._running: int | None = 0
         self._done = [False] * count
         self._failure: BaseException | None = None
-        self._deposits: list[dict[int, tf.Tensor]] = []
-        self._sums: dict[tuple[int, tuple[int, ...]], tf.Tensor] = {}
+        self._deposits: list[dict[int, Any]] = []
+        self._made: dict[tuple[int, tuple[int, ...]], Any] = {}
         self._rounds = [0] * count
         self._views: list[_View] = []
+        self._scopes: list[tuple[Any, dict[str, int]]] = []
         self._variables = _SharedVariables(count)
         self._results: list[Any] = [None] * count
         self._graph = tf.get_default_graph()
@@ -115,23 +130,30 @@ class Towers(Generic[T]):
           ConfigError: if the calls differ in their variables or in their sums.
         """
         base = _view_of(self._graph)
+        stores = [view.collections for view in self._views] or [
+            _tf.copied_variable_store(self._graph) for _ in range(self.count)]
+        shared = {key: items for key, items in base.collections.items() if isinstance(key, str)}
         # Keys that are not strings are TensorFlow's own stores, which must not be shared.
-        own = base._replace(collections={
-            key: items for key, items in base.collections.items() if isinstance(key, str)})
-        self._views = [base] + [own] * (self._count - 1)
-        if self._count == 1:
+        self._views = [base] + [base._replace(collections={
+            **shared, **{key: items for key, items in own.items() if not isinstance(key, str)}})
+            for own in stores[1:]]
+        before = _tf.variable_scope_state()
+        self._scopes = [before] + (self._scopes or [before] * self.count)[1:]
+        self._running, self._done = 0, [False] * self.count
+        if self.count == 1:
             self._run(0, function)  # In this thread, where a debugger expects it.
         else:
             self._run_in_threads(function)
         if self._failure is not None:
             raise self._failure
         self._keep_collections()
-        return self._results
+        _tf.put_variable_scope_state((before[0], self._scopes[0][1]))
+        return list(self._results)
 
     def _run_in_threads(self, function: Callable[[int], T]) -> None:
         _tf.thread_local_stacks(self._graph)
         threads = [threading.Thread(target=self._run, args=(core, function), daemon=True,
-                                    name=f'tower-{core}') for core in range(self._count)]
+                                    name=f'tower-{core}') for core in range(self.count)]
         for thread in threads:
             thread.start()
         try:
@@ -144,8 +166,14 @@ class Towers(Generic[T]):
 
     def sum(self, value: tf.Tensor, groups: Sequence[Sequence[int]] | None) -> tf.Tensor:
         """See `cross_replica_sum`; called by the tower whose turn it is."""
+        group = _group_of(_place.core, groups, self.count)
+        return self.meet(value, lambda values: tf.add_n([values[core] for core in group]), group)
+
+    def meet(self, value: T, combine: Callable[[list[T]], R], group: tuple[int, ...] = ()) -> R:
+        """See the function `meet`; `combine` is called once per `group`."""
         core = _place.core
-        if tf.get_default_graph() is not self._graph or _tf.is_inside_control_flow(self._graph):
+        if self.count > 1 and (tf.get_default_graph() is not self._graph
+                               or _tf.is_inside_control_flow(self._graph)):
             raise ConfigError(Problem(
                 'E456', 'model_fn', 'sums over replicas, and with them '
                 'CrossShardOptimizer.apply_gradients, must be outside of tf.cond, tf.while_loop '
@@ -160,25 +188,26 @@ class Towers(Generic[T]):
         self._views[core] = _view_of(self._graph)
         self._hand_over(core)
         self._await_turn(core)
-        if len(deposits) < self._count:
+        if len(deposits) < self.count:
             raise ConfigError(Problem(
                 'E451', 'model_fn', 'it must sum over replicas equally often on every core',
                 f'sum {number + 1} on cores {sorted(deposits)} only',
                 'Do not make the structure of the model depend on the core.'))
-        group = _group_of(core, groups, self._count)
-        if (number, group) not in self._sums:
-            self._sums[number, group] = tf.add_n([deposits[member] for member in group])
-        return self._sums[number, group]
+        if (number, group) not in self._made:
+            self._made[number, group] = combine([deposits[each] for each in range(self.count)])
+        return cast(R, self._made[number, group])
 
     def _run(self, core: int, function: Callable[[int], T]) -> None:
         """The life of one tower's thread."""
         try:
             self._await_turn(core)
             _place.towers, _place.core = self, core
-            with self._graph.as_default(), _tf.tpu_shard_context(self._count), \
+            with self._graph.as_default(), _tf.tpu_shard_context(self.count), \
                     tf.variable_creator_scope(self._variables.creator(core)):
+                _tf.put_variable_scope_state(self._scopes[core])
                 tf.get_variable_scope().set_use_resource(True)
                 self._results[core] = function(core)
+                self._scopes[core] = _tf.variable_scope_state()
             self._views[core] = _view_of(self._graph)
         except _Abandoned:
             pass
@@ -196,7 +225,7 @@ class Towers(Generic[T]):
     def _hand_over(self, core: int) -> None:
         """Gives the turn to the next tower that is not done."""
         with self._turn:
-            following = [(core + step) % self._count for step in range(1, self._count + 1)]
+            following = [(core + step) % self.count for step in range(1, self.count + 1)]
             self._running = next((at for at in following if not self._done[at]), None)
             self._turn.notify_all()
 

@@ -1,0 +1,57 @@
+"""Where the ids of coming steps wait, one queue per core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow.compat.v1 as tf
+
+from ..core.plan import Plan
+from ..ops.ids import IdBatch
+from .backend import QUEUE_CAPACITY, CoreBatch
+
+
+class IdQueues:
+    """The queues of one plan in one graph."""
+
+    def __init__(self, plan: Plan):
+        """Creates them in the default graph."""
+        self._plan = plan
+        # Lengths vary, so no shapes.
+        self._queues = [
+            tf.queue.FIFOQueue(QUEUE_CAPACITY, kinds_of(plan), name=f'ids_of_core_{core}')
+            for core in range(plan.topology.num_cores)]
+
+    def enqueue(self, batch: CoreBatch, *, core: int) -> tf.Operation:
+        """Appends the ids of one step of `core`; waits while the queue is full."""
+        return self._queues[core].enqueue(pack(self._plan, batch))
+
+    def dequeue(self, *, core: int) -> dict[str, IdBatch]:
+        """The oldest ids of `core`; waits for them."""
+        return unpack(self._plan, self._queues[core].dequeue())
+
+    def close(self) -> tf.Operation:
+        """Ends every wait."""
+        return tf.group(*[queue.close(cancel_pending_enqueues=True) for queue in self._queues])
+
+
+def kinds_of(plan: Plan) -> list[tf.DType]:
+    """The dtypes of what `pack` gives."""
+    return [kind for feature in plan.features for kind in (
+        tf.int32, tf.int64, *([tf.float32] if feature.weight_feature else ()))]
+
+
+def pack(plan: Plan, batch: CoreBatch) -> list[tf.Tensor]:
+    """A batch as flat vectors, as queues carry it: per feature samples, ids, weights if any."""
+    return [tensor for feature in plan.features for tensor in (
+        batch[feature.name].samples, batch[feature.name].ids,
+        *([batch[feature.name].weights] if feature.weight_feature else ()))]
+
+
+def unpack(plan: Plan, tensors: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
+    """What `pack` was given."""
+    vectors = iter([tf.ensure_shape(tensor, [None]) for tensor in tensors])
+    return {feature.name: IdBatch(
+        next(vectors), next(vectors),
+        plan.batch_size_per_core * max(feature.max_sequence_length, 1),
+        next(vectors) if feature.weight_feature else None) for feature in plan.features}
