@@ -50,7 +50,7 @@ STAND_INS: dict[str, dict[str, Any]] = {
 }
 
 
-class _StandIn(types.ModuleType):
+class StandIn(types.ModuleType):
     """A module that says what it lacks."""
 
     def __getattr__(self, name: str) -> Any:
@@ -63,7 +63,7 @@ def load() -> types.ModuleType:
     name = 'tensorflow_estimator._api.v1.estimator'
     if name not in sys.modules:
         for path, names in STAND_INS.items():
-            vars(sys.modules.setdefault(path, _StandIn(path))).update(names)
+            vars(sys.modules.setdefault(path, StandIn(path))).update(names)
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -184,6 +184,17 @@ def put_variable_scope_state(state: tuple[Any, dict[str, int]]) -> None:
     store.variable_scopes_count = dict(state[1])
 
 
+def stop_waiting_for(operation: Any) -> None:
+    """Removes the control edges that lead from `operation` to others of its graph.
+
+    Of a graph that no session has run. Checked: 2.16-2.21.
+    """
+    for waiting in operation._control_outputs:
+        kept = [each for each in waiting.control_inputs if each is not operation]
+        waiting._remove_all_control_inputs()
+        waiting._add_control_inputs(kept)
+
+
 def keras_name_counters(graph: Any) -> dict[Any, Any]:
     """How often Keras has used each layer name in `graph`: the next layer's number.
 
@@ -219,6 +230,16 @@ def tpu_ops_module() -> Any:
     """
     from tensorflow.python.tpu.ops import tpu_ops
     return tpu_ops
+
+
+def tpu_module() -> Any:
+    """The module that defines `replicate`, `shard`, `batch_parallel` and `rewrite`.
+
+    All of them call its `split_compile_and_replicate`, which `compat.install` replaces.
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu import tpu
+    return tpu
 
 
 def tpu_cluster_resolver_module() -> Any:

@@ -15,8 +15,10 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     Call it before TensorFlow is imported. It restores `tf.estimator` and
     `tf.compat.v1.estimator` with the TPU classes of this package in them, the optimizer
     parameters under `tf.compat.v1.tpu.experimental`, makes `TPUClusterResolver` find the
-    emulated system, and gives `cross_replica_sum`, which has no CPU kernel, a meaning.
-    Calling it again only changes the size.
+    emulated system, gives what has no CPU kernel a meaning (`cross_replica_sum`, `shard`,
+    `replicate`, `batch_parallel`, `rewrite`, `initialize_system`, `shutdown_system` of
+    `tf.compat.v1.tpu`), and restores `tensorflow.python.tpu.tpu_embedding` and
+    `tpu_embedding_gradient`. Calling it again only changes the size.
 
     Args:
       hosts: emulated TPU hosts, >= 1.
@@ -37,7 +39,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     system.set_default_id_policy(ids)
     for namespace, name, value in _restored():
         setattr(namespace, name, value)
-    _emulate_cross_replica_sum()
+    _emulate_tpu_functions()
 
 
 def _restored() -> Iterator[tuple[Any, str, Any]]:
@@ -50,6 +52,7 @@ def _restored() -> Iterator[tuple[Any, str, Any]]:
     from ..estimator.embedding_spec import EmbeddingConfigSpec
     from ..estimator.estimator import TPUEstimator
     from ..estimator.spec import TPUEstimatorSpec
+    from . import modules
     from .resolver import TPUClusterResolver
     estimator = _legacy.load()
     optimizers = (parameters.AdagradParameters, parameters.AdamParameters,
@@ -67,15 +70,25 @@ def _restored() -> Iterator[tuple[Any, str, Any]]:
     for root in (tf, tf.compat.v1, tf.compat.v2, tf.compat.v2.compat.v1):
         yield root, 'estimator', estimator
         yield root.distribute.cluster_resolver, 'TPUClusterResolver', TPUClusterResolver
+    for path, module in modules.deleted_modules().items():
+        sys.modules[path] = module
+        package, _, name = path.rpartition('.')
+        yield sys.modules[package], name, module
     for path in ('tensorflow.estimator', 'tensorflow.compat.v1.estimator'):
         sys.modules[path] = estimator  # For statements such as `import tensorflow.estimator`.
 
 
-def _emulate_cross_replica_sum() -> None:
-    """Replaces the function that TensorFlow's own CrossShardOptimizer calls."""
+def _emulate_tpu_functions() -> None:
+    """Replaces functions that need the ops of a TPU, for all who call them by whatever road."""
     import tensorflow.compat.v1 as tf
 
     from .. import _tf
+    from ..estimator import replicate
     from ..estimator.cross_shard import cross_replica_sum
     _tf.tpu_ops_module().cross_replica_sum = cross_replica_sum
     tf.tpu.cross_replica_sum = cross_replica_sum
+    module = _tf.tpu_module()
+    module.split_compile_and_replicate = replicate.split_compile_and_replicate
+    for function in (replicate.initialize_system, replicate.shutdown_system):
+        for namespace in (module, tf.tpu):
+            setattr(namespace, function.__name__, function)

@@ -1,24 +1,37 @@
-"""`TPUEmbedding` of `tensorflow.python.tpu.tpu_embedding`: a declaration, checked, as a proto."""
+"""`TPUEmbedding` of `tensorflow.python.tpu.tpu_embedding`, over the engine of this package."""
 
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import tensorflow.compat.v1 as tf
+
 from ..core.plan import Plan, resolve
-from ..core.specs import Topology
-from ..proto.codec import Config, plan_to_config
-from .parameters import StochasticGradientDescentParameters, _OptimizationParameters
-from .system import topology_of
+from ..core.rates import DynamicRate
+from ..core.specs import TableSpec
+from ..errors import Problem, UnsupportedError
+from ..proto.codec import plan_to_config
+from . import declaration, enqueue_ids
+from .graph_engine import GraphEngine
+from .parameters import StochasticGradientDescentParameters
+from .slot_variables import VariablesAndOps, slot_tuple
+from .system import default_id_policy
 from .table_config import DeviceConfig, FeatureConfig, TableConfig, configs_to_specs
 
-INFERENCE: int = Config.INFERENCE
-TRAINING: int = Config.TRAINING
+INFERENCE = declaration.INFERENCE
+TRAINING = declaration.TRAINING
 
 
 class TPUEmbedding:
-    """Tables and features of one job on one system, and the proto that configures it.
+    """Tables and features of one job on one system, and their look-ups in graphs.
+
+    For loops that are written by hand; `TPUEstimator` does all of this by itself. The rows are
+    kept by the variables of the tables: `load_ops` and `retrieve_ops` copy nothing, and what is
+    assigned to a variable counts from the next step on.
 
     Attributes:
       plan: what was resolved.
@@ -59,21 +72,24 @@ class TPUEmbedding:
         if partition_strategy not in ('div', 'mod'):
             raise ValueError('partition_strategy must be "div" or "mod". Received: '
                              f'{partition_strategy}.')
-        _check_tables(table_to_config_dict, feature_to_config_dict)
+        declaration.check_tables(table_to_config_dict, feature_to_config_dict)
         if master is None and cluster_def is None and device_config is None:
             raise ValueError('When master and cluster_def are both None,device_config must be set '
                              'but is not.')
-        topology, job = _system(master, device_config, master_job_name)
+        topology, job = declaration.system_of(master, device_config, master_job_name)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
                              f'{batch_size}, `_num_cores`={topology.num_cores}.')
-        _check_mode(mode, optimization_parameters, table_to_config_dict)
+        declaration.check_mode(mode, optimization_parameters, table_to_config_dict)
         self._tables, self._features = table_to_config_dict, feature_to_config_dict
         self._hosts = [f'{job}/replica:0/task:{host}/device:CPU:0'
                        for host in range(topology.num_hosts)]
         self.optimization_parameters = (StochasticGradientDescentParameters(1.0)
                                         if mode == INFERENCE else optimization_parameters)
         tables, features = configs_to_specs(table_to_config_dict, feature_to_config_dict)
+        # Whether ids have weights is only said with the ids.
+        features = [dataclasses.replace(feature, weight_feature=feature.name,
+                                        id_policy=default_id_policy()) for feature in features]
         self.plan: Plan = resolve(
             tables, features, topology, batch_size=batch_size, strategy=partition_strategy,
             mode='inference' if mode == INFERENCE else 'training',
@@ -84,6 +100,7 @@ class TPUEmbedding:
         self.num_cores = topology.num_cores
         self.num_cores_per_host = topology.cores_per_host
         self.batch_size_per_core = self.plan.batch_size_per_core
+        self._engines: dict[tf.Graph, GraphEngine] = {}
 
     @property
     def hosts(self) -> list[str]:
@@ -107,47 +124,138 @@ class TPUEmbedding:
             (table.name, [feature.name for feature in self.plan.features_of(table.name)])
             for table in self.plan.tables)
 
+    @property
+    def engine(self) -> GraphEngine:
+        """What executes the plan in the default graph; UnsupportedError without a graph."""
+        with tf.init_scope():  # Out of the graphs of loops and functions.
+            if tf.executing_eagerly():
+                raise UnsupportedError(Problem(
+                    'E917', 'TPUEmbedding', 'its operations need a graph', 'eager execution',
+                    'Call tf.compat.v1.disable_v2_behavior(), or build them in "with '
+                    'tf.Graph().as_default():".'))
+            graph = tf.get_default_graph()
+            if graph not in self._engines:
+                self._engines[graph] = GraphEngine(self.plan)
+            return self._engines[graph]
 
-def _check_tables(tables: Mapping[str, Any], features: Mapping[str, Any]) -> None:
-    for name, config in tables.items():
-        if not isinstance(config, TableConfig):
-            raise ValueError('Value of `table_to_config_dict` must be of type `TableConfig`, got '
-                             f'{type(config)} for {name}.')
-    for name, config in features.items():
-        if not isinstance(config, FeatureConfig):
-            raise ValueError('Value of `feature_to_config_dict` must be of type `FeatureConfig`, '
-                             f'got {type(config)} for {name}.')
-    used = {config.table_id for config in features.values()}
-    if unused := tables.keys() - used:
-        raise ValueError('`table_to_config_dict` specifies table that is not used in '
-                         f'`feature_to_config_dict`: {unused}.')
-    if unknown := used - tables.keys():
-        raise ValueError('`feature_to_config_dict` refers to a table that is not specified in '
-                         f'`table_to_config_dict`: {unknown}.')
+    def create_variables_and_ops(
+            self, embedding_variable_name_by_table: Mapping[str, str] | None = None,
+            slot_variable_names_by_table: Mapping[str, Any] | None = None) -> VariablesAndOps:
+        """Creates the variables of tables and slots in the default graph.
+
+        Args:
+          embedding_variable_name_by_table: by table; `None` is the name of each table.
+          slot_variable_names_by_table: a tuple such as `AdagradSlotVariableNames` by table;
+            `None` is, for example, `<table>/Adagrad`. In inference there are no slots.
+
+        Raises:
+          KeyError: for a table without a name.
+          ValueError: if there are variables of such names.
+        """
+        names = {table.name: (embedding_variable_name_by_table[table.name]
+                              if embedding_variable_name_by_table else table.name)
+                 for table in self.plan.tables}
+        slot_names = {table.name: (
+            slot_variable_names_by_table[table.name] or () if slot_variable_names_by_table
+            else [f'{table.name}/{slot.suffix}' for slot in self.plan.slots(table.name)])
+            for table in self.plan.tables}
+        engine = self.engine
+        tables = engine.create_tables(names, slot_names)
+        slots = {}
+        for table in self.plan.tables:
+            hosted = tables[table.name]
+            parts = [self._one_per_host(name, values, table) for name, values in zip(
+                slot_names[table.name], hosted.slots.values())]
+            slots[table.name] = (slot_tuple(table.optimizer, parts)
+                                 if table.optimizer is not None else None)
+        count = len(self.plan.tables) * self.plan.topology.num_hosts
+        return VariablesAndOps(
+            {table.name: self._one_per_host(names[table.name], tables[table.name].rows, table)
+             for table in self.plan.tables}, slots,
+            load_ops=lambda: [tf.no_op('load_tpu_embedding_parameters') for _ in range(count)],
+            retrieve_ops=functools.partial(_retrieve_ops, engine, count))
+
+    def _one_per_host(self, name: str, parts: Sequence[tf.Variable], table: TableSpec
+                      ) -> list[tf.Variable]:
+        """The variables of one table or slot, with one that nothing uses for each empty host."""
+        hosts = range(len(parts), self.plan.topology.num_hosts)
+        scope = tf.get_variable_scope().name
+        full = f'{scope}/{name}' if scope else name
+        with tf.name_scope(None):  # The name of the scope follows that of the host.
+            return [*parts, *[tf.Variable(
+                tf.zeros([1, table.dimension]), name=f'dummy_{host}_{full}', trainable=False,
+                use_resource=True, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+                for host in hosts]]
+
+    def generate_enqueue_ops(self, enqueue_datas_list: Sequence[enqueue_ids.Datas],
+                             mode_override: str | None = None, ragged: bool = False
+                             ) -> list[tf.Operation]:
+        """Operations that hand over the ids of one step, one per core.
+
+        Each waits while two steps wait already.
+
+        Args:
+          enqueue_datas_list: per core `EnqueueData` or `RaggedEnqueueData` by feature.
+          mode_override: `'train'`, `'inference'` or `'unspecified'`: nothing depends on it here,
+            since only gradients that are sent change a table.
+          ragged: whether the data are `RaggedEnqueueData`.
+
+        Raises:
+          ValueError: as the original does.
+          InputError: for ids, indices or weights that cannot be.
+        """
+        enqueue_ids.check_datas(enqueue_datas_list, list(self._features),
+                                self.num_cores_per_host)
+        if mode_override not in (None, 'train', 'inference', 'unspecified'):
+            raise ValueError(f'Unsupported value {mode_override} specified for mode_override.')
+        if len(enqueue_datas_list) > self.num_cores:
+            raise ValueError(f'`enqueue_datas_list` must have at most {self.num_cores} entries, '
+                             f'one per core; got {len(enqueue_datas_list)}.')
+        engine = self.engine
+        return [engine.enqueue(
+            enqueue_ids.to_batches(self.plan, datas, core=core, ragged=ragged), core=core)
+            for core, datas in enumerate(enqueue_datas_list)]
+
+    def get_activations(self) -> dict[str, tf.Tensor]:
+        """Takes the oldest ids that wait for this core, and looks them up.
+
+        Call it in the computation of `tf.tpu.shard` or its kin; with one core, anywhere.
+
+        Returns:
+          Per feature float32 `[batch_size_per_core, D]`, `[batch_size_per_core, L, D]` for a
+          sequence; by table, then by feature.
+
+        Raises:
+          ConfigError: before `create_variables_and_ops`, or in other replicas than there are
+            cores.
+        """
+        return collections.OrderedDict(self.engine.lookup())
+
+    def generate_send_gradients_op(self, feature_to_gradient_dict: Mapping[str, tf.Tensor],
+                                   step: Any = None) -> tf.Operation:
+        """An operation that trains the tables with the gradients of all cores.
+
+        Args:
+          feature_to_gradient_dict: gradient of each activation; others are ignored.
+          step: what learning rates that are functions are called with.
+
+        Raises:
+          RuntimeError: if the mode is not `TRAINING`.
+          ValueError: if there is no step though a learning rate is a function.
+          KeyError: for a feature without gradient.
+          ConfigError: if `get_activations` was not called before.
+        """
+        if self.plan.mode != 'training':
+            raise RuntimeError('Only in training mode gradients need to be sent to TPU '
+                               f'embedding; got mode {INFERENCE}.')
+        rates = [self.plan.rate(table.name) for table in self.plan.tables]
+        if step is None and any(isinstance(rate, DynamicRate) for rate in rates):
+            raise ValueError('There are dynamic learning rates but step is None.')
+        gradients = {feature.name: feature_to_gradient_dict[feature.name]
+                     for feature in self.plan.features}
+        return self.engine.update(gradients, step)
 
 
-def _system(master: str | None, device_config: DeviceConfig | None, master_job_name: str | None
-            ) -> tuple[Topology, str]:
-    """The topology, and the beginning of the device strings of its hosts."""
-    if device_config is None:
-        return topology_of(master, None, None), f'/job:{master_job_name or "localhost"}'
-    hosts, cores = device_config.num_hosts, device_config.num_cores
-    if cores % hosts:
-        raise ValueError(f'num_hosts ({hosts}) should divide num_cores ({cores}) but does not.')
-    return Topology(num_hosts=hosts, cores_per_host=cores // hosts), device_config.job_name
-
-
-def _check_mode(mode: int, parameters: Any, tables: Mapping[str, TableConfig]) -> None:
-    if mode == INFERENCE:
-        if parameters is not None:
-            raise ValueError('`optimization_parameters` should be `None` for inference mode. '
-                             f'Received: {parameters}.')
-    elif mode != TRAINING:
-        raise ValueError(f'`mode` only supports {TRAINING} and {INFERENCE}; got {mode}.')
-    elif parameters:
-        if not isinstance(parameters, _OptimizationParameters):
-            raise ValueError('`optimization_parameters` must inherit from '
-                             '`_OptimizationParameters`. `type(optimization_parameters)`='
-                             f'{type(parameters)}')
-    elif any(config.optimization_parameters is None for config in tables.values()):
-        raise ValueError('`optimization_parameters` is missing.')
+def _retrieve_ops(engine: GraphEngine, count: int) -> list[tf.Operation]:
+    with tf.control_dependencies([engine.retrieve()]):
+        return [tf.no_op('retrieve_tpu_embedding_parameters') for _ in range(count)]

@@ -8,7 +8,7 @@ slots are `name/Adagrad/part_0` and so on. TensorFlow saves the parts as slices 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,12 +32,15 @@ class HostedTable(NamedTuple):
     slots: dict[str, tuple[tf.Variable, ...]]
 
 
-def create_tables(plan: Plan, variable_names: Mapping[str, str]) -> dict[str, HostedTable]:
+def create_tables(plan: Plan, variable_names: Mapping[str, str],
+                  slot_names: Mapping[str, Sequence[str]] | None = None
+                  ) -> dict[str, HostedTable]:
     """Creates the variables of every table in the default graph.
 
     Args:
       plan: which tables, on how many hosts.
       variable_names: for each table the name of its variable.
+      slot_names: for each table those of its slots; by `None` they are below the variable's.
 
     Returns:
       By table name.
@@ -48,11 +51,14 @@ def create_tables(plan: Plan, variable_names: Mapping[str, str]) -> dict[str, Ho
         parts = min(table.vocabulary_size, plan.topology.num_hosts)
         shape = (table.vocabulary_size, table.dimension)
         rows = _partitioned(name, shape, parts, _initializer(plan, table))
-        slots = {
-            slot.suffix: _partitioned(f'{name}/{slot.suffix}', shape, parts,
+        slots = plan.slots(table.name)
+        own_names = (slot_names[table.name] if slot_names is not None
+                     else [f'{name}/{slot.suffix}' for slot in slots])
+        slot_rows = {
+            slot.suffix: _partitioned(slot_name, shape, parts,
                                       tf.constant_initializer(slot.initial_value))
-            for slot in plan.slots(table.name)}
-        tables[table.name] = HostedTable(spec=table, rows=rows, slots=slots)
+            for slot, slot_name in zip(slots, own_names)}
+        tables[table.name] = HostedTable(spec=table, rows=rows, slots=slot_rows)
     return tables
 
 

@@ -136,7 +136,9 @@ class Reader:
                         got=tf.strings.as_string(ids.dense_shape[0])),
                 require(tf.equal(tf.size(bad), 0),
                         Problem('E511', self.where, f'samples must be in [0, {self.num_samples})',
-                                remedy=remedy), got=first_values(bad))]):
+                                remedy=remedy), got=first_values(bad)),
+                require(ids.indices >= 0, Problem('E511', self.where, 'indices must be >= 0'),
+                        got=first_values(tf.boolean_mask(ids.indices, ids.indices < 0)))]):
             samples = tf.identity(samples)
         batch = IdBatch(tf.cast(samples, tf.int32), tf.cast(ids.values, tf.int64),
                         self.num_samples, self._weights_of(value, weights))

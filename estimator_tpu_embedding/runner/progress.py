@@ -38,7 +38,7 @@ def totals() -> str:
         rate = _per_second(examples, sum(report.seconds for report in same))
         parts.append(f'{verb} {sum(report.steps for report in same)} steps, {rate:,.0f} '
                      'examples/s')
-    return '; '.join(parts) or 'no step was run'
+    return '; '.join(parts) or 'no TPUEstimator made a step'
 
 
 def _per_second(count: int, seconds: float) -> float:

@@ -29,6 +29,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import ConfigError, Problem
 from . import randomness
+from .shared_variables import SharedVariables
 
 T = TypeVar('T')
 R = TypeVar('R')
@@ -113,14 +114,21 @@ class Towers(Generic[T]):
         self._rounds = [0] * count
         self._views: list[_View] = []
         self._scopes: list[tuple[Any, dict[str, int]]] = []
-        self._variables = _SharedVariables(count)
+        self._variables = SharedVariables(count)
         self._results: list[Any] = [None] * count
+        self._ranges: list[list[slice]] = [[] for _ in range(count)]
+        self._first_operation = 0
         self._graph = tf.get_default_graph()
 
     @property
     def num_sums(self) -> int:
         """How often the towers met."""
         return len(self._deposits)
+
+    def operations_of(self, core: int) -> list[tf.Operation]:
+        """What the tower of `core` made in the last `build`."""
+        operations = self._graph.get_operations()
+        return [each for part in self._ranges[core] for each in operations[part]]
 
     def build(self, function: Callable[[int], T]) -> list[T]:
         """Calls `function(core)` for every core and returns the results in order.
@@ -140,6 +148,7 @@ class Towers(Generic[T]):
         before = _tf.variable_scope_state()
         self._scopes = [before] + (self._scopes or [before] * self.count)[1:]
         self._running, self._done = 0, [False] * self.count
+        self._ranges = [[] for _ in range(self.count)]
         if self.count == 1:
             self._run(0, function)  # In this thread, where a debugger expects it.
         else:
@@ -224,6 +233,8 @@ class Towers(Generic[T]):
 
     def _hand_over(self, core: int) -> None:
         """Gives the turn to the next tower that is not done."""
+        self._ranges[core].append(
+            slice(self._first_operation, len(self._graph.get_operations())))
         with self._turn:
             following = [(core + step) % self.count for step in range(1, self.count + 1)]
             self._running = next((at for at in following if not self._done[at]), None)
@@ -235,6 +246,7 @@ class Towers(Generic[T]):
             self._turn.wait_for(lambda: self._running == core or self._failure is not None)
         if self._failure is not None:
             raise _Abandoned
+        self._first_operation = len(self._graph.get_operations())
         _put_view(self._graph, self._views[core])
 
     def _keep_collections(self) -> None:
@@ -262,40 +274,3 @@ def _put_view(graph: tf.Graph, view: _View) -> None:
         graph.get_collection_ref(key)[:] = view.collections.get(key, [])
     _tf.put_keras_name_counters(graph, view.layer_names)
     randomness.put_random_states(view.random_states)
-
-
-class _SharedVariables:
-    """Hands the variables of tower 0 to the towers behind it."""
-
-    def __init__(self, count: int):
-        self._made: list[tuple[Any, tf.Variable]] = []
-        self._held: list[set[int]] = [set() for _ in range(count)]
-
-    def creator(self, core: int) -> Callable[..., tf.Variable]:
-        """The variable creator of one tower."""
-
-        def create(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
-            kwargs['use_resource'] = True  # As on the hardware, whatever the default is.
-            key = (kwargs.get('name'), str(kwargs.get('shape')), str(kwargs.get('dtype')))
-            if core == 0:
-                variable = next_creator(**kwargs)
-                self._made.append((key, variable))
-                return variable
-            return self._hand_out(core, key, kwargs.get('collections'))
-
-        return create
-
-    def _hand_out(self, core: int, key: Any, collections: Sequence[str] | None) -> tf.Variable:
-        for position, (made_key, variable) in enumerate(self._made):
-            if made_key == key and position not in self._held[core]:
-                self._held[core].add(position)
-                keys = set(collections or [tf.GraphKeys.GLOBAL_VARIABLES])
-                if variable.trainable:
-                    keys.add(tf.GraphKeys.TRAINABLE_VARIABLES)
-                tf.add_to_collections(sorted(keys), variable)
-                return variable
-        name, shape, dtype = key
-        raise ConfigError(Problem(
-            'E452', 'model_fn', 'it must create the same variables on every core',
-            f'variable "{name}" of shape {shape} and dtype {dtype} on core {core}, which core 0 '
-            'did not create', 'Do not make variables or their names depend on the core.'))

@@ -43,6 +43,47 @@ for resolver in (tf.distribute.cluster_resolver.TPUClusterResolver,
 ''')
 
 
+def test_the_raw_embedding_and_its_gradients_resolve_where_2_15_had_them():
+    check('''
+import estimator_tpu_embedding
+estimator_tpu_embedding.install()
+from tensorflow.python.tpu import tpu_embedding, tpu_embedding_gradient
+import tensorflow.python.tpu.tpu_embedding as by_import
+assert by_import is tpu_embedding
+for name in ('TPUEmbedding', 'TableConfig', 'FeatureConfig', 'AdamParameters', 'DeviceConfig'):
+    assert getattr(tpu_embedding, name) is getattr(estimator_tpu_embedding, name), name
+for name in ('EnqueueData', 'RaggedEnqueueData', 'VariablesAndOps', 'FtrlSlotVariable',
+             'AdamSlotVariableNames', '_OptimizationParameters',
+             'get_enqueue_datas_list_from_sparse_tensors_list'):
+    assert hasattr(tpu_embedding, name), name
+assert (tpu_embedding.INFERENCE, tpu_embedding.TRAINING) == (1, 2)
+assert not hasattr(tpu_embedding, 'resolve')  # what our module imports is no name of it
+for name in ('get_gradients_through_compute_gradients', 'create_dummy_table_variables',
+             'hook_dummy_table_variables_to_activations',
+             'get_gradients_through_dummy_table_variables'):
+    assert callable(getattr(tpu_embedding_gradient, name)), name
+try:
+    tpu_embedding.absent
+except AttributeError as error:
+    assert "absent was deleted in TensorFlow 2.16" in str(error)
+''')
+
+
+def test_a_system_tells_its_topology_to_those_who_assign_devices():
+    check('''
+import estimator_tpu_embedding
+estimator_tpu_embedding.install(hosts=2, cores=4)
+import tensorflow.compat.v1 as tf
+with tf.Graph().as_default(), tf.Session() as session:
+    topology = tf.tpu.experimental.Topology(session.run(tf.tpu.initialize_system()))
+    assert (topology.num_tasks, topology.num_tpus_per_task) == (2, 4)
+    assignment = tf.tpu.experimental.DeviceAssignment.build(
+        topology, computation_shape=[1, 1, 1, 1], num_replicas=8)
+    assert sorted(assignment.host_device(core)[-5:] for core in range(8)) == ["CPU:0"] * 8
+    session.run(tf.tpu.shutdown_system())
+''')
+
+
 def test_importing_the_package_alone_changes_nothing_and_loads_nothing_heavy():
     check('''
 import os, sys

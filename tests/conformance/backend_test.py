@@ -18,8 +18,11 @@ from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.backend import QUEUE_CAPACITY
 from estimator_tpu_embedding.hosts.local import LocalBackend
+from estimator_tpu_embedding.hosts.queues import IdQueues
+from estimator_tpu_embedding.hosts.tables import create_tables
 
-BACKENDS = {'local': LocalBackend}
+BACKENDS = {'local': lambda plan, names, step: LocalBackend(
+    plan, create_tables(plan, names), IdQueues(plan), step)}
 OPTIMIZERS = {
     'sgd': StochasticGradientDescent(learning_rate=.5),
     'adagrad': Adagrad(learning_rate=.3, initial_accumulator=.2),

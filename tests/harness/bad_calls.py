@@ -3,6 +3,7 @@
 `tools/make_goldens.py` writes down what TensorFlow 2.15 raises for each; the tests compare.
 """
 
+import tensorflow.compat.v1 as tf
 from harness.declarations import build, declaration, optimizer
 
 NAMES = (
@@ -10,7 +11,16 @@ NAMES = (
     'FrequencyEstimatorParameters', 'MomentumParameters', 'ProximalAdagradParameters',
     'ProximalYogiParameters', 'RMSPropParameters', 'StochasticGradientDescentParameters',
     'TableConfig', 'FeatureConfig', 'DeviceConfig', 'TPUEmbedding', 'EmbeddingConfigSpec',
-    'EnqueueData', 'RaggedEnqueueData')
+    'EnqueueData', 'RaggedEnqueueData', 'TPUEmbedding.create_variables_and_ops',
+    'TPUEmbedding.generate_enqueue_ops', 'TPUEmbedding.get_activations',
+    'TPUEmbedding.generate_send_gradients_op', 'VariablesAndOps',
+    'AdagradMomentumSlotVariableNames', 'AdagradMomentumSlotVariables',
+    'AdagradSlotVariableNames', 'AdagradSlotVariables', 'AdamSlotVariableNames',
+    'AdamSlotVariables', 'FrequencyEstimatorSlotVariableNames', 'FrequencyEstimatorSlotVariables',
+    'FtrlSlotVariable', 'FtrlSlotVariableNames', 'MomentumSlotVariableNames',
+    'MomentumSlotVariables', 'ProximalAdagradSlotVariableNames', 'ProximalAdagradSlotVariables',
+    'ProximalYogiSlotVariableNames', 'ProximalYogiSlotVariables', 'RMSPropSlotVariableNames',
+    'RMSPropSlotVariables')
 
 
 def _parameters(name, **arguments):
@@ -24,6 +34,31 @@ def _table(**arguments):
 
 def _embedding(**arguments):
     return lambda api: build(api, {**declaration(), **arguments})
+
+
+def _verb(call, **arguments):
+    """Calls a verb of a TPUEmbedding of 2 cores on one host in a graph of its own."""
+    def in_graph(api):
+        with tf.Graph().as_default():
+            return call(api, build(api, declaration(cores=2, **arguments)))
+    return in_graph
+
+
+def _ids(api, device='/device:CPU:0', samples='/device:CPU:0'):
+    with tf.device(device):
+        ids = tf.zeros([1], tf.int64)
+    with tf.device(samples):
+        return api.EnqueueData(ids, tf.zeros([1, 2], tf.int64))
+
+
+def _enqueue(datas, **options):
+    return _verb(lambda api, embedding: embedding.generate_enqueue_ops(datas(api), **options),
+                 features={'a': {'table_id': 'user'}, 'b': {'table_id': 'item'}})
+
+
+def _twice(api, embedding):
+    embedding.create_variables_and_ops()
+    embedding.create_variables_and_ops()
 
 
 BAD_CALLS = {
@@ -57,4 +92,29 @@ BAD_CALLS = {
     'no system': lambda api: api.TPUEmbedding(
         {'t': api.TableConfig(5, 2)}, {'f': api.FeatureConfig('t')}, 4, api.TRAINING),
     'batch size': _embedding(cores=3), 'no optimizer': _embedding(optimization_parameters=None),
-    'optimizer in inference': _embedding(mode='INFERENCE')}
+    'optimizer in inference': _embedding(mode='INFERENCE'),
+    'missing feature': _enqueue(lambda api: [{'a': _ids(api)}]),
+    'extra feature': _enqueue(lambda api: [dict.fromkeys('abc', _ids(api))]),
+    'no enqueue data': _enqueue(lambda api: [{'a': _ids(api), 'b': 3}]),
+    'device of samples': _enqueue(lambda api: [
+        {'a': _ids(api), 'b': _ids(api, samples='/device:CPU:1')}]),
+    'devices of features': _enqueue(lambda api: [
+        {'a': _ids(api), 'b': _ids(api, '/device:CPU:1', '/device:CPU:1')}]),
+    'devices of cores': _enqueue(lambda api: [
+        {'a': _ids(api), 'b': _ids(api)},
+        dict.fromkeys('ab', _ids(api, '/device:CPU:1', '/device:CPU:1'))]),
+    'sparse data for ragged': _enqueue(
+        lambda api: [dict.fromkeys('ab', _ids(api))], ragged=True),
+    'variables twice': _verb(_twice),
+    'no variable name': _verb(lambda api, embedding: embedding.create_variables_and_ops(
+        {'user': 'u'})),
+    'no slot names': _verb(lambda api, embedding: embedding.create_variables_and_ops(
+        None, {'user': api.AdagradSlotVariableNames('u')})),
+    'gradients in inference': _verb(
+        lambda api, embedding: embedding.generate_send_gradients_op({}),
+        mode='INFERENCE'),
+    'no step': _verb(
+        lambda api, embedding: embedding.generate_send_gradients_op({}),
+        tables={'user': {'vocabulary_size': 7, 'dimension': 1, 'learning_rate_fn': 0},
+                'item': {'vocabulary_size': 9, 'dimension': 1}}),
+    'no gradient': _verb(lambda api, embedding: embedding.generate_send_gradients_op({}))}

@@ -7,6 +7,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ROOT / 'tools' / 'examples' / 'census_tpu_job.py'
+HANDWRITTEN = ROOT / 'tools' / 'examples' / 'census_handwritten_loop.py'
 
 
 def run_python(*arguments, deadline=100, **environment):

@@ -107,6 +107,14 @@ ENTRIES = {
              'for example "user/Adagrad".', 'Rename the table.'),
     'E461': ('unknown argument', 'EmbeddingConfigSpec has no such argument.',
              'Use the one that the message proposes.'),
+    'E464': ('look-up before variables', 'The raw TPUEmbedding looks up in variables of the same '
+             'graph.', 'Call create_variables_and_ops() before get_activations().'),
+    'E465': ('look-up outside of replicas', 'Every core looks up its own part of a batch.',
+             'Call get_activations() in the computation of tf.tpu.shard with one shard per core.'),
+    'E466': ('gradients without a look-up', 'Gradients belong to the look-up before them in the '
+             'same replica, and may be sent once.', 'Call get_activations() before, in training.'),
+    'E467': ('no dummy variables', 'Gradients are caught through a dummy variable per table.',
+             'Call create_dummy_table_variables() before.'),
     'E470': ('content that would be lost', 'The config is readable, but has fields or an order '
              'that this package cannot hold, and it refuses to drop them in silence: unknown '
              'fields, tables not sorted by name, features not grouped by table.',

@@ -80,4 +80,8 @@ ENTRIES = {
     'E916': ('optimizer of one\'s own', 'A table is trained by one of the optimizers that the '
              'hardware has; a subclass of its parameters brings no rule.',
              'Use one of the ten classes.'),
+    'E917': ('operations without a graph', 'The raw TPUEmbedding and replicas of a computation '
+             'are of TF1: they need a graph.', 'Disable v2 behaviour, or build in a tf.Graph.'),
+    'E918': ('infeed queue', 'Replicas of a computation are given tensors.',
+             'Use the inputs argument of tf.tpu.shard.'),
 }

@@ -1,0 +1,178 @@
+"""`EnqueueData` and `RaggedEnqueueData` of every core -> the ids that the engine takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..core.plan import Plan
+from ..core.specs import FeatureSpec
+from ..errors import InputShapeError, Problem
+from ..ops.checks import require
+from ..ops.ids import IdBatch, Reader, check
+from .enqueue_data import EnqueueData, RaggedEnqueueData
+
+Datas = Mapping[str, EnqueueData | RaggedEnqueueData]
+
+
+def check_datas(datas_list: Sequence[Datas], feature_names: Sequence[str],
+                cores_per_host: int) -> None:
+    """Checks what `generate_enqueue_ops` is given as the original does, in its order.
+
+    Args:
+      datas_list: per core the ids by feature.
+      feature_names: what each must have.
+      cores_per_host: so many that follow each other belong to one host.
+
+    Raises:
+      ValueError: for a feature too few or too many, another type, or devices that disagree.
+    """
+    devices: dict[int, str] = {}
+    for index, datas in enumerate(datas_list):
+        here = f'`enqueue_datas_list[{index}]`'
+        if missing := set(feature_names) - set(datas):
+            raise ValueError(f'{here} misses a feature that is in `feature_to_config_dict`: '
+                             f'{missing}.')
+        if extra := set(datas) - set(feature_names):
+            raise ValueError(f'{here} has a feature that is not in `feature_to_config_dict`: '
+                             f'{extra}.')
+        devices[index] = _device_of(here, datas)
+        first = devices[index - index % cores_per_host]
+        if devices[index] != first:
+            raise ValueError(
+                'We expect the `enqueue_datas` which are on the same host to be contiguous in '
+                f'`enqueue_datas_list`, {here} is on device {devices[index]}, but is expected to '
+                f'be on device {first}.')
+
+
+def _device_of(here: str, datas: Datas) -> str:
+    """The device of all ids of one core."""
+    first: tuple[str, str] | None = None
+    for feature, data in datas.items():
+        if not isinstance(data, (EnqueueData, RaggedEnqueueData)):
+            raise ValueError(f'{here} has a feature that is not mapped to `EnqueueData` or '
+                             f'`RaggedEnqueueData`. `feature`: {feature}')
+        device = _device(data.embedding_indices)
+        for name in ('sample_indices', 'row_splits', 'aggregation_weights'):
+            part = getattr(data, name, None)
+            if part is not None and _device(part) != device:
+                raise ValueError(f'Device of {name} does not agree with that of'
+                                 f'embedding_indices for feature {feature}.')
+        if first is None:
+            first = (feature, device)
+        elif device != first[1]:
+            raise ValueError(f'Devices are different between features in {here}; devices: '
+                             f'{first[1]}, {device}; features: {feature}, {first[0]}.')
+    return first[1] if first is not None else ''
+
+
+def _device(tensor: Any) -> str:
+    return str(getattr(tensor, 'device', ''))
+
+
+def to_batches(plan: Plan, datas: Datas, *, core: int, ragged: bool) -> dict[str, IdBatch]:
+    """The ids of every feature of one core, checked.
+
+    Args:
+      plan: whose features; each says what becomes of ids outside of its vocabulary. Where these
+        are no error, every batch that has some is reported on standard error.
+      datas: by feature. Sample indices are `[n, 1]` or `None` (the k-th id belongs to sample
+        k), `[n, 2]` (sample and place) or, for a place of several ids, `[n, 3]`; row splits are
+        `[samples + 1]`. Weights are `[n]`; `None` is 1 for each.
+      core: for messages.
+      ragged: whether row splits say which sample an id belongs to.
+
+    Raises:
+      InputError: for types and shapes that are known to be wrong.
+      AttributeError: as the original does, where `ragged` is not what the data is.
+    """
+    batches = {}
+    for feature in plan.features:
+        where = f'feature "{feature.name}" on core {core}'
+        data: Any = datas[feature.name]
+        value, weights = (_from_splits if ragged else _from_indices)(
+            where, plan.batch_size_per_core, feature, data,
+            data.row_splits if ragged else data.sample_indices)
+        table = plan.table(feature.table)
+        reading = Reader(where=where, num_samples=plan.batch_size_per_core,
+                         combiner=table.combiner,
+                         sequence_length=feature.max_sequence_length).read(value, weights)
+        batch, counts = check(where, reading, vocabulary_size=table.vocabulary_size,
+                              policy=feature.id_policy)
+        if feature.id_policy != 'error':
+            batch = _reported(where, feature, batch, counts.out_of_range)
+        batches[feature.name] = batch
+    return batches
+
+
+def _from_splits(where: str, samples: int, feature: FeatureSpec, data: Any, splits: Any
+                 ) -> tuple[Any, Any]:
+    if splits is None:
+        return _from_indices(where, samples, feature, data, None)
+    ids, weights = _vectors(where, data)
+    splits = tf.cast(splits, tf.int64)
+    return (tf.RaggedTensor.from_row_splits(ids, splits, validate=False),
+            tf.RaggedTensor.from_row_splits(weights, splits, validate=False))
+
+
+def _from_indices(where: str, samples: int, feature: FeatureSpec, data: Any, indices: Any
+                  ) -> tuple[Any, Any]:
+    ids, weights = _vectors(where, data)
+    numbers = tf.range(tf.size(ids, out_type=tf.int64))
+    places = 1 + bool(feature.max_sequence_length)
+    if indices is None or _width(where, indices) == 1:
+        if feature.max_sequence_length:
+            raise InputShapeError(Problem(
+                'E516', where, 'the sample indices of a sequence must have a column for the '
+                'place', 'none', 'Pass the indices of a SparseTensor [samples, places].'))
+        shape = tf.stack([tf.size(ids, out_type=tf.int64), 1])
+        columns = [numbers, tf.zeros_like(numbers)]
+    else:
+        indices = tf.cast(indices, tf.int64)
+        # The last column only tells ids of one place apart, and keeps them in their order.
+        columns = [*tf.unstack(indices[:, :places], num=places, axis=1), numbers]
+        ends = tf.reduce_max(tf.pad(tf.stack(columns[1:], 1), [[1, 0], [0, 0]]), 0) + 1
+        shape = tf.concat([[samples], ends], 0)
+    at = tf.stack(columns, 1)
+    return tf.SparseTensor(at, ids, shape), tf.SparseTensor(at, weights, shape)
+
+
+def _width(where: str, indices: Any) -> int | None:
+    """The number of columns of sample indices; `None` if it is not known."""
+    shape = indices.shape
+    if shape.rank not in (None, 2):
+        raise InputShapeError(Problem(
+            'E511', where, 'sample indices must be of shape [ids, 1], [ids, 2] or [ids, 3]',
+            f'shape {shape}', 'Pass the indices of a SparseTensor, or row splits with '
+            'ragged=True.'))
+    return shape.dims[1].value if shape.rank else None
+
+
+def _vectors(where: str, data: Any) -> tuple[tf.Tensor, tf.Tensor]:
+    """Ids and weights, flat and equally many."""
+    ids = tf.reshape(data.embedding_indices, [-1])
+    if data.aggregation_weights is None:
+        return ids, tf.ones_like(ids, tf.float32)
+    weights = tf.reshape(data.aggregation_weights, [-1])
+    problem = Problem('E518', where, 'there must be one weight per id')
+    if not weights.shape.is_compatible_with(ids.shape):
+        raise InputShapeError(dataclasses.replace(
+            problem, got=f'weights {weights.shape} for ids {ids.shape}'))
+    sizes = [tf.size(weights), tf.size(ids)]
+    got = tf.strings.join([tf.strings.as_string(size) for size in sizes], separator=' for ')
+    with tf.control_dependencies([require(tf.equal(*sizes), problem, got=got)]):
+        return ids, tf.identity(weights)
+
+
+def _reported(where: str, feature: FeatureSpec, batch: IdBatch, out_of_range: tf.Tensor
+              ) -> IdBatch:
+    """The same batch, which tells how many of its ids were out of range when there are any."""
+    report = tf.cond(
+        tf.equal(out_of_range, 0), tf.no_op,
+        lambda: tf.print(f'[etpe] {where}:', out_of_range, 'ids out of range; policy '
+                         f'"{feature.id_policy}"'))
+    with tf.control_dependencies([report]):
+        return batch._replace(ids=tf.identity(batch.ids))

@@ -1,0 +1,103 @@
+"""The engine of one `TPUEmbedding` in one graph, for training loops that are written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..core.plan import Plan
+from ..errors import ConfigError, Problem
+from ..hosts.backend import Activations, Backend, CoreBatch, LookupReceipt
+from ..hosts.delayed import DelayedBackend
+from ..hosts.local import LocalBackend
+from ..hosts.queues import IdQueues
+from ..hosts.tables import HostedTable, create_tables
+from ..runner import towers
+from ..runner.gradients import GradientCapture
+
+_WHERE = 'TPUEmbedding'
+
+
+class GraphEngine:
+    """Tables, queues and pending look-ups of one plan in one graph.
+
+    Attributes:
+      capture: catches gradients, once `create_dummy_table_variables` was called; else `None`.
+    """
+
+    def __init__(self, plan: Plan):
+        """Creates the queues in the default graph; ids may be enqueued before tables exist."""
+        self.capture: GradientCapture | None = None
+        self._plan = plan
+        self._backend: Backend | None = None
+        self._receipts: dict[int, LookupReceipt] = {}
+        with tf.control_dependencies(None):
+            self._queues = IdQueues(plan)
+
+    def create_tables(self, variable_names: Mapping[str, str],
+                      slot_names: Mapping[str, Sequence[str]]) -> dict[str, HostedTable]:
+        """Creates the variables of all tables; raises ValueError if they exist."""
+        tables = create_tables(self._plan, variable_names, slot_names)
+        # Rates are functions of the step that each update is given.
+        no_step = tf.zeros([], tf.int64)
+        self._backend = LocalBackend(self._plan, tables, self._queues, no_step)
+        if self._plan.pipelined and self._plan.mode == 'training':
+            self._backend = DelayedBackend(self._backend)
+        return tables
+
+    def enqueue(self, batch: CoreBatch, *, core: int) -> tf.Operation:
+        """See `Backend.enqueue`."""
+        return self._queues.enqueue(batch, core=core)
+
+    def lookup(self) -> Activations:
+        """The activations of the core whose replica is being built.
+
+        Raises:
+          ConfigError: without variables, or where the replicas are not those of the system.
+        """
+        if self._backend is None:
+            raise ConfigError(Problem(
+                'E464', f'{_WHERE}.get_activations', 'the variables of the tables must exist in '
+                'this graph', 'none', 'Call create_variables_and_ops() before.'))
+        cores = self._plan.topology.num_cores
+        if towers.number_of_cores() != cores:
+            raise ConfigError(Problem(
+                'E465', f'{_WHERE}.get_activations', f'it must be called in each of {cores} '
+                'replicas, one per core', f'{towers.number_of_cores()}',
+                f'Call it in the computation of tf.tpu.shard(computation, num_shards={cores}), '
+                'after estimator_tpu_embedding.install().'))
+        activations, receipt = self._backend.lookup(core=towers.current_core())
+        self._receipts[towers.current_core()] = receipt
+        return activations
+
+    def update(self, gradients: Activations, step: Any) -> tf.Operation:
+        """Changes the rows of the last look-up, once for the gradients of all cores.
+
+        Args:
+          gradients: of the activations on this core.
+          step: what dynamic rates are functions of, or `None`.
+
+        Raises:
+          ConfigError: if there was no look-up since the last update.
+        """
+        receipt = self._receipts.pop(towers.current_core(), None)
+        if receipt is None:
+            raise ConfigError(Problem(
+                'E466', f'{_WHERE}.generate_send_gradients_op', 'it must follow get_activations '
+                'in the same replica, once', 'no look-up that waits for gradients'))
+        if step is not None:
+            receipt = receipt._replace(step=tf.convert_to_tensor(step))
+        backend = self._backend
+        assert backend is not None, 'a receipt comes from a backend'
+
+        def update_all(cores: list[tuple[LookupReceipt, Activations]]) -> tf.Operation:
+            receipts, every = zip(*cores)
+            return backend.update(receipts, every)
+
+        return towers.meet((receipt, gradients), update_all)
+
+    def retrieve(self) -> tf.Operation:
+        """See `Backend.retrieve`."""
+        return self._backend.retrieve() if self._backend is not None else tf.no_op()

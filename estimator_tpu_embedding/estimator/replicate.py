@@ -1,0 +1,154 @@
+"""`tf.tpu.replicate`, `shard`, `batch_parallel` and `rewrite` over emulated cores.
+
+TensorFlow's own functions split and join the tensors of replicas, and leave it to
+`split_compile_and_replicate` to make the replicas; this module takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..errors import Problem, UnsupportedError
+from ..runner.towers import Towers
+from .system import default_system
+
+_WRITES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
+           'ResourceStridedSliceAssign')
+_TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
+
+
+def split_compile_and_replicate(
+        computation: Callable[..., Any], inputs: Sequence[Sequence[Any]] | None = None,
+        infeed_queue: Any = None, device_assignment: Any = None, name: str | None = None,
+        use_tpu: bool = True, maximum_shapes: Any = None, padding_spec: Any = None,
+        xla_options: Any = None) -> tuple[tf.Operation, list[Any]]:
+    """Builds one replica of a computation per entry of `inputs`, in the default graph.
+
+    Whatever is fetched of one replica, all of them run, as on the hardware; variables are changed
+    by the first alone, to which `CrossShardOptimizer` gives the sum of gradients. The arguments
+    that only place or compile a computation have no effect.
+
+    Args:
+      computation: called once per replica; returns tensors, then operations.
+      inputs: per replica the arguments.
+      infeed_queue: must be `None`.
+      device_assignment: not used.
+      name: not used.
+      use_tpu: not used.
+      maximum_shapes: not used.
+      padding_spec: not used.
+      xla_options: not used.
+
+    Returns:
+      An operation that does nothing, and per replica what `computation` returned: tensors that
+      can be had when all operations have run, as a list unless they are a nested structure; an
+      operation if there are no tensors.
+
+    Raises:
+      UnsupportedError: for an infeed queue, and where there is no graph.
+      ConfigError: if the replicas differ in their variables or their sums.
+    """
+    del device_assignment, name, use_tpu, maximum_shapes, padding_spec, xla_options
+    if infeed_queue is not None:
+        raise UnsupportedError(Problem(
+            'E918', 'tf.tpu.shard', 'infeed_queue is not supported',
+            remedy='Give the tensors as inputs.'))
+    if tf.executing_eagerly() or tf.compat.v2.inside_function():
+        raise UnsupportedError(Problem(
+            'E917', 'tf.tpu.replicate', 'replicas of a computation need a graph',
+            'eager execution', 'Call tf.compat.v1.disable_v2_behavior(), or build them in "with '
+            'tf.Graph().as_default():".'))
+    arguments = [tf.nest.map_structure(tf.convert_to_tensor, list(own), expand_composites=True)
+                 for own in (inputs or [[]])]
+    towers = _towers(len(arguments))
+    outputs = [_structured(result) for result in towers.build(
+        lambda core: computation(*arguments[core]))]
+    writes = _silence_writes(towers)
+    every = [part for output in outputs for part in tf.nest.flatten(
+        output, expand_composites=True) if part is not None and part not in writes]
+    with tf.control_dependencies(every):
+        return tf.no_op('compile'), [_after_all(output) for output in outputs]
+
+
+def _towers(count: int) -> Towers[Any]:
+    """The towers of the default graph: those of an earlier computation hold its variables."""
+    made = tf.get_collection_ref(_TOWERS)
+    for towers in made:
+        if towers.count == count:
+            return towers
+    made.append(Towers[Any](count))
+    return made[-1]
+
+
+def _silence_writes(towers: Towers[Any]) -> set[tf.Operation]:
+    """Keeps all replicas but the first from changing variables, and returns what would have.
+
+    On the hardware each replica changes a copy of its own, all by the same values. Here they
+    share the variables, so a change must happen once.
+    """
+    writes = {operation for core in range(1, towers.count)
+              for operation in towers.operations_of(core)
+              if operation.type.startswith(_WRITES) and not operation.outputs}
+    for operation in writes:
+        _tf.stop_waiting_for(operation)
+    return writes
+
+
+def _structured(result: Any) -> Any:
+    """What a computation returned, with all values as tensors; a list unless it is nested."""
+    result = () if result is None else result
+    is_nested = isinstance(result, dict) or isinstance(result, (list, tuple)) and any(
+        isinstance(part, (list, tuple, dict)) for part in result)
+    if not is_nested:
+        result = tf.nest.flatten(result)
+    return tf.nest.map_structure(
+        lambda part: part if part is None or isinstance(
+            part, (tf.Operation, tf.SparseTensor, tf.RaggedTensor))
+        else tf.convert_to_tensor(part), result)
+
+
+def _after_all(output: Any) -> Any:
+    """The tensors of an output, which can be had when everything else can be."""
+    if isinstance(output, list):
+        tensors = [part for part in output if not isinstance(part, tf.Operation)]
+        if output != tensors + output[len(tensors):]:
+            raise ValueError('TPU functions must return zero-or more Tensor values followed by '
+                             'zero or more Operations.')
+        output = tensors
+    if not tf.nest.flatten(output):
+        return tf.no_op('replica')
+    return tf.nest.map_structure(
+        lambda part: None if part is None else tf.identity(part), output, expand_composites=True)
+
+
+def initialize_system(embedding_config: Any = None, job: str | None = None,
+                      compilation_failure_closes_chips: bool = True,
+                      tpu_cancellation_closes_chips: bool | None = None) -> tf.Tensor:
+    """The topology of the emulated system, which needs no initialisation.
+
+    Args:
+      embedding_config: not used; a `TPUEmbedding` knows its own.
+      job: not used.
+      compilation_failure_closes_chips: not used.
+      tpu_cancellation_closes_chips: not used.
+
+    Returns:
+      Scalar string, a serialized `TopologyProto`: core `c` of host `h` is at `(c, h, 0, 0)`.
+    """
+    del embedding_config, job, compilation_failure_closes_chips, tpu_cancellation_closes_chips
+    topology = default_system().topology
+    places = [[[core, host, 0, 0] for core in range(topology.cores_per_host)]
+              for host in range(topology.num_hosts)]
+    return tf.constant(tf.tpu.experimental.Topology(
+        mesh_shape=[topology.cores_per_host, topology.num_hosts, 1, 1],
+        device_coordinates=places).serialized())
+
+
+def shutdown_system(job: str | None = None) -> tf.Operation:
+    """An operation that does nothing, since the emulated system ends with the process."""
+    del job
+    return tf.no_op('shutdown_system')

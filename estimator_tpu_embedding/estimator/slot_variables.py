@@ -1,0 +1,71 @@
+"""The named tuples in which `tensorflow.python.tpu.tpu_embedding` names and hands out slots."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, NamedTuple
+
+from ..core import optimizers
+from ..core.optimizer import Optimizer
+
+AdamSlotVariableNames = collections.namedtuple('AdamSlotVariableNames', ['m', 'v'])
+AdamSlotVariables = collections.namedtuple('AdamSlotVariables', ['m', 'v'])
+AdagradSlotVariableNames = collections.namedtuple('AdagradSlotVariableNames', ['accumulator'])
+AdagradSlotVariables = collections.namedtuple('AdagradSlotVariables', ['accumulator'])
+AdagradMomentumSlotVariableNames = collections.namedtuple(
+    'AdagradMomentumSlotVariableNames', ['accumulator', 'momenta'])
+AdagradMomentumSlotVariables = collections.namedtuple(
+    'AdagradMomentumSlotVariables', ['accumulator', 'momenta'])
+FrequencyEstimatorSlotVariableNames = collections.namedtuple(
+    'FrequencyEstimatorSlotVariableNames', ['last_hit_step'])
+FrequencyEstimatorSlotVariables = collections.namedtuple(
+    'FrequencyEstimatorSlotVariables', ['last_hit_step'])
+FtrlSlotVariableNames = collections.namedtuple(
+    'FtrlSlotVariableNames', ['accumulator', 'linear'])
+FtrlSlotVariable = collections.namedtuple('FtrlSlotVariable', ['accumulator', 'linear'])
+MomentumSlotVariableNames = collections.namedtuple('MomentumSlotVariableNames', ['momenta'])
+MomentumSlotVariables = collections.namedtuple('MomentumSlotVariables', ['momenta'])
+ProximalAdagradSlotVariableNames = collections.namedtuple(
+    'ProximalAdagradSlotVariableNames', ['accumulator'])
+ProximalAdagradSlotVariables = collections.namedtuple(
+    'ProximalAdagradSlotVariables', ['accumulator'])
+ProximalYogiSlotVariableNames = collections.namedtuple(
+    'ProximalYogiSlotVariableNames', ['v', 'm'])
+ProximalYogiSlotVariables = collections.namedtuple('ProximalYogiSlotVariables', ['v', 'm'])
+RMSPropSlotVariableNames = collections.namedtuple('RMSPropSlotVariableNames', ['ms', 'mom'])
+RMSPropSlotVariables = collections.namedtuple('RMSPropSlotVariables', ['ms', 'mom'])
+
+# The fields are in the order of `Optimizer.slots`.
+_VARIABLES: dict[type[Optimizer], Any] = {
+    optimizers.Adagrad: AdagradSlotVariables,
+    optimizers.AdagradMomentum: AdagradMomentumSlotVariables,
+    optimizers.Adam: AdamSlotVariables,
+    optimizers.FrequencyEstimator: FrequencyEstimatorSlotVariables,
+    optimizers.Ftrl: FtrlSlotVariable,
+    optimizers.Momentum: MomentumSlotVariables,
+    optimizers.ProximalAdagrad: ProximalAdagradSlotVariables,
+    optimizers.ProximalYogi: ProximalYogiSlotVariables,
+    optimizers.RMSProp: RMSPropSlotVariables,
+}
+
+
+class VariablesAndOps(NamedTuple):
+    """What `TPUEmbedding.create_variables_and_ops` returns.
+
+    Attributes:
+      embedding_variables_by_table: per table one variable per host.
+      slot_variables_by_table: per table a tuple such as `AdagradSlotVariables`, whose fields
+        hold one variable per host; `None` for a table without slots.
+      load_ops: makes the operations that hand the variables to the engine.
+      retrieve_ops: makes those that bring the variables up to date.
+    """
+
+    embedding_variables_by_table: dict[str, list[Any]]
+    slot_variables_by_table: dict[str, Any]
+    load_ops: Any
+    retrieve_ops: Any
+
+
+def slot_tuple(optimizer: Optimizer, fields: list[Any]) -> Any:
+    """The tuple of an optimizer's slots; `None` if it has none."""
+    return _VARIABLES[type(optimizer)](*fields) if fields else None

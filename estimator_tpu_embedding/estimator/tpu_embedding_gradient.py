@@ -1,0 +1,102 @@
+"""The functions of `tensorflow.python.tpu.tpu_embedding_gradient`: gradients of activations.
+
+There are two ways to them. The plain one differentiates the loss with respect to the
+activations. The other makes every activation depend on a dummy variable of its table, so that an
+optimizer that knows nothing of tables comes by them while it differentiates with respect to
+variables; see `runner/gradients.py`.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import ConfigError, Problem
+from ..runner.gradients import DUMMY_COLLECTION, GradientCapture
+from ..runner.towers import current_core
+from .tpu_embedding import TPUEmbedding
+
+Tensors = dict[str, tf.Tensor]
+
+
+def get_gradients_through_compute_gradients(optimizer: Any, loss: tf.Tensor,
+                                            activations: Mapping[str, tf.Tensor]) -> Tensors:
+    """The gradient of `loss` with respect to each activation.
+
+    Args:
+      optimizer: a `tf.train.Optimizer`, usually a `CrossShardOptimizer`.
+      loss: scalar.
+      activations: by feature, as `TPUEmbedding.get_activations` returns them.
+    """
+    gradients = optimizer.compute_gradients(loss, list(activations.values()))
+    return collections.OrderedDict(
+        (feature, gradient) for feature, (gradient, _) in zip(activations, gradients))
+
+
+def create_dummy_table_variables(tpu_embedding: TPUEmbedding
+                                 ) -> tuple[dict[str, tf.Variable], tf.Operation]:
+    """Creates one trainable variable of shape `[1]` per table, whose gradient is always 0.
+
+    They are in the collection `tpu_embedding_dummy_table_variables` and not among the global
+    variables, so that they are neither saved nor initialised with these.
+
+    Returns:
+      The variables by table, and the operation that initialises them.
+
+    Raises:
+      ValueError: if they exist in this variable scope.
+    """
+    dummies = collections.OrderedDict(
+        (table.name, tf.get_variable(
+            f'tpu_embedding_dummy_table_variable_{table.name}', [1], tf.float32,
+            use_resource=True, trainable=True, collections=[DUMMY_COLLECTION]))
+        for table in tpu_embedding.plan.tables)
+    engine = tpu_embedding.engine
+    if engine.capture is None:  # Else a replica behind the first was handed the same variables.
+        engine.capture = GradientCapture(tpu_embedding.plan, dummies)
+    return dummies, tf.variables_initializer(
+        list(dummies.values()), name='tpu_embedding_dummy_table_variables_init')
+
+
+def hook_dummy_table_variables_to_activations(
+        tpu_embedding: TPUEmbedding, activations: Mapping[str, tf.Tensor],
+        dummy_table_variables: Mapping[str, tf.Variable]) -> Tensors:
+    """The activations, so that whoever differentiates them meets the dummy variables.
+
+    Args:
+      tpu_embedding: whose activations.
+      activations: of every feature, on the core whose replica is being built.
+      dummy_table_variables: what `create_dummy_table_variables` returned.
+
+    Raises:
+      ConfigError: if that was not called.
+    """
+    del dummy_table_variables  # The capture holds them.
+    return collections.OrderedDict(_capture(tpu_embedding).hook(current_core(), activations))
+
+
+def get_gradients_through_dummy_table_variables(tpu_embedding: TPUEmbedding) -> Tensors:
+    """The gradients that were met since, for the core whose replica is being built.
+
+    Returns:
+      Per feature the gradient of its activation; zeros, with a warning, where there was none:
+      for optimizers with momentum that is not the same as no update.
+
+    Raises:
+      ConfigError: if `create_dummy_table_variables` was not called.
+    """
+    capture = _capture(tpu_embedding)
+    capture.finish()
+    return collections.OrderedDict(capture.gradients(current_core()))
+
+
+def _capture(tpu_embedding: TPUEmbedding) -> GradientCapture:
+    capture = tpu_embedding.engine.capture
+    if capture is None:
+        raise ConfigError(Problem(
+            'E467', 'tpu_embedding_gradient', 'the dummy variables must exist in this graph',
+            'none', 'Call create_dummy_table_variables(tpu_embedding) before.'))
+    return capture

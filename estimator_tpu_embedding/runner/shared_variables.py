@@ -1,0 +1,48 @@
+"""Hands the variables that tower 0 makes to the towers behind it; see `towers.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import ConfigError, Problem
+
+
+class SharedVariables:
+    """Hands the variables of tower 0 to the towers behind it."""
+
+    def __init__(self, count: int):
+        """For `count` towers."""
+        self._made: list[tuple[Any, tf.Variable]] = []
+        self._held: list[set[int]] = [set() for _ in range(count)]
+
+    def creator(self, core: int) -> Callable[..., tf.Variable]:
+        """The variable creator of one tower."""
+
+        def create(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
+            kwargs['use_resource'] = True  # As on the hardware, whatever the default is.
+            key = (kwargs.get('name'), str(kwargs.get('shape')), str(kwargs.get('dtype')))
+            if core == 0:
+                variable = next_creator(**kwargs)
+                self._made.append((key, variable))
+                return variable
+            return self._hand_out(core, key, kwargs.get('collections'))
+
+        return create
+
+    def _hand_out(self, core: int, key: Any, collections: Sequence[str] | None) -> tf.Variable:
+        for position, (made_key, variable) in enumerate(self._made):
+            if made_key == key and position not in self._held[core]:
+                self._held[core].add(position)
+                keys = set(collections or [tf.GraphKeys.GLOBAL_VARIABLES])
+                if variable.trainable:
+                    keys.add(tf.GraphKeys.TRAINABLE_VARIABLES)
+                tf.add_to_collections(sorted(keys), variable)
+                return variable
+        name, shape, dtype = key
+        raise ConfigError(Problem(
+            'E452', 'model_fn', 'it must create the same variables on every core',
+            f'variable "{name}" of shape {shape} and dtype {dtype} on core {core}, which core 0 '
+            'did not create', 'Do not make variables or their names depend on the core.'))
