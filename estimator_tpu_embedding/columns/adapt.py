@@ -128,7 +128,8 @@ class Featurizer:
     """Takes the features of one core apart, for a fixed plan."""
 
     def __init__(self, columns: Sequence[Any], plan: Plan,
-                 on_tensor_core: Sequence[tuple[Any, FeatureSpec]] = ()):
+                 on_tensor_core: Sequence[tuple[Any, FeatureSpec]] = (), *,
+                 may_lack_samples: bool = False):
         """Remembers which categorical column reads which feature.
 
         Args:
@@ -137,12 +138,14 @@ class Featurizer:
           on_tensor_core: what `tensor_core_features` gives for columns whose tables are
             trainable variables of the model; they get their ids as a dense matrix, and a mask
             of the places that hold one.
+          may_lack_samples: see `ops.ids.Reader`.
 
         Raises:
           ConfigError: if a feature is used by a column of each kind.
         """
         self._plan = plan
         self._on_tensor_core = on_tensor_core
+        self._may_lack_samples = may_lack_samples
         self._categorical = {column.get_feature_key_name(): _innermost(column)
                              for column in [*columns, *(column for column, _ in on_tensor_core)]}
         self._warned: set[str] = set()
@@ -224,7 +227,8 @@ class Featurizer:
             self._warn_of_zeros(feature.name)
         reading = ids.Reader(
             where=where, num_samples=self._plan.batch_size_per_core, combiner=combiner,
-            sequence_length=feature.max_sequence_length).read(
+            sequence_length=feature.max_sequence_length,
+            may_lack_samples=self._may_lack_samples).read(
                 value, features[feature.weight_feature] if feature.weight_feature else None)
         reading = reading._replace(missing=reading.missing + empty)
         return ids.drop_missing(reading) if _has_missing_words(categorical) else reading

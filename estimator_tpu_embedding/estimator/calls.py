@@ -74,6 +74,9 @@ class TpuCalls:
                             context=TPUContext(self.topology, host))
         dataset = call_input_fn(input_fn, params, self.mode, copy.deepcopy(self.config))
         if not isinstance(dataset, (tf.data.Dataset, tf.compat.v2.data.Dataset)):
+            if self.mode == _legacy.mode_keys().PREDICT:
+                raise TypeError('For mode PREDICT, `input_fn` must return `Dataset` instead of '
+                                '`features` and `labels`.')
             raise TypeError(
                 '`input_fn` must return a `Dataset` for the PER_HOST_V2 input pipeline '
                 f'configuration.  It returned {type(dataset).__name__}.')
@@ -99,7 +102,8 @@ class TpuCalls:
         if isinstance(spec, _legacy.estimator_spec_class()):
             spec = _tpu_spec(spec)
         if not isinstance(spec, TPUEstimatorSpec):
-            raise RuntimeError('estimator_spec used by TPU evaluation must have type'
+            verb = ('prediction' if self.mode == _legacy.mode_keys().PREDICT else 'evaluation')
+            raise RuntimeError(f'estimator_spec used by TPU {verb} must have type'
                                f'`TPUEstimatorSpec`. Got {type(spec)}')
         return spec.to_output()
 

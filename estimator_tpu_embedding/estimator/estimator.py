@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, _tf
 from ..checkpoint import recover
 from ..errors import ConfigError, Problem, UnsupportedError
-from ..runner import loop
+from ..runner import loop, predictions
 from ..runner.guards import StopAtStep
 from ..runner.model import Job
 from . import calls, settings
@@ -56,7 +57,7 @@ class TPUEstimator(_Estimator):
           use_tpu: `False` runs a plain Estimator.
           train_batch_size: samples of all cores per training step.
           eval_batch_size: samples of all cores per evaluation step.
-          predict_batch_size: samples per prediction step.
+          predict_batch_size: samples of all cores per prediction step.
           batch_axis: not supported yet.
           eval_on_tpu: `False` evaluates as a plain Estimator does.
           export_to_tpu: only the graph for the CPU is written, with one line that says so.
@@ -182,20 +183,47 @@ class TPUEstimator(_Estimator):
                 hooks: Sequence[tf.train.SessionRunHook] | None = None,
                 checkpoint_path: str | None = None, yield_single_examples: bool = True
                 ) -> Iterator[Any]:
-        """Yields predictions; see `tf.estimator.Estimator.predict`.
+        """Yields predictions, one row for every sample of the data.
+
+        Args:
+          input_fn: called once per host; returns a `tf.data.Dataset`, whose batches may be
+            smaller than `params['batch_size']`, and which may end earlier on one host.
+          predict_keys: which predictions are wanted, where the model gives several; `None` is
+            all.
+          hooks: called around every step.
+          checkpoint_path: what to predict with; the newest checkpoint of model_dir if `None`.
+          yield_single_examples: `False` yields the rows of a step at once.
+
+        Yields:
+          Rows step by step, of each step host by host, and of each host core by core, which
+          take turns in the dataset of their host. With one host that is the order of the data.
 
         Raises:
-          UnsupportedError: with use_tpu.
-          IncompatibleCheckpointError: if the tables are `mod` on several hosts.
+          ValueError, TypeError, RuntimeError: as the original does, when the first is asked for.
+          IncompatibleCheckpointError: if the checkpoint is not that of such a model.
         """
-        if self._use_tpu:
-            raise UnsupportedError(Problem(
-                'E906', 'TPUEstimator.predict', 'it is not supported yet with use_tpu=True',
-                remedy='Tables that are "div" can be read by TPUEstimator(use_tpu=False) of the '
-                'same model_dir.'))
-        recover.check_order_of_ids(checkpoint_path or recover.newest_checkpoint(self.model_dir))
-        return super().predict(input_fn, predict_keys, hooks, checkpoint_path,
-                               yield_single_examples)
+        checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
+        if not self._use_tpu:
+            recover.check_order_of_ids(checkpoint)
+            yield from super().predict(input_fn, predict_keys, hooks, checkpoint_path,
+                                       yield_single_examples)
+            return
+        hooks = _legacy.estimator_module()._check_hooks_type(hooks)
+        if checkpoint is None:
+            tf.logging.warning('Could not find trained model in model_dir: %s, running '
+                               'initialization to predict.', self.model_dir)
+        steps = predictions.predict(
+            self._job(_legacy.mode_keys().PREDICT, input_fn), hooks=hooks, checkpoint=checkpoint,
+            select=functools.partial(self._extract_keys, predict_keys=predict_keys))
+        with contextlib.closing(steps):
+            for values in steps:
+                if not yield_single_examples:
+                    yield values
+                elif isinstance(values, dict):
+                    for row in range(self._extract_batch_length(values)):
+                        yield {key: value[row] for key, value in values.items()}
+                else:
+                    yield from values
 
     def _export_all_saved_models(self, export_dir_base: str, input_receiver_fn_map: Any,
                                  assets_extra: Any = None, as_text: bool = False,
@@ -242,11 +270,13 @@ class TPUEstimator(_Estimator):
         config = self.config
         topology = topology_of(config.master, config.cluster, config.tpu_config.num_shards)
         batch_size = self._batch_size(mode)
-        verb = {_legacy.mode_keys().TRAIN: 'train'}.get(mode, 'evaluate')
+        keys = _legacy.mode_keys()
+        verb, name = {keys.TRAIN: ('train', 'train'), keys.EVAL: ('evaluate', 'eval'),
+                      keys.PREDICT: ('predict', 'predict')}[mode]
         if batch_size is None:
-            raise ValueError('eval_batch_size in TPUEstimator constructor cannot be `None` if '
-                             '.evaluate is running on TPU.')
-        problem = topology.batch_problem(f'{mode} batch size', batch_size)
+            raise ValueError(f'{name}_batch_size in TPUEstimator constructor cannot be `None` if '
+                             f'.{verb} is running on TPU.')
+        problem = topology.batch_problem(f'{name} batch size', batch_size)
         if problem is not None:
             raise ConfigError(problem)
         lookups = None

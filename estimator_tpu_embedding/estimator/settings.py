@@ -95,7 +95,8 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
         names = functools.partial(adapt.variable_names, columns)
     else:
         names = functools.partial(_own_names, plan)
-    featurizer = adapt.Featurizer(columns, plan, list(zip(dense, on_tensor_core)))
+    featurizer = adapt.Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
+                                  may_lack_samples=verb == 'predict')
     return Lookups(plan=plan, featurize=featurizer, variable_names=names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn)
 

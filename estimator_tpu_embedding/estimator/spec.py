@@ -86,9 +86,11 @@ class TPUEstimatorSpec(_Fields):
         """What the runner takes."""
         refuse_host_call(self.host_call)
         keys = _legacy.mode_keys()
-        hooks = self.training_hooks if self.mode == keys.TRAIN else self.evaluation_hooks
+        hooks = {keys.TRAIN: self.training_hooks, keys.EVAL: self.evaluation_hooks,
+                 keys.PREDICT: self.prediction_hooks}[self.mode]
         return ModelOutput(loss=self.loss, train_op=self.train_op, metrics=self.eval_metrics,
-                           scaffold_fn=self.scaffold_fn, hooks=tuple(hooks or ()))
+                           scaffold_fn=self.scaffold_fn, hooks=tuple(hooks or ()),
+                           predictions=self.predictions)
 
 
 def refuse_host_call(host_call: Any) -> None:

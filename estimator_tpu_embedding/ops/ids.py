@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
@@ -74,12 +74,15 @@ class Reader:
       num_samples: samples per core.
       combiner: the table's. `None` wants exactly one id per sample in a dense tensor.
       sequence_length: above 0 the ids of one sample are a sequence, cut to this length.
+      may_lack_samples: whether fewer than `num_samples` are accepted; those that lack have no
+        ids, and none of them is counted.
     """
 
     where: str
     num_samples: int
     combiner: str | None
     sequence_length: int = 0
+    may_lack_samples: bool = False
 
     def read(self, value: object, weights: object = None) -> Reading:
         """Reads ids.
@@ -105,7 +108,7 @@ class Reader:
             raise InputError(Problem('E510', self.where, 'ids must be int32 or int64',
                                      value.dtype.name))
         first = value.shape.dims[0].value if value.shape.rank else None
-        if value.shape.rank == 0 or first not in (None, self.num_samples):
+        if value.shape.rank == 0 or first is not None and not self._fits(first):
             raise InputShapeError(Problem(
                 'E511', self.where, f'the batch must have {self.num_samples} samples per core',
                 f'shape {value.shape}', 'Batch with params["batch_size"].'))
@@ -124,13 +127,20 @@ class Reader:
             return self._one_each(value)
         return self._from_dense(value)
 
+    def _fits(self, samples: Any) -> Any:
+        """Whether a batch may have so many samples: a bool for an int, else a tensor."""
+        if self.may_lack_samples:
+            return samples <= self.num_samples
+        return (samples == self.num_samples if isinstance(samples, int)
+                else tf.equal(samples, self.num_samples))
+
     def _from_sparse(self, value: tf.SparseTensor, weights: object) -> Reading:
         ids = tf.sparse.reorder(value)
         samples = ids.indices[:, 0]
         bad = tf.boolean_mask(samples, (samples < 0) | (samples >= self.num_samples))
         remedy = 'Batch with params["batch_size"] and drop_remainder=True.'
         with tf.control_dependencies([
-                require(tf.equal(ids.dense_shape[0], self.num_samples),
+                require(self._fits(ids.dense_shape[0]),
                         Problem('E511', self.where, f'the batch must have {self.num_samples} '
                                 'samples per core', remedy=remedy),
                         got=tf.strings.as_string(ids.dense_shape[0])),
@@ -192,13 +202,22 @@ class Reader:
         return Reading(batch, missing, truncated, lengths)
 
     def _one_each(self, value: tf.Tensor) -> Reading:
-        if value.shape.num_elements() not in (None, self.num_samples):
-            raise InputShapeError(Problem(
-                'E512', self.where, 'a table with combiner None takes one id per sample',
-                f'shape {value.shape}', 'Set a combiner, or pass a tensor of shape [batch].'))
-        ids = tf.ensure_shape(tf.reshape(tf.cast(value, tf.int64), [-1]), [self.num_samples])
+        size = value.shape.num_elements()
+        problem = Problem('E512', self.where, 'a table with combiner None takes one id per sample',
+                          f'shape {value.shape}', 'Set a combiner, or pass a tensor of shape '
+                          '[batch].')
+        if size is not None and not self._fits(size):
+            raise InputShapeError(problem)
+        ids = tf.reshape(tf.cast(value, tf.int64), [-1])
+        if self.may_lack_samples:
+            with tf.control_dependencies([require(
+                    tf.equal(tf.size(ids), tf.shape(value)[0]), problem,
+                    got=tf.strings.as_string(tf.size(ids)))]):
+                samples = tf.range(tf.shape(value)[0])
+        else:
+            ids, samples = tf.ensure_shape(ids, [self.num_samples]), tf.range(self.num_samples)
         none = tf.zeros([], tf.int64)
-        return Reading(IdBatch(tf.range(self.num_samples), ids, self.num_samples), none, none)
+        return Reading(IdBatch(samples, ids, self.num_samples), none, none)
 
     def _from_dense(self, value: tf.Tensor) -> Reading:
         if value.shape.rank is None:
@@ -206,7 +225,8 @@ class Reader:
                                           'known', 'unknown rank', 'Set the shape in input_fn.'))
         if value.shape.rank == 1:
             return self._one_each(value)
-        value = tf.ensure_shape(value, [self.num_samples] + value.shape.as_list()[1:])
+        if not self.may_lack_samples:
+            value = tf.ensure_shape(value, [self.num_samples] + value.shape.as_list()[1:])
         places = tf.where(tf.not_equal(value, 0))
         ids = tf.cast(tf.gather_nd(value, places), tf.int64)
         missing = tf.size(value, out_type=tf.int64) - tf.size(ids, out_type=tf.int64)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import sys
 import threading
+import traceback
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..errors import ConfigError, EteError, IdRangeError, InputError, InputShapeError
+from ..errors import (
+    ConfigError, EteError, IdRangeError, InputError, InputPipelineError, InputShapeError, Problem)
 from ..ops import checks
 
 _CONSEQUENCES = (tf.errors.CancelledError, tf.errors.AbortedError)
@@ -19,7 +24,7 @@ class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
 
 _CLASSES: dict[str, type[EteError]] = {
     'E457': ConfigError, 'E501': IdRangeError, 'E511': InputShapeError, 'E512': InputShapeError,
-    'E801': DivergedError}
+    'E523': InputShapeError, 'E801': DivergedError}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,3 +83,27 @@ def typed(error: BaseException) -> BaseException:
         return error
     translated: EteError = _CLASSES.get(problem.code, InputError)(problem)
     return translated.with_traceback(error.__traceback__)
+
+
+def nothing_came(host: int, waited: float) -> InputPipelineError:
+    """The error for a host whose input takes too long, with what every thread does as notes."""
+    error = InputPipelineError(Problem(
+        'E522', f'input of host {host}', 'it must produce a batch before the deadline',
+        f'nothing for {waited:.0f} s', 'What the threads of this process do is below. Where '
+        'input may take longer, set RunConfig(input_deadline_secs=...).'))
+    for thread, frame in _frames().items():
+        error.add_note(f'thread {thread}:\n' + ''.join(traceback.format_stack(frame)))
+    return error
+
+
+def _frames() -> dict[int, Any]:
+    """What every thread of this process does."""
+    enabled = gc.isenabled()
+    # A collection inside that call may free a thread-local, which takes the lock that the call
+    # holds: up to Python 3.11 the process then stands still (CPython issue 106883).
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if enabled:
+            gc.enable()

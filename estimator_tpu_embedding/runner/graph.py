@@ -16,7 +16,7 @@ from ..hosts.pipelined import PipelinedBackend
 from ..hosts.queues import IdQueues
 from ..hosts.tables import create_tables
 from ..ops import checks
-from . import model
+from . import model, padding
 from .gradients import GradientCapture
 from .infeed import HostFeed
 from .input import Batch, CoreQueue, HostInput, map_tensors, open_dataset
@@ -39,7 +39,8 @@ class StepGraph:
       close: ends every wait for batches.
       start: run once per session, before anything else.
       outputs: what the model gave on each core.
-      loss: mean of the losses of all cores.
+      rows: in a prediction how many samples of each core are no padding; else empty.
+      loss: mean of the losses of all cores; 0 in a prediction.
       step: one step; in training everything that changes.
       is_step: must be fed `True` to run anything that takes a batch.
       begin: run before the first step of a session, or `None`.
@@ -52,6 +53,7 @@ class StepGraph:
     close: tf.Operation
     start: tf.Operation
     outputs: list[ModelOutput]
+    rows: list[tf.Tensor]
     loss: tf.Tensor
     step: tf.Operation
     is_step: tf.Tensor
@@ -95,13 +97,15 @@ def build_step(job: Job) -> StepGraph:
              for host in range(job.topology.num_hosts)]
     is_step = tf.placeholder_with_default(False, [], 'is_step')
     towers = _build_towers(job, queues, backend, is_step)
-    loss = tf.add_n([output.loss for output in towers.outputs]) / len(towers.outputs)
-    step = tf.group(*_training_step(job, backend, towers), loss)
+    losses = [output.loss for output in towers.outputs if output.loss is not None]
+    loss = tf.add_n(losses) / len(losses) if losses else tf.zeros([])
+    step = tf.group(*_training_step(job, backend, towers), *towers.rows, loss)
     engine = [backend.open(), backend.load()] if backend else []
     capture = [towers.capture.initializer] if towers.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(feeds=feeds, close=tf.group(*closes), start=tf.group(*engine, *capture),
-                     outputs=towers.outputs, loss=loss, step=step, is_step=is_step,
+                     outputs=towers.outputs, rows=towers.rows, loss=loss, step=step,
+                     is_step=is_step,
                      begin=ahead.begin() if ahead else None,
                      has_next=ahead.has_next if ahead else None,
                      global_step=global_step, table_names=names)
@@ -110,16 +114,20 @@ def build_step(job: Job) -> StepGraph:
 def _draw(job: Job) -> _Inputs:
     """Opens the input of every host; takes features and ids of every core apart."""
     inputs = _Inputs([], [], [])
+    size = job.batch_size // job.topology.num_cores
     for host in range(job.topology.num_hosts):
-        drawn = open_dataset(job.dataset(host), host, job.topology.cores_per_host)
+        drawn = open_dataset(job.dataset(host), host, job.topology.cores_per_host,
+                             padded_from=size if job.verb == 'predict' else None)
         inputs.hosts.append(drawn)
         for core, batch in zip(job.topology.cores_of(host), drawn.batches):
-            if job.lookups is None:
-                inputs.rests.append(batch)
-                continue
-            featurized = job.lookups.featurize(batch.features, core)
-            inputs.featurized.append(featurized)
-            inputs.rests.append(Batch(featurized.rest, batch.labels))
+            if job.lookups is not None:
+                featurized = job.lookups.featurize(batch.features, core)
+                inputs.featurized.append(featurized)
+                batch = batch._replace(features=featurized.rest)
+            if batch.rows is not None:
+                batch = Batch(padding.filled(batch.features, size),
+                              padding.filled(batch.labels, size), batch.rows)
+            inputs.rests.append(batch)
     return inputs
 
 
@@ -138,7 +146,9 @@ def _feed_of(job: Job, host: int, inputs: _Inputs, queues: Sequence[CoreQueue],
             counts[name] = tuple(tf.add_n(parts) for parts in zip(*every))
     ends = ([backend.end(host=host, core=core) for core in cores]
             if isinstance(backend, PipelinedBackend) else [])
-    return HostFeed(inputs.hosts[host].initializer, tf.group(*enqueues), counts, tf.group(*ends))
+    drawn = inputs.hosts[host]
+    return HostFeed(drawn.initializer, tf.group(*enqueues), counts, drawn.has_data,
+                    tf.group(*ends))
 
 
 @dataclasses.dataclass(slots=True)
@@ -146,6 +156,7 @@ class _BuiltTowers:
     """The model on every core, and what its training needs."""
 
     outputs: list[ModelOutput]
+    rows: list[tf.Tensor]
     receipts: list[LookupReceipt]
     capture: GradientCapture | None
     num_sums: int
@@ -166,7 +177,7 @@ def _build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None
         capture = GradientCapture(backend.plan)
 
     def build(core: int) -> ModelOutput:
-        features, labels = batches[core]
+        features, labels, _ = batches[core]
         if backend is not None:
             own = activations[core]
             features = {**features, **(capture.hook(core, own) if capture else own)}
@@ -179,7 +190,8 @@ def _build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None
         with random_states_kept(job.seed):
             outputs = towers.build(build)
     _tf.forget_column_scopes(tf.get_default_graph())
-    return _BuiltTowers(outputs, [receipt for _, receipt in looked_up], capture,
+    rows = [batch.rows for batch in batches if batch.rows is not None]
+    return _BuiltTowers(outputs, rows, [receipt for _, receipt in looked_up], capture,
                         towers.num_sums)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from ..hosts.backend import QUEUE_CAPACITY
 from .faults import Failures
 from .infeed import Infeed
 from .progress import RunReport
@@ -102,7 +103,8 @@ class StepsPerRun(tf.train.SessionRunHook):
     """
 
     def __init__(self, ops: StepOps, infeed: Infeed, failures: Failures, report: RunReport, *,
-                 steps_per_run: int, stop: StopAtStep | None, others: Sequence[FeedsKept]):
+                 steps_per_run: int, stop: StopAtStep | None, others: Sequence[FeedsKept],
+                 until_data_ends: bool = False):
         """Runs `steps_per_run` steps per run, fewer where `stop` comes earlier.
 
         Args:
@@ -114,6 +116,7 @@ class StepsPerRun(tf.train.SessionRunHook):
           stop: ends the run; `None` for an evaluation, where one run is all and the loss may
             be anything.
           others: what they feed is fed to every step of the loop.
+          until_data_ends: run on without `stop`, for a prediction.
         """
         self._ops = ops
         self._others = others
@@ -122,6 +125,7 @@ class StepsPerRun(tf.train.SessionRunHook):
         self._report = report
         self._steps_per_run = steps_per_run
         self._stop = stop
+        self._until_data_ends = until_data_ends
         self._global_step: tf.Variable | None = None
         self._callable: Any = None
         self._has_begun = False
@@ -138,7 +142,7 @@ class StepsPerRun(tf.train.SessionRunHook):
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         """Runs all steps of the loop but the last."""
-        steps, following = self._steps_per_run, 0
+        steps, following = self._steps_per_run, QUEUE_CAPACITY if self._until_data_ends else 0
         if self._stop is not None:
             left = self._stop.final_step - int(run_context.session.run(self._global_step))
             steps = max(1, min(steps, left))
@@ -160,7 +164,7 @@ class StepsPerRun(tf.train.SessionRunHook):
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts the last step."""
         self._count()
-        if self._stop is None:
+        if self._stop is None and not self._until_data_ends:
             run_context.request_stop()
 
     def _run_step(self, session: tf.Session, feeds: dict[Any, Any]) -> Any:

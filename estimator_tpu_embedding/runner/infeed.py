@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-import sys
 import threading
 import time
-import traceback
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from ..errors import InputPipelineError, Problem
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from .faults import Failures
+from .faults import Failures, nothing_came
 from .input import END_OF_INPUT
 from .progress import RunReport
 
@@ -30,12 +26,15 @@ class HostFeed(NamedTuple):
       initializer: run once per session, before the thread starts.
       step: hands one batch to every core of the host; blocks while a queue is full.
       counts: per feature the `IdCounts` of that step, evaluated with it.
+      has_data: false where that step handed over padding only, since the data has ended;
+        evaluated with it.
       end: run once no batch follows.
     """
 
     initializer: tf.Operation
     step: tf.Operation
     counts: dict[str, Any]
+    has_data: tf.Tensor
     end: tf.Operation
 
 
@@ -87,14 +86,15 @@ class Infeed(tf.train.SessionRunHook):
         So a step that lacks data does not begin, and changes nothing.
 
         Raises:
-          tf.errors.OutOfRangeError: if the data of a host has ended.
+          tf.errors.OutOfRangeError: if a host has no batch because its data has ended, or none
+            has a sample.
           Whatever ended a thread.
         """
         if self._current is not None:
             self._current.await_batch()
 
     def ended_host(self) -> int | None:
-        """The first host whose data has ended, or `None`."""
+        """The first host whose data has ended, if that ended the run, or `None`."""
         return self._current.ended_host() if self._current is not None else None
 
     def interrupt(self) -> None:
@@ -115,6 +115,7 @@ class _Host:
         self.number = number
         self.feed = feed
         self.produced = 0
+        self.produced_with_data = 0
         self.has_ended = False
         self.idle_since = time.monotonic()
         self.thread: threading.Thread | None = None
@@ -143,15 +144,17 @@ class _SessionFeed:
         self._steps_before = report.steps
         self._change = threading.Condition()
         self._allowed = 0
+        self._ended_host: int | None = None
         self._stopping = False
         self._hosts = [_Host(number, feed) for number, feed in enumerate(feeds)]
+        self._watcher = threading.Thread(target=self._watch, name='infeed-watch', daemon=True)
 
     def start(self) -> None:
         for host in self._hosts:
             host.thread = threading.Thread(target=self._feed, args=(host,), daemon=True,
                                            name=f'infeed-{host.number}')
             host.thread.start()
-        threading.Thread(target=self._watch, name='infeed-watch', daemon=True).start()
+        self._watcher.start()
 
     def request(self, steps: int, following: int) -> None:
         with self._change:
@@ -166,18 +169,20 @@ class _SessionFeed:
             if failure is not None:
                 raise failure
             with self._change:
-                lacking = [host for host in self._hosts if host.produced <= self._consumed()]
-                if not lacking:
+                done = self._consumed()
+                lacking = [host for host in self._hosts if host.produced <= done]
+                if not lacking and any(host.produced_with_data > done for host in self._hosts):
                     return
-                if any(host.has_ended for host in lacking):
+                if not lacking or any(host.has_ended for host in lacking):
+                    self._ended_host = min((host.produced_with_data, host.number)
+                                           for host in self._hosts if host.has_ended)[1]
                     raise tf.errors.OutOfRangeError(None, None, 'end of input')
                 if not all(host.is_alive() for host in lacking):
                     raise tf.errors.CancelledError(None, None, 'the input was cancelled')
                 self._change.wait(1.0)  # In slices, so that a failure and Ctrl-C are noticed.
 
     def ended_host(self) -> int | None:
-        ended = [(host.produced, host.number) for host in self._hosts if host.has_ended]
-        return min(ended)[1] if ended else None
+        return self._ended_host
 
     def interrupt(self) -> None:
         self._run_quietly(self._close)
@@ -199,6 +204,7 @@ class _SessionFeed:
                 tf.logging.warning(
                     'The input of host %d still waits in input_fn %g s after the run ended; its '
                     'thread is left behind.', host.number, JOIN_DEADLINE_SECONDS)
+        self._watcher.join(JOIN_DEADLINE_SECONDS)
 
     def _consumed(self) -> int:
         return self._report.steps - self._steps_before
@@ -206,12 +212,15 @@ class _SessionFeed:
     def _feed(self, host: _Host) -> None:
         """The life of one thread."""
         try:
-            run = self._session.make_callable([host.feed.counts, host.feed.step])
+            feed = host.feed
+            run = self._session.make_callable([feed.counts, feed.has_data, feed.step])
             while self._may_produce(host):
-                counts, _ = run()
+                counts, has_data, _ = run()
                 self._report.add_counts(counts)
                 with self._change:
                     host.produced += 1
+                    host.produced_with_data += int(has_data)
+                    host.has_ended = not has_data
                     self._change.notify_all()
         except BaseException as error:  # A thread has no caller; failures are its way out.
             if not self._stopping:  # Else the error is only that its wait was ended.
@@ -260,7 +269,7 @@ class _SessionFeed:
                     continue
                 if waited >= self._deadline:
                     self._failures.record(f'infeed of host {host.number}',
-                                          _nothing_came(host, waited))
+                                          nothing_came(host.number, waited))
                     self._run_quietly(self._close)
                     return
                 if now - warned_at >= WARN_SECONDS:
@@ -274,26 +283,3 @@ class _SessionFeed:
         with self._change:
             return host.is_alive() and host.produced <= self._consumed() + self._ahead and (
                 host.produced < self._allowed)
-
-
-def _nothing_came(host: _Host, waited: float) -> InputPipelineError:
-    error = InputPipelineError(Problem(
-        'E522', f'input of host {host.number}', 'it must produce a batch before the deadline',
-        f'nothing for {waited:.0f} s', 'What the threads of this process do is below. Where '
-        'input may take longer, set RunConfig(input_deadline_secs=...).'))
-    for thread, frame in _frames().items():
-        error.add_note(f'thread {thread}:\n' + ''.join(traceback.format_stack(frame)))
-    return error
-
-
-def _frames() -> dict[int, Any]:
-    """What every thread of this process does."""
-    enabled = gc.isenabled()
-    # A collection inside that call may free a thread-local, which takes the lock that the call
-    # holds: up to Python 3.11 the process then stands still (CPython issue 106883).
-    gc.disable()
-    try:
-        return sys._current_frames()
-    finally:
-        if enabled:
-            gc.enable()

@@ -10,15 +10,23 @@ import tensorflow.compat.v1 as tf
 from ..errors import InputError, Problem
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
+from . import padding
 
 END_OF_INPUT = 'E521'
 
 
 class Batch(NamedTuple):
-    """Features and labels of one core; labels are `None` if there are none."""
+    """What one core gets for one step.
+
+    Attributes:
+      features: of its samples.
+      labels: `None` if there are none.
+      rows: in a prediction how many samples there are, int32; padding follows them. Else `None`.
+    """
 
     features: Any
     labels: Any
+    rows: tf.Tensor | None = None
 
 
 class HostInput(NamedTuple):
@@ -27,19 +35,24 @@ class HostInput(NamedTuple):
     Attributes:
       initializer: starts the dataset from its beginning.
       batches: for each core of the host its next batch; the cores are served in order.
+      has_data: false where these batches are padding only, since the data has ended.
     """
 
     initializer: tf.Operation
     batches: list[Batch]
+    has_data: tf.Tensor
 
 
-def open_dataset(dataset: tf.data.Dataset, host: int, cores: int) -> HostInput:
+def open_dataset(dataset: tf.data.Dataset, host: int, cores: int, *,
+                 padded_from: int | None = None) -> HostInput:
     """Draws one element per core and step from the dataset of a host.
 
     Args:
       dataset: its elements are `features` or `(features, labels)` of one core.
       host: for messages.
       cores: how many cores the host feeds.
+      padded_from: `None`, or the batch size of a prediction: then elements may be smaller, and
+        after the last one come empty ones for ever.
 
     Returns:
       Tensors that fail with E521 when the data has ended, so that an `OutOfRangeError` from
@@ -48,17 +61,29 @@ def open_dataset(dataset: tf.data.Dataset, host: int, cores: int) -> HostInput:
     Raises:
       InputError: if elements have another form.
     """
+    if padded_from is not None:
+        dataset = padding.without_end(dataset)
     iterator = tf.data.make_initializable_iterator(dataset)
     ended = Problem(END_OF_INPUT, f'input of host {host}', 'there must be a batch')
     batches: list[Batch] = []
+    flags: list[tf.Tensor] = []
     for _ in range(cores):
         served = tf.nest.flatten(batches, expand_composites=True)
         with tf.control_dependencies([part for part in served if isinstance(part, tf.Tensor)]):
             element = iterator.get_next_as_optional()
             present = checks.require(element.has_value(), ended, got=tf.constant('none'))
         with tf.control_dependencies([present]):
-            batches.append(_batch_of(element.get_value()))
-    return HostInput(iterator.initializer, batches)
+            value = element.get_value()
+        if padded_from is not None:
+            value, flag = value
+            flags.append(flag)
+        batch = _batch_of(value)
+        if padded_from is not None:
+            batch = batch._replace(rows=padding.rows_of(
+                (batch.features, batch.labels), padded_from, f'input of host {host}'))
+        batches.append(batch)
+    # Cores are served in order, so where the first has no data none has.
+    return HostInput(iterator.initializer, batches, flags[0] if flags else tf.constant(True))
 
 
 def _batch_of(element: Any) -> Batch:

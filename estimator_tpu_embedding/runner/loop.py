@@ -38,7 +38,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         run = Run(job)
         if checkpoint is None:
             run.warm_start()
-        scaffold = _scaffold_of(run.graph)
+        scaffold = scaffold_of(run.graph)
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
             tf.add_to_collection(tf.GraphKeys.SAVERS, commit.default_saver(
                 cadence.keep_max, cadence.keep_every_n_hours))
@@ -78,7 +78,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
             run.check_fits(checkpoint)
         else:
             run.warm_start()
-        scaffold = _scaffold_of(graph)
+        scaffold = scaffold_of(graph)
         final = tf.train.FinalOpsHook(values)
         all_hooks = run.with_steps([], hooks, [final], tf.group(graph.step, updates),
                                    steps_per_run=steps, stop=None)
@@ -89,7 +89,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         return final.final_ops_values
 
 
-def _scaffold_of(graph: StepGraph) -> tf.train.Scaffold:
+def scaffold_of(graph: StepGraph) -> tf.train.Scaffold:
     """The user's scaffold, or a new one."""
     make = graph.outputs[0].scaffold_fn
     if make is None:

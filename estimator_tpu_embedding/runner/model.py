@@ -21,19 +21,21 @@ class ModelOutput(NamedTuple):
     """What model_fn returned on one core.
 
     Attributes:
-      loss: float scalar.
-      train_op: runs one step of the dense optimizer; `None` in evaluation.
+      loss: float scalar; `None` in prediction.
+      train_op: runs one step of the dense optimizer; `None` but in training.
       metrics: `(function, tensors)`: the function gets the tensors of all cores, concatenated,
         and returns `{name: (value, update)}`; `None` if there are none.
       scaffold_fn: makes the `tf.train.Scaffold` after the model is built, or `None`.
       hooks: of this mode.
+      predictions: in prediction a tensor, or tensors by name.
     """
 
-    loss: tf.Tensor
+    loss: tf.Tensor | None
     train_op: Any
     metrics: tuple[Callable[..., Any], Any] | None
     scaffold_fn: Callable[[], tf.train.Scaffold] | None
     hooks: tuple[tf.train.SessionRunHook, ...]
+    predictions: Any = None
 
 
 class Featurized(Protocol):
@@ -74,7 +76,7 @@ class Job:
     """Everything about a run that is known before its graph is.
 
     Attributes:
-      verb: `'train'` or `'evaluate'`.
+      verb: `'train'`, `'evaluate'` or `'predict'`.
       topology: hosts and cores.
       batch_size: samples of all cores per step.
       dataset: host -> its dataset, made in the default graph.

@@ -57,13 +57,13 @@ class FeatureCounts:
 
 @dataclasses.dataclass(slots=True)
 class RunReport:
-    """What one `train` or `evaluate` did.
+    """What one `train`, `evaluate` or `predict` did.
 
     Attributes:
-      verb: `'train'` or `'evaluate'`.
+      verb: `'train'`, `'evaluate'` or `'predict'`.
       batch_size: samples of all cores per step.
       steps: steps completed.
-      seconds: from the first step to the end of the last.
+      seconds: that the steps took.
       counts: by feature; complete when the run is over.
     """
 

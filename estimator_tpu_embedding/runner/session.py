@@ -6,7 +6,7 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -66,7 +66,7 @@ class SessionStart(tf.train.SessionRunHook):
 
 
 class Run:
-    """One train or evaluate.
+    """One train, evaluate or predict.
 
     Attributes:
       job: what runs.
@@ -97,7 +97,8 @@ class Run:
     def with_steps(self, before: Sequence[tf.train.SessionRunHook],
                    hooks: Sequence[tf.train.SessionRunHook],
                    after: Sequence[tf.train.SessionRunHook], step: tf.Operation, *,
-                   steps_per_run: int, stop: StopAtStep | None) -> list[tf.train.SessionRunHook]:
+                   steps_per_run: int, stop: StopAtStep | None, until_data_ends: bool = False
+                   ) -> list[tf.train.SessionRunHook]:
         """Hooks in the order of the original, and at last the one that makes steps.
 
         Args:
@@ -107,13 +108,15 @@ class Run:
           step: what one step runs.
           steps_per_run: see `StepsPerRun`.
           stop: see `StepsPerRun`.
+          until_data_ends: see `StepsPerRun`.
         """
         given = [FeedsKept(hook) for hook in hooks]
         own = [FeedsKept(hook) for hook in self.graph.outputs[0].hooks]
         steps = StepsPerRun(
             StepOps(step, self.graph.loss, self.graph.is_step, self.graph.begin,
                     self.graph.has_next), self.infeed, self.failures, self.report,
-            steps_per_run=steps_per_run, stop=stop, others=[*given, *own])
+            steps_per_run=steps_per_run, stop=stop, others=[*given, *own],
+            until_data_ends=until_data_ends)
         return [*before, *given, self.start, self.infeed, *after, *own, steps]
 
     def check_fits(self, checkpoint: str) -> None:
@@ -177,14 +180,32 @@ class Run:
           Whatever failed first, in whichever thread.
         """
         values: dict[str, Any] = dict.fromkeys(fetches)
+        with woken_by_interrupt(self.infeed.interrupt):
+            for values in self.results(creator, hooks, fetches):
+                pass
+        if self._has_data_ended:
+            raise self._end_of_data(wanted())
+        return values
+
+    def results(self, creator: tf.train.ChiefSessionCreator,
+                hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any]
+                ) -> Generator[dict[str, Any], None, None]:
+        """As `execute`, but yields what every run fetched, and ends where the data does.
+
+        While a caller holds what was yielded, nothing runs but the threads of the infeed. However
+        the generator ends, closed early or not, they have ended then.
+        """
         self._announce()
         with self._threads_ended(), \
-                tf.train.MonitoredSession(SessionCreator(creator), hooks) as session, \
-                woken_by_interrupt(self.infeed.interrupt):
-            began = time.monotonic()
+                tf.train.MonitoredSession(SessionCreator(creator), hooks) as session:
             try:
                 while not session.should_stop():
-                    values = session.run(fetches)
+                    began = time.monotonic()
+                    try:
+                        values = session.run(fetches)
+                    finally:
+                        self.report.seconds += time.monotonic() - began
+                    yield values
             except tf.errors.OutOfRangeError as error:
                 # Left to itself, MonitoredSession takes every such error for the end of data.
                 self._has_data_ended = (self.failures.root_cause() is None
@@ -192,11 +213,7 @@ class Run:
                 if not self._has_data_ended:
                     raise RuntimeError(f'OutOfRangeError in the model: {error}') from error
             finally:
-                self.report.seconds = time.monotonic() - began
                 self.infeed.stop()  # While the session that the threads use is still there.
-        if self._has_data_ended:
-            raise self._end_of_data(wanted())
-        return values
 
     def _announce(self) -> None:
         """Tells the user what begins."""

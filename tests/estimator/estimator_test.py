@@ -172,9 +172,70 @@ def test_without_tpu_it_is_a_plain_estimator_and_says_that_the_spec_is_not_used(
     assert estimator.evaluate(input_fn)['global_step'] == 3
 
 
-def test_predict_on_tpu_says_that_it_is_not_there_yet(tmp_path):
-    with pytest.raises(ete.UnsupportedError, match='E906 TPUEstimator.predict'):
-        make(tmp_path).predict(jobs.input_fn_of(STEPS))
+@pytest.mark.parametrize('kwargs, error, text', [
+    ({'predict_batch_size': None}, ValueError, 'predict_batch_size in TPUEstimator constructor '
+     'cannot be `None` if .predict is running on TPU.'),
+    ({'predict_batch_size': 10}, ete.ConfigError,
+     'predict batch size 10 must be divisible by number of replicas 4'),
+    ({'input_fn': lambda params: {'f': tf.zeros([1], tf.int64)}}, TypeError,
+     'For mode PREDICT, `input_fn` must return `Dataset` instead of `features` and `labels`.'),
+    ({'input_fn': lambda: None}, ValueError, 'does not include params argument'),
+    ({'model_fn': lambda features, params: None}, RuntimeError, 'estimator_spec used by TPU '
+     "prediction must have type`TPUEstimatorSpec`. Got <class 'NoneType'>"),
+    ({'input_fn': lambda params: plain_input_fn(params), 'model_fn': lambda features, params: None},
+     ValueError, 'model_fn does not take labels, but input_fn returns labels.'),
+    ({'hooks': [1]}, TypeError, 'Hooks must be a SessionRunHook'),
+    ({'checkpoint_path': '/nonexistent/model.ckpt-1'}, ete.EteError,
+     'E613 checkpoint /nonexistent/model.ckpt-1')])
+def test_a_prediction_that_cannot_be_made_says_so_when_its_first_row_is_asked_for(
+        tmp_path, kwargs, error, text):
+    columns = [jobs.embedding('f')]
+    of_job = {'model_fn': jobs.linear_model_fn(columns), 'predict_batch_size': 4}
+    estimator = jobs.estimator(
+        columns=columns, config=jobs.run_config(tmp_path, 2, 2), batch_size=4,
+        **{key: kwargs.get(key, value) for key, value in of_job.items()})
+    rows = estimator.predict(**{'input_fn': ids_input_fn([1, 2]), **{
+        key: value for key, value in kwargs.items() if key not in of_job}})
+    with pytest.raises(error) as caught:
+        next(rows)
+    assert text in str(caught.value)
+
+
+def ids_input_fn(ids):
+    """The ids `f`, all from host 0."""
+    def input_fn(params):
+        dataset = tf.data.Dataset.from_tensor_slices({'f': np.array(ids, np.int64)}).batch(
+            params['batch_size'])
+        return dataset if params['context'].current_host == 0 else dataset.take(0)
+    return input_fn
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_a_training_checkpoint_predicts_the_newest_or_that_which_is_named(tmp_path, strategy):
+    estimator = make(tmp_path, hosts=3, batch_size=6, strategy=strategy)
+    batch = {'f': np.array([0, 1, 2, 3, 8, 9]), 'label': np.ones(6, np.float32)}
+    estimator.train(jobs.input_fn_of([batch] * 3), steps=3)
+    tables = {path: jobs.stored(path, TABLE, strategy, 3) for path in (
+        tmp_path / 'model.ckpt-0', tmp_path / 'model.ckpt-3')}
+    assert not np.allclose(*tables.values())
+    for path, table in tables.items():
+        kwargs = {'checkpoint_path': str(path)} if path.name.endswith('-0') else {}
+        rows = list(estimator.predict(ids_input_fn(range(10)), **kwargs))
+        np.testing.assert_array_equal([row['net'] for row in rows], table)
+
+
+def test_a_prediction_without_a_checkpoint_warns_that_it_has_learned_nothing(tmp_path, caplog):
+    assert len(list(make(tmp_path).predict(ids_input_fn([1, 2])))) == 2
+    assert (f'Could not find trained model in model_dir: {tmp_path}, running initialization to '
+            'predict.') in caplog.text
+
+
+def test_a_prediction_may_start_warm(tmp_path):
+    make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=2)
+    rows = make(tmp_path / 'new', hosts=2, warm_start_from=str(tmp_path / 'source')).predict(
+        ids_input_fn(range(10)))
+    np.testing.assert_array_equal([row['net'] for row in rows],
+                                  jobs.stored(tmp_path / 'source', TABLE))
 
 
 def test_subclasses_may_override_what_they_like(tmp_path):

@@ -31,14 +31,14 @@ def estimator(model_fn, columns, config, *, batch_size=8, strategy='div', optimi
     """A TPUEstimator whose tables are trained by `optimizer`, Adagrad(0.5) if `None`."""
     return ete.TPUEstimator(
         model_fn=model_fn, config=config, train_batch_size=batch_size,
-        eval_batch_size=batch_size,
-        embedding_config_spec=ete.EmbeddingConfigSpec(
+        eval_batch_size=batch_size, embedding_config_spec=ete.EmbeddingConfigSpec(
             feature_columns=columns, partition_strategy=strategy,
-            optimization_parameters=optimizer or ete.AdagradParameters(0.5)), **kwargs)
+            optimization_parameters=optimizer or ete.AdagradParameters(0.5)),
+        **{'predict_batch_size': batch_size, **kwargs})
 
 
 def linear_model_fn(columns, make_optimizer=None, observe=None):
-    """y = activations @ w, squared error; w starts at one.
+    """y = activations @ w, squared error; w starts at one. Predicts `y` and the activations `net`.
 
     Args:
       columns: of the model.
@@ -49,6 +49,8 @@ def linear_model_fn(columns, make_optimizer=None, observe=None):
         net = tf.keras.layers.DenseFeatures(columns)(features)
         logits = tf.layers.dense(net, 1, use_bias=False, name='w',
                                  kernel_initializer=tf.ones_initializer())
+        if mode == 'infer':
+            return ete.TPUEstimatorSpec(mode, predictions={'y': logits[:, 0], 'net': net})
         loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
         if observe is not None:
             observe(features, loss)

@@ -14,7 +14,7 @@ def test_elements_are_features_or_features_and_labels(element, expected):
     with tf.Graph().as_default(), tf.Session() as session:
         drawn = open_dataset(tf.data.Dataset.from_tensors(element), 0, 1)
         session.run(drawn.initializer)
-        features, labels = drawn.batches[0]
+        features, labels, _ = drawn.batches[0]
         assert (labels is None) == (expected[1] is None)
         values = session.run((features,) if labels is None else (features, labels))
         assert (*values, None)[:2] == expected

@@ -33,6 +33,11 @@ ENTRIES = {
     'E522': ('input that does not come', 'The input pipeline gave nothing until the deadline; '
              'what each thread does is in the message.',
              'Look at the pipeline, or set RunConfig(input_deadline_secs=...).'),
+    'E523': ('prediction that is not per sample', 'The batches of a prediction are filled up, so '
+             'only predictions with a row per sample can be cut to the samples that there are.',
+             'Return rows, or give only full batches to all cores.'),
+    'E524': ('prediction that lost its session', 'Its input would begin again, and rows that were '
+             'given would come twice.', 'Predict again; what was lost is in the log.'),
     'E604': ('shape that differs from the checkpoint', 'A variable of the job has another shape '
              'than the checkpoint holds.', 'Use the sizes it was trained with, or another '
              'model_dir. etpe diff of both configs shows what changed.'),
@@ -63,8 +68,6 @@ ENTRIES = {
     'E904': ('host_call', 'It is not supported yet.', 'Leave it out.'),
     'E905': ('argument of EmbeddingConfigSpec', 'It is not supported yet.', 'Do what the message '
              'proposes.'),
-    'E906': ('predict on the TPU path', 'It is not supported yet.', 'Predict with '
-             'TPUEstimator(use_tpu=False) of the same model_dir; the tables must be div.'),
     'E907': ('setting of TPUConfig or TPUEstimator', 'It is not supported yet.', 'Do what the '
              'message proposes.'),
     'E910': ('remote master', 'Only systems emulated in this process are run.', 'Leave master '

@@ -1,0 +1,127 @@
+"""Predict: what the model says of every sample of the data, and nothing of its padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import InputPipelineError, Problem
+from ..ops import checks
+from .graph import StepGraph
+from .loop import scaffold_of
+from .model import Job
+from .progress import RunReport
+from .session import Run
+from .signals import woken_by_interrupt
+
+_MOST_BYTES = 2**30
+
+
+def predict(job: Job, *, select: Callable[[Any], Any],
+            hooks: Sequence[tf.train.SessionRunHook], checkpoint: str | None
+            ) -> Generator[Any, None, None]:
+    """Predicts with a checkpoint, or with initial values if there is none, to the end of the data.
+
+    Args:
+      job: what to predict.
+      select: the predictions of the model -> those that are wanted.
+      hooks: of the user.
+      checkpoint: its prefix, or `None`.
+
+    Yields:
+      Per step the values of what `select` gave, the rows of all cores one after another: those
+      of core 0 of host 0 first. Between two steps the default graph is that of the caller.
+
+    Raises:
+      Whatever failed first, in whichever thread.
+    """
+    with tf.Graph().as_default() as graph:
+        run = Run(job)
+        wanted = select(_of_all_cores(job, run.graph))
+        if checkpoint is not None:
+            run.check_fits(checkpoint)
+        else:
+            run.warm_start()
+        scaffold = scaffold_of(run.graph)
+        all_hooks = run.with_steps([_NoSecondStart(run.report)], hooks, [], run.graph.step,
+                                   steps_per_run=1, stop=None, until_data_ends=True)
+        creator = tf.train.ChiefSessionCreator(
+            scaffold, checkpoint_filename_with_path=checkpoint, config=job.session_config)
+    results = run.results(creator, all_hooks, {'wanted': wanted, 'step': run.graph.step})
+    try:
+        while True:
+            with graph.as_default(), woken_by_interrupt(run.infeed.interrupt):
+                values = next(results, None)
+            if values is None:
+                return
+            yield values['wanted']
+    finally:
+        with graph.as_default():
+            results.close()
+
+
+class _NoSecondStart(tf.train.SessionRunHook):
+    """Refuses the new session that TensorFlow makes after a lost one: rows would come twice."""
+
+    def __init__(self, report: RunReport):
+        self._report = report
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        if self._report.steps:
+            raise InputPipelineError(Problem(
+                'E524', 'predict', 'it must not begin again once it has given rows',
+                f'a session that was lost after {self._report.steps} steps', 'Predict again; what '
+                'was lost is in the log.'))
+
+
+def _of_all_cores(job: Job, graph: StepGraph) -> Any:
+    """The predictions of all cores, one after another, without padding.
+
+    Raises:
+      TypeError, ValueError, RuntimeError: as the original does, for what has no rows.
+    """
+    size = job.batch_size // job.topology.num_cores
+    cores = [output.predictions for output in graph.outputs]
+    if isinstance(cores[0], Mapping):
+        joined = {key: _joined(key, [core[key] for core in cores], graph.rows, size)
+                  for key in cores[0]}
+        _check_transfer(len(cores), cores[0])
+        return joined
+    if not isinstance(cores[0], tf.Tensor):
+        raise TypeError('TPUEstimatorSpec.predictions must be dict of Tensors.')
+    return _joined('predictions', cores, graph.rows, size)
+
+
+def _check_transfer(cores: int, predictions: Mapping[str, tf.Tensor]) -> None:
+    """The limit of the original, so that what predicts here predicts there."""
+    sizes = [(tensor.shape.num_elements() or 0) * tensor.dtype.size * cores
+             for tensor in predictions.values()]
+    if sum(sizes) >= _MOST_BYTES:
+        lines = [f' -- Key: {key}, Shape: {tensor.shape}' for key, tensor in predictions.items()]
+        raise ValueError(
+            'The estimated size for TPUEstimatorSpec.predictions is too large. The transfer size '
+            'is larger than the protobuf limit. Please consider to use Tensors with smaller '
+            'shapes or reduce batch size. Given:\n' + '\n'.join(lines))
+
+
+def _joined(key: str, tensors: Sequence[tf.Tensor], rows: Sequence[tf.Tensor], size: int
+            ) -> tf.Tensor:
+    """One prediction of all cores, the first `rows` of each where there is one per sample."""
+    first = tensors[0]
+    if first.shape.rank == 0:
+        raise RuntimeError('All tensors outfed from TPU should preserve batch size dimension, '
+                           f'but got scalar {first}')
+    if first.shape.rank is None or first.shape.dims[0].value is None:
+        raise ValueError(f'The tensor with key ({key}) in TPUEstimatorSpec.predictions has '
+                         f'dynamic shape (should be static). Tensor: {first}')
+    if first.shape.dims[0].value == size:
+        return tf.concat([tensor[:count] for tensor, count in zip(tensors, rows)], 0)
+    full = tf.equal(tf.stack(rows), size)
+    whole = checks.require(full, Problem(
+        'E523', f'prediction "{key}"', f'its first dimension must be the batch of {size} samples '
+        'per core where batches are filled up', remedy='Return one row per sample, or give only '
+        'full batches to all cores.'), got=tf.constant(f'shape {first.shape}'))
+    with tf.control_dependencies([whole]):
+        return tf.concat(tensors, 0)
