@@ -12,8 +12,10 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy
-from ..core.specs import Topology
+from ..core.deployment import Deployment, Invocation
+from ..runner.input import DATASETS
 from ..runner.model import ModelOutput
+from .config import InputPipelineConfig
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
 
@@ -46,41 +48,57 @@ class TpuCalls:
 
     Attributes:
       mode: `'train'`, `'eval'` or `'infer'`.
-      topology: of the system.
+      deployment: who calls input_fn for whom.
       params: of the user; copied for each call.
       config: the RunConfig; copied for each call.
-      batch_size: samples per core.
     """
 
     mode: str
-    topology: Topology
+    deployment: Deployment
     params: dict[str, Any]
     config: Any
-    batch_size: int
 
-    def dataset(self, input_fn: Callable[..., Any], host: int) -> tf.data.Dataset:
-        """What input_fn returns for one host.
+    def source(self, input_fn: Callable[..., Any], invocation: Invocation) -> Any:
+        """What one invocation of input_fn returns: a dataset, or where that may be, tensors.
 
         Raises:
           ValueError: if it does not take params.
-          TypeError: if it does not return a dataset.
+          TypeError: if what it returns does not fit the mode.
         """
         if not _taken(input_fn, {'params': None}):
             raise ValueError(
                 f'input_fn ({input_fn}) does not include params argument, required by '
                 'TPUEstimator to pass batch size as params["batch_size"].  Define it as '
                 'def input_fn(params).')
-        params = with_items(self.params, batch_size=self.batch_size,
-                            context=TPUContext(self.topology, host))
-        dataset = call_input_fn(input_fn, params, self.mode, copy.deepcopy(self.config))
-        if not isinstance(dataset, (tf.data.Dataset, tf.compat.v2.data.Dataset)):
-            if self.mode == _legacy.mode_keys().PREDICT:
-                raise TypeError('For mode PREDICT, `input_fn` must return `Dataset` instead of '
-                                '`features` and `labels`.')
+        params = with_items(self.params, batch_size=self.deployment.input_batch_size,
+                            context=TPUContext(self.deployment, invocation))
+        source = call_input_fn(input_fn, params, self.mode, copy.deepcopy(self.config))
+        if tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS):
+            tf.logging.warning(
+                'Input pipeline contains one or more QueueRunners. It could be slow and not '
+                'scalable. Please consider converting your input pipeline to use `tf.data` '
+                'instead (see https://www.tensorflow.org/guide/datasets for instructions.')
+        if isinstance(source, DATASETS):
+            if self._wants_tensors:
+                raise TypeError(
+                    '`input_fn` returning `Dataset`  is not yet supported in per-Core input '
+                    'pipeline deployment yet. Please set TPUConfig.per_host_input_for_training '
+                    'to True or return `features` and `labels` from `input_fn`')
+            return source
+        if self.mode == _legacy.mode_keys().PREDICT:
+            raise TypeError('For mode PREDICT, `input_fn` must return `Dataset` instead of '
+                            '`features` and `labels`.')
+        if self.deployment.share == 'elements' and not self._wants_tensors:
             raise TypeError(
                 '`input_fn` must return a `Dataset` for the PER_HOST_V2 input pipeline '
-                f'configuration.  It returned {type(dataset).__name__}.')
-        return dataset
+                f'configuration.  It returned {type(source).__name__}.')
+        return source
+
+    @property
+    def _wants_tensors(self) -> bool:
+        """Whether every core has an input of its own, as PER_SHARD_V1 makes them."""
+        return (self.config.tpu_config.per_host_input_for_training
+                == InputPipelineConfig.PER_SHARD_V1 and self.deployment.share == 'elements')
 
     def output(self, model_fn: Callable[..., Any], core: int, features: Any, labels: Any
                ) -> ModelOutput:
@@ -95,8 +113,8 @@ class TpuCalls:
             raise ValueError(
                 f'model_fn ({model_fn}) does not include params argument, required by '
                 "TPUEstimator to pass batch size as params['batch_size']")
-        params = with_items(self.params, batch_size=self.batch_size, use_tpu=True,
-                            context=TPUContext(self.topology))
+        params = with_items(self.params, batch_size=self.deployment.batch_size_per_core,
+                            use_tpu=True, context=TPUContext(self.deployment))
         spec = call_model_fn(model_fn, features, labels, self.mode, params,
                              copy.deepcopy(self.config))
         if isinstance(spec, _legacy.estimator_spec_class()):

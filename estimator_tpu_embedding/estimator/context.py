@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from ..core.specs import Topology
+import tensorflow.compat.v1 as tf
+
+from ..core.deployment import Deployment, Invocation
+from .system import tpu_topology
 
 _HOST_DEVICE = '/replica:0/task:0/device:CPU:0'
 """All emulated hosts are this process, so a `tf.device` scope of any host can be placed."""
 
 
 class TPUContext:
-    """One context of one call of an input_fn (`host` given) or of a model_fn."""
+    """One context of one call of an input_fn (`invocation` given) or of a model_fn."""
 
-    def __init__(self, topology: Topology, host: int | None = None):
-        """Describes `topology` to the input_fn of `host`, or to a model_fn."""
-        self._topology = topology
-        self._host = host
+    def __init__(self, deployment: Deployment, invocation: Invocation | None = None):
+        """Describes a deployment to one call of input_fn, or to a model_fn."""
+        self._deployment = deployment
+        self._invocation = invocation
 
     def current_input_fn_deployment(self) -> tuple[str, int, int, int]:
         """Device string of the host, invocation index, invocations, replicas fed by this one."""
-        return (_HOST_DEVICE, self.current_host, self._topology.num_hosts,
-                self._topology.cores_per_host)
+        invocation = self._called_from_input_fn()
+        return (_HOST_DEVICE, invocation.index, len(self._deployment.invocations),
+                len(invocation.cores))
 
     @property
     def current_host(self) -> int:
@@ -30,41 +35,64 @@ class TPUContext:
         Raises:
           RuntimeError: in a model_fn.
         """
-        if self._host is None:
-            raise RuntimeError('This TPUContext instance must not be called from model_fn.')
-        return self._host
+        return self._called_from_input_fn().host
 
     @property
     def num_replicas(self) -> int:
         """Replicas of the model."""
-        return self._topology.num_cores
+        return self._deployment.topology.num_cores
 
     @property
     def num_hosts(self) -> int:
         """Hosts of the system."""
-        return self._topology.num_hosts
+        return self._deployment.system.num_hosts
 
     @property
     def num_of_replicas_per_host(self) -> int:
-        """Replicas that one host feeds."""
-        return self._topology.cores_per_host
+        """Replicas that one host feeds.
+
+        Raises:
+          ValueError: where a replica has several cores.
+        """
+        if self._cores_per_replica > 1:
+            raise ValueError('num_of_replicas_per_host is not supported for model_parallelism')
+        return self._deployment.topology.cores_per_host
 
     @property
-    def device_assignment(self) -> None:
-        """`None`: there is no model parallelism.
+    def device_assignment(self) -> Any:
+        """Which cores make up each replica, as a `DeviceAssignment`; `None` where each has one.
+
+        Core `c` of host `h` is at `(c, h, 0, 0)`; replicas take cores in order.
 
         Raises:
           RuntimeError: in an input_fn.
         """
-        if self._host is not None:
+        if self._invocation is not None:
             raise RuntimeError('This TPUContext instance must not be called from input_fn.')
-        return None
+        if self._cores_per_replica == 1:
+            return None
+        system = self._deployment.system
+        places = [[core, host, 0, 0] for host in range(system.num_hosts)
+                  for core in range(system.cores_per_host)]
+        size = self._cores_per_replica
+        return tf.tpu.experimental.DeviceAssignment(tpu_topology(system), [
+            places[first:first + size] for first in range(0, system.num_cores, size)])
 
     def device_for_replica(self, replica_id: int) -> tuple[str, int]:
         """The host device of a replica and the ordinal of its core on that host."""
-        return '/task:0/device:CPU:0', replica_id % self._topology.cores_per_host
+        return '/task:0/device:CPU:0', (
+            replica_id * self._cores_per_replica % self._deployment.system.cores_per_host)
 
     @property
     def tpu_host_placement_function(self) -> Callable[[int], str]:
         """Host -> its device string."""
         return lambda host_id: _HOST_DEVICE
+
+    @property
+    def _cores_per_replica(self) -> int:
+        return self._deployment.system.num_cores // self._deployment.topology.num_cores
+
+    def _called_from_input_fn(self) -> Invocation:
+        if self._invocation is None:
+            raise RuntimeError('This TPUContext instance must not be called from model_fn.')
+        return self._invocation

@@ -11,15 +11,15 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
 from ..checkpoint import recover
-from ..errors import ConfigError, Problem, UnsupportedError
+from ..errors import Problem, UnsupportedError
 from ..runner import loop, predictions
 from ..runner.guards import StopAtStep
 from ..runner.model import Job
 from . import calls, settings
 from .config import InputPipelineConfig, RunConfig, check_positive
+from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
 from .spec import TPUEstimatorSpec
-from .system import topology_of
 
 _RESERVED = ('batch_size', 'context')
 _BATCH_SIZES = ('train_batch_size', 'eval_batch_size', 'predict_batch_size')
@@ -58,7 +58,8 @@ class TPUEstimator(_Estimator):
           train_batch_size: samples of all cores per training step.
           eval_batch_size: samples of all cores per evaluation step.
           predict_batch_size: samples of all cores per prediction step.
-          batch_axis: not supported yet.
+          batch_axis: with PER_HOST_V1 input, for each tensor of features and labels in their
+            flat order the dimension that is cut among the cores; `None` gives all of it to each.
           eval_on_tpu: `False` evaluates as a plain Estimator does.
           export_to_tpu: only the graph for the CPU is written, with one line that says so.
           export_to_cpu: with `False` an export is refused: there would be nothing to write.
@@ -77,7 +78,7 @@ class TPUEstimator(_Estimator):
         self._batch_sizes = dict(zip(_BATCH_SIZES, (
             train_batch_size, eval_batch_size, predict_batch_size)))
         if use_tpu:
-            self._check_for_tpu(config, embedding_config_spec, batch_axis)
+            self._check_for_tpu(config, embedding_config_spec)
         strategy = embedding_config_spec.partition_strategy if embedding_config_spec else 'div'
         if strategy == 'mod' and not (use_tpu and eval_on_tpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
@@ -89,6 +90,7 @@ class TPUEstimator(_Estimator):
         self._session_config: tf.ConfigProto = settings.without_arithmetic_optimizer(
             self._session_config)
         self._use_tpu = use_tpu
+        self._batch_axis = batch_axis
         self._eval_on_tpu = eval_on_tpu
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
@@ -100,8 +102,7 @@ class TPUEstimator(_Estimator):
                 'optimization_parameters are not used. With use_tpu=True this package emulates '
                 'the TPU on the CPU.')
 
-    def _check_for_tpu(self, config: RunConfig, spec: EmbeddingConfigSpec | None,
-                       batch_axis: Any) -> None:
+    def _check_for_tpu(self, config: RunConfig, spec: EmbeddingConfigSpec | None) -> None:
         """The checks of the original that apply with use_tpu, in its order."""
         if self._batch_sizes['train_batch_size'] is None:
             raise ValueError('`train_batch_size` cannot be `None`')
@@ -110,11 +111,15 @@ class TPUEstimator(_Estimator):
                 check_positive(value, name)
         tpu_config = config.tpu_config
         mode = tpu_config.per_host_input_for_training
+        if mode == InputPipelineConfig.PER_SHARD_V1 and tpu_config.num_cores_per_replica:
+            raise ValueError('Model parallelism only supports per host input for training. '
+                             'Please adjust TPURunconfig.per_host_input_for_training.')
         if spec is not None and mode not in (InputPipelineConfig.PER_HOST_V1,
                                              InputPipelineConfig.PER_HOST_V2):
             raise ValueError('Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU '
                              f'Embedding; got {mode}.')
-        settings.refuse_unsupported(config, batch_axis)
+        settings.refuse_unsupported(config)
+        settings.warn_of_what_has_no_effect(tpu_config)
 
     def _assert_members_are_not_overridden(self) -> None:
         """Allows what the base class forbids: this class replaces how it runs."""
@@ -267,28 +272,29 @@ class TPUEstimator(_Estimator):
 
     def _job(self, mode: str, input_fn: Callable[..., Any]) -> Job:
         """What the runner needs to know to run one mode."""
-        config = self.config
-        topology = topology_of(config.master, config.cluster, config.tpu_config.num_shards)
-        batch_size = self._batch_size(mode)
+        config, batch_size = self.config, self._batch_size(mode)
         keys = _legacy.mode_keys()
         verb, name = {keys.TRAIN: ('train', 'train'), keys.EVAL: ('evaluate', 'eval'),
                       keys.PREDICT: ('predict', 'predict')}[mode]
         if batch_size is None:
             raise ValueError(f'{name}_batch_size in TPUEstimator constructor cannot be `None` if '
                              f'.{verb} is running on TPU.')
-        problem = topology.batch_problem(f'{name} batch size', batch_size)
-        if problem is not None:
-            raise ConfigError(problem)
+        deployment = deploy(config, verb, batch_size)
+        axes = self._batch_axis
+        if config.tpu_config.per_host_input_for_training != InputPipelineConfig.PER_HOST_V1:
+            axes = None
+        if axes is not None and mode == keys.PREDICT:
+            raise TypeError('For mode PREDICT, batch_axis is not supported yet.')
         lookups = None
         if self._spec is not None:
-            lookups = settings.lookups(self._spec, topology, batch_size, verb,
+            lookups = settings.lookups(self._spec, deployment.topology, batch_size, verb,
                                        config.id_policy)
-        on_tpu = calls.TpuCalls(mode=mode, topology=topology, params=self.params, config=config,
-                                batch_size=batch_size // topology.num_cores)
+        on_tpu = calls.TpuCalls(mode=mode, deployment=deployment, params=self.params,
+                                config=config)
         return Job(
-            verb=verb, topology=topology, batch_size=batch_size, lookups=lookups,
+            verb=verb, deployment=deployment, lookups=lookups, batch_axes=axes,
             seed=config.tf_random_seed, input_deadline=config.input_deadline_secs,
-            dataset=functools.partial(on_tpu.dataset, input_fn),
+            source=functools.partial(on_tpu.source, input_fn),
             call_model=functools.partial(on_tpu.output, self._model_fn),
             model_dir=self.model_dir, warm_start=self._warm_start_settings,
             session_config=self._session_config)

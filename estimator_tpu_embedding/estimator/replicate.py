@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import Problem, UnsupportedError
 from ..runner.towers import Towers
-from .system import default_system
+from .system import default_system, tpu_topology
 
 _WRITES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
            'ResourceStridedSliceAssign')
@@ -140,12 +140,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None,
       Scalar string, a serialized `TopologyProto`: core `c` of host `h` is at `(c, h, 0, 0)`.
     """
     del embedding_config, job, compilation_failure_closes_chips, tpu_cancellation_closes_chips
-    topology = default_system().topology
-    places = [[[core, host, 0, 0] for core in range(topology.cores_per_host)]
-              for host in range(topology.num_hosts)]
-    return tf.constant(tf.tpu.experimental.Topology(
-        mesh_shape=[topology.cores_per_host, topology.num_hosts, 1, 1],
-        device_coordinates=places).serialized())
+    return tf.constant(tpu_topology(default_system().topology).serialized())
 
 
 def shutdown_system(job: str | None = None) -> tf.Operation:

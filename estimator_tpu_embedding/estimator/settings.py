@@ -6,7 +6,6 @@ import copy
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -17,7 +16,7 @@ from ..core.specs import FeatureSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, quoted
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
-from .config import InputPipelineConfig, RunConfig, parse_iterations_per_loop
+from .config import RunConfig, TPUConfig, parse_iterations_per_loop
 from .embedding_spec import EmbeddingConfigSpec
 from .system import default_id_policy
 
@@ -33,7 +32,7 @@ def cadence(config: RunConfig) -> Cadence:
         save_graph_def=config.checkpoint_save_graph_def)
 
 
-def refuse_unsupported(config: RunConfig, batch_axis: Any) -> None:
+def refuse_unsupported(config: RunConfig) -> None:
     """Says what of a job this version does not run, all at once.
 
     Raises:
@@ -41,26 +40,28 @@ def refuse_unsupported(config: RunConfig, batch_axis: Any) -> None:
     """
     tpu_config = config.tpu_config
     _, unit = parse_iterations_per_loop(tpu_config.iterations_per_loop)
-    v2 = InputPipelineConfig.PER_HOST_V2
     found = [Problem('E907', where, f'{what} is not supported yet', remedy=remedy)
              for where, what, is_used, remedy in (
-        ('TPUConfig', 'per_host_input_for_training other than PER_HOST_V2',
-         tpu_config.per_host_input_for_training != v2,
-         'Set it to InputPipelineConfig.PER_HOST_V2.'),
-        ('TPUConfig', 'eval_training_input_configuration=SLICED',
-         tpu_config.eval_training_input_configuration == InputPipelineConfig.SLICED,
-         'Leave it out.'),
-        ('TPUConfig', 'num_cores_per_replica', tpu_config.num_cores_per_replica is not None,
-         'Leave it out.'),
         ('TPUConfig', 'experimental_feed_hook', tpu_config.experimental_feed_hook is not None,
          'Leave it out.'),
         ('TPUConfig', 'a time as iterations_per_loop', unit != 'count',
          'Give a number of steps.'),
         ('TF_CONFIG', 'a cluster of processes', bool(config.cluster_spec.as_dict()),
-         'Unset it: hosts are emulated in one process.'),
-        ('TPUEstimator', 'batch_axis', batch_axis is not None, 'Leave it out.')) if is_used]
+         'Unset it: hosts are emulated in one process.')) if is_used]
     if found:
         raise UnsupportedError(*found)
+
+
+def warn_of_what_has_no_effect(config: TPUConfig) -> None:
+    """Warns once per estimator of settings that change nothing here."""
+    if config.num_shards == 1 and not config.num_cores_per_replica:
+        tf.logging.warning(
+            'Setting TPUConfig.num_shards==1 is an unsupported behavior. Please fix as soon as '
+            'possible (leaving num_shards as None.)')
+    if config.input_partition_dims is not None:
+        tf.logging.warning('%s', Problem(
+            'W462', 'TPUConfig', 'input_partition_dims has no effect: the cores of a replica '
+            'share one memory here', str(config.input_partition_dims)))
 
 
 def refuse_remote(model_dir: str) -> None:

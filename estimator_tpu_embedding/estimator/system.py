@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import tensorflow.compat.v1 as tf
+
 from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..runner.progress import announce
@@ -75,46 +77,58 @@ def set_default_system(hosts: int | None, cores: int | None) -> None:
     _default = system_of(hosts, cores)
 
 
-def topology_of(master: str | None, resolver: Any, num_shards: int | None) -> Topology:
+def tpu_topology(system: Topology) -> Any:
+    """The `tf.tpu.experimental.Topology`: core `c` of host `h` is at `(c, h, 0, 0)`."""
+    return tf.tpu.experimental.Topology(
+        mesh_shape=[system.cores_per_host, system.num_hosts, 1, 1],
+        device_coordinates=[[[core, host, 0, 0] for core in range(system.cores_per_host)]
+                            for host in range(system.num_hosts)])
+
+
+def topology_of(master: str | None, resolver: Any, num_shards: int | None,
+                cores_per_replica: int = 1) -> Topology:
     """The topology that a job runs on.
 
     Args:
       master: of the RunConfig.
       resolver: the cluster resolver of the RunConfig, or `None`.
-      num_shards: of the TPUConfig, or `None`.
+      num_shards: of the TPUConfig, the number of replicas, or `None`.
+      cores_per_replica: cores of each.
 
     Raises:
       UnsupportedError: for a system that is not emulated.
-      ValueError: if `num_shards` is not the number of its cores.
+      ValueError: if `num_shards` is not the number of its replicas.
     """
     if master not in (None, '', 'local'):
         raise UnsupportedError(Problem(
             'E910', 'RunConfig.master', 'only emulated systems are supported', repr(master),
             'Leave master out, or set it to "".'))
     system = getattr(resolver, 'emulated_system', None) or _default
-    if num_shards is None or num_shards == system.topology.num_cores:
+    if num_shards is None or num_shards * cores_per_replica == system.topology.num_cores:
         return system.topology
     if system.is_explicit:
         raise ValueError(
             'TPUConfig.num_shards is not set correctly. According to TPU system metadata for '
             f'Tensorflow master ({master or ""}): num_replicas should be '
-            f'({system.topology.num_cores}), got ({num_shards}). For non-model-parallelism, '
-            'num_replicas should be the total num of TPU cores in the system. For '
-            'model-parallelism, the total number of TPU cores should be num_cores_per_replica * '
-            f'num_replicas. Please set it accordingly or leave it as `None`.  The emulated '
-            f'system is {system.topology}: change num_shards, or the size that was asked for.')
-    return _sized_by(num_shards)
+            f'({system.topology.num_cores // cores_per_replica}), got ({num_shards}). '
+            'For non-model-parallelism, num_replicas should be the total num of TPU cores in the '
+            'system. For model-parallelism, the total number of TPU cores should be '
+            'num_cores_per_replica * num_replicas. Please set it accordingly or leave it as '
+            f'`None`.  The emulated system is {system.topology}: change num_shards, or the size '
+            'that was asked for.')
+    return _sized_by(num_shards, cores_per_replica)
 
 
-def _sized_by(num_shards: int) -> Topology:
-    """A system of `num_shards` cores, eight per host."""
-    if num_shards > CORES_PER_TPU_HOST and num_shards % CORES_PER_TPU_HOST:
+def _sized_by(num_shards: int, cores_per_replica: int) -> Topology:
+    """A system for `num_shards` replicas, eight cores per host."""
+    num_cores = num_shards * cores_per_replica
+    if num_cores > CORES_PER_TPU_HOST and num_cores % CORES_PER_TPU_HOST:
         raise ConfigError(Problem(
             'E410', 'TPUConfig.num_shards', f'a system of more than {CORES_PER_TPU_HOST} cores '
-            f'has {CORES_PER_TPU_HOST} per host', str(num_shards),
+            f'has {CORES_PER_TPU_HOST} per host', str(num_cores),
             'State the size: etpe run --hosts H --cores C, or install(hosts=H, cores=C).'))
-    cores = min(num_shards, CORES_PER_TPU_HOST)
-    topology = Topology(num_hosts=num_shards // cores, cores_per_host=cores)
+    cores = min(num_cores, CORES_PER_TPU_HOST)
+    topology = Topology(num_hosts=num_cores // cores, cores_per_host=cores)
     announce(f'TPUConfig.num_shards={num_shards} sets the size of the emulated system: '
              f'{topology}')
     return topology

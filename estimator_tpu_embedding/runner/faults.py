@@ -85,10 +85,10 @@ def typed(error: BaseException) -> BaseException:
     return translated.with_traceback(error.__traceback__)
 
 
-def nothing_came(host: int, waited: float) -> InputPipelineError:
-    """The error for a host whose input takes too long, with what every thread does as notes."""
+def nothing_came(name: str, waited: float) -> InputPipelineError:
+    """The error for an input that takes too long, with what every thread does as notes."""
     error = InputPipelineError(Problem(
-        'E522', f'input of host {host}', 'it must produce a batch before the deadline',
+        'E522', f'input of {name}', 'it must produce a batch before the deadline',
         f'nothing for {waited:.0f} s', 'What the threads of this process do is below. Where '
         'input may take longer, set RunConfig(input_deadline_secs=...).'))
     for thread, frame in _frames().items():

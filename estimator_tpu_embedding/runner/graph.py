@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from ..core.deployment import Invocation
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
 from ..hosts.local import LocalBackend
@@ -19,7 +20,7 @@ from ..ops import checks
 from . import model, padding
 from .gradients import GradientCapture
 from .infeed import HostFeed
-from .input import Batch, CoreQueue, HostInput, map_tensors, open_dataset
+from .input import Batch, CoreQueue, Input, map_tensors, open_input
 from .model import Job, ModelOutput
 from .randomness import random_states_kept
 from .towers import Towers
@@ -35,10 +36,11 @@ class StepGraph:
     """The operations of a run.
 
     Attributes:
-      feeds: what the infeed threads run, per host.
+      feeds: what the infeed threads run, per invocation of input_fn.
       close: ends every wait for batches.
       start: run once per session, before anything else.
       outputs: what the model gave on each core.
+      distinct_outputs: those of the cores that have samples of their own.
       rows: in a prediction how many samples of each core are no padding; else empty.
       loss: mean of the losses of all cores; 0 in a prediction.
       step: one step; in training everything that changes.
@@ -53,6 +55,7 @@ class StepGraph:
     close: tf.Operation
     start: tf.Operation
     outputs: list[ModelOutput]
+    distinct_outputs: list[ModelOutput]
     rows: list[tf.Tensor]
     loss: tf.Tensor
     step: tf.Operation
@@ -65,9 +68,9 @@ class StepGraph:
 
 @dataclasses.dataclass(slots=True)
 class _Inputs:
-    """What input_fn gives, per core, before it is handed over."""
+    """What input_fn gives, per invocation and per core, before it is handed over."""
 
-    hosts: list[HostInput]
+    sources: list[Input]
     rests: list[Batch]
     featurized: list[Any]
 
@@ -93,8 +96,8 @@ def build_step(job: Job) -> StepGraph:
         if plan.pipelined and plan.mode == 'training':
             backend = PipelinedBackend(backend, global_step)
     ahead = backend if isinstance(backend, PipelinedBackend) else None
-    feeds = [_feed_of(job, host, inputs, queues, backend)
-             for host in range(job.topology.num_hosts)]
+    feeds = [_feed_of(invocation, inputs, queues, backend)
+             for invocation in job.deployment.invocations]
     is_step = tf.placeholder_with_default(False, [], 'is_step')
     towers = _build_towers(job, queues, backend, is_step)
     losses = [output.loss for output in towers.outputs if output.loss is not None]
@@ -104,22 +107,23 @@ def build_step(job: Job) -> StepGraph:
     capture = [towers.capture.initializer] if towers.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(feeds=feeds, close=tf.group(*closes), start=tf.group(*engine, *capture),
-                     outputs=towers.outputs, rows=towers.rows, loss=loss, step=step,
-                     is_step=is_step,
+                     outputs=towers.outputs, distinct_outputs=(
+                         towers.outputs[:1] if job.deployment.has_copies else towers.outputs),
+                     rows=towers.rows, loss=loss, step=step, is_step=is_step,
                      begin=ahead.begin() if ahead else None,
                      has_next=ahead.has_next if ahead else None,
                      global_step=global_step, table_names=names)
 
 
 def _draw(job: Job) -> _Inputs:
-    """Opens the input of every host; takes features and ids of every core apart."""
+    """Opens the input of every invocation; takes features and ids of every core apart."""
     inputs = _Inputs([], [], [])
-    size = job.batch_size // job.topology.num_cores
-    for host in range(job.topology.num_hosts):
-        drawn = open_dataset(job.dataset(host), host, job.topology.cores_per_host,
-                             padded_from=size if job.verb == 'predict' else None)
-        inputs.hosts.append(drawn)
-        for core, batch in zip(job.topology.cores_of(host), drawn.batches):
+    size = job.deployment.batch_size_per_core
+    for invocation in job.deployment.invocations:
+        drawn = open_input(job.source(invocation), job.deployment, invocation,
+                           axes=job.batch_axes, padded=job.verb == 'predict')
+        inputs.sources.append(drawn)
+        for core, batch in zip(invocation.cores, drawn.batches):
             if job.lookups is not None:
                 featurized = job.lookups.featurize(batch.features, core)
                 inputs.featurized.append(featurized)
@@ -131,10 +135,10 @@ def _draw(job: Job) -> _Inputs:
     return inputs
 
 
-def _feed_of(job: Job, host: int, inputs: _Inputs, queues: Sequence[CoreQueue],
+def _feed_of(invocation: Invocation, inputs: _Inputs, queues: Sequence[CoreQueue],
              backend: Backend | None) -> HostFeed:
-    """What the infeed thread of `host` runs once per step."""
-    cores = job.topology.cores_of(host)
+    """What the infeed thread of an invocation runs once per step."""
+    host, cores = invocation.host, invocation.cores
     enqueues = [queues[core].enqueue(inputs.rests[core]) for core in cores]
     counts: dict[str, Any] = {}
     if backend is not None:
@@ -146,9 +150,9 @@ def _feed_of(job: Job, host: int, inputs: _Inputs, queues: Sequence[CoreQueue],
             counts[name] = tuple(tf.add_n(parts) for parts in zip(*every))
     ends = ([backend.end(host=host, core=core) for core in cores]
             if isinstance(backend, PipelinedBackend) else [])
-    drawn = inputs.hosts[host]
-    return HostFeed(drawn.initializer, tf.group(*enqueues), counts, drawn.has_data,
-                    tf.group(*ends))
+    drawn = inputs.sources[invocation.index]
+    return HostFeed(invocation.name, drawn.initializer, tf.group(*enqueues), counts,
+                    drawn.has_data, tf.group(*ends), drawn.is_dataset)
 
 
 @dataclasses.dataclass(slots=True)

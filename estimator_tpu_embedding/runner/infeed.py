@@ -23,19 +23,23 @@ class HostFeed(NamedTuple):
     """The operations that one infeed thread runs.
 
     Attributes:
+      name: of its invocation of input_fn, as messages have it: `'host 0'`.
       initializer: run once per session, before the thread starts.
       step: hands one batch to every core of the host; blocks while a queue is full.
       counts: per feature the `IdCounts` of that step, evaluated with it.
       has_data: false where that step handed over padding only, since the data has ended;
         evaluated with it.
       end: run once no batch follows.
+      is_dataset: else an `OutOfRangeError` is the end of its data.
     """
 
+    name: str
     initializer: tf.Operation
     step: tf.Operation
     counts: dict[str, Any]
     has_data: tf.Tensor
     end: tf.Operation
+    is_dataset: bool
 
 
 class Infeed(tf.train.SessionRunHook):
@@ -93,9 +97,9 @@ class Infeed(tf.train.SessionRunHook):
         if self._current is not None:
             self._current.await_batch()
 
-    def ended_host(self) -> int | None:
-        """The first host whose data has ended, if that ended the run, or `None`."""
-        return self._current.ended_host() if self._current is not None else None
+    def ended_input(self) -> str | None:
+        """Whose data ended first, if that ended the run, or `None`."""
+        return self._current.ended_input() if self._current is not None else None
 
     def interrupt(self) -> None:
         """Ends a wait of the step for its batch, from any thread; the step then fails."""
@@ -144,7 +148,7 @@ class _SessionFeed:
         self._steps_before = report.steps
         self._change = threading.Condition()
         self._allowed = 0
-        self._ended_host: int | None = None
+        self._ended_input: str | None = None
         self._stopping = False
         self._hosts = [_Host(number, feed) for number, feed in enumerate(feeds)]
         self._watcher = threading.Thread(target=self._watch, name='infeed-watch', daemon=True)
@@ -174,15 +178,15 @@ class _SessionFeed:
                 if not lacking and any(host.produced_with_data > done for host in self._hosts):
                     return
                 if not lacking or any(host.has_ended for host in lacking):
-                    self._ended_host = min((host.produced_with_data, host.number)
-                                           for host in self._hosts if host.has_ended)[1]
+                    self._ended_input = min((host.produced_with_data, host.number, host.feed.name)
+                                            for host in self._hosts if host.has_ended)[2]
                     raise tf.errors.OutOfRangeError(None, None, 'end of input')
                 if not all(host.is_alive() for host in lacking):
                     raise tf.errors.CancelledError(None, None, 'the input was cancelled')
                 self._change.wait(1.0)  # In slices, so that a failure and Ctrl-C are noticed.
 
-    def ended_host(self) -> int | None:
-        return self._ended_host
+    def ended_input(self) -> str | None:
+        return self._ended_input
 
     def interrupt(self) -> None:
         self._run_quietly(self._close)
@@ -202,8 +206,8 @@ class _SessionFeed:
             host.thread.join(max(0.0, deadline - time.monotonic()))
             if host.is_alive():
                 tf.logging.warning(
-                    'The input of host %d still waits in input_fn %g s after the run ended; its '
-                    'thread is left behind.', host.number, JOIN_DEADLINE_SECONDS)
+                    'The input of %s still waits in input_fn %g s after the run ended; its '
+                    'thread is left behind.', host.feed.name, JOIN_DEADLINE_SECONDS)
         self._watcher.join(JOIN_DEADLINE_SECONDS)
 
     def _consumed(self) -> int:
@@ -238,12 +242,13 @@ class _SessionFeed:
         """Tells the others why the thread of a host ends."""
         message = error.message if isinstance(error, tf.errors.OpError) else ''
         problem = checks.message_to_problem(message)
-        if problem is not None and problem.code == END_OF_INPUT:
+        if problem is not None and problem.code == END_OF_INPUT or (
+                not host.feed.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
             host.has_ended = True
             self._run_quietly(host.feed.end)
         else:
             self._failures.record(
-                f'infeed of host {host.number} at its batch {host.produced + 1}', error)
+                f'infeed of {host.feed.name} at its batch {host.produced + 1}', error)
             self._run_quietly(self._close)
         with self._change:
             self._change.notify_all()
@@ -268,14 +273,14 @@ class _SessionFeed:
                 if waited < warn_after or not self._is_starving(host):
                     continue
                 if waited >= self._deadline:
-                    self._failures.record(f'infeed of host {host.number}',
-                                          nothing_came(host.number, waited))
+                    self._failures.record(f'infeed of {host.feed.name}',
+                                          nothing_came(host.feed.name, waited))
                     self._run_quietly(self._close)
                     return
                 if now - warned_at >= WARN_SECONDS:
                     warned_at = now
-                    tf.logging.warning('Step %d waits for input: host %d has produced nothing '
-                                       'for %.0f s.', self._report.steps + 1, host.number,
+                    tf.logging.warning('Step %d waits for input: %s has produced nothing '
+                                       'for %.0f s.', self._report.steps + 1, host.feed.name,
                                        waited)
 
     def _is_starving(self, host: _Host) -> bool:

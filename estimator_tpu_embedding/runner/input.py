@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
+from ..core.deployment import Deployment, Invocation
 from ..errors import InputError, Problem
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from . import padding
+from . import padding, shares
 
 END_OF_INPUT = 'E521'
+DATASETS = (tf.data.Dataset, tf.compat.v2.data.Dataset)
 
 
 class Batch(NamedTuple):
@@ -29,61 +31,91 @@ class Batch(NamedTuple):
     rows: tf.Tensor | None = None
 
 
-class HostInput(NamedTuple):
-    """The input of one host.
+class Input(NamedTuple):
+    """What one invocation of input_fn gives.
 
     Attributes:
-      initializer: starts the dataset from its beginning.
-      batches: for each core of the host its next batch; the cores are served in order.
+      initializer: starts it from its beginning.
+      batches: for each core of the invocation its next batch; the cores are served in order.
       has_data: false where these batches are padding only, since the data has ended.
+      is_dataset: else it is made of tensors, which end with an `OutOfRangeError`.
     """
 
     initializer: tf.Operation
     batches: list[Batch]
     has_data: tf.Tensor
+    is_dataset: bool
 
 
-def open_dataset(dataset: tf.data.Dataset, host: int, cores: int, *,
-                 padded_from: int | None = None) -> HostInput:
-    """Draws one element per core and step from the dataset of a host.
+def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
+               axes: Sequence[int | None] | None = None, padded: bool = False) -> Input:
+    """Draws what one step needs from what input_fn returned.
 
     Args:
-      dataset: its elements are `features` or `(features, labels)` of one core.
-      host: for messages.
-      cores: how many cores the host feeds.
-      padded_from: `None`, or the batch size of a prediction: then elements may be smaller, and
-        after the last one come empty ones for ever.
+      source: a dataset whose elements are `features` or `(features, labels)`, or such an
+        element itself, whose tensors have other values in every step.
+      deployment: how an element reaches the cores.
+      invocation: of input_fn.
+      axes: see `shares.parts_of`; of features and labels.
+      padded: for a prediction: elements may be smaller, and after the last one come empty ones
+        for ever. The source must be a dataset.
 
     Returns:
-      Tensors that fail with E521 when the data has ended, so that an `OutOfRangeError` from
+      Tensors that fail with E521 when a dataset has ended, so that an `OutOfRangeError` from
       within the pipeline is never taken for its end.
 
     Raises:
       InputError: if elements have another form.
     """
-    if padded_from is not None:
-        dataset = padding.without_end(dataset)
+    cores = len(invocation.cores)
+    draws = cores if deployment.share == 'elements' else 1
+    where = f'input of {invocation.name}'
+    initializer, flags = tf.no_op(), [tf.constant(True)]
+    is_dataset = isinstance(source, DATASETS)
+    if is_dataset:
+        initializer, elements = _draw(padding.without_end(source) if padded else source, draws,
+                                      where)
+        if padded:
+            elements, flags = [list(each) for each in zip(*elements)]
+    else:
+        elements = [source]
+    batches = [_batch_of(element) for element in elements]
+    if padded:
+        batches = [batch._replace(rows=padding.rows_of(
+            (batch.features, batch.labels), deployment.input_batch_size, where))
+            for batch in batches]
+    if deployment.share != 'elements':
+        batches = _shared(batches[0], deployment, cores, where, axes)
+    # Cores are served in order, so where the first has no data none has.
+    return Input(initializer, batches, flags[0], is_dataset)
+
+
+def _draw(dataset: tf.data.Dataset, draws: int, where: str) -> tuple[tf.Operation, list[Any]]:
+    """The next elements of a dataset, one after another."""
     iterator = tf.data.make_initializable_iterator(dataset)
-    ended = Problem(END_OF_INPUT, f'input of host {host}', 'there must be a batch')
-    batches: list[Batch] = []
-    flags: list[tf.Tensor] = []
-    for _ in range(cores):
-        served = tf.nest.flatten(batches, expand_composites=True)
+    ended = Problem(END_OF_INPUT, where, 'there must be a batch')
+    elements: list[Any] = []
+    for _ in range(draws):
+        served = tf.nest.flatten(elements, expand_composites=True)
         with tf.control_dependencies([part for part in served if isinstance(part, tf.Tensor)]):
             element = iterator.get_next_as_optional()
             present = checks.require(element.has_value(), ended, got=tf.constant('none'))
         with tf.control_dependencies([present]):
-            value = element.get_value()
-        if padded_from is not None:
-            value, flag = value
-            flags.append(flag)
-        batch = _batch_of(value)
-        if padded_from is not None:
-            batch = batch._replace(rows=padding.rows_of(
-                (batch.features, batch.labels), padded_from, f'input of host {host}'))
-        batches.append(batch)
-    # Cores are served in order, so where the first has no data none has.
-    return HostInput(iterator.initializer, batches, flags[0] if flags else tf.constant(True))
+            elements.append(element.get_value())
+    return iterator.initializer, elements
+
+
+def _shared(batch: Batch, deployment: Deployment, cores: int, where: str,
+            axes: Sequence[int | None] | None) -> list[Batch]:
+    """What each core gets of the one batch for all of them."""
+    if deployment.has_copies:
+        return [batch] * cores
+    size, rows = deployment.batch_size_per_core, batch.rows
+    parts = shares.parts_of((batch.features, batch.labels), cores, size, where, axes=axes,
+                            may_be_short=rows is not None)
+    return [Batch(features, labels,
+                  None if rows is None else tf.clip_by_value(rows - index * size, 0, size))
+            for index, (features, labels) in enumerate(parts)]
 
 
 def _batch_of(element: Any) -> Batch:

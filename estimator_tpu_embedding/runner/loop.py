@@ -105,7 +105,7 @@ def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
     pairs: dict[str, Any] = {}
     declared = graph.outputs[0].metrics
     if declared is not None:
-        tensors = concatenate(graph.outputs)
+        tensors = concatenate(graph.distinct_outputs)
         function = declared[0]
         pairs = dict(function(**tensors) if isinstance(tensors, dict) else function(*tensors))
     for name in ('loss', 'global_step'):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
 from ..core.specs import Topology
 from ..ops.ids import IdBatch, IdCounts
@@ -77,9 +78,9 @@ class Job:
 
     Attributes:
       verb: `'train'`, `'evaluate'` or `'predict'`.
-      topology: hosts and cores.
-      batch_size: samples of all cores per step.
-      dataset: host -> its dataset, made in the default graph.
+      deployment: hosts, cores, and how input reaches them.
+      source: an invocation of input_fn -> what that returned, made in the default graph.
+      batch_axes: see `input.open_input`.
       call_model: (core, features, labels) -> output.
       lookups: `None` for a model without embedding tables.
       seed: graph-level random seed, or `None`.
@@ -91,9 +92,9 @@ class Job:
     """
 
     verb: str
-    topology: Topology
-    batch_size: int
-    dataset: Callable[[int], tf.data.Dataset]
+    deployment: Deployment
+    source: Callable[[Invocation], Any]
+    batch_axes: Sequence[int | None] | None
     call_model: Callable[[int, Any, Any], ModelOutput]
     lookups: Lookups | None
     seed: int | None
@@ -101,6 +102,16 @@ class Job:
     model_dir: str
     warm_start: Any
     session_config: tf.ConfigProto
+
+    @property
+    def topology(self) -> Topology:
+        """Hosts and cores."""
+        return self.deployment.topology
+
+    @property
+    def batch_size(self) -> int:
+        """Samples of all cores per step."""
+        return self.deployment.batch_size
 
 
 def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str, str]:
@@ -132,7 +143,7 @@ def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str
 
 
 def concatenate(outputs: Sequence[ModelOutput]) -> Any:
-    """The tensors of `metrics` of all cores, joined along the batch dimension.
+    """The tensors of `metrics` of these cores, joined along the batch dimension.
 
     Raises:
       RuntimeError: for a scalar, which has no such dimension.

@@ -82,8 +82,8 @@ def _of_all_cores(job: Job, graph: StepGraph) -> Any:
     Raises:
       TypeError, ValueError, RuntimeError: as the original does, for what has no rows.
     """
-    size = job.batch_size // job.topology.num_cores
-    cores = [output.predictions for output in graph.outputs]
+    size = job.deployment.batch_size_per_core
+    cores = [output.predictions for output in graph.distinct_outputs]
     if isinstance(cores[0], Mapping):
         joined = {key: _joined(key, [core[key] for core in cores], graph.rows, size)
                   for key in cores[0]}

@@ -209,7 +209,7 @@ class Run:
             except tf.errors.OutOfRangeError as error:
                 # Left to itself, MonitoredSession takes every such error for the end of data.
                 self._has_data_ended = (self.failures.root_cause() is None
-                                        and self.infeed.ended_host() is not None)
+                                        and self.infeed.ended_input() is not None)
                 if not self._has_data_ended:
                     raise RuntimeError(f'OutOfRangeError in the model: {error}') from error
             finally:
@@ -218,7 +218,9 @@ class Run:
     def _announce(self) -> None:
         """Tells the user what begins."""
         job = self.job
-        line = f'{job.verb}: {job.topology.batch_arithmetic(job.batch_size)}'
+        line = f'{job.verb}: ' + (
+            f'the same {job.batch_size} samples on all cores of {job.topology}'
+            if job.deployment.has_copies else job.topology.batch_arithmetic(job.batch_size))
         if job.lookups is not None:
             plan = job.lookups.plan
             how = sorted({table.optimizer.field for table in plan.tables if table.optimizer})
@@ -243,9 +245,9 @@ class Run:
             self.report.finish()
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:
-        """The error that says which host ran out of data, and when."""
+        """The error that says whose data ended, and when."""
         return tf.errors.OutOfRangeError(
-            None, None, f'The input of host {self.infeed.ended_host()} ended: this '
+            None, None, f'The input of {self.infeed.ended_input()} ended: this '
             f'{self.job.verb} made {self.report.steps} steps and was to reach step {wanted}. '
             'Call .repeat() on the dataset, or ask for fewer steps. The steps that were run are '
             'complete.')

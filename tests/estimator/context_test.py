@@ -2,13 +2,15 @@ import pytest
 import tensorflow as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core.specs import Topology
+from estimator_tpu_embedding.estimator.deployment import deploy
 
-TOPOLOGY = Topology(num_hosts=2, cores_per_host=4)
+DEPLOYMENT = deploy(ete.RunConfig(
+    cluster=ete.TPUClusterResolver(hosts=2, cores=4), tpu_config=ete.TPUConfig(
+        per_host_input_for_training=ete.InputPipelineConfig.PER_HOST_V2)), 'train', 8)
 
 
 def test_an_input_fn_learns_its_host_and_how_many_replicas_it_feeds():
-    context = ete.TPUContext(TOPOLOGY, 1)
+    context = ete.TPUContext(DEPLOYMENT, DEPLOYMENT.invocations[1])
     device, index, invocations, replicas = context.current_input_fn_deployment()
     assert (index, invocations, replicas, context.current_host) == (1, 2, 4, 1)
     assert (context.num_hosts, context.num_replicas, context.num_of_replicas_per_host) == (
@@ -21,7 +23,7 @@ def test_an_input_fn_learns_its_host_and_how_many_replicas_it_feeds():
 
 
 def test_a_model_fn_learns_the_size_but_no_host():
-    context = ete.TPUContext(TOPOLOGY)
+    context = ete.TPUContext(DEPLOYMENT)
     assert context.num_replicas == 8
     assert context.device_assignment is None
     assert context.device_for_replica(5)[1] == 1

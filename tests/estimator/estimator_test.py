@@ -52,12 +52,12 @@ def test_mod_tables_are_refused_where_columns_would_read_them_on_the_cpu(tmp_pat
 
 
 def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path):
-    config = ete.RunConfig(tpu_config=ete.TPUConfig(iterations_per_loop='30s'))
+    config = ete.RunConfig(tpu_config=ete.TPUConfig(
+        iterations_per_loop='30s', experimental_feed_hook=object))
     with pytest.raises(ete.UnsupportedError) as caught:
         make(tmp_path, config=config)
     assert str(caught.value) == (
-        'E907 TPUConfig: per_host_input_for_training other than PER_HOST_V2 is not supported '
-        'yet.  Set it to InputPipelineConfig.PER_HOST_V2.\n'
+        'E907 TPUConfig: experimental_feed_hook is not supported yet.  Leave it out.\n'
         'E907 TPUConfig: a time as iterations_per_loop is not supported yet.  '
         'Give a number of steps.')
 

@@ -65,4 +65,6 @@ ENTRIES = {
              'Leave it out, or give the plain path of a directory.'),
     'W461': ('clipping_limit', 'It was never read by TensorFlow, so it clips nothing.',
              'Set clip_weight_min and clip_weight_max of the optimization_parameters.'),
+    'W462': ('input_partition_dims', 'It says how the tensors of one replica are spread over its '
+             'cores, which share one memory here.', 'Nothing: the numbers are the same.'),
 }

@@ -1,0 +1,81 @@
+"""Who calls input_fn how often, for which cores, and how a batch reaches them.
+
+| share | an element of the input is | its batch size |
+|---|---|---|
+| `'elements'` | the batch of one core; the cores of an invocation take turns | that of a core |
+| `'split'` | cut into equal parts, one per core | that of all cores of the invocation |
+| `'copies'` | given to every core as it is | that of a core |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from .specs import Topology
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """One call of input_fn.
+
+    Attributes:
+      index: among the calls of its run.
+      host: where it is made.
+      cores: whom it feeds.
+      name: for messages: `'host 0'`, or `'core 3'` where each core has its own.
+    """
+
+    index: int
+    host: int
+    cores: Sequence[int]
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """The input of one run.
+
+    Attributes:
+      topology: hosts, and replicas of the model per host; called cores.
+      system: hosts and cores as they are; differs where a replica takes several cores.
+      share: see the module.
+      invocations: which together feed every core once.
+      batch_size: samples of all cores per step.
+      batch_size_per_core: samples of one core.
+      input_batch_size: samples of one element of the input.
+    """
+
+    topology: Topology
+    system: Topology
+    share: str
+    invocations: tuple[Invocation, ...]
+    batch_size: int
+    batch_size_per_core: int
+    input_batch_size: int
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether all cores get the same samples, so that those of core 0 are all there are."""
+        return self.share == 'copies'
+
+
+def per_host(topology: Topology) -> tuple[Invocation, ...]:
+    """One call on every host, for its cores.
+
+    >>> [list(one.cores) for one in per_host(Topology(num_hosts=2, cores_per_host=3))]
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    return tuple(Invocation(index=host, host=host, cores=topology.cores_of(host),
+                            name=f'host {host}') for host in range(topology.num_hosts))
+
+
+def per_core(topology: Topology, hosts: Sequence[int]) -> tuple[Invocation, ...]:
+    """One call for every core, on the host that `hosts` has for it."""
+    return tuple(Invocation(index=core, host=hosts[core], cores=(core,), name=f'core {core}')
+                 for core in range(topology.num_cores))
+
+
+def for_all(topology: Topology) -> tuple[Invocation, ...]:
+    """One call on host 0, for all cores."""
+    return (Invocation(index=0, host=0, cores=range(topology.num_cores), name='host 0'),)

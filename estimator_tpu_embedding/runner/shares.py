@@ -1,0 +1,99 @@
+"""The parts of a batch that is made for several cores."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import InputShapeError, Problem
+from ..ops import checks
+
+_REMEDY = 'Batch with params["batch_size"] and drop_remainder=True.'
+
+
+def parts_of(structure: Any, count: int, size: int, where: str, *,
+             axes: Sequence[int | None] | None = None, may_be_short: bool = False) -> list[Any]:
+    """Cuts the tensors of a structure into consecutive parts.
+
+    Args:
+      structure: of dense, sparse and ragged tensors; `None` stays.
+      count: how many parts.
+      size: samples of each.
+      where: for messages.
+      axes: per leaf the dimension that is cut, 0 if `None` for all; the whole leaf is given to
+        every part where one is `None`.
+      may_be_short: whether there may be fewer than `count * size` samples; the last parts then
+        have fewer or none.
+
+    Raises:
+      InputShapeError: for a dimension that is known not to fit.
+    """
+    leaves = tf.nest.flatten(structure)
+    axes = [0] * len(leaves) if axes is None else list(axes)
+    if len(axes) != len(leaves):
+        raise InputShapeError(Problem(
+            'E511', 'batch_axis', f'it must have one entry per tensor of features and labels, '
+            f'{len(leaves)} in all', f'{len(axes)}'))
+    if not may_be_short:
+        leaves = [_full(leaf, count * size, where) if axis == 0 else leaf
+                  for leaf, axis in zip(leaves, axes)]
+    return [tf.nest.pack_sequence_as(structure, [
+        _part(leaf, part, count, size, axis, where) for leaf, axis in zip(leaves, axes)])
+        for part in range(count)]
+
+
+def _problem(where: str, samples: int) -> Problem:
+    return Problem('E511', where, f'the batch for all its cores must have {samples} samples',
+                   remedy=_REMEDY)
+
+
+def _full(leaf: Any, samples: int, where: str) -> Any:
+    """A leaf that has so many samples; if that is not known, it fails to evaluate otherwise."""
+    if isinstance(leaf, tf.SparseTensor):
+        found = leaf.dense_shape[0]
+    elif isinstance(leaf, tf.RaggedTensor):
+        found = leaf.nrows(tf.int64)
+    else:
+        if leaf is not None and leaf.shape.rank and leaf.shape.dims[0].value not in (
+                None, samples):
+            raise InputShapeError(dataclasses.replace(
+                _problem(where, samples), got=f'shape {leaf.shape}'))
+        return leaf
+    with tf.control_dependencies([checks.require(
+            tf.equal(found, samples), _problem(where, samples), got=tf.strings.as_string(found))]):
+        return tf.nest.map_structure(tf.identity, leaf, expand_composites=True)
+
+
+def _part(leaf: Any, part: int, count: int, size: int, axis: int | None, where: str) -> Any:
+    if leaf is None or axis is None:
+        return leaf
+    if isinstance(leaf, tf.SparseTensor):
+        return _sparse_part(leaf, part * size, size)
+    if isinstance(leaf, tf.RaggedTensor):
+        return leaf[part * size:(part + 1) * size]
+    if not leaf.shape.rank or leaf.shape.rank <= axis:
+        raise InputShapeError(Problem(
+            'E511', where, f'what is cut along dimension {axis} must have it',
+            f'shape {leaf.shape}', _REMEDY))
+    length = leaf.shape.dims[axis].value
+    if axis:  # Of which nothing else tells how long a part is.
+        if length is None or length % count:
+            raise InputShapeError(Problem(
+                'E511', where, f'dimension {axis} must be a multiple of {count}',
+                f'shape {leaf.shape}'))
+        size = length // count
+    index = [slice(None)] * axis + [slice(part * size, (part + 1) * size)]
+    return leaf[tuple(index)]
+
+
+def _sparse_part(leaf: tf.SparseTensor, first: int, size: int) -> tf.SparseTensor:
+    """The samples `[first, first + size)`, fewer where there are fewer."""
+    samples = leaf.indices[:, 0]
+    kept = tf.sparse.retain(leaf, (samples >= first) & (samples < first + size))
+    shift = tf.concat([[first], tf.zeros_like(leaf.dense_shape[1:])], 0)
+    rows = tf.clip_by_value(leaf.dense_shape[0] - first, 0, size)
+    return tf.SparseTensor(kept.indices - shift, kept.values,
+                           tf.concat([[rows], leaf.dense_shape[1:]], 0))
