@@ -42,8 +42,9 @@ STAND_INS: dict[str, dict[str, Any]] = {
         'init_run_config': _init_run_config},
     f'{_TPU}.tpu_config': _placeholders('InputPipelineConfig', 'RunConfig', 'TPUConfig'),
     f'{_TPU}.tpu_estimator': _placeholders(
-        'AdagradParameters', 'AdamParameters', 'EmbeddingConfigSpec', 'TPUEstimator',
-        'TPUEstimatorSpec'),
+        'AdagradParameters', 'AdamParameters', 'BatchConfig', 'EmbeddingConfigSpec',
+        'ExportSavedModelApiVersion', 'StochasticGradientDescentParameters', 'TPUEstimator',
+        'TPUEstimatorSpec', 'export_estimator_savedmodel'),
     f'{_TPU}._tpu_estimator_embedding': _placeholders(
         'AdagradParameters', 'AdamParameters', 'EmbeddingConfigSpec',
         'StochasticGradientDescentParameters'),

@@ -114,7 +114,7 @@ def calls(tree):
 @pytest.mark.parametrize('names, home', [
     ({'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
     ({'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
-     {'checkpoint/files.py', 'checkpoint/commit.py'}),
+     {'checkpoint/files.py', 'checkpoint/commit.py', 'checkpoint/reorder.py'}),
     ({'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
      {f'runner/{name}.py' for name in ('infeed', 'session', 'signals', 'towers')}),
     ({'open', 'os.open', 'os.fdopen'}, {'checkpoint/files.py', 'proto/files.py'}),

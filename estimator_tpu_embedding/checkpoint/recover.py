@@ -79,25 +79,32 @@ def _stored_shapes(checkpoint: str) -> Mapping[str, Sequence[int]]:
             f'{type(error).__name__}: {str(error)[:200]}', 'Use an older one.')) from error
 
 
-def check_order_of_ids(checkpoint: str | None) -> None:
-    """Makes sure that what reads a checkpoint without knowing of hosts reads the right rows.
+def tables_out_of_order(checkpoint: str | None) -> dict[str, StoredTable]:
+    """The tables of a checkpoint whose rows are not in the order of ids, by variable name.
 
     Args:
       checkpoint: its prefix; `None` is no checkpoint.
 
     Raises:
-      IncompatibleCheckpointError: if a table in it is `mod` on several hosts.
       CorruptCheckpointError: if its manifest cannot be read.
     """
     manifest = read_manifest(checkpoint) if checkpoint is not None else None
-    tables = manifest.tables if manifest is not None else {}
+    return dict(_out_of_order(manifest.tables if manifest is not None else {}))
+
+
+def check_order_of_ids(checkpoint: str | None) -> None:
+    """Makes sure that training without the engine can continue from a checkpoint.
+
+    Raises:
+      IncompatibleCheckpointError: if a table in it is `mod` on several hosts.
+      CorruptCheckpointError: if its manifest cannot be read.
+    """
     problems = [
         Problem('E609', f'checkpoint {os.path.basename(checkpoint or "")}',
-                f'the rows of table "{name}" must be in the order of ids where columns read '
-                'them without the embedding engine: export, prediction, and all that '
-                'use_tpu=False or eval_on_tpu=False runs', f'mod rows of {table.hosts} hosts',
-                'Train with partition_strategy="div"; this version does not reorder rows.')
-        for name, table in _out_of_order(tables)]
+                f'the rows of table "{name}" must be in the order of ids to be trained with '
+                'use_tpu=False', f'mod rows of {table.hosts} hosts',
+                'Train with use_tpu=True, or with partition_strategy="div" from the start.')
+        for name, table in tables_out_of_order(checkpoint).items()]
     if problems:
         raise IncompatibleCheckpointError(*problems)
 

@@ -146,7 +146,7 @@ class Featurizer:
         self._plan = plan
         self._on_tensor_core = on_tensor_core
         self._may_lack_samples = may_lack_samples
-        self._categorical = {column.get_feature_key_name(): _innermost(column)
+        self._categorical = {column.get_feature_key_name(): innermost(column)
                              for column in [*columns, *(column for column, _ in on_tensor_core)]}
         self._warned: set[str] = set()
         twice = sorted({feature.name for _, feature in on_tensor_core}
@@ -262,7 +262,7 @@ def _words_to_ids(where: str, categorical: Any, words: Any
     return _tf.column_ids(categorical, words), empty
 
 
-def _innermost(column: Any) -> Any:
+def innermost(column: Any) -> Any:
     """The categorical column that maps words to ids, inside of weights and sequences."""
     while hasattr(column, 'categorical_column'):
         column = column.categorical_column

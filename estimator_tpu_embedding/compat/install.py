@@ -48,18 +48,21 @@ def _restored() -> Iterator[tuple[Any, str, Any]]:
 
     from .. import _legacy
     from ..estimator import parameters
-    from ..estimator.config import InputPipelineConfig, RunConfig, TPUConfig
+    from ..estimator.config import (
+        ExportSavedModelApiVersion, InputPipelineConfig, RunConfig, TPUConfig)
     from ..estimator.embedding_spec import EmbeddingConfigSpec
     from ..estimator.estimator import TPUEstimator
+    from ..estimator.export import BatchConfig, export_estimator_savedmodel
     from ..estimator.spec import TPUEstimatorSpec
     from . import modules
     from .resolver import TPUClusterResolver
     estimator = _legacy.load()
     optimizers = (parameters.AdagradParameters, parameters.AdamParameters,
                   parameters.FtrlParameters, parameters.StochasticGradientDescentParameters)
-    ours: dict[str, Any] = {cls.__name__: cls for cls in (
-        *optimizers, EmbeddingConfigSpec, InputPipelineConfig, RunConfig, TPUConfig,
-        TPUEstimator, TPUEstimatorSpec)}
+    ours: dict[str, Any] = {one.__name__: one for one in (
+        *optimizers, BatchConfig, EmbeddingConfigSpec, ExportSavedModelApiVersion,
+        InputPipelineConfig, RunConfig, TPUConfig, TPUEstimator, TPUEstimatorSpec,
+        export_estimator_savedmodel)}
     places = [estimator.tpu, estimator.tpu.experimental,
               *[sys.modules[path] for path in _legacy.STAND_INS]]
     for namespace in places:

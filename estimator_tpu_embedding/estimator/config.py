@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import copy
+import enum
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _legacy, _tf
+
+
+class ExportSavedModelApiVersion(enum.Enum):
+    """Who rewrites a model for the TPU graph of an export, which is not written here."""
+
+    V1 = 1
+    V2 = 2
 
 
 class InputPipelineConfig:

@@ -11,24 +11,21 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
 from ..checkpoint import recover
-from ..errors import Problem, UnsupportedError
 from ..runner import loop, predictions
 from ..runner.guards import StopAtStep
 from ..runner.model import Job
 from . import calls, settings
-from .config import InputPipelineConfig, RunConfig, check_positive
+from .config import (
+    ExportSavedModelApiVersion, InputPipelineConfig, RunConfig, check_positive)
 from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
-from .spec import TPUEstimatorSpec
+from .without_tpu import WithoutTpu
 
 _RESERVED = ('batch_size', 'context')
 _BATCH_SIZES = ('train_batch_size', 'eval_batch_size', 'predict_batch_size')
 
 
-_Estimator: Any = _legacy.estimator_class()
-
-
-class TPUEstimator(_Estimator):
+class TPUEstimator(WithoutTpu):
     """Trains and evaluates a model whose embedding tables live on TPU hosts, emulated here.
 
     The model is built once per core of the emulated system, tables are spread over its hosts,
@@ -101,6 +98,9 @@ class TPUEstimator(_Estimator):
                 'use_tpu=False: the optimizer of the model trains the embedding tables, and '
                 'optimization_parameters are not used. With use_tpu=True this package emulates '
                 'the TPU on the CPU.')
+        if export_saved_model_api_version not in (1, 2, *ExportSavedModelApiVersion):
+            raise ValueError('export_saved_model_api_version should be 1 or 2; got '
+                             f'{export_saved_model_api_version}.')
 
     def _check_for_tpu(self, config: RunConfig, spec: EmbeddingConfigSpec | None) -> None:
         """The checks of the original that apply with use_tpu, in its order."""
@@ -168,8 +168,7 @@ class TPUEstimator(_Estimator):
         """
         checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
         if not (self._use_tpu and self._eval_on_tpu):
-            recover.check_order_of_ids(checkpoint)
-            return super().evaluate(input_fn, steps, hooks, checkpoint_path, name)
+            return self._evaluate_without_tpu(checkpoint, input_fn, steps, hooks, checkpoint, name)
         if steps is None:
             raise ValueError('Evaluate `steps` must be set on TPU. Cannot be `None`.')
         check_positive(steps, 'Eval steps')
@@ -209,9 +208,8 @@ class TPUEstimator(_Estimator):
         """
         checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
         if not self._use_tpu:
-            recover.check_order_of_ids(checkpoint)
-            yield from super().predict(input_fn, predict_keys, hooks, checkpoint_path,
-                                       yield_single_examples)
+            yield from self._predict_without_tpu(
+                checkpoint, input_fn, predict_keys, hooks, checkpoint, yield_single_examples)
             return
         hooks = _legacy.estimator_module()._check_hooks_type(hooks)
         if checkpoint is None:
@@ -229,46 +227,6 @@ class TPUEstimator(_Estimator):
                         yield {key: value[row] for key, value in values.items()}
                 else:
                     yield from values
-
-    def _export_all_saved_models(self, export_dir_base: str, input_receiver_fn_map: Any,
-                                 assets_extra: Any = None, as_text: bool = False,
-                                 checkpoint_path: str | None = None,
-                                 strip_default_attrs: bool = True) -> Any:
-        """Exports a graph for the CPU, in which columns read the tables themselves."""
-        if not (self._export_to_cpu or self._export_to_tpu):
-            raise ValueError('One of export_to_cpu and export_to_tpu must be true.')
-        if not self._export_to_cpu:
-            raise UnsupportedError(Problem(
-                'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
-                'the CPU can be written', remedy='Leave it out.'))
-        recover.check_order_of_ids(checkpoint_path or recover.newest_checkpoint(self.model_dir))
-        if self._export_to_tpu:
-            tf.logging.info('The exported model runs on the CPU; no TPU graph is written.')
-        return super()._export_all_saved_models(
-            export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path,
-            strip_default_attrs)
-
-    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str,
-                       input_context: Any = None) -> Any:
-        """Calls input_fn for a run without TPU, as the base class does."""
-        del input_context
-        return calls.call_input_fn(input_fn, self._params_without_tpu(mode), mode, self.config)
-
-    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
-        """Calls model_fn for a run without TPU, as the base class does."""
-        params = calls.with_items(self._params_without_tpu(mode), use_tpu=False)
-        spec = calls.call_model_fn(self._model_fn, features, labels, mode, params, config)
-        return spec.as_estimator_spec() if isinstance(spec, TPUEstimatorSpec) else spec
-
-    def _params_without_tpu(self, mode: str) -> Any:
-        batch_size = self._batch_size(mode)
-        return (self.params if batch_size is None
-                else calls.with_items(self.params, batch_size=batch_size))
-
-    def _batch_size(self, mode: str) -> int | None:
-        keys = _legacy.mode_keys()
-        return self._batch_sizes[{keys.TRAIN: 'train_batch_size', keys.EVAL: 'eval_batch_size',
-                                  keys.PREDICT: 'predict_batch_size'}[mode]]
 
     def _job(self, mode: str, input_fn: Callable[..., Any]) -> Job:
         """What the runner needs to know to run one mode."""

@@ -6,13 +6,14 @@ import copy
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..columns import adapt
+from ..columns import adapt, plain
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
-from ..core.specs import FeatureSpec, Topology
+from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, quoted
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
@@ -77,11 +78,8 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
     """The plan of a spec, and how its columns read features and name variables."""
     _refuse_unsupported_spec(spec)
     columns = spec.feature_columns or []
-    tables, declared = spec.to_specs()
     dense = spec.tensor_core_feature_columns or []
-    every = _with_policy([*declared, *adapt.tensor_core_features(dense)],
-                         default_id_policy() if id_policy is None else id_policy)
-    features, on_tensor_core = every[:len(declared)], every[len(declared):]
+    tables, features, on_tensor_core = _declared(spec, id_policy)
     optimizer = None
     if verb == 'train' and spec.optimization_parameters is not None:
         optimizer = spec.optimization_parameters.to_optimizer()
@@ -100,6 +98,26 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
                                   may_lack_samples=verb == 'predict')
     return Lookups(plan=plan, featurize=featurizer, variable_names=names,
                    gradient_multiplier=spec.experimental_gradient_multiplier_fn)
+
+
+def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
+                   id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
+    """Features as a model must get them that is to do without the engine what it does with it."""
+    tables, declared, on_tensor_core = _declared(spec, id_policy)
+    if spec.feature_columns is None:
+        return plain.looked_up(features, tables, declared)
+    columns = [*spec.feature_columns, *(spec.tensor_core_feature_columns or [])]
+    return plain.for_columns(features, columns, [*declared, *on_tensor_core])
+
+
+def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | None
+              ) -> tuple[list[TableSpec], list[FeatureSpec], list[FeatureSpec]]:
+    """The tables and features of the engine, and the features of the tensor core."""
+    tables, declared = spec.to_specs()
+    every = _with_policy(
+        [*declared, *adapt.tensor_core_features(spec.tensor_core_feature_columns or [])],
+        default_id_policy() if id_policy is None else id_policy)
+    return tables, every[:len(declared)], every[len(declared):]
 
 
 def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str]

@@ -28,6 +28,10 @@ tpu = by_import.tpu
 for name in ('TPUEstimator', 'TPUEstimatorSpec', 'RunConfig', 'TPUConfig', 'InputPipelineConfig'):
     assert getattr(tpu, name) is getattr(estimator_tpu_embedding, name), name
 assert tpu_estimator.TPUEstimator is tpu.TPUEstimator
+from tensorflow_estimator.python.estimator.tpu.tpu_estimator import (
+    BatchConfig, ExportSavedModelApiVersion, export_estimator_savedmodel)
+assert all(one.__module__.startswith('estimator_tpu_embedding') for one in (
+    BatchConfig, ExportSavedModelApiVersion, export_estimator_savedmodel))
 assert tpu_config.RunConfig is tpu.RunConfig
 assert issubclass(tpu.TPUEstimator, by_import.Estimator)
 assert issubclass(tpu.RunConfig, by_import.RunConfig)

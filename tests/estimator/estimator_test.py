@@ -7,7 +7,6 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
@@ -37,6 +36,8 @@ def bare(directory, **kwargs):
     ({'eval_batch_size': -3}, ValueError, 'eval_batch_size must be positive, got -3'),
     ({'model_fn': lambda params: None}, ValueError, 'must include features argument.'),
     ({'model_fn': lambda features, zz: None}, ValueError, "not expected args: ['zz']"),
+    ({'export_saved_model_api_version': 3}, ValueError,
+     'export_saved_model_api_version should be 1 or 2; got 3.'),
     ({'model_dir': '/elsewhere'}, ValueError,
      '`model_dir` are set both in constructor and `RunConfig`')])
 def test_bad_arguments_get_the_errors_of_the_original(tmp_path, kwargs, error, text):
@@ -291,30 +292,6 @@ def test_the_arithmetic_optimizer_is_off_in_every_session(tmp_path):
     assert config == tf.ConfigProto(intra_op_parallelism_threads=1)  # the user's is left alone
 
 
-def test_an_exported_div_model_reads_its_tables_on_the_cpu(tmp_path):
-    columns = [jobs.embedding('f')]
-
-    def model_fn(features, labels, mode, params):
-        if mode != 'infer':
-            return jobs.linear_model_fn(columns)(features, labels, mode, params)
-        net = tf.keras.layers.DenseFeatures(columns)(features)
-        return ete.TPUEstimatorSpec(mode=mode, predictions={'net': net})
-
-    estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, 2, 1), batch_size=4)
-    estimator.train(jobs.input_fn_of(STEPS), steps=1)
-
-    from estimator_tpu_embedding import _legacy
-    ids = np.array([3, 7])
-    receiver = _legacy.load().export.build_raw_serving_input_receiver_fn(
-        {'f': tf.constant(ids)}, default_batch_size=2)
-    path = estimator.export_saved_model(str(tmp_path / 'export'), receiver)
-    with tf.Graph().as_default(), tf.Session() as session:
-        signature = tf.saved_model.load(session, ['serve'], path.decode()).signature_def[
-            'serving_default']
-        net = session.run(signature.outputs['net'].name, {signature.inputs['f'].name: ids})
-    np.testing.assert_allclose(net, jobs.stored(tmp_path, TABLE)[ids])
-
-
 @pytest.mark.parametrize('flags, error, text', [
     ({'export_to_cpu': False, 'export_to_tpu': False}, ValueError,
      'One of export_to_cpu and export_to_tpu must be true.'),
@@ -325,17 +302,6 @@ def test_an_export_without_a_graph_for_the_cpu_is_refused_when_it_is_asked_for(
     with pytest.raises(error) as caught:
         estimator.export_saved_model(str(tmp_path / 'export'), lambda: None)
     assert text in str(caught.value)
-
-
-@pytest.mark.parametrize('use', [
-    lambda plain: plain.train(plain_input_fn, steps=1),
-    lambda plain: plain.evaluate(plain_input_fn, steps=1),
-    lambda plain: next(plain.predict(plain_input_fn)),
-    lambda plain: plain.export_saved_model('/nonexistent', lambda: None)])
-def test_what_reads_tables_without_the_engine_refuses_mod_rows_of_several_hosts(tmp_path, use):
-    make(tmp_path, hosts=2, strategy='mod').train(jobs.input_fn_of(STEPS), steps=1)
-    with pytest.raises(IncompatibleCheckpointError, match='E609 checkpoint model.ckpt-1: .*mod'):
-        use(make(tmp_path, use_tpu=False))
 
 
 def plain_input_fn(params):

@@ -48,8 +48,9 @@ ENTRIES = {
              'mod with another number of hosts.', 'Run with those that the message names.'),
     'E608': ('mod without a manifest', 'What the rows of a mod table mean is in the manifest '
              'beside the checkpoint, and there is none.', 'Copy it too, or train with div.'),
-    'E609': ('mod rows read as if in order', 'Export, prediction and CPU runs read rows in the '
-             'order of ids; this checkpoint has another.', 'Train with div.'),
+    'E609': ('mod rows where rows must be in the order of ids', 'Training with use_tpu=False, and '
+             'tables of another size or in parts, cannot take them.', 'Do what the message '
+             'proposes.'),
     'E610': ('warm start across orders', 'A warm start copies rows as they lie, and here or '
              'there they are in the order of mod.', 'Use div in both.'),
     'E611': ('manifest that cannot be read', 'The file beside the checkpoint is damaged or of a '
@@ -87,4 +88,7 @@ ENTRIES = {
              'are of TF1: they need a graph.', 'Disable v2 behaviour, or build in a tf.Graph.'),
     'E918': ('infeed queue', 'Replicas of a computation are given tensors.',
              'Use the inputs argument of tf.tpu.shard.'),
+    'E919': ('ids for a vocabulary, without the engine', 'An exported graph, or evaluation on the '
+             'CPU, maps words by the vocabulary of the column, the engine takes ids as they are.',
+             'Give it the words.'),
 }

@@ -1,0 +1,143 @@
+"""Features for graphs without the embedding engine: exported ones, and evaluation on the CPU.
+
+In such a graph columns look up by themselves, and they read some features in another way: 0 in a
+matrix is an id to them, sequences end where the longest of the batch does, ids out of range are
+left to the look-up. A model that the engine trained must get what the engine would read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..core.specs import FeatureSpec, TableSpec
+from ..errors import Problem, UnsupportedError
+from ..ops import combine, ids, rows
+from .adapt import innermost
+
+
+class Reading(NamedTuple):
+    """The ids of one feature.
+
+    Attributes:
+      ids: a SparseTensor of the ids, or words, that the engine would take.
+      weights: the same with their weights, or `None`.
+    """
+
+    ids: tf.SparseTensor
+    weights: tf.SparseTensor | None
+
+
+def for_columns(features: Mapping[str, Any], columns: Sequence[Any],
+                declared: Sequence[FeatureSpec]) -> dict[str, Any]:
+    """The features as columns must get them to look up what the engine does.
+
+    Args:
+      features: as the graph gets them; what no column reads stays as it is.
+      columns: of the spec.
+      declared: for each column its feature, with its policy for ids out of range.
+
+    Raises:
+      UnsupportedError: for numbers where a column maps a vocabulary: the engine takes them as
+        ids.
+    """
+    read = dict(features)
+    for column, feature in zip(columns, declared):
+        if feature.name not in features:
+            continue  # The column will say so.
+        is_text = features[feature.name].dtype == tf.string
+        if not is_text and not isinstance(innermost(column), _tf.identity_columns()):
+            raise UnsupportedError(Problem(
+                'E919', f'feature "{feature.name}"', 'a graph without the embedding engine maps '
+                'the vocabulary of its column itself', 'ids, which the engine takes as they are',
+                'Give it the words of the vocabulary.'))
+        reading = _read(features, feature, column.get_combiner(),
+                        None if is_text else column.get_embedding_table_size()[0])
+        read[feature.name] = reading.ids
+        if reading.weights is not None:
+            read[feature.weight_feature or ''] = reading.weights
+    return read
+
+
+def looked_up(features: Mapping[str, Any], tables: Sequence[TableSpec],
+              declared: Sequence[FeatureSpec]) -> dict[str, Any]:
+    """The features with activations in the place of ids, for models without columns.
+
+    The tables become variables of the default graph, under their own names.
+    """
+    by_name = {table.name: table for table in tables}
+    given = dict(features)
+    for feature in declared:
+        table = by_name[feature.table]
+        if feature.name not in features:
+            continue
+        reading = _read(features, feature, table.combiner, table.vocabulary_size)
+        with tf.variable_scope(tf.get_variable_scope(), reuse=tf.AUTO_REUSE):
+            variable = tf.get_variable(
+                table.name, [table.vocabulary_size, table.dimension], trainable=False,
+                initializer=tf.zeros_initializer())
+        length = feature.max_sequence_length
+        samples, count = reading.ids.indices[:, 0], reading.ids.dense_shape[0]
+        if length:
+            samples, count = samples * length + reading.ids.indices[:, 1], count * length
+            ends = tf.math.unsorted_segment_max(
+                reading.ids.indices[:, 1] + 1, reading.ids.indices[:, 0],
+                reading.ids.dense_shape[0])
+            given[f'{feature.name}_seq_length_'] = tf.maximum(ends, 0)
+        batch = ids.IdBatch(samples, reading.ids.values, count, reading.weights and
+                            reading.weights.values)
+        activations = combine.combine(rows.read(variable, batch.ids), batch, table.combiner)
+        given[feature.name] = tf.reshape(
+            activations, [-1, length, table.dimension] if length else [-1, table.dimension])
+    return given
+
+
+def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | None,
+          vocabulary_size: int | None) -> Reading:
+    """What the engine would read of a feature; without a vocabulary size these are words."""
+    has_gaps = combiner is not None or feature.max_sequence_length > 0
+    value = _sparse(features[feature.name], has_gaps)
+    kept = tf.range(tf.size(value.values))
+    shape = value.dense_shape
+    if feature.max_sequence_length:
+        kept = tf.boolean_mask(kept, value.indices[:, 1] < feature.max_sequence_length)
+        shape = tf.concat([shape[:1], [feature.max_sequence_length], shape[2:]], 0)
+    values = tf.gather(value.values, kept)
+    if vocabulary_size is not None:
+        samples = (tf.gather(value.indices[:, 0], kept) if feature.id_policy == 'error'
+                   else tf.range(tf.size(kept)))
+        none = tf.zeros([], tf.int64)
+        batch, _ = ids.check(
+            f'feature "{feature.name}"', ids.Reading(
+                ids.IdBatch(samples, tf.cast(values, tf.int64), 0), none, none),
+            vocabulary_size=vocabulary_size, policy=feature.id_policy)
+        values = batch.ids
+        if feature.id_policy != 'error':  # Which may drop some.
+            kept = tf.gather(kept, batch.samples)
+
+    def of(numbers: tf.Tensor) -> tf.SparseTensor:
+        return tf.SparseTensor(tf.gather(value.indices, kept), numbers, shape)
+
+    weights = features.get(feature.weight_feature) if feature.weight_feature else None
+    return Reading(of(values), None if weights is None else of(
+        tf.gather(_sparse(weights, has_gaps).values, kept)))
+
+
+def _sparse(value: Any, has_gaps: bool) -> tf.SparseTensor:
+    """The same as a SparseTensor; in a matrix with gaps, 0 and '' are places without an id."""
+    if isinstance(value, tf.RaggedTensor):
+        return value.to_sparse()
+    if isinstance(value, tf.SparseTensor):
+        return value
+    is_text = value.dtype == tf.string
+    there = tf.ones_like(value, tf.bool)
+    if is_text or has_gaps and value.shape.rank != 1:
+        there = tf.not_equal(value, '' if is_text else tf.zeros([], value.dtype))
+    if value.shape.rank == 1:
+        value, there = tf.expand_dims(value, 1), tf.expand_dims(there, 1)
+    places = tf.where(there)
+    return tf.SparseTensor(places, tf.gather_nd(value, places),
+                           tf.shape(value, out_type=tf.int64))

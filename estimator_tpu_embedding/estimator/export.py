@@ -1,0 +1,45 @@
+"""The names of `tensorflow_estimator`'s `tpu_estimator` module that have to do with exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .config import InputPipelineConfig, RunConfig, TPUConfig
+from .estimator import TPUEstimator
+
+
+class BatchConfig(NamedTuple):
+    """How a TPU server batches requests; held for scripts that make one, used by nothing here."""
+
+    num_batch_threads: int
+    max_batch_size: int
+    batch_timeout_micros: int
+    allowed_batch_sizes: list[int] | None
+    max_enqueued_batches: int = 100
+
+
+def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
+                                serving_input_receiver_fn: Callable[[], Any],
+                                assets_extra: dict[str, str] | None = None,
+                                as_text: bool = False, checkpoint_path: str | None = None) -> Any:
+    """Exports what a plain Estimator has trained, as a TPUEstimator with its model_fn does.
+
+    Args:
+      estimator: with a model_fn that takes params, and a model_dir.
+      export_dir_base: see `tf.estimator.Estimator.export_saved_model`, as for the others.
+      serving_input_receiver_fn: see there.
+      assets_extra: see there.
+      as_text: see there.
+      checkpoint_path: see there.
+
+    Returns:
+      The path of the export, as bytes.
+    """
+    config = RunConfig(model_dir=estimator.model_dir, tpu_config=TPUConfig(
+        per_host_input_for_training=InputPipelineConfig.PER_HOST_V2))  # Never called for input.
+    exporter = TPUEstimator(
+        estimator._model_fn, config=config,
+        params=estimator.params, use_tpu=True, train_batch_size=2048, eval_batch_size=2048)
+    return exporter.export_saved_model(
+        export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path)

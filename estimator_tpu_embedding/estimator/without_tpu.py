@@ -1,0 +1,137 @@
+"""What a TPUEstimator runs as a plain Estimator: exports, and what is asked for without a TPU."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from .. import _legacy
+from ..checkpoint import recover, reorder
+from ..checkpoint.manifest import StoredTable
+from ..errors import IncompatibleCheckpointError, Problem, UnsupportedError
+from ..runner.progress import announce
+from . import calls, settings
+from .embedding_spec import EmbeddingConfigSpec
+from .spec import TPUEstimatorSpec
+
+_Estimator: Any = _legacy.estimator_class()
+
+
+class _Reading(NamedTuple):
+    """Why the base class calls model_fn: to restore tables that lie in this order, to export."""
+
+    out_of_order: dict[str, StoredTable]
+    is_export: bool = False
+
+
+class WithoutTpu(_Estimator):
+    """Estimator, with the calls of a TPUEstimator and with checkpoints of `mod` tables."""
+
+    _use_tpu: bool
+    _export_to_cpu: bool
+    _export_to_tpu: bool
+    _spec: EmbeddingConfigSpec | None
+    _batch_sizes: dict[str, int | None]
+    _reading = _Reading({})
+
+    @contextlib.contextmanager
+    def _restoring(self, checkpoint: str | None, is_export: bool = False) -> Iterator[None]:
+        """While the base class calls model_fn for a graph that it restores from `checkpoint`."""
+        self._reading = _Reading(recover.tables_out_of_order(checkpoint), is_export)
+        try:
+            yield
+        finally:
+            del self._reading
+
+    def _evaluate_without_tpu(self, checkpoint: str | None, *args: Any) -> dict[str, Any]:
+        """`Estimator.evaluate`; `args` are input_fn, steps, hooks, the checkpoint and name."""
+        with self._restoring(checkpoint):
+            results: dict[str, Any] = super().evaluate(*args)
+        return results
+
+    def _predict_without_tpu(self, checkpoint: str | None, *args: Any) -> Iterator[Any]:
+        """`Estimator.predict`; `args` are its own."""
+        rows = super().predict(*args)
+        with self._restoring(checkpoint):
+            first = list(itertools.islice(rows, 1))  # Until then model_fn was called.
+        yield from first
+        yield from rows
+
+    def _export_all_saved_models(self, export_dir_base: str, input_receiver_fn_map: Any,
+                                 assets_extra: Any = None, as_text: bool = False,
+                                 checkpoint_path: str | None = None,
+                                 strip_default_attrs: bool = True) -> Any:
+        """Exports a graph for the CPU, in which columns read whole tables themselves.
+
+        It gives what `predict` gives; its tables are in the order of ids.
+        """
+        if not (self._export_to_cpu or self._export_to_tpu):
+            raise ValueError('One of export_to_cpu and export_to_tpu must be true.')
+        if not self._export_to_cpu:
+            raise UnsupportedError(Problem(
+                'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
+                'the CPU can be written', remedy='Leave it out.'))
+        checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
+        settings_of_start = self._warm_start_settings
+        if checkpoint is None and settings_of_start is not None:
+            checkpoint = settings_of_start.ckpt_to_initialize_from
+            if os.path.isdir(checkpoint):
+                checkpoint = recover.newest_checkpoint(checkpoint)
+        if self._export_to_tpu:
+            announce('export: a graph for the CPU, tagged "serve"; no TPU graph is written')
+        with self._restoring(checkpoint, is_export=True):
+            return super()._export_all_saved_models(
+                export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint,
+                strip_default_attrs)
+
+    def _maybe_warm_start(self, checkpoint: str | None) -> None:
+        """Starts from what `warm_start_from` says, as the base class does, in the right order."""
+        if not checkpoint and self._warm_start_settings:
+            recover.check_order_for_warm_start(
+                self._warm_start_settings.ckpt_to_initialize_from, {})
+        super()._maybe_warm_start(checkpoint)
+
+    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str,
+                       input_context: Any = None) -> Any:
+        """Calls input_fn for a run without TPU, as the base class does."""
+        del input_context
+        return calls.call_input_fn(input_fn, self._params_without_tpu(mode), mode, self.config)
+
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
+        """Calls model_fn for a run without TPU, as the base class does."""
+        params = calls.with_items(
+            self.params if self._reading.is_export else self._params_without_tpu(mode),
+            use_tpu=False)
+        if self._use_tpu and self._spec is not None and isinstance(features, Mapping):
+            features = settings.without_engine(self._spec, features, self.config.id_policy)
+        spec = calls.call_model_fn(self._model_fn, features, labels, mode, params, config)
+        if isinstance(spec, TPUEstimatorSpec):
+            spec = spec.as_estimator_spec()
+        return self._in_order_of_ids(spec) if self._reading.out_of_order else spec
+
+    def _in_order_of_ids(self, spec: Any) -> Any:
+        """The EstimatorSpec, with a saver that restores tables in the order of ids."""
+        saver = spec.scaffold.saver or next(
+            iter(tf.get_collection(tf.GraphKeys.SAVERS)), None) or reorder.saver_of_all()
+        if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+            raise IncompatibleCheckpointError(Problem(
+                'E609', 'scaffold', 'its saver must restore by names to bring mod rows into the '
+                'order of ids', 'a tf.train.Checkpoint', 'Let it make a tf.train.Saver.'))
+        return spec._replace(scaffold=tf.train.Scaffold(
+            saver=reorder.ReorderingSaver(saver, self._reading.out_of_order),
+            copy_from_scaffold=spec.scaffold))
+
+    def _params_without_tpu(self, mode: str) -> Any:
+        batch_size = self._batch_size(mode)
+        return (self.params if batch_size is None
+                else calls.with_items(self.params, batch_size=batch_size))
+
+    def _batch_size(self, mode: str) -> int | None:
+        keys = _legacy.mode_keys()
+        return self._batch_sizes[{keys.TRAIN: 'train_batch_size', keys.EVAL: 'eval_batch_size',
+                                  keys.PREDICT: 'predict_batch_size'}[mode]]

@@ -1,0 +1,431 @@
+"""What an exported model promises: it gives what predict gives, on any CPU, without this package.
+
+The same graphs serve evaluation and prediction without the engine, so these are here too.
+"""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.checkpoint import reorder
+from estimator_tpu_embedding.errors import IncompatibleCheckpointError
+
+ROWS, BATCH = 13, 6
+TABLE = 'dense_features/one_embedding/embedding_weights'
+LISTS = {'one': [[1], [12], [0], [7], [5], [3]],
+         'matrix': [[4, 5], [6, 0], [0, 0], [0, 2], [12, 11], [1, 1]],
+         'words': [['a', 'b'], ['x', ''], ['', ''], ['c', 'c'], ['b', ''], ['', 'a']],
+         'weighted': [[1, 2], [3], [], [12], [4, 4], [0, 6]],
+         'left': [[1], [2, 3], [], [12], [5, 5], [9]],
+         'right': [[10, 4], [0], [3], [], [8, 1, 2], [11]],
+         'walk': [[1, 2, 3, 4], [5], [], [6, 7], [8, 9, 10], [12, 0]]}
+
+
+def features_of(samples):
+    """Some of the samples, each feature in its own form, as arrays and SparseTensorValues."""
+    values = {key: [lists[sample] for sample in samples] for key, lists in LISTS.items()}
+    features = {key: _sparse(values[key]) for key in ('weighted', 'left', 'right', 'walk')}
+    features['weight'] = _sparse([[.5 + one for one in ids] for ids in values['weighted']],
+                                 np.float32)
+    features['one'] = np.array(values['one'], np.int64)[:, 0]
+    features['matrix'] = np.array(values['matrix'], np.int64)
+    features['words'] = np.array(values['words'])
+    return features
+
+
+def _sparse(lists, kind=np.int64):
+    places = [(row, at) for row, ids in enumerate(lists) for at in range(len(ids))]
+    return tf.SparseTensorValue(
+        np.array(places, np.int64).reshape(-1, 2), np.array(sum(lists, []), kind),
+        np.array([len(lists), max(map(len, lists), default=0)], np.int64))
+
+
+def make_columns():
+    identity, column = jobs.identity_column, ete.embedding_column
+    return [
+        column(identity('one', ROWS), 2, None), column(identity('matrix', ROWS), 3, 'mean'),
+        column(tf.feature_column.categorical_column_with_vocabulary_list(
+            'words', ['a', 'b', 'c']), 2, 'sqrtn'),
+        column(tf.feature_column.weighted_categorical_column(
+            identity('weighted', ROWS), 'weight'), 2, 'mean'),
+        *ete.shared_embedding_columns(
+            [identity('left', ROWS), identity('right', ROWS)], 2, 'sqrtn'),
+        column(tf.feature_column.sequence_categorical_column_with_identity('walk', ROWS), 2, 'sum',
+               max_sequence_length=3)]
+
+
+def model_fn_of(columns, seen=None):
+    def model_fn(features, labels, mode, params):
+        if seen is not None:
+            seen.append((mode, dict(params)))
+        net = tf.keras.layers.DenseFeatures(columns[:-1])(features)
+        walk, lengths = tf.keras.experimental.SequenceFeatures(columns[-1:])(features)
+        walk = tf.reduce_sum(walk * tf.constant([[[1.], [2.], [3.]]]), 1)
+        net = tf.concat([net, walk, tf.cast(lengths, tf.float32)[:, None]], 1)
+        logits = tf.layers.dense(net, 1, name='w', kernel_initializer=tf.ones_initializer())
+        if mode == 'infer':
+            return ete.TPUEstimatorSpec(mode, predictions={'net': net, 'y': logits})
+        loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
+        optimizer = tf.train.GradientDescentOptimizer(.01)
+        if params['use_tpu']:
+            optimizer = ete.CrossShardOptimizer(optimizer)
+        return ete.TPUEstimatorSpec(
+            mode, loss=loss, train_op=optimizer.minimize(loss, tf.train.get_global_step()),
+            eval_metrics=(lambda y: {'y': tf.metrics.mean(y)}, [logits]))
+    return model_fn
+
+
+def input_fn(params):
+    """All samples once, dealt to hosts and, if it trains, for ever."""
+    context = params.get('context')
+    hosts, host = (context.num_hosts, context.current_host) if context else (1, 0)
+    mine = range(host, len(LISTS['one']), hosts)
+    size = params['batch_size']
+    batches = [features_of(mine[at:at + size]) for at in range(0, len(mine), size)]
+    datasets = [tf.data.Dataset.from_tensors({
+        key: tf.SparseTensor(*value) if isinstance(value, tf.SparseTensorValue) else value
+        for key, value in batch.items()}) for batch in batches]
+    dataset = datasets[0]
+    for other in datasets[1:]:
+        dataset = dataset.concatenate(other)
+    return dataset
+
+
+def labelled_input_fn(params):
+    return input_fn(params).map(lambda features: (
+        features, tf.ones_like(features['one'], tf.float32))).repeat()
+
+
+def train(model_dir, hosts, strategy, model_fn=None, **kwargs):
+    columns = make_columns()
+    estimator = jobs.estimator(
+        (model_fn or model_fn_of)(columns), columns, jobs.run_config(model_dir, hosts),
+        batch_size=BATCH, strategy=strategy, **kwargs)
+    estimator.train(labelled_input_fn, steps=3)
+    return estimator
+
+
+def receiver():
+    """Placeholders for the features as they are."""
+    from estimator_tpu_embedding import _legacy
+    features = {}
+    for key, value in features_of(range(2)).items():
+        if isinstance(value, tf.SparseTensorValue):
+            features[key] = tf.sparse_placeholder(value.values.dtype, [None, None], name=key)
+        else:
+            kind = tf.string if key == 'words' else tf.int64
+            features[key] = tf.placeholder(kind, [None, *value.shape[1:]], name=key)
+    return _legacy.load().export.ServingInputReceiver(features, features)
+
+
+def served(path, features, signature='serving_default', tags=('serve',)):
+    """What the exported model gives, run through the API of TensorFlow 1."""
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        loaded = tf.saved_model.load(session, list(tags), path)
+        outputs = loaded.signature_def[signature].outputs
+        feeds = {}
+        for key, info in loaded.signature_def[signature].inputs.items():
+            if info.WhichOneof('encoding') == 'coo_sparse':
+                sparse = info.coo_sparse
+                for name, value in zip((sparse.indices_tensor_name, sparse.values_tensor_name,
+                                        sparse.dense_shape_tensor_name), features[key]):
+                    feeds[name] = value
+            else:
+                feeds[info.name] = features[key]
+        assert not any('/part_' in variable.op.name for variable in tf.global_variables())
+        assert graph.get_tensor_by_name(f'{TABLE}:0').shape.as_list() in ([ROWS, 2], [])
+        return session.run({key: info.name for key, info in outputs.items()}, feeds)
+
+
+def served_v2(path, features):
+    """The same through the API of TensorFlow 2, eagerly."""
+    with tf.init_scope():
+        function = tf.compat.v2.saved_model.load(path).signatures['serving_default']
+        arguments = {}
+        for key, value in features.items():
+            if isinstance(value, tf.SparseTensorValue):
+                arguments.update({f'{key}_indices': tf.constant(value.indices),
+                                  f'{key}_values': tf.constant(value.values),
+                                  f'{key}_dense_shape': tf.constant(value.dense_shape)})
+            else:
+                arguments[key] = tf.constant(value)
+        return {key: value.numpy() for key, value in function(**arguments).items()}
+
+
+def assert_same(actual, rows):
+    for key in ('net', 'y'):
+        np.testing.assert_allclose(actual[key], [row[key] for row in rows], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+@pytest.mark.parametrize('hosts', [1, 2, 3])
+def test_an_exported_model_gives_what_predict_gives_in_both_apis(tmp_path, hosts, strategy):
+    estimator = train(tmp_path / 'job', hosts, strategy)
+    rows = list(estimator.predict(input_fn))
+    at = [sample for step in range(0, 6, BATCH) for host in range(hosts)
+          for sample in range(host, 6, hosts)]
+    path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()
+    assert_same(served(path, features_of(at)), rows)
+    assert_same(served_v2(path, features_of(at)), rows)
+    stored = tf.train.load_variable(f'{path}/variables/variables', TABLE)
+    np.testing.assert_array_equal(
+        stored, jobs.stored(tmp_path / 'job', TABLE, strategy, hosts))
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_the_serving_graph_is_that_of_the_cpu_and_says_that_there_is_no_other(
+        tmp_path, strategy):
+    from estimator_tpu_embedding.runner import progress
+    seen, lines = [], []
+    estimator = train(tmp_path / 'job', 2, strategy, lambda columns: model_fn_of(columns, seen))
+    del seen[:]
+    sink = progress._sink
+    progress.send_announcements_to(lines.append)
+    try:
+        path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()
+    finally:
+        progress.send_announcements_to(sink)
+    assert lines == ['export: a graph for the CPU, tagged "serve"; no TPU graph is written']
+    # As in the original: no batch size, no context, no TPU.
+    assert seen == [('infer', {'use_tpu': False})]
+    from tensorflow.core.protobuf import saved_model_pb2
+    with open(f'{path}/saved_model.pb', 'rb') as file:
+        saved = saved_model_pb2.SavedModel.FromString(file.read())
+    assert [list(graph.meta_info_def.tags) for graph in saved.meta_graphs] == [['serve']]
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_tables_and_slots_of_all_modes_of_an_export_are_in_the_order_of_ids(tmp_path, strategy):
+    from estimator_tpu_embedding import _legacy
+    columns = [jobs.embedding('one', ROWS)]
+
+    def model_fn(features, labels, mode, params):
+        def make_optimizer():  # Its slots are called as those of the engine.
+            optimizer = tf.train.AdagradOptimizer(.1, initial_accumulator_value=.1)
+            return ete.CrossShardOptimizer(optimizer) if params['use_tpu'] else optimizer
+        return jobs.linear_model_fn(columns, make_optimizer)(features, labels, mode, params)
+
+    estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path / 'job', 3),
+                               strategy=strategy, batch_size=BATCH)
+    estimator.train(jobs.input_fn_of([{'one': np.arange(6) * 2, 'label': np.ones(6, np.float32)}]),
+                    steps=1)
+    export = _legacy.load().export
+    ids, labels = {'one': tf.constant([1], tf.int64)}, tf.constant([1.])
+    supervised = _legacy.load().experimental.build_raw_supervised_input_receiver_fn(ids, labels, 1)
+    keys = _legacy.mode_keys()
+    path = estimator.experimental_export_all_saved_models(str(tmp_path / 'export'), {
+        keys.TRAIN: supervised, keys.EVAL: supervised,
+        keys.PREDICT: export.build_raw_serving_input_receiver_fn(ids, 1)}).decode()
+    for name in (TABLE, f'{TABLE}/Adagrad'):
+        np.testing.assert_array_equal(
+            tf.train.load_variable(f'{path}/variables/variables', name),
+            jobs.stored(tmp_path / 'job', name, strategy, 3))
+    table = jobs.stored(tmp_path / 'job', TABLE, strategy, 3)
+    given = {'one': np.array([4])}
+    np.testing.assert_allclose(served(path, given)['net'], table[[4]], rtol=1e-6)
+
+
+def test_rows_are_restored_in_slices_of_a_limited_size(tmp_path, monkeypatch):
+    runs = []
+    estimator = train(tmp_path / 'job', 3, 'mod')
+    monkeypatch.setattr(reorder, 'SLICE_BYTES', 2 * 2 * 4)  # two rows of width 2
+    run = tf.Session.run
+
+    def counted(session, fetches, feed_dict=None, **kwargs):
+        runs.extend(len(ids) for ids in (feed_dict or {}).values() if isinstance(ids, np.ndarray))
+        return run(session, fetches, feed_dict, **kwargs)
+
+    monkeypatch.setattr(tf.Session, 'run', counted)
+    estimator.export_saved_model(str(tmp_path / 'export'), receiver)
+    # A slice per feed of ids; those of width 3 are cut to one row.
+    assert set(runs) == {1, 2} and sum(runs) == 5 * ROWS + 3
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_ids_out_of_range_meet_their_policy_in_the_exported_graph_too(tmp_path, strategy):
+    columns = [jobs.embedding('f', ROWS), jobs.embedding('g', ROWS), jobs.embedding('h', ROWS)]
+    policy = {'f': 'drop', 'g': 'clip', 'h': 'mod'}
+    data = {key: np.array([1, 13, 20, -1]) for key in policy}
+    estimator = jobs.estimator(
+        jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path, 2, id_policy=policy),
+        strategy=strategy, batch_size=8)
+    estimator.train(jobs.input_fn_of([{
+        **{key: np.tile(value, 2) for key, value in data.items()},
+        'label': np.ones(8, np.float32)}]), steps=1)
+    rows = list(estimator.predict(lambda params: tf.data.Dataset.from_tensors(data).take(
+        1 - params['context'].current_host)))
+    path = estimator.export_saved_model(str(tmp_path / 'export'), raw(data)).decode()
+    actual = served_plainly(path, data)
+    np.testing.assert_allclose(actual['net'], [row['net'] for row in rows], rtol=1e-6)
+    strict = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path, 2),
+                            strategy=strategy)
+    path = strict.export_saved_model(str(tmp_path / 'export'), raw(data)).decode()
+    with pytest.raises(tf.errors.InvalidArgumentError, match='E501.*feature .*ids must be in'):
+        served_plainly(path, data)
+
+
+def raw(data):
+    """A receiver of dense features, any number of samples."""
+    from estimator_tpu_embedding import _legacy
+    return lambda: _legacy.load().export.build_raw_serving_input_receiver_fn(
+        {key: tf.constant(value) for key, value in data.items()})()
+
+
+def served_plainly(path, features):
+    with tf.Graph().as_default(), tf.Session() as session:
+        signature = tf.saved_model.load(session, ['serve'], path).signature_def['serving_default']
+        return session.run(
+            {key: info.name for key, info in signature.outputs.items()},
+            {signature.inputs[key].name: value for key, value in features.items()})
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_a_model_of_configs_by_name_exports_its_tables_too(tmp_path, strategy):
+    def model_fn(features, labels, mode, params):
+        net = tf.concat([features['f'], tf.reduce_sum(features['walk'] * [[[1.], [2.]]], 1)], 1)
+        length = features['walk_seq_length_']
+        if mode == 'infer':
+            return ete.TPUEstimatorSpec(mode, predictions={'net': net, 'length': length})
+        w = tf.get_variable('w', [4, 1])
+        loss = tf.reduce_mean(tf.square(tf.matmul(net, w)[:, 0] - labels))
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=ete.CrossShardOptimizer(
+            tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step()))
+
+    estimator = ete.TPUEstimator(
+        model_fn, config=jobs.run_config(tmp_path / 'job', 2), train_batch_size=4,
+        predict_batch_size=4, embedding_config_spec=ete.EmbeddingConfigSpec(
+            partition_strategy=strategy, optimization_parameters=ete.AdagradParameters(.5),
+            table_to_config_dict={'t': ete.TableConfig(ROWS, 2, combiner='mean')},
+            feature_to_config_dict={'f': ete.FeatureConfig('t'),
+                                    'walk': ete.FeatureConfig('t', max_sequence_length=2)}))
+    data = {'f': np.array([[1, 2], [0, 0], [3, 0], [12, 12]]),
+            'walk': np.array([[5, 6, 7], [0, 0, 0], [0, 3, 0], [11, 0, 0]])}
+    estimator.train(jobs.input_fn_of([{**data, 'label': np.ones(4, np.float32)}] * 2), steps=2)
+    rows = list(estimator.predict(lambda params: tf.data.Dataset.from_tensor_slices(data).batch(
+        params['batch_size']).take(2 - 2 * params['context'].current_host)))
+    path = estimator.export_saved_model(str(tmp_path / 'export'), raw(data)).decode()
+    actual = served_plainly(path, data)
+    for key in ('net', 'length'):
+        np.testing.assert_allclose(actual[key], [row[key] for row in rows], rtol=1e-6)
+    np.testing.assert_array_equal(tf.train.load_variable(f'{path}/variables/variables', 't'),
+                                  jobs.stored(tmp_path / 'job', 't', strategy, 2))
+
+
+def test_ids_for_a_vocabulary_are_refused_where_the_column_would_map_them(tmp_path):
+    columns = [ete.embedding_column(tf.feature_column.categorical_column_with_vocabulary_list(
+        'f', [10, 20, 30]), 2)]
+    estimator = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
+                               batch_size=2)
+    estimator.train(jobs.input_fn_of([{'f': np.array([0, 2]), 'label': np.ones(2, np.float32)}]),
+                    steps=1)
+    with pytest.raises(ete.UnsupportedError, match='E919 feature "f"'):
+        estimator.export_saved_model(str(tmp_path / 'export'), raw({'f': np.array([0])}))
+
+
+def test_an_export_needs_a_checkpoint_or_something_to_start_from(tmp_path):
+    columns = make_columns()
+    with pytest.raises(ValueError, match=f"Couldn't find trained model at {tmp_path}."):
+        jobs.estimator(model_fn_of(columns), columns, jobs.run_config(tmp_path)
+                       ).export_saved_model(str(tmp_path / 'export'), receiver)
+    train(tmp_path / 'job', 2, 'mod')
+    path = jobs.estimator(
+        model_fn_of(columns), columns, jobs.run_config(tmp_path / 'other'),
+        warm_start_from=str(tmp_path / 'job')).export_saved_model(
+            str(tmp_path / 'export'), receiver).decode()
+    np.testing.assert_array_equal(tf.train.load_variable(f'{path}/variables/variables', TABLE),
+                                  jobs.stored(tmp_path / 'job', TABLE, 'mod', 2))
+
+
+def without_tpu(model_dir, **kwargs):
+    columns = make_columns()
+    return ete.TPUEstimator(
+        model_fn_of(columns), config=jobs.run_config(model_dir), use_tpu=False,
+        eval_batch_size=BATCH, predict_batch_size=BATCH, **kwargs)
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_what_runs_without_tpu_reads_mod_rows_of_several_hosts_as_well(tmp_path, strategy):
+    estimator = train(tmp_path, 3, strategy)
+
+    def sparse_input_fn(params):  # 0 in a matrix is an id there, as in the original.
+        def clean(features):
+            matrix = features['matrix']
+            places = tf.where(tf.not_equal(matrix, 0))
+            return {**features, 'matrix': tf.SparseTensor(
+                places, tf.gather_nd(matrix, places), tf.shape(matrix, out_type=tf.int64)),
+                'walk': tf.sparse.slice(features['walk'], [0, 0], [BATCH, 3])}
+        return input_fn(params).map(clean)
+
+    by_one = {float(row['net'][0]): row for row in estimator.predict(input_fn)}
+    rows = list(without_tpu(tmp_path).predict(sparse_input_fn))
+    assert len(rows) == len(by_one) == 6
+    assert_same({key: [by_one[min(by_one, key=lambda one: abs(one - row['net'][0]))][key]
+                       for row in rows] for key in ('net', 'y')}, rows)
+    labelled = without_tpu(tmp_path).evaluate(lambda params: sparse_input_fn(params).map(
+        lambda features: (features, tf.ones([BATCH]))))
+    assert labelled['y'] == pytest.approx(np.mean([row['y'] for row in rows]), rel=1e-6)
+    path = without_tpu(tmp_path).export_saved_model(str(tmp_path / 'export'), receiver).decode()
+    np.testing.assert_array_equal(tf.train.load_variable(f'{path}/variables/variables', TABLE),
+                                  jobs.stored(tmp_path, TABLE, strategy, 3))
+
+
+def test_training_and_warm_starts_without_tpu_still_refuse_mod_rows_of_several_hosts(tmp_path):
+    train(tmp_path / 'job', 2, 'mod')
+    with pytest.raises(IncompatibleCheckpointError, match='E609 checkpoint model.ckpt-3: .*mod'):
+        without_tpu(tmp_path / 'job').train(labelled_input_fn, steps=4)
+    with pytest.raises(IncompatibleCheckpointError, match='E610 warm start from .*mod rows of 2'):
+        next(without_tpu(tmp_path / 'new', warm_start_from=str(tmp_path / 'job')).predict(input_fn))
+
+
+@pytest.mark.parametrize('make_scaffold, text', [
+    (lambda: tf.train.Scaffold(saver=tf.train.Checkpoint()), 'E609 scaffold: its saver must'),
+    (lambda: tf.train.Scaffold(saver=tf.train.Saver()), None)])
+def test_the_scaffold_of_a_model_is_kept_where_rows_change_places(tmp_path, make_scaffold, text):
+    train(tmp_path, 2, 'mod')
+    columns = make_columns()
+
+    def model_fn(features, labels, mode, params):
+        spec = model_fn_of(columns)(features, labels, mode, params)
+        return spec._replace(scaffold_fn=make_scaffold)
+
+    estimator = ete.TPUEstimator(model_fn, config=jobs.run_config(tmp_path), use_tpu=False)
+    if text:
+        with pytest.raises(IncompatibleCheckpointError, match=text):
+            estimator.export_saved_model(str(tmp_path / 'export'), receiver)
+        return
+    path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()
+    np.testing.assert_array_equal(tf.train.load_variable(f'{path}/variables/variables', TABLE),
+                                  jobs.stored(tmp_path, TABLE, 'mod', 2))
+
+
+def test_a_table_of_another_size_gets_no_mod_rows(tmp_path):
+    columns = [jobs.embedding('f', ROWS)]
+    jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path, 2),
+                   strategy='mod').train(jobs.input_fn_of([
+                       {'f': np.arange(8), 'label': np.ones(8, np.float32)}]), steps=1)
+    columns = [jobs.embedding('f', ROWS + 1)]
+    with pytest.raises(IncompatibleCheckpointError, match=r'E609 table .*of \[13, 2\].*\[14, 2\]'):
+        jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
+            tmp_path)).export_saved_model(str(tmp_path / 'export'), raw({'f': np.array([1])}))
+
+
+def test_a_plain_estimator_is_exported_by_the_function_of_the_original(tmp_path):
+    from estimator_tpu_embedding import _legacy
+    from estimator_tpu_embedding.estimator.export import BatchConfig, export_estimator_savedmodel
+    assert BatchConfig(1, 2, 3, [2]) == (1, 2, 3, [2], 100)
+
+    def model_fn(features, labels, mode, params):
+        assert params == {'mine': 7} or params == {'mine': 7, 'use_tpu': False}
+        y = features['x'] * tf.get_variable('w', [], initializer=tf.constant_initializer(3.))
+        loss = tf.reduce_sum(y)
+        return _legacy.estimator_spec_class()(
+            mode, predictions={'y': y}, loss=loss,
+            train_op=tf.train.get_global_step().assign_add(1))
+
+    plain = _legacy.estimator_class()(model_fn, str(tmp_path / 'job'), params={'mine': 7})
+    plain.train(lambda: tf.data.Dataset.from_tensors(({'x': [1.]}, [1.])), steps=1)
+    path = export_estimator_savedmodel(
+        plain, str(tmp_path / 'export'), raw({'x': np.float32([1])})).decode()
+    assert served_plainly(path, {'x': [1., 2.]})['y'].tolist() == [3., 6.]
