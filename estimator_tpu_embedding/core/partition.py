@@ -12,7 +12,8 @@ the first `vocabulary_size % num_hosts` hosts one row more than the others. 13 i
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # Tools that read configs start without NumPy, which takes 0.1 s to import.
@@ -21,6 +22,9 @@ if TYPE_CHECKING:  # Tools that read configs start without NumPy, which takes 0.
 STRATEGIES = ('div', 'mod')
 STORED_BY_ID = ('div',)
 """Strategies whose rows a checkpoint holds in the order of ids, for any number of hosts."""
+REMAINDERS = 3840
+"""Ids are counted by their remainder of this: what `spread` finds for `mod` is exact for the
+numbers of hosts that divide it, which are the powers of two up to 256, times 1, 3, 5 or 15."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +81,40 @@ class Partition:
         first, last = (self.locate(id, max)[0] for id in (
             self.vocabulary_size - count, self.vocabulary_size - 1))
         return int(last - first + 1)
+
+    def spread(self, ranges: Sequence[int], remainders: Sequence[int]) -> tuple[list[float], int]:
+        """How many of some ids each host holds, of which only counts are known.
+
+        Args:
+          ranges: how many ids are in each of equal ranges: id `i` in range `i * R // V`, with
+            `R` ranges and `V` rows.
+          remainders: how many ids have each remainder of a division by `REMAINDERS`.
+
+        Returns:
+          `(load, uncertain)`: expected ids by host, where ids of one range or remainder are
+          taken to be spread evenly; and how many ids that concerns. No host has more or less
+          than expected by more than those.
+
+        >>> Partition(strategy='div', vocabulary_size=8, num_hosts=2).spread([6, 3, 1], [])
+        ([7.0, 3.0], 3)
+        """
+        hosts = range(self.num_hosts)
+        if self.strategy == 'mod':
+            classes = math.gcd(self.num_hosts, REMAINDERS)
+            counts = [sum(remainders[rest::classes]) for rest in range(classes)]
+            load = [counts[host % classes] * classes / self.num_hosts for host in hosts]
+            return load, 0 if classes == self.num_hosts else sum(counts)
+        load, uncertain = [0.0] * self.num_hosts, 0
+        for number, count in enumerate(ranges):
+            start, end = (-(-at * self.vocabulary_size // len(ranges))
+                          for at in (number, number + 1))
+            first, last = (self.locate(id, max)[0] for id in (start, end - 1))
+            uncertain += count if first != last else 0
+            for host in range(first, last + 1) if count else ():
+                begin = self.offset_of(host)
+                part = min(end, begin + self.rows_on(host)) - max(start, begin)
+                load[host] += count * part / (end - start)
+        return load, uncertain
 
     def locate(self, ids: Any, maximum: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
         """Where ids live.

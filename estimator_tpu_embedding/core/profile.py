@@ -1,0 +1,265 @@
+"""What is known of the ids that a job looks up in one table, from a sample of its steps.
+
+A profile has a bounded size however large the table is. Of the ids that are looked up most it
+knows how often; of all others only how many lie in each range of the vocabulary and how many have
+each remainder. That is enough to say what each host would hold under `div` and `mod`, also for
+another number of hosts. `core/tally.py` counts; this module needs no NumPy, so tools start fast.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+
+from . import limits
+from .names import name_problems
+from .partition import REMAINDERS, STRATEGIES, Partition
+from .plan import Plan
+from .specs import Topology, is_count
+
+HEAVY = 4096
+"""Ids of which it is known how often they were looked up."""
+MAX_RANGES = 1024
+REGISTERS = 2048
+REGISTER_BITS = 53
+"""Of the 64 bits of a hash those that do not choose one of the 2,048 registers."""
+MAX_BUCKETS = 33
+
+_MAX_COUNT = 2**62
+_SAMPLED_OF_2_32 = 2**32 // 32
+_GOLDEN = 0x9E3779B9
+
+
+def is_sampled(step: int) -> bool:
+    """Whether a step is one of the 3.1 % whose ids are counted.
+
+    They are 21, 34 or 55 steps apart and, since those are steps along the golden ratio, fall
+    evenly into any period that the data may have; every 32nd step would see one batch only of
+    data that repeats after 32.
+
+    >>> [step for step in range(150) if is_sampled(step)]
+    [0, 34, 68, 89, 123]
+    """
+    return step * _GOLDEN % 2**32 < _SAMPLED_OF_2_32
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a profile is about: a table and the run that looked up in it.
+
+    Attributes:
+      table: its name.
+      vocabulary_size: its rows, as declared.
+      dimension: its columns.
+      features: `(name, max_sequence_length)` of those that look up in it.
+      topology: hosts and cores.
+      batch_size: samples of all cores per step.
+      strategy: how the run spread rows; it changes none of the counts.
+    """
+
+    table: str
+    vocabulary_size: int
+    dimension: int
+    features: tuple[tuple[str, int], ...]
+    topology: Topology
+    batch_size: int
+    strategy: str
+
+    @property
+    def num_ranges(self) -> int:
+        """Into how many equal ranges the vocabulary is cut for counting."""
+        return min(self.vocabulary_size, MAX_RANGES)
+
+    @property
+    def num_remainders(self) -> int:
+        """How many remainders ids can have."""
+        return min(self.vocabulary_size, REMAINDERS)
+
+    def partition(self, strategy: str, num_hosts: int) -> Partition:
+        """Where ids live under a strategy on so many hosts."""
+        return Partition(strategy=strategy, vocabulary_size=self.vocabulary_size,
+                         num_hosts=num_hosts)
+
+
+def subject_of(plan: Plan, table: str) -> Subject:
+    """What a profile of a table of `plan` is about."""
+    spec = plan.table(table)
+    return Subject(
+        table=table, vocabulary_size=spec.vocabulary_size, dimension=spec.dimension,
+        features=tuple((feature.name, feature.max_sequence_length)
+                       for feature in plan.features_of(table)),
+        topology=plan.topology, batch_size=plan.global_batch_size, strategy=plan.strategy)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FeatureUse:
+    """How one feature was used.
+
+    Attributes:
+      ids: that were looked up; those that were missing, dropped or cut off do not count.
+      most: ids of one example.
+      histogram: how many examples had 0, 1, 2 to 3, 4 to 7, ... ids; no zeros at its end.
+    """
+
+    ids: int
+    most: int
+    histogram: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostLoad:
+    """What each host of the run holds under one strategy, exactly.
+
+    Attributes:
+      ids: that were looked up there.
+      unique_ids: distinct ids of each sampled step, summed: the rows that were read.
+    """
+
+    ids: tuple[int, ...]
+    unique_ids: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TableProfile:
+    """The counts of one table over all sampled steps, exact unless stated otherwise.
+
+    Attributes:
+      subject: what was profiled.
+      first_step: the global step where the first run began.
+      last_step: the one where the last run was when this was written.
+      steps: that were made, counted again where a run began again from an older checkpoint.
+      sampled_steps: of which the ids were counted.
+      features: in the order of the subject's.
+      unique_ids: distinct ids of each sampled step, summed.
+      heavy: for the ids that were looked up most how often, at least; the true number is up to
+        `undercount` higher. An id that is not there was looked up at most `undercount` times.
+      undercount: at most 1 / 4,097 of all ids; 0, so that `heavy` is all and exact, while no
+        more than 4,096 different ids were looked up.
+      ranges: how many ids are in each of equal ranges of the vocabulary.
+      remainders: how many ids have each remainder of a division by `REMAINDERS`.
+      registers: sketch of the set of all ids.
+      loads: by strategy.
+    """
+
+    subject: Subject
+    first_step: int
+    last_step: int
+    steps: int
+    sampled_steps: int
+    features: tuple[FeatureUse, ...]
+    unique_ids: int
+    heavy: dict[int, int]
+    undercount: int
+    ranges: tuple[int, ...]
+    remainders: tuple[int, ...]
+    registers: bytes
+    loads: dict[str, HostLoad]
+
+    @property
+    def ids(self) -> int:
+        """Ids of all features."""
+        return sum(feature.ids for feature in self.features)
+
+    @property
+    def examples(self) -> int:
+        """Samples of the steps that were counted."""
+        return self.sampled_steps * self.subject.batch_size
+
+    def heaviest(self, count: int) -> list[tuple[int, int]]:
+        """`(id, how often at least)` of the ids that were looked up most, most first."""
+        return sorted(self.heavy.items(), key=lambda pair: (-pair[1], pair[0]))[:count]
+
+    def distinct(self) -> int:
+        """How many different ids were looked up.
+
+        Exact while they are at most 4,096; beyond it an estimate whose standard error is 2.3 %.
+        """
+        if not self.undercount:
+            return len(self.heavy)
+        empty = self.registers.count(0)
+        estimate = 0.7213 / (1 + 1.079 / REGISTERS) * REGISTERS**2 / sum(
+            2.0**-rank for rank in self.registers)
+        if estimate <= 2.5 * REGISTERS and empty:
+            estimate = REGISTERS * math.log(REGISTERS / empty)
+        return min(round(estimate), self.subject.vocabulary_size, self.ids)
+
+    def load(self, strategy: str, num_hosts: int) -> tuple[list[float], int]:
+        """How many of the ids each of `num_hosts` hosts would hold.
+
+        Returns:
+          `(load, uncertain)` as `Partition.spread` gives them. It is exact, with `uncertain` 0,
+          for the number of hosts of the run, for tables of up to 4,096 different ids, and under
+          `mod` for numbers of hosts that divide 3,840.
+        """
+        if num_hosts == self.subject.topology.num_hosts:
+            return list(map(float, self.loads[strategy].ids)), 0
+        partition = self.subject.partition(strategy, num_hosts)
+        load, uncertain = partition.spread(*self._light())
+        for id, count in self.heavy.items():
+            load[partition.locate(id, max)[0]] += count
+        return load, uncertain
+
+    def _light(self) -> tuple[list[int], list[int]]:
+        """`ranges` and `remainders` without the ids that are in `heavy`."""
+        ranges, remainders = list(self.ranges), list(self.remainders)
+        for id, count in self.heavy.items():
+            ranges[id * len(ranges) // self.subject.vocabulary_size] -= count
+            remainders[id % REMAINDERS] -= count
+        return ranges, remainders
+
+    def faults(self) -> Iterator[str]:
+        """Yields what no profile that was counted can be; each later check needs the earlier."""
+        yield from _faults_of_subject(self.subject)
+        yield from self._faults_of_sizes()
+        total = self.ids
+        for what, counted in (('ranges', self.ranges), ('remainders', self.remainders), *(
+                (f'load under {name}', load.ids) for name, load in self.loads.items())):
+            if sum(counted) != total:
+                yield f'{what} sum to {sum(counted)} of {total} ids'
+        for name, load in self.loads.items():
+            if sum(load.unique_ids) != self.unique_ids or self.unique_ids > total:
+                yield f'unique ids under {name} do not sum to {self.unique_ids}'
+        for feature in self.features:
+            if sum(feature.histogram) != self.examples or feature.most > feature.ids:
+                yield 'the histogram of a feature has other examples than its steps'
+        if any(not 0 <= id < self.subject.vocabulary_size for id in self.heavy):
+            yield 'a heavy id is not in the vocabulary'
+        if min(map(min, self._light())) < 0 or self.undercount * (HEAVY + 1) > total or (
+                not self.undercount and sum(self.heavy.values()) != total):
+            yield 'the heavy ids do not fit the counts of all'
+
+    def _faults_of_sizes(self) -> Iterator[str]:
+        subject = self.subject
+        numbers = [self.first_step, self.last_step, self.steps, self.sampled_steps, self.ids,
+                   self.unique_ids, self.undercount, self.examples]
+        if not all(is_count(number, 0, _MAX_COUNT) for number in numbers) or (
+                self.first_step > self.last_step):
+            yield 'a count or step is out of range'
+        lengths = [len(self.ranges), len(self.remainders), len(self.registers), len(self.features),
+                   *(len(counts) for load in self.loads.values()
+                     for counts in (load.ids, load.unique_ids))]
+        if lengths != [subject.num_ranges, subject.num_remainders, REGISTERS,
+                       len(subject.features), *[subject.topology.num_hosts] * 2 * len(STRATEGIES)]:
+            yield 'a list has another length than its table and run ask for'
+        if len(self.heavy) > HEAVY or 0 in self.heavy.values() or (
+                max(self.registers, default=0) > REGISTER_BITS + 1) or any(
+                len(feature.histogram) > MAX_BUCKETS for feature in self.features):
+            yield 'a list holds more than it can'
+
+
+def _faults_of_subject(subject: Subject) -> Iterator[str]:
+    names = [name for name, _ in subject.features]
+    for kind, name in [('table', subject.table), *(('feature', name) for name in names)]:
+        yield from map(str, name_problems(kind, name))
+    yield from map(str, subject.topology.problems())
+    if not is_count(subject.vocabulary_size, 1, limits.MAX_VOCABULARY_SIZE) or (
+            not is_count(subject.dimension, 1, limits.MAX_DIMENSION)) or (
+            not is_count(subject.batch_size, 1, _MAX_COUNT)):
+        yield 'the size of the table or of a batch is out of range'
+    if subject.strategy not in STRATEGIES:
+        yield 'the strategy is not known'
+    if not names or names != sorted(set(names)) or any(
+            not is_count(length, 0, limits.MAX_VOCABULARY_SIZE)
+            for _, length in subject.features):
+        yield 'the features are not distinct, sorted and at least one'

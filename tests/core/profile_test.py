@@ -1,0 +1,85 @@
+import collections
+import dataclasses
+from unittest import mock
+
+import numpy as np
+import pytest
+from harness.profiles import profile_of, subject
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimator_tpu_embedding.core import profile, tally
+from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
+from estimator_tpu_embedding.core.profile import is_sampled
+
+
+def test_about_three_per_cent_of_the_steps_are_sampled_and_the_first_is():
+    sampled = [step for step in range(100_000) if is_sampled(step)]
+    assert sampled[0] == 0 and abs(len(sampled) / 100_000 - 1 / 32) < 1e-4
+    assert {after - before for before, after in zip(sampled, sampled[1:])} == {21, 34, 55}
+
+
+@pytest.mark.parametrize('period', [2, 7, 32, 55, 100, 1024])
+def test_no_place_in_data_that_repeats_is_sampled_more_than_its_share(period):
+    places = collections.Counter(step % period for step in range(32 * 50 * period)
+                                 if is_sampled(step))
+    assert len(places) == period and all(35 < count < 65 for count in places.values())
+
+
+@pytest.mark.parametrize('strategy, hosts, load', [
+    ('div', 2, [5, 3]), ('mod', 2, [4, 4]),  # as counted
+    ('div', 4, [3, 2, 2, 1]), ('mod', 4, [4, 1, 0, 3]),  # 0 to 2, 3 to 5, 6 to 7, 8 to 9
+    ('div', 16, [3, 0, 0, 1, 1, 0, 0, 2, 0, 1, *[0] * 6])])
+def test_the_load_of_few_ids_is_exact_for_any_number_of_hosts(strategy, hosts, load):
+    found = profile_of(subject(10), [[0, 0, 0, 3, 4], [7, 7, 9]])
+    assert found.load(strategy, hosts) == (load, 0)
+
+
+def test_what_is_known_by_range_only_is_spread_evenly_and_said_to_be_uncertain():
+    with mock.patch.multiple(profile, HEAVY=1, MAX_RANGES=2), mock.patch.multiple(tally, HEAVY=1):
+        found = profile_of(subject(12), [[3] * 5 + [0, 1, 8]])
+    # id 3 is heavy, with 4 of its 5; rows 0 to 5 have 3 more ids and rows 6 to 11 one.
+    assert (found.heavy, found.undercount, found.ranges) == ({3: 4}, 1, (7, 1))
+    # Of rows 0 to 3, 4 to 7 and 8 to 11 the middle ones lie in both ranges.
+    assert found.load('div', 3) == ([2 + 4, pytest.approx(1 + 1 / 3), pytest.approx(2 / 3)], 4)
+    assert found.load('mod', 3) == ([1 + 5, 1, 1], 0)
+
+
+@given(st.lists(st.integers(0, 5_000), max_size=60), st.sampled_from(STRATEGIES),
+       st.integers(1, 40), st.integers(1, 4), st.sampled_from([5_001, 60_000, 2**31 - 1]))
+def test_no_host_is_further_off_than_the_uncertain_ids(ids, strategy, hosts, most, rows):
+    with mock.patch.multiple(profile, HEAVY=most, MAX_RANGES=7), \
+            mock.patch.multiple(tally, HEAVY=most):
+        found = profile_of(subject(rows), [ids])
+        load, uncertain = found.load(strategy, hosts)
+    partition = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
+    true = np.bincount(partition.locate(np.array(ids, np.int64), np.maximum)[0], minlength=hosts)
+    assert np.all(np.abs(true - load) <= uncertain + 1e-6)
+    assert sum(load) == pytest.approx(len(ids))
+    if strategy == 'mod' and 3840 % hosts == 0:
+        assert uncertain == 0
+
+
+def test_the_heaviest_ids_come_first_and_of_equal_ones_the_lowest():
+    found = profile_of(subject(), [[9, 9, 2, 1, 1, 9]])
+    assert found.heaviest(2) == [(9, 3), (1, 2)] and found.heaviest(9)[-1] == (2, 1)
+
+
+@pytest.mark.parametrize('change', [
+    {'first_step': 9}, {'steps': 2**63}, {'sampled_steps': 3}, {'unique_ids': 1},
+    {'heavy': {0: 8}}, {'heavy': {10: 8}}, {'heavy': {0: 7}}, {'heavy': {0: 8, 1: 0}},
+    {'undercount': 1}, {'ranges': (8,)}, {'ranges': (9, *[0] * 9)}, {'remainders': (0,) * 10},
+    {'registers': b''}, {'registers': b'\xff' * 2048}, {'features': ()}, {'loads': {}}])
+def test_what_no_counting_gives_is_a_fault(change):
+    found = profile_of(subject(), [[0, 0, 0, 3, 4], [7, 7, 9]])
+    assert list(found.faults()) == []
+    assert next(dataclasses.replace(found, **change).faults())
+
+
+@pytest.mark.parametrize('change', [
+    {'table': '../x'}, {'vocabulary_size': 0}, {'dimension': 0}, {'batch_size': 0},
+    {'strategy': 'hash'}, {'features': (('f', 0), ('f', 0))}, {'features': (('f', -1),)}])
+def test_a_subject_that_no_job_can_have_is_a_fault(change):
+    found = profile_of(subject(), [[0]])
+    about = dataclasses.replace(found.subject, **change)
+    assert next(dataclasses.replace(found, subject=about).faults())
