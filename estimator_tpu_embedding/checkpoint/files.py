@@ -1,8 +1,9 @@
-"""The one way this package writes a file."""
+"""The one way this package writes a file, and what it does with one that is in its way."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 
 
 def write_atomically(path: str, content: bytes) -> None:
@@ -29,3 +30,24 @@ def write_atomically(path: str, content: bytes) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def make_writable(directory: str) -> None:
+    """Makes a directory unless it is there, and sees that files can be made in it.
+
+    Raises:
+      OSError: if not.
+    """
+    os.makedirs(directory, exist_ok=True)
+    descriptor, probe = tempfile.mkstemp(prefix='.', suffix='.tmp', dir=directory)
+    os.close(descriptor)
+    os.unlink(probe)
+
+
+def set_aside(path: str) -> str:
+    """Renames what is at `path`, to a name that is free and returned."""
+    number = 1
+    while os.path.lexists(aside := f'{path}.unreadable-{number}'):
+        number += 1
+    os.rename(path, aside)
+    return aside

@@ -5,9 +5,9 @@ Each threshold is stated to users by `etpe explain`, in `cli/codes/doubts.py`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from ..core.names import directory_doubts
 from ..core.partition import Partition
 from ..errors import Problem, quoted, shown
 from .view import TableView, View
@@ -15,11 +15,6 @@ from .view import TableView, View
 MAX_PADDING = 0.25
 MIN_TAGS = 3
 LARGE_TABLE = 1_000_000
-_DOUBTFUL_PATH = re.compile(
-    r'(?P<parent>(?:^|/)\.\.(?:/|$))|(?P<home>~)|(?P<variable>\$)'
-    r'|(?P<scheme>^[A-Za-z][\w+.-]*:)|(?P<control>[\x00-\x1f\x7f-\x9f])')
-_IN_PATH = {'parent': 'a part ".."', 'home': '"~"', 'variable': '"$"', 'scheme': 'a URL scheme',
-            'control': 'a control character'}
 NEWEST_SHARE = 100
 """The newest ids, for the question of who holds them, are 1 in this many."""
 
@@ -69,11 +64,10 @@ def _about_run(view: View) -> Iterator[Problem]:
 
 
 def _about_profiles(directory: str) -> Iterator[Problem]:
-    doubts = {str(found.lastgroup) for found in _DOUBTFUL_PATH.finditer(directory)}
+    doubts = ', '.join(directory_doubts(directory))
     if doubts:
-        said = ', '.join(text for kind, text in _IN_PATH.items() if kind in doubts)
         yield Problem('W441', 'profile_data_directory', 'it should be the plain path of a '
-                      'directory', f'{said} in "{shown(directory)}"')
+                      'directory', f'{doubts} in "{shown(directory)}"')
 
 
 def _about_table(table: TableView, hosts: int) -> Iterator[Problem]:

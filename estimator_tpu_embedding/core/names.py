@@ -1,11 +1,18 @@
-"""The grammar of table and feature names."""
+"""The grammar of table and feature names, and what is doubtful in the name of a directory."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..errors import Problem
 from . import limits
+
+_DOUBTFUL_PATH = re.compile(
+    r'(?P<parent>(?:^|/)\.\.(?:/|$))|(?P<home>~)|(?P<variable>\$)'
+    r'|(?P<scheme>^[A-Za-z][\w+.-]*:)|(?P<control>[\x00-\x1f\x7f-\x9f])')
+_IN_PATH = {'parent': 'a part ".."', 'home': '"~"', 'variable': '"$"', 'scheme': 'a URL scheme',
+            'control': 'a control character'}
 
 
 def name_problems(kind: str, name: object) -> Iterator[Problem]:
@@ -40,3 +47,16 @@ def name_problems(kind: str, name: object) -> Iterator[Problem]:
     if any(part in ('', '.', '..') for part in name.split('/')):
         yield Problem('E403', where, 'parts of the name between slashes must not be empty, '
                       '"." or ".."', begin)
+
+
+def directory_doubts(path: object) -> Iterator[str]:
+    """Yields what makes `path` lead elsewhere than the plain path of a directory does.
+
+    >>> list(directory_doubts('$HOME/../x')), list(directory_doubts('/data/profiles'))
+    (['a part ".."', '"$"'], [])
+    """
+    if not isinstance(path, str):
+        yield f'a {type(path).__name__}'
+        return
+    doubts = {str(found.lastgroup) for found in _DOUBTFUL_PATH.finditer(path)}
+    yield from (text for kind, text in _IN_PATH.items() if kind in doubts)

@@ -31,7 +31,7 @@ class Plan:
       batch_size_per_core: samples per core and step.
       mode: `'training'` or `'inference'`.
       pipelined: whether look-ups run one step ahead of updates.
-      profile_directory: where the hardware would write statistics of the ids; `''` is nowhere.
+      profile_directory: where statistics of the ids are written while training; `''` is nowhere.
     """
 
     tables: tuple[TableSpec, ...]

@@ -64,7 +64,8 @@ class EmbeddingConfigSpec(_Fields):
           feature_to_config_dict: `FeatureConfig` by feature, instead of columns.
           table_to_config_dict: `TableConfig` by table.
           partition_strategy: `'div'` or `'mod'`.
-          profile_data_directory: where the hardware writes statistics of the ids.
+          profile_data_directory: a local directory, where training writes statistics of the ids
+            for `etpe plan --stats`; a later run of the same kind goes on counting there.
 
         Raises:
           ValueError, TypeError: as the original does; TypeError for an unknown argument, with

@@ -83,7 +83,7 @@ class TPUEstimator(WithoutTpu):
             super().__init__(model_fn=model_fn, model_dir=model_dir, config=config,
                              params=params, warm_start_from=warm_start_from)
         if use_tpu:
-            settings.refuse_remote(self.model_dir)
+            settings.check_directories(self.model_dir, embedding_config_spec)
         self._session_config: tf.ConfigProto = settings.without_arithmetic_optimizer(
             self._session_config)
         self._use_tpu = use_tpu
@@ -96,8 +96,8 @@ class TPUEstimator(WithoutTpu):
         if embedding_config_spec is not None and not use_tpu:
             tf.logging.warning(
                 'use_tpu=False: the optimizer of the model trains the embedding tables, and '
-                'optimization_parameters are not used. With use_tpu=True this package emulates '
-                'the TPU on the CPU.')
+                'optimization_parameters and profile_data_directory are not used. With '
+                'use_tpu=True this package emulates the TPU on the CPU.')
         if export_saved_model_api_version not in (1, 2, *ExportSavedModelApiVersion):
             raise ValueError('export_saved_model_api_version should be 1 or 2; got '
                              f'{export_saved_model_api_version}.')

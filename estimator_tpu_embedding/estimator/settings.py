@@ -11,10 +11,11 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..columns import adapt, plain
+from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
 from ..core.specs import FeatureSpec, TableSpec, Topology
-from ..errors import ConfigError, Problem, UnsupportedError, quoted
+from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
 from .config import RunConfig, TPUConfig, parse_iterations_per_loop
@@ -65,12 +66,24 @@ def warn_of_what_has_no_effect(config: TPUConfig) -> None:
             'share one memory here', str(config.input_partition_dims)))
 
 
-def refuse_remote(model_dir: str) -> None:
-    """Raises UnsupportedError for a directory that is not on this machine."""
-    if '://' in model_dir:
-        raise UnsupportedError(Problem(
-            'E913', 'model_dir', 'it must be a local directory', model_dir,
-            'Copy the results when the job has ended.'))
+def check_directories(model_dir: str, spec: EmbeddingConfigSpec | None) -> None:
+    """Refuses directories that this version does not write to.
+
+    Raises:
+      UnsupportedError: for one that is not on this machine.
+      ConfigError: for one of profiles that may lead elsewhere than it seems.
+    """
+    profiles = spec.profile_data_directory if spec is not None else None
+    for where, directory in (('model_dir', model_dir), ('profile_data_directory', profiles)):
+        if isinstance(directory, str) and '://' in directory:
+            raise UnsupportedError(Problem(
+                'E913', where, 'it must be a local directory', directory,
+                'Copy the results when the job has ended.'))
+    doubts = list(directory_doubts(profiles)) if profiles else []
+    if doubts:
+        raise ConfigError(Problem(
+            'E439', 'profile_data_directory', 'it must be the plain path of a directory',
+            f'{", ".join(doubts)} in {shown(repr(profiles))}'))
 
 
 def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str,
@@ -86,7 +99,8 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
     plan = resolve(tables, features, topology, batch_size=batch_size, optimizer=optimizer,
                    strategy=spec.partition_strategy,
                    pipelined=spec.pipeline_execution_with_tensor_core,
-                   mode='training' if verb == 'train' else 'inference')
+                   mode='training' if verb == 'train' else 'inference',
+                   profile_directory=spec.profile_data_directory or '')
     for problem in twins(plan.rate(table.name) for table in plan.tables
                          if plan.mode == 'training'):
         tf.logging.warning('%s', problem)
@@ -143,14 +157,10 @@ def _own_names(plan: Plan, graph: tf.Graph) -> dict[str, str]:
 
 def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
     """Says what of a spec no engine of this version runs, beyond what the engine says."""
-    found = []
-    if spec.profile_data_directory:
-        found.append(Problem('E905', 'EmbeddingConfigSpec', 'profile_data_directory is not '
-                             'supported yet', remedy='Leave it out.'))
     on_tensor_core = spec.tensor_core_feature_columns or []
-    found += [Problem('E901', f'column "{column.name}"', 'weights are not supported with '
-                      'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
-              for column in on_tensor_core if column.is_categorical_column_weighted()]
+    found = [Problem('E901', f'column "{column.name}"', 'weights are not supported with '
+                     'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
+             for column in on_tensor_core if column.is_categorical_column_weighted()]
     if on_tensor_core and not spec.feature_columns:
         found.append(Problem(
             'E901', 'EmbeddingConfigSpec', 'at least one column must be looked up by the embedding '

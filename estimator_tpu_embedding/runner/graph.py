@@ -19,8 +19,7 @@ from ..hosts.tables import create_tables
 from ..ops import checks
 from . import model, padding
 from .gradients import GradientCapture
-from .infeed import HostFeed
-from .input import Batch, CoreQueue, Input, map_tensors, open_input
+from .input import Batch, CoreQueue, HostFeed, Input, map_tensors, open_input
 from .model import Job, ModelOutput
 from .randomness import random_states_kept
 from .towers import Towers
@@ -141,6 +140,7 @@ def _feed_of(invocation: Invocation, inputs: _Inputs, queues: Sequence[CoreQueue
     host, cores = invocation.host, invocation.cores
     enqueues = [queues[core].enqueue(inputs.rests[core]) for core in cores]
     counts: dict[str, Any] = {}
+    ids: dict[str, Any] = {}
     if backend is not None:
         for core in cores:
             featurized = inputs.featurized[core]
@@ -148,11 +148,14 @@ def _feed_of(invocation: Invocation, inputs: _Inputs, queues: Sequence[CoreQueue
         for name in inputs.featurized[cores[0]].counts:
             every = [inputs.featurized[core].counts[name] for core in cores]
             counts[name] = tuple(tf.add_n(parts) for parts in zip(*every))
+        for feature in backend.plan.features:
+            own = [inputs.featurized[core].batches[feature.name] for core in cores]
+            ids[feature.name] = [(batch.samples, batch.ids) for batch in own]
     ends = ([backend.end(host=host, core=core) for core in cores]
             if isinstance(backend, PipelinedBackend) else [])
     drawn = inputs.sources[invocation.index]
     return HostFeed(invocation.name, drawn.initializer, tf.group(*enqueues), counts,
-                    drawn.has_data, tf.group(*ends), drawn.is_dataset)
+                    drawn.has_data, tf.group(*ends), drawn.is_dataset, ids)
 
 
 @dataclasses.dataclass(slots=True)

@@ -5,48 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 from .faults import Failures, nothing_came
-from .input import END_OF_INPUT
+from .input import END_OF_INPUT, Drawing, HostFeed, drawing
 from .progress import RunReport
 
 JOIN_DEADLINE_SECONDS = 5.0
 WARN_SECONDS = 60.0
 
 
-class HostFeed(NamedTuple):
-    """The operations that one infeed thread runs.
-
-    Attributes:
-      name: of its invocation of input_fn, as messages have it: `'host 0'`.
-      initializer: run once per session, before the thread starts.
-      step: hands one batch to every core of the host; blocks while a queue is full.
-      counts: per feature the `IdCounts` of that step, evaluated with it.
-      has_data: false where that step handed over padding only, since the data has ended;
-        evaluated with it.
-      end: run once no batch follows.
-      is_dataset: else an `OutOfRangeError` is the end of its data.
-    """
-
-    name: str
-    initializer: tf.Operation
-    step: tf.Operation
-    counts: dict[str, Any]
-    has_data: tf.Tensor
-    end: tf.Operation
-    is_dataset: bool
-
-
 class Infeed(tf.train.SessionRunHook):
     """Runs the threads of all hosts for the sessions of one run."""
 
     def __init__(self, feeds: Sequence[HostFeed], close: tf.Operation, failures: Failures,
-                 report: RunReport, deadline: float, ahead: int):
+                 report: RunReport, deadline: float, ahead: int, draw: Drawing = drawing):
         """Prepares threads that are started with each session.
 
         Args:
@@ -57,8 +33,10 @@ class Infeed(tf.train.SessionRunHook):
           deadline: seconds after which a host that produces nothing while a step waits for it
             is a failure.
           ahead: batches beyond its own that a step waits for.
+          draw: makes what a thread calls once per step.
         """
         self._ahead = ahead
+        self._draw = draw
         self._feeds = feeds
         self._close = close
         self._failures = failures
@@ -71,7 +49,7 @@ class Infeed(tf.train.SessionRunHook):
         self.stop()
         session.run([feed.initializer for feed in self._feeds])
         self._current = _SessionFeed(session, self._feeds, self._close, self._failures,
-                                     self._report, self._deadline, self._ahead)
+                                     self._report, self._deadline, self._ahead, self._draw)
         self._current.start()
 
     def request(self, steps: int, *, following: int) -> None:
@@ -138,13 +116,15 @@ class _SessionFeed:
     """
 
     def __init__(self, session: tf.Session, feeds: Sequence[HostFeed], close: tf.Operation,
-                 failures: Failures, report: RunReport, deadline: float, ahead: int):
+                 failures: Failures, report: RunReport, deadline: float, ahead: int,
+                 draw: Drawing):
         self._session = session
         self._close = close
         self._failures = failures
         self._report = report
         self._deadline = deadline
         self._ahead = ahead
+        self._draw = draw
         self._steps_before = report.steps
         self._change = threading.Condition()
         self._allowed = 0
@@ -216,10 +196,9 @@ class _SessionFeed:
     def _feed(self, host: _Host) -> None:
         """The life of one thread."""
         try:
-            feed = host.feed
-            run = self._session.make_callable([feed.counts, feed.has_data, feed.step])
+            draw = self._draw(self._session, host.number, host.feed)
             while self._may_produce(host):
-                counts, has_data, _ = run()
+                counts, has_data = draw()
                 self._report.add_counts(counts)
                 with self._change:
                     host.produced += 1

@@ -20,7 +20,9 @@ from .gradients import DUMMY_COLLECTION
 from .graph import build_step
 from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
 from .infeed import Infeed
+from .input import drawing
 from .model import Job
+from .profiling import Profiler
 from .progress import RunReport, announce
 from .signals import woken_by_interrupt
 
@@ -65,6 +67,13 @@ class SessionStart(tf.train.SessionRunHook):
         session.run(self._operation)
 
 
+def _profiler_of(job: Job, report: RunReport) -> Profiler | None:
+    """What counts the ids of a training run that names a directory for that."""
+    if job.verb != 'train' or job.lookups is None or not job.lookups.plan.profile_directory:
+        return None
+    return Profiler(job.lookups.plan, report, len(job.deployment.invocations))
+
+
 class Run:
     """One train, evaluate or predict.
 
@@ -73,6 +82,7 @@ class Run:
       graph: its operations.
       failures: of all threads.
       report: how far it is.
+      profiler: the hook that counts ids for profiles; `None` where nobody asked for them.
       infeed: the hook that feeds it.
       start: the hook that begins every session.
     """
@@ -80,11 +90,13 @@ class Run:
     def __init__(self, job: Job):
         """Builds the graph of the job in the default graph."""
         self.job = job
-        self.graph = build_step(job)
         self.failures = Failures()
         self.report = RunReport(job.verb, job.batch_size)
+        self.profiler = _profiler_of(job, self.report)
+        self.graph = build_step(job)
         self.infeed = Infeed(self.graph.feeds, self.graph.close, self.failures, self.report,
-                             job.input_deadline, ahead=int(self.graph.begin is not None))
+                             job.input_deadline, ahead=int(self.graph.begin is not None),
+                             draw=self.profiler.draw if self.profiler else drawing)
         self.start = SessionStart(self.graph.start)
         self._has_data_ended = False
 
@@ -117,7 +129,8 @@ class Run:
                     self.graph.has_next), self.infeed, self.failures, self.report,
             steps_per_run=steps_per_run, stop=stop, others=[*given, *own],
             until_data_ends=until_data_ends)
-        return [*before, *given, self.start, self.infeed, *after, *own, steps]
+        profiler = [self.profiler] if self.profiler else []
+        return [*before, *given, self.start, *profiler, self.infeed, *after, *own, steps]
 
     def check_fits(self, checkpoint: str) -> None:
         """Makes sure that a checkpoint can be restored into the graph.
@@ -242,6 +255,8 @@ class Run:
             raise
         finally:
             self.infeed.stop()
+            if self.profiler is not None:
+                self.profiler.save()
             self.report.finish()
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:

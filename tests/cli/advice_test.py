@@ -134,7 +134,3 @@ def test_a_directory_for_profiles_that_may_lead_elsewhere_is_said(directory, sai
     assert len(got) == bool(said)
     assert not said or got[0].startswith(f'profile_data_directory: {said} in "')
     assert all(one.isprintable() for one in got)
-
-
-def test_what_becomes_of_profiles_is_explained():
-    assert 'does not train a job that sets profile_data_directory' in ENTRIES['W441'][1]

@@ -1,5 +1,6 @@
 import functools
 import logging
+import pathlib
 
 import numpy as np
 import pytest
@@ -311,6 +312,22 @@ def plain_input_fn(params):
 def test_a_remote_model_dir_is_refused_before_anything_is_written():
     with pytest.raises(ete.UnsupportedError, match='E913 model_dir: it must be a local directory'):
         bare('gs://bucket/job')
+
+
+@pytest.mark.parametrize('directory, said', [
+    ('gs://bucket/p', 'E913 profile_data_directory: it must be a local directory'),
+    ('../p', 'E439 .*; got a part ".."'), ('~/p', 'E439 .*; got "~"'),
+    ('$HOME/p', r'E439 .*; got "\$"'), ('file:/p', 'E439 .*; got a URL scheme'),
+    ('p\n', 'E439 .*; got a control character'), (pathlib.Path('/p'), 'E439 .*; got a PosixPath')])
+def test_a_directory_for_profiles_that_is_not_plainly_a_local_one_is_refused(
+        tmp_path, directory, said):
+    columns = [jobs.embedding('f')]
+    with pytest.raises((ete.UnsupportedError, ete.ConfigError), match=said):
+        ete.TPUEstimator(
+            model_fn=jobs.linear_model_fn(columns), config=jobs.run_config(tmp_path),
+            train_batch_size=4, embedding_config_spec=ete.EmbeddingConfigSpec(
+                feature_columns=columns, optimization_parameters=ete.AdagradParameters(.1),
+                profile_data_directory=directory))
 
 
 def test_a_distribution_strategy_is_refused():

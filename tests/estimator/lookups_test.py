@@ -13,19 +13,18 @@ TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
 
 
-@pytest.mark.parametrize('column, kwargs, codes', [
+@pytest.mark.parametrize('column, codes', [
     (lambda: jobs.embedding('f', embedding_lookup_device='tpu_tensor_core',
-                            tensor_core_shape=[None, 4]), {}, ['E901']),
+                            tensor_core_shape=[None, 4]), ['E901']),
     (lambda: ete.embedding_column(
         tf.feature_column.weighted_categorical_column(jobs.identity_column('f'), 'w'), 2,
-        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 4]), {},
-     ['E901', 'E901']),
-    (lambda: jobs.embedding('f'), {'profile_data_directory': '/x'}, ['E905'])])
+        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 4]),
+     ['E901', 'E901'])])
 def test_what_an_engine_does_not_run_yet_is_refused_before_input_fn_is_called(
-        tmp_path, column, kwargs, codes):
+        tmp_path, column, codes):
     columns = [column()]
-    spec = ete.EmbeddingConfigSpec(**{
-        'feature_columns': columns, 'optimization_parameters': ete.AdagradParameters(.1), **kwargs})
+    spec = ete.EmbeddingConfigSpec(
+        feature_columns=columns, optimization_parameters=ete.AdagradParameters(.1))
     estimator = ete.TPUEstimator(
         model_fn=jobs.linear_model_fn(columns), config=jobs.run_config(tmp_path),
         train_batch_size=4, embedding_config_spec=spec)

@@ -80,6 +80,9 @@ ENTRIES = {
              'Rename one, use another scope, or use shared_embedding_columns.'),
     'E438': ('policy for ids out of range', 'It is error, drop, clip or mod, for all features or '
              'by the name of a feature.', 'Correct RunConfig(id_policy=...) or etpe run --ids.'),
+    'E439': ('doubtful profile_data_directory', 'It has a part "..", a "~" or "$" that nobody '
+             'expands, the scheme of a URL, or control characters, or is no string.',
+             'Give the plain path of a directory.'),
     'E440': ('unknown strategy', 'Rows are spread over hosts by "div" or by "mod".',
              'Use one of these.'),
     'E441': ('unknown mode', 'A config is for training or for inference.', 'Set mode.'),

@@ -60,8 +60,7 @@ ENTRIES = {
     'W441': ('doubtful profile_data_directory',
              'It has a part "..", a "~" or "$" that nobody expands, the scheme of a URL, or '
              'control characters, so it may lead elsewhere than to a local directory that is '
-             'meant. This version does not write such statistics at all: it does not train a '
-             'job that sets profile_data_directory.',
+             'meant. This version does not train a job with such a directory.',
              'Leave it out, or give the plain path of a directory.'),
     'W461': ('clipping_limit', 'It was never read by TensorFlow, so it clips nothing.',
              'Set clip_weight_min and clip_weight_max of the optimization_parameters.'),

@@ -26,4 +26,7 @@ ENTRIES = {
     'E492': ('py: input that gives no config', 'py:module:object must be importable and give a '
              'config, its bytes or a Plan; a function must not raise.',
              'Correct the name, or the function if it was called.'),
+    'E493': ('profiles that cannot be read', 'A directory given as --stats, or a file *.profile '
+             'in it, is missing, damaged, too large or of a newer version.',
+             'Name the profile_data_directory of a job; remove damaged files.'),
 }

@@ -61,22 +61,28 @@ ENTRIES = {
              'Use an older one.'),
     'E614': ('manifest of another checkpoint', 'The manifest says other sizes or another step '
              'than its checkpoint holds.', 'Restore both from the same copy.'),
+    'E615': ('profile_data_directory that cannot be written', 'Statistics of ids are written '
+             'there while the job trains, and a file could not be made or renamed.',
+             'Give a directory of this machine, or leave it out.'),
+    'W616': ('profile set aside', 'A file in profile_data_directory has the name of a profile of '
+             'this job and does not hold one. It is kept under another name, and counting begins '
+             'anew.', 'Remove it if nobody needs it.'),
+    'W617': ('profile not written', 'Statistics of ids could not be written, so the file is as '
+             'it was before, or missing. Training is not affected.', 'Look at the disk.'),
     'E801': ('numbers that are not finite', 'A loss or the gradients of a table are NaN or '
              'infinite; nothing of that step was written.',
              'Look for a division or logarithm of 0; lower the learning rate; clip.'),
     'E901': ('column for the tensor core', 'It has weights, or the spec has no column for the '
              'embedding engine beside it.', 'Do what the message proposes.'),
     'E904': ('host_call', 'It is not supported yet.', 'Leave it out.'),
-    'E905': ('argument of EmbeddingConfigSpec', 'It is not supported yet.', 'Do what the message '
-             'proposes.'),
     'E907': ('setting of TPUConfig or TPUEstimator', 'It is not supported yet.', 'Do what the '
              'message proposes.'),
     'E910': ('remote master', 'Only systems emulated in this process are run.', 'Leave master '
              'out.'),
     'E911': ('TPU by name', 'Only the emulated system can be resolved.', 'Pass tpu="" or leave '
              'it out.'),
-    'E913': ('remote model_dir', 'Checkpoints are written to local directories only.', 'Copy '
-             'the results when the job has ended.'),
+    'E913': ('remote directory', 'Checkpoints and profiles of ids are written to local '
+             'directories only.', 'Copy the results when the job has ended.'),
     'E914': ('distribution strategy', 'RunConfig with train_distribute and its like is not '
              'supported.', 'Leave it out.'),
     'E915': ('export for the TPU alone', 'Only graphs for the CPU can be written.', 'Leave '

@@ -1,0 +1,138 @@
+"""Statistics of the ids that a training run looks up, for its `profile_data_directory`.
+
+In a sampled step the infeed threads fetch the ids beside handing them over. Nothing that the step
+computes depends on that, and the other steps run what they would run without.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..checkpoint import profiles
+from ..core.plan import Plan
+from ..core.profile import TableProfile, is_sampled, subject_of
+from ..core.tally import CoreIds, Tally
+from .input import Counts, HostFeed
+from .progress import RunReport
+
+SAVE_SECONDS = 60.0
+
+HostIds = dict[str, list[CoreIds]]
+"""By feature the ids of every core of one feed."""
+
+
+class Profiler(tf.train.SessionRunHook):
+    """Counts ids over a run, and writes them at the end of a loop and at the end of the run.
+
+    Its hook comes before that of the infeed, so that sessions begin with it.
+    """
+
+    def __init__(self, plan: Plan, report: RunReport, num_feeds: int):
+        """Continues what earlier runs of the same kind have written.
+
+        Args:
+          plan: whose `profile_directory` is used.
+          report: how many steps have been made.
+          num_feeds: how many infeed threads there are.
+
+        Raises:
+          CheckpointError: if nothing can be written there.
+        """
+        self._directory = plan.profile_directory
+        self._report = report
+        self._lock = threading.Lock()
+        self._saved_at = time.monotonic()
+        self._steps_saved = self._steps_before = 0
+        self._first_step: int | None = None
+        self._session_step = 0
+        self._first_sampled: int | None = None
+        self._pending: dict[int, dict[int, HostIds]] = {}
+        profiles.open_directory(self._directory)
+        self._tallies = {table.name: Tally(subject_of(plan, table.name)) for table in plan.tables}
+        self._earlier: dict[str, TableProfile] = {}
+        self._num_feeds = num_feeds
+        for name, tally in self._tallies.items():
+            earlier, problem = profiles.read_previous(self._directory, tally.subject)
+            if problem is not None:
+                tf.logging.warning('%s', problem)
+            if earlier is not None:
+                self._earlier[name] = earlier
+                tally.merge(earlier)
+        tf.logging.info(
+            'The ids of 3 %% of the steps are counted into %s; %d of %d tables were read there, '
+            'steps counted so far: %d.', self._directory, len(self._earlier), len(self._tallies),
+            max((one.sampled_steps for one in self._earlier.values()), default=0))
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Notes where the session begins; what an earlier one left half is forgotten."""
+        step = int(session.run(tf.train.get_global_step(session.graph)))
+        with self._lock:
+            self._first_step = step if self._first_step is None else self._first_step
+            self._session_step, self._steps_before = step, self._report.steps
+            self._pending = {}  # Threads of an earlier session keep theirs.
+            is_new = any(not tally.sampled_steps for tally in self._tallies.values())
+            self._first_sampled = step if is_new else None  # So that short runs count something.
+
+    def before_run(self, run_context: tf.train.SessionRunContext) -> None:
+        """Writes what was counted up to the end of the last loop, if the last time was long ago."""
+        if time.monotonic() - self._saved_at >= SAVE_SECONDS:
+            self.save()
+
+    def draw(self, session: tf.Session, number: int, feed: HostFeed
+             ) -> Callable[[], tuple[Counts, bool]]:
+        """A `Drawing` that counts the ids of sampled steps."""
+        run = session.make_callable([feed.counts, feed.has_data, feed.step])
+        run_and_look = session.make_callable([feed.counts, feed.has_data, feed.step, feed.ids])
+        pending, step = self._pending, self._session_step - 1
+
+        def draw() -> tuple[Counts, bool]:
+            nonlocal step
+            step += 1
+            if not is_sampled(step) and step != self._first_sampled:
+                return tuple(run()[:2])
+            counts, has_data, _, ids = run_and_look()
+            self._add(pending, step, number, ids)
+            return counts, has_data
+
+        return draw
+
+    def save(self) -> None:
+        """Writes what is known of every table, if there is news; failures are warnings."""
+        self._saved_at = time.monotonic()
+        with self._lock:
+            if self._report.steps == self._steps_saved:
+                return
+            self._steps_saved = self._report.steps
+            found = [self._profile(tally) for tally in self._tallies.values()]
+        for profile in found:
+            problem = profiles.write(self._directory, profile)
+            if problem is not None:
+                tf.logging.warning('%s', problem)
+
+    def _add(self, pending: dict[int, dict[int, HostIds]], step: int, number: int,
+             ids: HostIds) -> None:
+        """Counts a step once its ids have come from all feeds; till then they are `pending`."""
+        with self._lock:
+            parts = pending.setdefault(step, {})
+            parts[number] = ids
+            if len(parts) < self._num_feeds:
+                return
+            del pending[step]
+            for tally in self._tallies.values():
+                tally.add({name: [core for part in parts.values() for core in part[name]]
+                           for name, _ in tally.subject.features})
+
+    def _profile(self, tally: Tally) -> TableProfile:
+        assert self._first_step is not None
+        first, steps = self._first_step, self._report.steps
+        last = self._session_step + steps - self._steps_before
+        earlier = self._earlier.get(tally.subject.table)
+        if earlier is not None:
+            first, last = min(first, earlier.first_step), max(last, earlier.last_step)
+            steps += earlier.steps
+        return tally.profile(first_step=first, last_step=last, steps=steps)
