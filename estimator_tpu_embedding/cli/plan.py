@@ -4,20 +4,23 @@ JSON: `"plans"`, one object per config: `where`, `hosts`, `cores_per_host`, `str
 `batch_size` (global; `null` if unknown), `tables` (each with `name`, `rows`, `rows_per_host`,
 `hosts_of_newest`: by strategy, how many hosts share the newest 1 % of the ids), `rows_of_host`,
 `bytes_of_host`, `padded_bytes_of_host` (lists by host), `slots_unknown` and `tpu` as in `size`,
-and `findings`. The rows of a config are raised to the number of hosts, as TensorFlow writes them.
+and `findings`. With --stats also `stats`, see `stats.py`, else `null`. The rows of a config are
+raised to the number of hosts, as TensorFlow writes them.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.partition import STRATEGIES
+from ..core.profile import TableProfile
 from ..core.specs import Topology
 from ..errors import ConfigError, Problem
 from . import inputs
+from . import stats as measured
 from .advice import newest_spread
 from .render import Grid, Line, Report, as_command, bytes_text
 from .sizing import (
@@ -40,6 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--hosts', type=int, metavar='H', help='number of hosts')
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
     parser.add_argument('--strategy', choices=STRATEGIES, help='how rows are spread over hosts')
+    parser.add_argument('--stats', metavar='DIR', help='the profile_data_directory of a job: how '
+                        'its look-ups would be shared by these hosts, under div and under mod; '
+                        'repeated ids count, "~" marks estimates')
     parser.add_argument('--tpu', metavar='TYPE', type=slice_called, help='such as v3-32')
     as_command(parser, _report, 'INPUT')
 
@@ -56,6 +62,7 @@ class _Plan:
     rows: list[int]
     raw: list[int]
     padded: list[int]
+    stats: measured.Stats | None
 
     @property
     def batch_size(self) -> int | None:
@@ -71,13 +78,19 @@ class _Plan:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    plans = [_plan(view_of(source), parsed) for source in inputs.load(parsed.input)]
+    views = [view_of(source) for source in inputs.load(parsed.input)]
+    profiles = None if parsed.stats is None else measured.read(parsed.stats, views)
+    # Profiles are called by tables; a checkpoint calls them by variables, beside its config.
+    has_config = any(view.kind == 'config' for view in views)
+    plans = [_plan(view, parsed, None if has_config and view.kind != 'config' else profiles)
+             for view in views]
     return Report([block for plan in plans for block in _blocks(plan)],
                   {'plans': [_data(plan) for plan in plans]},
                   status=int(any(plan.problems() for plan in plans)))
 
 
-def _plan(view: View, parsed: argparse.Namespace) -> _Plan:
+def _plan(view: View, parsed: argparse.Namespace, profiles: Sequence[TableProfile] | None
+          ) -> _Plan:
     hosts = view.hosts if parsed.hosts is None else parsed.hosts
     cores = parsed.cores
     if cores is None:
@@ -90,9 +103,11 @@ def _plan(view: View, parsed: argparse.Namespace) -> _Plan:
             f'{view.cores} cores on {view.hosts} hosts', 'Give --cores, those of one host.'))
     if problems:
         raise ConfigError(*problems)
+    stats = None if profiles is None else measured.stats_of(view, hosts, parsed.stats, profiles)
     view = _raised(view, hosts)
     return _Plan(
-        view=view, topology=topology, strategy=parsed.strategy or view.strategy, tpu=parsed.tpu,
+        view=view, topology=topology, stats=stats, tpu=parsed.tpu,
+        strategy=parsed.strategy or view.strategy,
         strategies=(parsed.strategy,) if parsed.strategy else STRATEGIES,
         rows=per_host(view.tables, hosts, lambda table: 1),
         raw=per_host(view.tables, hosts, lambda table: table.bytes_per_row),
@@ -124,6 +139,8 @@ def _blocks(plan: _Plan) -> Iterator[Line | Grid]:
     yield Line(f'rows per host {extent(plan.rows).text(str)}; padded bytes '
                f'{extent(plan.padded).text(bytes_text)}')
     yield from map(Line, unknown_slots_text(plan.view))
+    if plan.stats is not None:
+        yield from measured.blocks(plan.stats)
     if plan.tpu is not None:
         yield Line(memory_text(extent(plan.padded), plan.tpu))
     yield from (Line(str(problem), 'bad') for problem in problems)
@@ -170,4 +187,5 @@ def _data(plan: _Plan) -> dict[str, Any]:
         'rows_of_host': plan.rows, 'bytes_of_host': plan.raw,
         'padded_bytes_of_host': plan.padded, 'slots_unknown': plan.view.slots_unknown,
         'tpu': tpu_data(extent(plan.padded), plan.tpu),
+        'stats': None if plan.stats is None else measured.data(plan.stats),
         'findings': list(map(str, plan.problems()))}

@@ -7,7 +7,9 @@ import sys
 import pytest
 from harness.commands import CONFIGS, SEVERAL
 from harness.processes import ROOT, run_etpe, run_python
+from harness.profiles import profile_of, subject
 
+from estimator_tpu_embedding.checkpoint import profiles
 from estimator_tpu_embedding.cli.main import COMMANDS
 
 SEVERAL = CONFIGS / SEVERAL
@@ -39,6 +41,13 @@ def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments, sta
     got, modules = imported_by(*arguments)
     assert got == status
     assert not modules & {'tensorflow', 'numpy', 'rich', 'keras', 'tf_keras'}
+
+
+def test_reading_profiles_imports_neither(tmp_path):
+    profiles.write(str(tmp_path), profile_of(subject(), [[1, 2]]))
+    status, modules = imported_by('plan', SEVERAL, '--stats', tmp_path)
+    assert (status, modules & {'tensorflow', 'numpy'}) == (0, set())
+    assert 'estimator_tpu_embedding.core.profile' in modules
 
 
 def test_a_command_imports_its_own_module_only():
