@@ -7,6 +7,7 @@ slots are `name/Adagrad/part_0` and so on. TensorFlow saves the parts as slices 
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,12 @@ import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
 from ..core.specs import TableSpec
+
+LARGE_BYTES = 2**20
+"""Up to here a part begins as TensorFlow has it, even where that keeps its first values."""
+
+SLICE_BYTES = 2**24
+"""How much of a constant of the whole table is copied at a time."""
 
 
 class HostedTable(NamedTuple):
@@ -71,20 +78,91 @@ def _initializer(plan: Plan, table: TableSpec) -> Callable[..., Any]:
         return initializer
     # A constant of the whole table: TensorFlow would give it to every host as it is.
     partition = plan.partition(table.name)
-    ids = {partition.offset_of(host): partition.ids_on(host)
-           for host in range(plan.topology.num_hosts) if partition.rows_on(host)}
+    hosts = {partition.offset_of(host): host for host in range(plan.topology.num_hosts)
+             if partition.rows_on(host)}
 
     def rows_of_host(shape: Any, dtype: Any = tf.float32, partition_info: Any = None
                      ) -> tf.Tensor:
         first_row = partition_info.var_offset[0] if partition_info is not None else 0
-        return tf.constant(matrix[ids[first_row]], dtype)
+        host = hosts[first_row]
+        if not _is_large(shape):
+            return tf.constant(matrix[partition.ids_on(host)], dtype)
+        return _in_slices(shape, lambda start, end: matrix[partition.ids_on(host)[start:end]])
 
     return rows_of_host
+
+
+def _is_large(shape: Sequence[int]) -> bool:
+    return 4 * math.prod(shape) > LARGE_BYTES
+
+
+def _known_when_run(number: int | Sequence[int]) -> tf.Tensor:
+    """int32; TensorFlow does not turn what depends on it into constants, which it would keep."""
+    return tf.raw_ops.Empty(shape=np.shape(number), dtype=tf.int32, init=True) + number
+
+
+def _in_slices(shape: Sequence[int], rows_between: Callable[[int, int], np.ndarray]
+               ) -> tf.Tensor:
+    """float32 of a shape, filled in place, so that no more than a slice exists twice.
+
+    Args:
+      shape: `[rows, width]`.
+      rows_between: gives the rows from one number up to another.
+    """
+    rows, width = shape
+    step = max(1, SLICE_BYTES // (4 * width))
+    whole = tf.raw_ops.Empty(shape=shape, dtype=tf.float32)
+    for start in range(0, rows, step):
+        end = min(start + step, rows)
+        with tf.control_dependencies([whole]):  # Else all slices would be made at once.
+            values = tf.numpy_function(
+                lambda start=start, end=end: rows_between(start, end).astype(np.float32),
+                [], tf.float32)
+        whole = tf.raw_ops.InplaceUpdate(
+            x=whole, i=tf.range(_known_when_run(start), end), v=values)
+    return whole
+
+
+def _never_kept(initializer: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets a large part that begins with one number everywhere have a buffer of its own.
+
+    A session keeps its constants, and fills of a known shape are turned into such; a variable
+    that begins with one is copied when it is first read or written by row.
+
+    Args:
+      initializer: of any kind; what else it gives stays as it is.
+    """
+    makes: Any = initializer() if inspect.isclass(initializer) else initializer
+    knows_part = 'partition_info' in inspect.signature(makes).parameters
+
+    def initial(shape: Any, dtype: Any = tf.float32, partition_info: Any = None) -> Any:
+        value = (makes(shape, dtype=dtype, partition_info=partition_info) if knows_part
+                 else makes(shape, dtype=dtype))
+        number = _only_number_in(value, shape) if _is_large(shape) else None
+        if number is None:
+            return value
+        filled = tf.fill(_known_when_run(shape), number)
+        filled.set_shape(shape)
+        return filled
+
+    return initial
+
+
+def _only_number_in(value: Any, shape: Sequence[int]) -> tf.Tensor | None:
+    """What fills a tensor of a shape, if its operation says so; `None` for all else."""
+    if (not isinstance(value, tf.Tensor) or not value.shape.is_fully_defined()
+            or value.shape.as_list() != list(shape)):
+        return None
+    if value.op.type == 'Fill':
+        return value.op.inputs[1]
+    if value.op.type == 'Const' and len(value.op.get_attr('value').float_val) == 1:
+        return tf.constant(value.op.get_attr('value').float_val[0], value.dtype)
+    return None
 
 
 def _partitioned(name: str, shape: tuple[int, int], parts: int,
                  initializer: Callable[..., Any]) -> tuple[tf.Variable, ...]:
     """`parts` variables whose sizes differ by at most one row, larger ones first."""
     return tuple(tf.get_variable(
-        name, shape=shape, dtype=tf.float32, initializer=initializer, trainable=False,
-        use_resource=True, partitioner=tf.fixed_size_partitioner(parts)))
+        name, shape=shape, dtype=tf.float32, initializer=_never_kept(initializer),
+        trainable=False, use_resource=True, partitioner=tf.fixed_size_partitioner(parts)))

@@ -5,6 +5,7 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.hosts import tables
 from estimator_tpu_embedding.hosts.tables import create_tables
 
 
@@ -92,3 +93,54 @@ def test_initializers_learn_where_their_part_begins_as_in_the_original():
         session.run(tf.global_variables_initializer())
         assert np.concatenate(session.run(table.rows)).tolist() == [
             [0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+
+
+def initial_values(rows, hosts, **kwargs):
+    """The rows of all hosts, and the types of the operations that give them their values."""
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        table = create_tables(plan_of(rows, hosts, **kwargs), {'t': 't'})['t']
+        session.run(tf.global_variables_initializer())
+        return (np.concatenate(session.run([*table.rows, *table.slots['Adagrad']])),
+                [part.initial_value.op.type for part in (*table.rows, *table.slots['Adagrad'])],
+                sum(one.type == 'InplaceUpdate' for one in graph.get_operations()))
+
+
+class Seventh:
+    """An initializer that TensorFlow does not know."""
+
+    def __call__(self, shape, dtype=None, partition_info=None):
+        return tf.constant(1 / 7, dtype, shape) + partition_info.var_offset[0]
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+@pytest.mark.parametrize('hosts', [1, 2, 3])
+@pytest.mark.parametrize('initializer', [
+    tf.constant_initializer(-.1), tf.constant_initializer(3), tf.constant_initializer([.1]),
+    tf.zeros_initializer, tf.ones_initializer(),
+    tf.compat.v2.constant_initializer(.1), lambda shape, dtype: tf.fill(shape, .1),
+    tf.truncated_normal_initializer(seed=5), tf.glorot_uniform_initializer(seed=5), Seventh(),
+    tf.constant_initializer(np.arange(14.).reshape(7, 2) / 10)])
+def test_large_parts_begin_with_the_values_of_small_ones(monkeypatch, initializer, hosts,
+                                                         strategy):
+    kwargs = {'initializer': initializer, 'strategy': strategy}
+    small, _, _ = initial_values(7, hosts, **kwargs)
+    monkeypatch.setattr(tables, 'LARGE_BYTES', 0)
+    monkeypatch.setattr(tables, 'SLICE_BYTES', 16)  # Two rows of two numbers.
+    large, kinds, _ = initial_values(7, hosts, **kwargs)
+    np.testing.assert_array_equal(large, small)
+    assert 'Const' not in kinds
+
+
+def test_a_large_constant_of_the_whole_table_is_copied_by_slices(monkeypatch):
+    monkeypatch.setattr(tables, 'LARGE_BYTES', 0)
+    monkeypatch.setattr(tables, 'SLICE_BYTES', 16)
+    matrix = tf.constant_initializer(np.ones([7, 2]))
+    # 7 rows are 2 + 2 + 2 + 1; 4 and 3 rows are 2 + 2 and 2 + 1.
+    assert [initial_values(7, hosts, initializer=matrix)[2] for hosts in (1, 2)] == [4, 4]
+
+
+def test_a_large_part_does_not_hide_that_an_initializer_gives_the_wrong_shape(monkeypatch):
+    monkeypatch.setattr(tables, 'LARGE_BYTES', 0)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match='shape'):
+        create_tables(plan_of(7, 1, initializer=lambda shape, dtype: tf.fill([3, 2], .1)),
+                      {'t': 't'})
