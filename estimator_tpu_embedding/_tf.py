@@ -126,6 +126,17 @@ def add_listeners(saver_hook: Any, listeners: Any) -> None:
         listener for listener in listeners if listener not in saver_hook._listeners)
 
 
+def saver_builder() -> Any:
+    """The class whose instances build the operations of a `tf.train.Saver`, by default.
+
+    `tf.train.Saver(builder=...)` is public, what to derive a builder from is not. The builder
+    has the class `ResourceVariableSaveable`, whose `handle_op` is the handle of the variable.
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.training import saver
+    return saver.BulkSaverBuilder
+
+
 def without_deprecation_warnings() -> Any:
     """A context in which TensorFlow does not warn of what this package itself calls.
 

@@ -10,13 +10,15 @@ import tensorflow.compat.v1 as tf
 from ..version import VERSION
 from .files import write_atomically
 from .manifest import Manifest, StoredTable, manifest_path, orphaned_manifests
+from .pieces import SaverBuilder
 
 
 def default_saver(max_to_keep: int, keep_every_n_hours: float) -> tf.train.Saver:
-    """A saver of everything, named and laid out as that of the original."""
+    """A saver of everything, named and laid out as that of the original, but see `pieces`."""
     return tf.train.Saver(sharded=True, max_to_keep=max_to_keep,
                           keep_checkpoint_every_n_hours=keep_every_n_hours,
-                          defer_build=True, save_relative_paths=True)
+                          builder=SaverBuilder(), defer_build=True,
+                          save_relative_paths=True)
 
 
 class CommittingSaver:

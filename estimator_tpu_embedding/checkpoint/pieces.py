@@ -1,0 +1,84 @@
+"""Savers that need hardly any memory: what is read stays in place, what is stored is in pieces.
+
+To restore a slice of a stored tensor, TensorFlow copies every stored piece that the slice touches,
+and it never gives memory back. So a part of a table is stored as many pieces of the tensor that
+it belongs to, which any number of hosts can restore. For example part 1 of a table `t` of 70 rows
+of width 2 on 2 hosts, with 16 rows in a piece:
+
+    t   70 2 35,16:0,2      rows 35 to 50
+    t   70 2 51,16:0,2      rows 51 to 66
+    t   70 2 67,3:0,2       rows 67 to 69
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+
+PIECE_BYTES = 2**22
+"""About as large is a piece, unless the part then had more than `MOST_PIECES`."""
+
+MOST_PIECES = 128
+
+_ALIGNED = 16
+"""A piece has a multiple of so many rows: TensorFlow copies slices that begin elsewhere."""
+
+_TensorFlowsBuilder: Any = _tf.saver_builder()
+
+
+class SaverBuilder(_TensorFlowsBuilder):
+    """For `tf.train.Saver(builder=...)`; reads and writes what TensorFlow's own does.
+
+    Once a variable was gathered from or scattered into, TensorFlow copies all of it whenever it
+    is read as a whole, until told otherwise. Its own savers mean to tell it, but in a graph the
+    reading does not wait for that, so they hold a copy of every table at once. The next look-up
+    switches back, which copies nothing as long as nobody else holds the tensor: the run that
+    saves is over by then.
+    """
+
+    def save_op(self, filename_tensor: tf.Tensor, saveables: Sequence[Any]) -> tf.Operation:
+        """Saves all `saveables` under a prefix."""
+        names, slices, tensors = zip(*[
+            piece for saveable in saveables for spec in saveable.specs
+            for piece in _pieces(spec.name, spec.slice_spec, self._value(saveable, spec))])
+        return tf.raw_ops.SaveV2(prefix=filename_tensor, tensor_names=names,
+                                 shape_and_slices=slices, tensors=tensors)
+
+    def _value(self, saveable: Any, spec: Any) -> tf.Tensor:
+        """What to save, in place if it is a variable."""
+        if not isinstance(saveable, self.ResourceVariableSaveable):
+            return spec.tensor
+        with tf.control_dependencies([
+                tf.raw_ops.DisableCopyOnRead(resource=saveable.handle_op)]):
+            return tf.raw_ops.ReadVariableOp(resource=saveable.handle_op, dtype=spec.dtype)
+
+
+def _pieces(name: str, slice_spec: str, part: tf.Tensor
+            ) -> Iterator[tuple[str, str, tf.Tensor]]:
+    """Yields (name, slice, value) of the pieces of a part, which share its memory.
+
+    Args:
+      name: of the whole tensor.
+      slice_spec: which part of it, as `'70 2 35,35:0,2'`; empty for all of it.
+      part: its value.
+    """
+    if not slice_spec or part.shape.rank != 2:
+        yield name, slice_spec, part
+        return
+    *full_shape, extents = slice_spec.split()
+    own_rows, own_columns = extents.split(':')
+    first = int(own_rows.split(',')[0])
+    rows, width = part.shape.as_list()
+    step = max(PIECE_BYTES // (4 * width), -(-rows // MOST_PIECES))
+    step += -step % _ALIGNED
+    numbers = tf.reshape(part, [-1])
+    for start in range(0, rows, step):
+        count = min(step, rows - start)
+        piece = tf.slice(numbers, tf.constant([start * width], tf.int64),
+                         tf.constant([count * width], tf.int64))
+        yield (name, f'{" ".join(full_shape)} {first + start},{count}:{own_columns}',
+               tf.reshape(piece, [count, width]))
