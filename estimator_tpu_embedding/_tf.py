@@ -195,6 +195,23 @@ def put_variable_scope_state(state: tuple[Any, dict[str, int]]) -> None:
     store.variable_scopes_count = dict(state[1])
 
 
+def wait_for(operation: Any, others: Any) -> None:
+    """Adds control edges from `others` to `operation`, of a graph that no session has run.
+
+    Checked: 2.16-2.21.
+    """
+    operation._add_control_inputs(list(others))
+
+
+def summary_writer_initializers() -> list[Any]:
+    """The operations that open the writers of V2 summaries in the default graph.
+
+    `tf.compat.v1.summary.initialize` runs them only under a default writer. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.ops import summary_ops_v2
+    return list(summary_ops_v2.summary_writer_initializer_op())
+
+
 def stop_waiting_for(operation: Any) -> None:
     """Removes the control edges that lead from `operation` to others of its graph.
 

@@ -18,16 +18,21 @@ from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
-from .config import RunConfig, TPUConfig, parse_iterations_per_loop
+from .config import RunConfig, TPUConfig, check_positive, parse_iterations_per_loop
 from .embedding_spec import EmbeddingConfigSpec
 from .system import default_id_policy
 
 
 def cadence(config: RunConfig) -> Cadence:
     """How often a RunConfig wants what."""
-    steps_per_run, _ = parse_iterations_per_loop(config.tpu_config.iterations_per_loop)
+    amount, unit = parse_iterations_per_loop(config.tpu_config.iterations_per_loop)
+    is_timed = unit == 'seconds'
+    every = config.tpu_config.experimental_host_call_every_n_steps
+    check_positive(every, 'TPUConfig experimental_host_call_every_n_steps')
     return Cadence(
-        steps_per_run=steps_per_run, save_steps=config.save_checkpoints_steps,
+        steps_per_run=1 if is_timed else amount, secs_per_run=amount if is_timed else None,
+        host_call_every=every,
+        save_steps=config.save_checkpoints_steps,
         save_secs=config.save_checkpoints_secs, keep_max=config.keep_checkpoint_max,
         keep_every_n_hours=config.keep_checkpoint_every_n_hours,
         summary_steps=config.save_summary_steps, log_steps=config.log_step_count_steps,
@@ -41,13 +46,10 @@ def refuse_unsupported(config: RunConfig) -> None:
       UnsupportedError: if there is anything.
     """
     tpu_config = config.tpu_config
-    _, unit = parse_iterations_per_loop(tpu_config.iterations_per_loop)
     found = [Problem('E907', where, f'{what} is not supported yet', remedy=remedy)
              for where, what, is_used, remedy in (
         ('TPUConfig', 'experimental_feed_hook', tpu_config.experimental_feed_hook is not None,
          'Leave it out.'),
-        ('TPUConfig', 'a time as iterations_per_loop', unit != 'count',
-         'Give a number of steps.'),
         ('TF_CONFIG', 'a cluster of processes', bool(config.cluster_spec.as_dict()),
          'Unset it: hosts are emulated in one process.')) if is_used]
     if found:

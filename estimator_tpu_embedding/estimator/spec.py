@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
-from ..errors import Problem, UnsupportedError
+from ..runner.host_calls import (
+    SummaryWriters, call, host_operations, read_before_increment)
 from ..runner.model import ModelOutput
 
 _HostCall = tuple[Callable[..., Any], Any]
@@ -69,35 +70,31 @@ class TPUEstimatorSpec(_Fields):
             prediction_hooks=checked.prediction_hooks)
 
     def as_estimator_spec(self) -> Any:
-        """The `EstimatorSpec` that a plain Estimator takes; metrics are built now."""
-        refuse_host_call(self.host_call)
-        metrics = None
-        if self.eval_metrics is not None:
-            function, tensors = self.eval_metrics
-            metrics = function(**tensors) if isinstance(tensors, Mapping) else function(*tensors)
+        """The `EstimatorSpec` that a plain Estimator takes; metrics and host_call are built now."""
+        metrics = call(*self.eval_metrics) if self.eval_metrics is not None else None
+        hooks = []
+        if self.host_call is not None and self.host_call[1]:
+            if self.mode == _legacy.mode_keys().TRAIN:
+                read_before_increment(tf.train.get_global_step(),
+                                      tf.nest.flatten(self.host_call[1]))
+            hooks.append(SummaryWriters(host_operations(*self.host_call)))
         return _legacy.estimator_spec_class()(
             mode=self.mode, predictions=self.predictions, loss=self.loss,
             train_op=self.train_op, eval_metric_ops=metrics, export_outputs=self.export_outputs,
             scaffold=self.scaffold_fn() if self.scaffold_fn else None,
-            training_hooks=self.training_hooks, evaluation_hooks=self.evaluation_hooks,
-            prediction_hooks=self.prediction_hooks)
+            training_hooks=[*(self.training_hooks or ()), *hooks],
+            evaluation_hooks=[*(self.evaluation_hooks or ()), *hooks],
+            prediction_hooks=[*(self.prediction_hooks or ()), *hooks])
 
     def to_output(self) -> ModelOutput:
         """What the runner takes."""
-        refuse_host_call(self.host_call)
         keys = _legacy.mode_keys()
         hooks = {keys.TRAIN: self.training_hooks, keys.EVAL: self.evaluation_hooks,
                  keys.PREDICT: self.prediction_hooks}[self.mode]
-        return ModelOutput(loss=self.loss, train_op=self.train_op, metrics=self.eval_metrics,
-                           scaffold_fn=self.scaffold_fn, hooks=tuple(hooks or ()),
-                           predictions=self.predictions)
-
-
-def refuse_host_call(host_call: Any) -> None:
-    """Raises if there is a host_call."""
-    if host_call is not None:
-        raise UnsupportedError(Problem('E904', 'TPUEstimatorSpec', 'host_call is not supported '
-                                       'yet', remedy='Leave it out.'))
+        return ModelOutput(
+            loss=self.loss, train_op=self.train_op, metrics=self.eval_metrics,
+            scaffold_fn=self.scaffold_fn, hooks=tuple(hooks or ()), predictions=self.predictions,
+            host_call=self.host_call if self.host_call and self.host_call[1] else None)
 
 
 def _check_host_call(name: str, call: Any) -> None:

@@ -20,7 +20,8 @@ from ..ops import checks
 from . import model, padding
 from .gradients import GradientCapture
 from .input import Batch, CoreQueue, HostFeed, Input, map_tensors, open_input
-from .model import Job, ModelOutput
+from .host_calls import host_operations, read_before_increment
+from .model import Job, ModelOutput, concatenate
 from .randomness import random_states_kept
 from .towers import Towers
 
@@ -42,7 +43,8 @@ class StepGraph:
       distinct_outputs: those of the cores that have samples of their own.
       rows: in a prediction how many samples of each core are no padding; else empty.
       loss: mean of the losses of all cores; 0 in a prediction.
-      step: one step; in training everything that changes.
+      step: one step; in training everything that changes but what a host_call does.
+      host_call: in training what a host_call does in one step; `None` if there is none.
       is_step: must be fed `True` to run anything that takes a batch.
       begin: run before the first step of a session, or `None`.
       has_next: must be fed `True` with every step that another follows; `None` if it is all one.
@@ -58,6 +60,7 @@ class StepGraph:
     rows: list[tf.Tensor]
     loss: tf.Tensor
     step: tf.Operation
+    host_call: tf.Operation | None
     is_step: tf.Tensor
     begin: tf.Operation | None
     has_next: tf.Tensor | None
@@ -102,13 +105,17 @@ def build_step(job: Job) -> StepGraph:
     losses = [output.loss for output in towers.outputs if output.loss is not None]
     loss = tf.add_n(losses) / len(losses) if losses else tf.zeros([])
     step = tf.group(*_training_step(job, backend, towers), *towers.rows, loss)
+    host_call = _host_call(job, towers, step, global_step)
+    if host_call is not None and job.verb != 'train':
+        step, host_call = tf.group(step, host_call), None
     engine = [backend.open(), backend.load()] if backend else []
     capture = [towers.capture.initializer] if towers.capture else []
     closes = [queue.close() for queue in queues] + ([backend.close()] if backend else [])
     return StepGraph(feeds=feeds, close=tf.group(*closes), start=tf.group(*engine, *capture),
                      outputs=towers.outputs, distinct_outputs=(
                          towers.outputs[:1] if job.deployment.has_copies else towers.outputs),
-                     rows=towers.rows, loss=loss, step=step, is_step=is_step,
+                     rows=towers.rows, loss=loss, step=step, host_call=host_call,
+                     is_step=is_step,
                      begin=ahead.begin() if ahead else None,
                      has_next=ahead.has_next if ahead else None,
                      global_step=global_step, table_names=names)
@@ -229,6 +236,22 @@ def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers
             gradients = map_tensors(lambda gradient: gradient * factor, gradients)
         operations.append(backend.update(towers.receipts, gradients))
     return operations
+
+
+def _host_call(job: Job, towers: _BuiltTowers, step: tf.Operation, global_step: tf.Variable
+               ) -> tf.Operation | None:
+    """What the host_call of the model does when `step` is complete."""
+    calls = [output.host_call for output in towers.outputs]
+    if calls[0] is None:
+        return None
+    tensors = concatenate(calls[:1] if job.deployment.has_copies else calls)
+    flat = tf.nest.flatten(tensors)
+    if job.verb == 'train':
+        read_before_increment(global_step, flat)
+    with tf.control_dependencies([step, *flat]):
+        tensors = map_tensors(tf.identity, tensors)
+        with tf.control_dependencies(host_operations(calls[0][0], tensors)):
+            return tf.no_op('host_call')
 
 
 def _check_sums(job: Job, num_sums: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import tensorflow.compat.v1 as tf
 from ..hosts.backend import QUEUE_CAPACITY
 from .faults import Failures
 from .infeed import Infeed
+from .pace import Pace
 from .progress import RunReport
 
 
@@ -88,6 +90,7 @@ class StepOps(NamedTuple):
     """What `StepsPerRun` runs and feeds; see `graph.StepGraph`."""
 
     step: tf.Operation
+    host_call: tf.Operation | None
     loss: tf.Tensor
     is_step: tf.Tensor
     begin: tf.Operation | None
@@ -103,31 +106,35 @@ class StepsPerRun(tf.train.SessionRunHook):
     """
 
     def __init__(self, ops: StepOps, infeed: Infeed, failures: Failures, report: RunReport, *,
-                 steps_per_run: int, stop: StopAtStep | None, others: Sequence[FeedsKept],
-                 until_data_ends: bool = False):
-        """Runs `steps_per_run` steps per run, fewer where `stop` comes earlier.
+                 pace: Pace, stop: StopAtStep | None, others: Sequence[FeedsKept],
+                 until_data_ends: bool = False, host_call_every: int = 1):
+        """Runs as many steps per run as `pace` says, fewer where `stop` comes earlier.
 
         Args:
           ops: of one step.
           infeed: is told how many batches are wanted.
           failures: of other threads, checked between steps.
           report: counts the steps.
-          steps_per_run: steps of one run.
+          pace: of the steps.
           stop: ends the run; `None` for an evaluation, where one run is all and the loss may
             be anything.
           others: what they feed is fed to every step of the loop.
           until_data_ends: run on without `stop`, for a prediction.
+          host_call_every: the host_call runs in the first step of a run and in every so many
+            after it.
         """
         self._ops = ops
         self._others = others
         self._infeed = infeed
         self._failures = failures
         self._report = report
-        self._steps_per_run = steps_per_run
+        self._pace = pace
+        self._host_call_every = host_call_every
+        self._steps, self._began = 1, 0.0
         self._stop = stop
         self._until_data_ends = until_data_ends
         self._global_step: tf.Variable | None = None
-        self._callable: Any = None
+        self._callables: list[Any] = []
         self._has_begun = False
 
     def begin(self) -> None:
@@ -137,41 +144,51 @@ class StepsPerRun(tf.train.SessionRunHook):
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Prepares the steps of the session; a callable costs half of what run() does."""
         fed = [self._ops.is_step] + ([] if self._ops.has_next is None else [self._ops.has_next])
-        self._callable = session.make_callable([self._ops.loss, self._ops.step], feed_list=fed)
+        self._callables = [session.make_callable(fetches, feed_list=fed)
+                           for fetches in (self._fetches(0), [self._ops.loss, self._ops.step])]
         self._has_begun = self._ops.begin is None
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
         """Runs all steps of the loop but the last."""
-        steps, following = self._steps_per_run, QUEUE_CAPACITY if self._until_data_ends else 0
+        steps, following = self._pace.steps(), QUEUE_CAPACITY if self._until_data_ends else 0
         if self._stop is not None:
             left = self._stop.final_step - int(run_context.session.run(self._global_step))
             steps = max(1, min(steps, left))
             following = max(0, left - steps)
+        self._steps, self._began = steps, time.monotonic()
         self._infeed.request(steps, following=following)
         if not self._has_begun:
             run_context.session.run(self._ops.begin)
             self._has_begun = True
         self._infeed.await_batch()
         feeds = {key: value for hook in self._others for key, value in hook.feeds.items()}
-        for _ in range(steps - 1):
-            loss = self._run_step(run_context.session, feeds)
+        for number in range(steps - 1):
+            loss = self._run_step(run_context.session, number, feeds)
             self._count()
             if self._stop is not None:
                 check_loss(loss)
             self._infeed.await_batch()
-        return tf.train.SessionRunArgs(fetches=None, feed_dict=self._fed(following > 0))
+        return tf.train.SessionRunArgs(self._fetches(steps - 1)[2:],
+                                       feed_dict=self._fed(following > 0))
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts the last step."""
         self._count()
+        self._pace.add(time.monotonic() - self._began, self._steps)
         if self._stop is None and not self._until_data_ends:
             run_context.request_stop()
 
-    def _run_step(self, session: tf.Session, feeds: dict[Any, Any]) -> Any:
+    def _fetches(self, number: int) -> list[Any]:
+        """What step `number` of a run consists of."""
+        host_call = [self._ops.host_call] if (
+            self._ops.host_call is not None and number % self._host_call_every == 0) else []
+        return [self._ops.loss, self._ops.step, *host_call]
+
+    def _run_step(self, session: tf.Session, number: int, feeds: dict[Any, Any]) -> Any:
         fed = self._fed(has_next=True)  # At least the run itself.
         if not feeds:
-            return self._callable(*fed.values())[0]
-        return session.run([self._ops.loss, self._ops.step], {**feeds, **fed})[0]
+            return self._callables[number % self._host_call_every > 0](*fed.values())[0]
+        return session.run(self._fetches(number), {**feeds, **fed})[0]
 
     def _fed(self, has_next: bool) -> dict[Any, bool]:
         fed = {self._ops.is_step: True}

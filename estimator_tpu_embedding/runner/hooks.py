@@ -11,6 +11,7 @@ from .. import _tf
 from ..checkpoint import commit
 from ..errors import ConfigError, Problem
 from .guards import StopAtStep
+from .pace import FixedPace, TimedPace
 from .progress import RateHook
 from .session import Run
 
@@ -22,7 +23,8 @@ class Cadence:
     """How often a training run does what besides training.
 
     Attributes:
-      steps_per_run: steps of one `session.run`.
+      steps_per_run: steps of one `session.run`, unless `secs_per_run` is given.
+      secs_per_run: seconds that one should last, and between log lines; or `None`.
       save_steps: steps between checkpoints, or `None`.
       save_secs: seconds between checkpoints, or `None`.
       keep_max: checkpoints to keep.
@@ -30,9 +32,11 @@ class Cadence:
       summary_steps: steps between summaries; 0 or `None` writes none.
       log_steps: steps between log lines, or `None`.
       save_graph_def: whether checkpoints come with the graph.
+      host_call_every: see `guards.StepsPerRun`.
     """
 
     steps_per_run: int
+    secs_per_run: int | None
     save_steps: int | None
     save_secs: int | None
     keep_max: int
@@ -40,6 +44,7 @@ class Cadence:
     summary_steps: int | None
     log_steps: int | None
     save_graph_def: bool
+    host_call_every: int
 
 
 def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop: StopAtStep,
@@ -63,8 +68,9 @@ def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop
     savers = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners)
     return run.with_steps(
         [tf.train.NanTensorHook(loss), *savers, *_summary_hooks(run, scaffold, cadence)],
-        hooks, _log_hooks(run, cadence), run.graph.step, steps_per_run=cadence.steps_per_run,
-        stop=stop)
+        hooks, _log_hooks(run, cadence), run.graph.step, stop=stop,
+        pace=(FixedPace(cadence.steps_per_run) if cadence.secs_per_run is None
+              else TimedPace(cadence.secs_per_run)), host_call_every=cadence.host_call_every)
 
 
 def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
@@ -113,8 +119,11 @@ def _log_hooks(run: Run, cadence: Cadence) -> Hooks:
         return []
     with tf.control_dependencies([run.graph.step]):
         step = tf.identity(run.graph.global_step)  # As it is when the loss is known.
-    every = -(-cadence.log_steps // cadence.steps_per_run)
-    return [tf.train.LoggingTensorHook({'loss': run.graph.loss, 'step': step},
-                                       every_n_iter=every),
-            RateHook(run.report, cadence.log_steps, run.job.model_dir,
-                     run.graph.global_step)]
+    shown = {'loss': run.graph.loss, 'step': step}
+    if cadence.secs_per_run is not None:
+        log = tf.train.LoggingTensorHook(shown, every_n_secs=cadence.secs_per_run)
+    else:
+        log = tf.train.LoggingTensorHook(
+            shown, every_n_iter=-(-cadence.log_steps // cadence.steps_per_run))
+    return [log, RateHook(run.report, cadence.log_steps, cadence.secs_per_run,
+                          run.job.model_dir, run.graph.global_step)]

@@ -10,8 +10,10 @@ import tensorflow.compat.v1 as tf
 from ..checkpoint import commit, recover
 from .graph import StepGraph
 from .guards import StopAtStep
+from .host_calls import call
 from .hooks import Cadence, training_hooks
 from .model import Job, concatenate
+from .pace import FixedPace
 from .session import Run
 
 
@@ -81,7 +83,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         scaffold = scaffold_of(graph)
         final = tf.train.FinalOpsHook(values)
         all_hooks = run.with_steps([], hooks, [final], tf.group(graph.step, updates),
-                                   steps_per_run=steps, stop=None)
+                                   pace=FixedPace(steps), stop=None)
         creator = tf.train.ChiefSessionCreator(
             scaffold, checkpoint_filename_with_path=checkpoint, config=job.session_config)
         run.execute(creator, all_hooks, {'step': graph.step, 'updates': updates},
@@ -105,9 +107,8 @@ def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
     pairs: dict[str, Any] = {}
     declared = graph.outputs[0].metrics
     if declared is not None:
-        tensors = concatenate(graph.distinct_outputs)
-        function = declared[0]
-        pairs = dict(function(**tensors) if isinstance(tensors, dict) else function(*tensors))
+        pairs = dict(call(declared[0], concatenate(
+            [output.metrics for output in graph.distinct_outputs])))
     for name in ('loss', 'global_step'):
         if name in pairs:
             raise ValueError(f'Metric with name "{name}" is not allowed, because Estimator '

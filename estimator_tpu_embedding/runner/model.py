@@ -14,6 +14,7 @@ from ..core.plan import Plan
 from ..core.specs import Topology
 from ..ops.ids import IdBatch, IdCounts
 from .gradients import GradientCapture
+from .host_calls import HostCall
 from .input import Batch, map_tensors
 from .randomness import random_states_kept
 
@@ -29,6 +30,7 @@ class ModelOutput(NamedTuple):
       scaffold_fn: makes the `tf.train.Scaffold` after the model is built, or `None`.
       hooks: of this mode.
       predictions: in prediction a tensor, or tensors by name.
+      host_call: `(function, tensors)`, as `metrics`; `None` if there are no tensors.
     """
 
     loss: tf.Tensor | None
@@ -37,6 +39,7 @@ class ModelOutput(NamedTuple):
     scaffold_fn: Callable[[], tf.train.Scaffold] | None
     hooks: tuple[tf.train.SessionRunHook, ...]
     predictions: Any = None
+    host_call: HostCall | None = None
 
 
 class Featurized(Protocol):
@@ -142,13 +145,13 @@ def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str
         return lookups.variable_names(graph)
 
 
-def concatenate(outputs: Sequence[ModelOutput]) -> Any:
-    """The tensors of `metrics` of these cores, joined along the batch dimension.
+def concatenate(calls: Sequence[tuple[Callable[..., Any], Any] | None]) -> Any:
+    """The tensors of pairs such as `ModelOutput.metrics`, one per core, joined by their rows.
 
     Raises:
       RuntimeError: for a scalar, which has no such dimension.
     """
-    tensors = [output.metrics[1] for output in outputs if output.metrics is not None]
+    tensors = [call[1] for call in calls if call is not None]
     return tf.nest.map_structure(_join, *[_as_tensors(core) for core in tensors])
 
 

@@ -12,6 +12,7 @@ from ..ops import checks
 from .graph import StepGraph
 from .loop import scaffold_of
 from .model import Job
+from .pace import FixedPace
 from .progress import RunReport
 from .session import Run
 from .signals import woken_by_interrupt
@@ -46,7 +47,7 @@ def predict(job: Job, *, select: Callable[[Any], Any],
             run.warm_start()
         scaffold = scaffold_of(run.graph)
         all_hooks = run.with_steps([_NoSecondStart(run.report)], hooks, [], run.graph.step,
-                                   steps_per_run=1, stop=None, until_data_ends=True)
+                                   pace=FixedPace(1), stop=None, until_data_ends=True)
         creator = tf.train.ChiefSessionCreator(
             scaffold, checkpoint_filename_with_path=checkpoint, config=job.session_config)
     results = run.results(creator, all_hooks, {'wanted': wanted, 'step': run.graph.step})

@@ -113,18 +113,19 @@ class RunReport:
 class RateHook(tf.train.SessionRunHook):
     """Logs `global_step/sec` and `examples/sec`, as the original does, and writes summaries."""
 
-    def __init__(self, report: RunReport, every_n_steps: int, output_dir: str,
-                 global_step: tf.Tensor):
+    def __init__(self, report: RunReport, every_n_steps: int, every_n_secs: float | None,
+                 output_dir: str, global_step: tf.Tensor):
         """Logs every so many steps, at the end of a loop.
 
         Args:
           report: of the run; its counts of ids are written as summaries, not logged.
           every_n_steps: at least that many steps between two lines.
+          every_n_secs: at least so many seconds instead, unless it is `None`.
           output_dir: where event files go.
           global_step: tensor to read the step from.
         """
         self._report = report
-        self._every_n_steps = every_n_steps
+        self._every_n_steps, self._every_n_secs = every_n_steps, every_n_secs
         self._output_dir = output_dir
         self._global_step = global_step
         self._last_step, self._last_time = 0, 0.0
@@ -136,7 +137,9 @@ class RateHook(tf.train.SessionRunHook):
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: object) -> None:
         """Logs if enough steps have passed."""
         step, now = run_context.session.run(self._global_step), time.monotonic()
-        if step - self._last_step < self._every_n_steps:
+        is_early = (step - self._last_step < self._every_n_steps if self._every_n_secs is None
+                    else now - self._last_time < self._every_n_secs)
+        if is_early or step == self._last_step:
             return
         steps_per_second = (step - self._last_step) / max(now - self._last_time, 1e-9)
         values = {'global_step/sec': steps_per_second,

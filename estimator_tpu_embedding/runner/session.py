@@ -19,9 +19,11 @@ from .faults import Failures, typed
 from .gradients import DUMMY_COLLECTION
 from .graph import build_step
 from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
+from .host_calls import SummaryWriters
 from .infeed import Infeed
 from .input import drawing
 from .model import Job
+from .pace import Pace
 from .profiling import Profiler
 from .progress import RunReport, announce
 from .signals import woken_by_interrupt
@@ -109,8 +111,8 @@ class Run:
     def with_steps(self, before: Sequence[tf.train.SessionRunHook],
                    hooks: Sequence[tf.train.SessionRunHook],
                    after: Sequence[tf.train.SessionRunHook], step: tf.Operation, *,
-                   steps_per_run: int, stop: StopAtStep | None, until_data_ends: bool = False
-                   ) -> list[tf.train.SessionRunHook]:
+                   pace: Pace, stop: StopAtStep | None, until_data_ends: bool = False,
+                   host_call_every: int = 1) -> list[tf.train.SessionRunHook]:
         """Hooks in the order of the original, and at last the one that makes steps.
 
         Args:
@@ -118,19 +120,21 @@ class Run:
           hooks: given to the call of the estimator; the start and the infeed follow them.
           after: come after these, and before the hooks of the model.
           step: what one step runs.
-          steps_per_run: see `StepsPerRun`.
+          pace: see `StepsPerRun`.
           stop: see `StepsPerRun`.
           until_data_ends: see `StepsPerRun`.
+          host_call_every: see `StepsPerRun`.
         """
         given = [FeedsKept(hook) for hook in hooks]
         own = [FeedsKept(hook) for hook in self.graph.outputs[0].hooks]
         steps = StepsPerRun(
-            StepOps(step, self.graph.loss, self.graph.is_step, self.graph.begin,
-                    self.graph.has_next), self.infeed, self.failures, self.report,
-            steps_per_run=steps_per_run, stop=stop, others=[*given, *own],
-            until_data_ends=until_data_ends)
+            StepOps(step, self.graph.host_call, self.graph.loss, self.graph.is_step,
+                    self.graph.begin, self.graph.has_next), self.infeed, self.failures, self.report,
+            pace=pace, stop=stop, others=[*given, *own], until_data_ends=until_data_ends,
+            host_call_every=host_call_every)
         profiler = [self.profiler] if self.profiler else []
-        return [*before, *given, self.start, *profiler, self.infeed, *after, *own, steps]
+        return [*before, *given, self.start, SummaryWriters(), *profiler, self.infeed, *after,
+                *own, steps]
 
     def check_fits(self, checkpoint: str) -> None:
         """Makes sure that a checkpoint can be restored into the graph.

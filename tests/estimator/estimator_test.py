@@ -1,3 +1,4 @@
+import json
 import functools
 import logging
 import pathlib
@@ -53,15 +54,17 @@ def test_mod_tables_are_refused_where_columns_would_read_them_on_the_cpu(tmp_pat
         make(tmp_path, strategy='mod', **kwargs)
 
 
-def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path):
-    config = ete.RunConfig(tpu_config=ete.TPUConfig(
-        iterations_per_loop='30s', experimental_feed_hook=object))
+def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv('TF_CONFIG', json.dumps({
+        'cluster': {'chief': ['localhost:1'], 'worker': ['localhost:2']},
+        'task': {'type': 'chief', 'index': 0}}))
+    config = ete.RunConfig(tpu_config=ete.TPUConfig(experimental_feed_hook=object))
     with pytest.raises(ete.UnsupportedError) as caught:
         make(tmp_path, config=config)
     assert str(caught.value) == (
         'E907 TPUConfig: experimental_feed_hook is not supported yet.  Leave it out.\n'
-        'E907 TPUConfig: a time as iterations_per_loop is not supported yet.  '
-        'Give a number of steps.')
+        'E907 TF_CONFIG: a cluster of processes is not supported yet.  '
+        'Unset it: hosts are emulated in one process.')
 
 
 @pytest.mark.parametrize('verb, kwargs, error, text', [

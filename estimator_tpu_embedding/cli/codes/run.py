@@ -74,7 +74,6 @@ ENTRIES = {
              'Look for a division or logarithm of 0; lower the learning rate; clip.'),
     'E901': ('column for the tensor core', 'It has weights, or the spec has no column for the '
              'embedding engine beside it.', 'Do what the message proposes.'),
-    'E904': ('host_call', 'It is not supported yet.', 'Leave it out.'),
     'E907': ('setting of TPUConfig or TPUEstimator', 'It is not supported yet.', 'Do what the '
              'message proposes.'),
     'E910': ('remote master', 'Only systems emulated in this process are run.', 'Leave master '

@@ -1,0 +1,85 @@
+"""`host_call`: a function on the host that gets tensors of all cores once per step.
+
+Its tensors have the values from before the step's own increment of the global step, as users
+count on who write summaries; it is called once the step is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+
+HostCall = tuple[Callable[..., Any], Any]
+
+
+def call(function: Callable[..., Any], tensors: Any) -> Any:
+    """What a function makes of tensors by position or by name."""
+    return function(**tensors) if isinstance(tensors, Mapping) else function(*tensors)
+
+
+def host_operations(function: Callable[..., Any], tensors: Any) -> list[Any]:
+    """Calls the function of a host_call; returns what must run for its effects.
+
+    Raises:
+      ValueError: if it made summaries of V1, which no writer would get.
+    """
+    before = len(tf.get_collection(tf.GraphKeys.SUMMARIES))
+    made = call(function, tensors)
+    if len(tf.get_collection(tf.GraphKeys.SUMMARIES)) > before:
+        raise ValueError('Please use tf.contrib.summary instead of tf.summary inside of '
+                         'host_calls.  Use tf.compat.v2.summary with a file writer.')
+    return [part for part in tf.nest.flatten(made) if part is not None]
+
+
+def read_before_increment(global_step: tf.Variable, tensors: Sequence[tf.Tensor]) -> None:
+    """Makes every change of the global step wait for tensors that do not wait for it."""
+    ancestors = _ancestors(tensors)
+    writes = [operation for operation in global_step.op.outputs[0].consumers()
+              if operation.type.startswith('Assign')
+              and operation is not global_step.initializer and operation not in ancestors]
+    for write in writes:
+        _tf.wait_for(write, [tensor.op for tensor in tensors])
+
+
+def _ancestors(tensors: Sequence[tf.Tensor]) -> set[tf.Operation]:
+    """Everything that must run before the tensors can be had."""
+    found: set[tf.Operation] = set()
+    pending = [tensor.op for tensor in tensors]
+    while pending:
+        operation = pending.pop()
+        if operation not in found:
+            found.add(operation)
+            pending += [each.op for each in operation.inputs] + list(operation.control_inputs)
+    return found
+
+
+class SummaryWriters(tf.train.SessionRunHook):
+    """Opens the writers of V2 summaries with every session, and flushes them at the end."""
+
+    def __init__(self, operations: Sequence[Any] = ()):
+        """Runs `operations` with every run, if there are any."""
+        self._operations = list(operations)
+        self._open: list[tf.Operation] = []
+        self._flush: list[tf.Operation] = []
+
+    def begin(self) -> None:
+        """Finds the writers of the default graph."""
+        self._open = _tf.summary_writer_initializers()
+        self._flush = [tf.raw_ops.FlushSummaryWriter(writer=each.inputs[0])
+                       for each in self._open]
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Opens them."""
+        session.run(self._open)
+
+    def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
+        """Asks for the operations."""
+        return tf.train.SessionRunArgs(self._operations)
+
+    def end(self, session: tf.Session) -> None:
+        """Flushes them."""
+        session.run(self._flush)
