@@ -1,24 +1,21 @@
 """Restores tables whose rows a checkpoint holds in the order of hosts into the order of ids.
 
 A graph without the embedding engine reads row `i` of a variable for id `i`. The rows of a `mod`
-table are stored host by host; here they are read and written a slice at a time, so that no
-second copy of a table is ever held.
+table are stored host by host. Here they are read host by host, and put between those of the other
+hosts: beside the table itself only the rows of one host are held, twice while TensorFlow reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..core.partition import Partition
 from ..errors import IncompatibleCheckpointError, Problem
 from .manifest import StoredTable
-
-SLICE_BYTES = 64 * 2**20
 
 
 def saver_of_all() -> tf.train.Saver:
@@ -71,7 +68,7 @@ class ReorderingSaver:
 
 
 class _Rows:
-    """The rows of one variable, and the operation that restores some of them."""
+    """The rows of one variable, and the operation that restores them."""
 
     def __init__(self, name: str, variable: tf.Variable, stored: StoredTable):
         if variable.shape.as_list() != [stored.rows, stored.width]:
@@ -82,30 +79,46 @@ class _Rows:
                 'Use the sizes it was trained with, and no partitioner.'))
         self._stored = stored
         kind = variable.dtype.base_dtype
-        self._step = max(1, SLICE_BYTES // (stored.width * kind.size))
         with tf.name_scope('rows_in_order_of_ids'):
             self._prefix = tf.placeholder(tf.string, [])
-            self._slice = tf.placeholder(tf.string, [1])
-            self._ids = tf.placeholder(tf.int64, [None])
-            rows, = tf.raw_ops.RestoreV2(prefix=self._prefix, tensor_names=[name],
-                                         shape_and_slices=self._slice, dtypes=[kind])
-            self._write = tf.scatter_update(
-                variable, self._ids, tf.ensure_shape(rows, [None, stored.width])).op
+            self._slices = tf.placeholder(tf.string, [None])
+            self._ranges = tf.placeholder(tf.int32, [None, 3])
+
+            def add_rows_of(host: tf.Tensor, table: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+                rows, = tf.raw_ops.RestoreV2(
+                    prefix=self._prefix, tensor_names=[name], dtypes=[kind],
+                    shape_and_slices=self._slices[host:host + 1])
+                begin, end, step = tf.split(self._ranges[host], 3)
+                return host + 1, tf.raw_ops.TensorStridedSliceUpdate(
+                    input=table, begin=begin, end=end, strides=step, value=rows)
+
+            # In a tensor, not by writes to parts of the variable: after one of these, TensorFlow
+            # copies it whenever it is read, as to save it.
+            _, table = tf.while_loop(
+                lambda host, _: host < tf.size(self._slices), add_rows_of,
+                [0, tf.raw_ops.Empty(shape=[stored.rows, stored.width], dtype=kind)],
+                shape_invariants=[tf.TensorShape([]), variable.shape], parallel_iterations=1,
+                back_prop=False)
+            self._clear, self._write = tf.no_op(), tf.no_op()
+            if hasattr(variable, 'handle'):
+                nothing = tf.placeholder_with_default(tf.zeros([0], kind), None)
+                self._clear, self._write = (
+                    tf.raw_ops.AssignVariableOp(resource=variable.handle, value=value)
+                    for value in (nothing, table))
+            else:
+                self._write = tf.assign(variable, table).op
 
     def restore(self, session: tf.Session, checkpoint: str) -> None:
-        """Overwrites every row, a slice at a time."""
-        stored = self._stored
-        for first, ids in self._slices():
-            session.run(self._write, {
-                self._prefix: checkpoint, self._ids: ids,
-                self._slice: [f'{stored.rows} {stored.width} {first},{len(ids)}:-']})
-
-    def _slices(self) -> Iterator[tuple[int, np.ndarray]]:
-        """The stored row at which each slice begins, and the ids of its rows."""
+        """Overwrites every row, host by host."""
         stored = self._stored
         partition = Partition(strategy=stored.strategy, vocabulary_size=stored.rows,
                               num_hosts=stored.hosts)
-        for host in range(stored.hosts):
-            ids = partition.ids_on(host)
-            for start in range(0, len(ids), self._step):
-                yield partition.offset_of(host) + start, ids[start:start + self._step]
+        slices, ranges = [], []
+        for host in range(min(stored.hosts, stored.rows)):
+            ids = partition.ids_on(host)  # Evenly spaced.
+            ranges.append([ids[0], ids[-1] + 1, ids[1] - ids[0] if len(ids) > 1 else 1])
+            slices.append(f'{stored.rows} {stored.width} {partition.offset_of(host)},'
+                          f'{len(ids)}:-')
+        session.run(self._clear)
+        session.run(self._write, {
+            self._prefix: checkpoint, self._slices: slices, self._ranges: ranges})

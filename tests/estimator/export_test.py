@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.processes import ROOT, run_python
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.checkpoint import reorder
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 
 ROWS, BATCH = 13, 6
@@ -227,20 +227,12 @@ def test_tables_and_slots_of_all_modes_of_an_export_are_in_the_order_of_ids(tmp_
     np.testing.assert_allclose(served(path, given)['net'], table[[4]], rtol=1e-6)
 
 
-def test_rows_are_restored_in_slices_of_a_limited_size(tmp_path, monkeypatch):
-    runs = []
-    estimator = train(tmp_path / 'job', 3, 'mod')
-    monkeypatch.setattr(reorder, 'SLICE_BYTES', 2 * 2 * 4)  # two rows of width 2
-    run = tf.Session.run
-
-    def counted(session, fetches, feed_dict=None, **kwargs):
-        runs.extend(len(ids) for ids in (feed_dict or {}).values() if isinstance(ids, np.ndarray))
-        return run(session, fetches, feed_dict, **kwargs)
-
-    monkeypatch.setattr(tf.Session, 'run', counted)
-    estimator.export_saved_model(str(tmp_path / 'export'), receiver)
-    # A slice per feed of ids; those of width 3 are cut to one row.
-    assert set(runs) == {1, 2} and sum(runs) == 5 * ROWS + 3
+def test_a_table_of_fewer_rows_than_hosts_is_exported_whole(tmp_path):
+    estimator = train(tmp_path / 'job', 6, 'mod')
+    path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()
+    for table in (TABLE, TABLE.replace('one', 'words')):  # 13 rows, 3 rows
+        np.testing.assert_array_equal(tf.train.load_variable(f'{path}/variables/variables', table),
+                                      jobs.stored(tmp_path / 'job', table, 'mod', 6))
 
 
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
@@ -429,3 +421,27 @@ def test_a_plain_estimator_is_exported_by_the_function_of_the_original(tmp_path)
     path = export_estimator_savedmodel(
         plain, str(tmp_path / 'export'), raw({'x': np.float32([1])})).decode()
     assert served_plainly(path, {'x': [1., 2.]})['y'].tolist() == [3., 6.]
+
+
+def test_variables_of_tensorflow_1_get_their_rows_in_the_order_of_ids_too(tmp_path):
+    done = run_python('-c', f'''
+import sys
+sys.path.insert(0, {str(ROOT / 'tests')!r})
+import numpy as np
+import estimator_tpu_embedding
+estimator_tpu_embedding.install(hosts=3)
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+from harness import jobs
+columns = [jobs.embedding('f', {ROWS})]
+estimator = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
+    {str(tmp_path)!r}, 3), batch_size=6, strategy='mod')
+estimator.train(jobs.input_fn_of([dict(f=np.arange(6), label=np.ones(6, np.float32))]), steps=1)
+receiver = tf.estimator.export.build_raw_serving_input_receiver_fn(
+    dict(f=tf.constant([1], tf.int64)))
+path = estimator.export_saved_model({str(tmp_path / "export")!r}, receiver).decode()
+name = 'dense_features/f_embedding/embedding_weights'
+np.testing.assert_array_equal(tf.train.load_variable(path + '/variables/variables', name),
+                              jobs.stored({str(tmp_path)!r}, name, 'mod', 3))
+''')
+    assert done.returncode == 0

@@ -1,6 +1,8 @@
 """What predict promises: a row for every sample, none for padding, in an order one can state."""
 
 import contextlib
+import os
+import signal
 import threading
 import time
 
@@ -11,7 +13,7 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import InputPipelineError, InputShapeError
-from estimator_tpu_embedding.runner import progress
+from estimator_tpu_embedding.runner import infeed, progress, session
 
 ROWS, BATCH = 13, 4
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -320,6 +322,28 @@ def test_the_failure_of_the_input_is_raised_as_itself_and_ends_the_threads(tmp_p
         with pytest.raises(ete.IdRangeError, match='E501 feature "f" on core 1.*got 77') as caught:
             list(make(tmp_path, 1, 2).predict(ids_input_fn([1, 2, 3, 4, 77])))
         assert caught.value.__notes__ == ['raised by the infeed of host 0 at its batch 1']
+
+
+def test_ctrl_c_ends_a_prediction_that_waits_for_input(tmp_path, monkeypatch):
+    monkeypatch.setattr(infeed, 'JOIN_DEADLINE_SECONDS', .5)
+    monkeypatch.setattr(session, 'CLOSE_DEADLINE_SECONDS', .5)
+    go_on = threading.Event()
+
+    def generate():
+        yield from range(8)
+        threading.Timer(.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        go_on.wait(30)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    rows = plain(tmp_path, lambda x: {'x': x}).predict(
+        lambda params: tf.data.Dataset.from_generator(generate, tf.float32, []).map(
+            lambda one: {'x': one}).batch(params['batch_size']))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(rows)
+    finally:
+        go_on.set()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_prediction_whose_session_is_lost_does_not_give_rows_twice(tmp_path):
