@@ -65,12 +65,14 @@ class LocalBackend:
                gradients: Sequence[Activations]) -> tf.Operation:
         looked_up = [activation for receipt in receipts
                      for activation in receipt.activations.values()]
-        with tf.control_dependencies(looked_up):
+        # As one operation: every operation below would else wait for each of them by itself.
+        with tf.control_dependencies([tf.group(*looked_up)]):
             rates = self._rates(receipts[0].step)
             wanted = {name: self._contributions(table, receipts, gradients)
                       for name, table in self.tables.items()}
             finite = [_require_finite(name, gradient) for name, (_, gradient) in wanted.items()]
-        with tf.control_dependencies(finite):  # Of all tables, before any of them is written.
+        # Of all tables, before any of them is written.
+        with tf.control_dependencies([tf.group(*finite)]):
             return tf.group(*[self._update_table(self.tables[name], ids, gradient, rates[name])
                               for name, (ids, gradient) in wanted.items()])
 

@@ -216,7 +216,9 @@ def _wait_for_all(batches: list[Batch], activations: list[Activations]
     So what depends on a batch reads the global step after the look-ups of all cores did.
     """
     every = tf.nest.flatten([batches, activations])
-    with tf.control_dependencies([tensor for tensor in every if tensor is not None]):
+    # One operation that all wait for: else each would wait for each by an edge of its own.
+    ready = tf.group(*[tensor for tensor in every if tensor is not None])
+    with tf.control_dependencies([ready]):
         return map_tensors(tf.identity, (batches, activations))
 
 
