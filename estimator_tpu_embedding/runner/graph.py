@@ -104,7 +104,7 @@ def build_step(job: Job) -> StepGraph:
     towers = _build_towers(job, queues, backend, is_step)
     losses = [output.loss for output in towers.outputs if output.loss is not None]
     loss = tf.add_n(losses) / len(losses) if losses else tf.zeros([])
-    step = tf.group(*_training_step(job, backend, towers), *towers.rows, loss)
+    step = tf.group(*_training_step(job, backend, towers), *towers.rows, towers.taken, loss)
     host_call = _host_call(job, towers, step, global_step)
     if host_call is not None and job.verb != 'train':
         step, host_call = tf.group(step, host_call), None
@@ -171,6 +171,7 @@ class _BuiltTowers:
 
     outputs: list[ModelOutput]
     rows: list[tf.Tensor]
+    taken: tf.Operation
     receipts: list[LookupReceipt]
     capture: GradientCapture | None
     num_sums: int
@@ -184,8 +185,7 @@ def _build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None
     # step, or wait for one for ever.
     with tf.control_dependencies([checks.require(is_step, _OUTSIDE, got=tf.constant(''))]):
         looked_up = [backend.lookup(core=core) for core in cores] if backend else []
-        dequeued = [queue.dequeue() for queue in queues]
-    batches, activations = _wait_for_all(dequeued, [values for values, _ in looked_up])
+        batches, activations, taken = _take_all(queues, [values for values, _ in looked_up])
     capture = None
     if backend is not None and job.verb == 'train':
         capture = GradientCapture(backend.plan)
@@ -205,21 +205,26 @@ def _build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None
             outputs = towers.build(build)
     _tf.forget_column_scopes(tf.get_default_graph())
     rows = [batch.rows for batch in batches if batch.rows is not None]
-    return _BuiltTowers(outputs, rows, [receipt for _, receipt in looked_up], capture,
+    return _BuiltTowers(outputs, rows, taken, [receipt for _, receipt in looked_up], capture,
                         towers.num_sums)
 
 
-def _wait_for_all(batches: list[Batch], activations: list[Activations]
-                  ) -> tuple[list[Batch], list[Activations]]:
-    """The same tensors, none of which can be had before all of them can.
+def _take_all(queues: Sequence[CoreQueue], activations: list[Activations]
+              ) -> tuple[list[Batch], list[Activations], tf.Operation]:
+    """Takes a batch of every core; no tensor can be had before all can.
 
     So what depends on a batch reads the global step after the look-ups of all cores did.
+
+    Returns:
+      The batches, the activations, and an operation that takes them: a model may ignore its
+      features, yet what it does not take would fill the queues.
     """
-    every = tf.nest.flatten([batches, activations])
+    batches = [queue.dequeue() for queue in queues]
     # One operation that all wait for: else each would wait for each by an edge of its own.
-    ready = tf.group(*[tensor for tensor in every if tensor is not None])
-    with tf.control_dependencies([ready]):
-        return map_tensors(tf.identity, (batches, activations))
+    taken = tf.group(*[operation for queue in queues for operation in queue.taken],
+                     *tf.nest.flatten(activations))
+    with tf.control_dependencies([taken]):
+        return (*map_tensors(tf.identity, (batches, activations)), taken)
 
 
 def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers

@@ -179,7 +179,11 @@ def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], structure: Any) -> A
 
 
 class CoreQueue:
-    """Carries the batches of one core, ids apart, from the infeed thread to the step."""
+    """Carries the batches of one core, ids apart, from the infeed thread to the step.
+
+    Attributes:
+      taken: the operations that take a batch, one per `dequeue`.
+    """
 
     def __init__(self, core: int, example: Batch):
         """Creates the queue.
@@ -191,6 +195,7 @@ class CoreQueue:
         Raises:
           InputError, ValueError: if something is not a tensor of static shape.
         """
+        self.taken: list[tf.Operation] = []
         self._structure = example
         tensors = _static_tensors(example)
         self._queue = tf.queue.FIFOQueue(
@@ -205,6 +210,7 @@ class CoreQueue:
     def dequeue(self) -> Batch:
         """The oldest batch."""
         tensors = self._queue.dequeue()
+        self.taken += [each.op for each in tf.nest.flatten(tensors)[:1]]
         parts = iter(tensors[1:] if isinstance(tensors, Sequence) else [])
         return map_tensors(lambda _: next(parts), self._structure)
 

@@ -4,7 +4,8 @@ import pathlib
 import re
 
 import numpy as np
-from harness import numpy_reference
+import pytest
+from harness import cases, numpy_reference
 
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 from estimator_tpu_embedding.core.specs import COMBINERS
@@ -20,13 +21,30 @@ UNTESTED_CODES = {
 }
 
 
-def test_every_optimizer_is_in_the_proto_has_a_rule_a_reference_and_a_conformance_case():
+def test_every_optimizer_is_in_the_proto_and_has_a_rule_a_reference_and_cases_of_every_option():
     fields = {field.name for field in Parameters.DESCRIPTOR.oneofs_by_name['parameters'].fields}
-    suite = (ROOT / 'tests' / 'conformance' / 'backend_test.py').read_text()
     assert set(OPTIMIZERS) <= fields
     assert set(rules.RULES) == set(numpy_reference.RULES) == set(OPTIMIZERS.values())
+    assert not cases.uncovered(cases.all_cases())
+
+
+@pytest.mark.parametrize('what, leaves_out', [
+    ('Lion', lambda case: isinstance(case.optimizer, OPTIMIZERS['lion'])),
+    ('Adam.use_non_lazy_adam', lambda case: case.optimizer.updates_all_rows),
+    ('Ftrl.beta', lambda case: getattr(case.optimizer, 'beta', 0)),
+    ('Momentum.momentum', lambda case: getattr(case.optimizer, 'momentum', 0) == .2),
+    ('Adagrad.learning_rate', lambda case: case.rate),
+    ('Adagrad.learning_rate', lambda case: not case.optimizer.learning_rate),
+    ('Adagrad.accumulate', lambda case: not case.optimizer.accumulate)])
+def test_an_optimizer_or_an_option_without_a_case_is_found(what, leaves_out):
+    assert what in cases.uncovered([case for case in cases.all_cases() if not leaves_out(case)])
+
+
+def test_every_dimension_occurs_with_every_rule():
     for optimizer in rules.RULES:
-        assert f'{optimizer.__name__}(' in suite
+        dimensions = {case.shape[1] for case in cases.all_cases()
+                      if isinstance(case.optimizer, optimizer)}
+        assert dimensions == {1, 5, 8, 128}
 
 
 def test_every_combiner_has_a_reference():

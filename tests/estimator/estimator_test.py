@@ -1,5 +1,5 @@
-import json
 import functools
+import json
 import logging
 import pathlib
 

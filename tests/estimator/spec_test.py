@@ -51,10 +51,3 @@ def test_each_spec_keeps_its_own_calls():
     first = make(eval_metrics=(lambda x: {'first': tf.metrics.mean(x)}, {'x': tf.ones([1])}))
     make(eval_metrics=(lambda x: {'second': tf.metrics.mean(x)}, {'x': tf.ones([1])}))
     assert set(first.as_estimator_spec().eval_metric_ops) == {'first'}
-
-
-def test_host_call_is_refused_where_it_would_have_to_run():
-    made = make(host_call=(lambda x: x, [tf.ones([1])]))
-    for use in (made.to_output, made.as_estimator_spec):
-        with pytest.raises(ete.UnsupportedError, match='E904'):
-            use()

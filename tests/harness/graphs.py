@@ -3,7 +3,15 @@
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from estimator_tpu_embedding.hosts.local import LocalBackend
+from estimator_tpu_embedding.hosts.queues import IdQueues
+from estimator_tpu_embedding.hosts.tables import create_tables
 from estimator_tpu_embedding.ops.ids import IdBatch
+
+
+def local_backend(plan, variable_names, global_step):
+    """A `LocalBackend` with tables and queues of its own."""
+    return LocalBackend(plan, create_tables(plan, variable_names), IdQueues(plan), global_step)
 
 
 def id_batch(samples, weights=None):
@@ -37,8 +45,12 @@ def assign_rows(session, plan, hosted, rows):
 
 def whole(session, plan, name, parts):
     """The rows of all ids, from the parts of a table or of one of its slots."""
+    return joined(plan, name, session.run(list(parts)))
+
+
+def joined(plan, name, values):
+    """The rows of all ids, from the values of the parts."""
     partition = plan.partition(name)
-    values = session.run(list(parts))
     result = np.zeros((partition.vocabulary_size, values[0].shape[1]), values[0].dtype)
     for host, value in enumerate(values):
         result[partition.ids_on(host)] = value

@@ -58,7 +58,7 @@ class ReferenceTable:
             norm = {'sum': 1.0, None: 1.0, 'mean': own.sum(),
                     'sqrtn': np.sqrt((own**2).sum())}[self.combiner]
             for weight, row in zip(own, ids):
-                yield sample, weight / norm, row
+                yield sample, weight / norm if norm else 0.0, row
 
     def _update_row(self, row, gradient):
         optimizer, weights = self.optimizer, self.rows[row]
@@ -121,6 +121,8 @@ def adam(optimizer, w, state, g, rate):
 
 
 def ftrl(optimizer, w, state, g, rate):
+    if rate == 0:  # Else the formula divides by it: a table of that rate is frozen.
+        return w, state
     old, accumulator = state['Ftrl'], state['Ftrl'] + g**2
     power = accumulator**-optimizer.lr_power
     sigma = power - old**-optimizer.lr_power
@@ -198,10 +200,19 @@ RULES = {
     optimizers.CenteredRMSProp: centered_rms_prop, optimizers.Lion: lion}
 
 
-def assert_close(actual, expected, tolerance=2e-6):
-    """|actual - expected| <= tolerance * (|expected| + the largest |expected|)."""
+def excess(actual, expected, tolerance=2e-6):
+    """How many times what is allowed the worst element is off; more than 1 is wrong.
+
+    Allowed is `tolerance * (|expected| + the largest |expected|)`.
+    """
     actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
     assert actual.shape == expected.shape, (actual.shape, expected.shape)
     allowed = tolerance * (np.abs(expected) + np.abs(expected).max(initial=0.0))
-    worst = np.max(np.abs(actual - expected) - allowed, initial=-1.0)
-    assert worst <= 0, f'off by up to {np.abs(actual - expected).max()}'
+    off = np.abs(actual - expected)
+    return np.max(np.divide(off, allowed, where=off != 0, out=np.zeros_like(off)), initial=0.0)
+
+
+def assert_close(actual, expected, tolerance=2e-6):
+    """Nothing is off by more than is allowed; see `excess`."""
+    times = excess(actual, expected, tolerance)
+    assert times <= 1, f'off by up to {times:.3g} times what is allowed'

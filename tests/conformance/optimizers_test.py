@@ -1,0 +1,174 @@
+"""Optimizers x options x {div, mod} x hosts x kinds of ids, five steps each, all numbers checked.
+
+All cases of one topology are the tables of one plan, in one graph and one session, which starts
+anew for each kind of ids. The reference computes every case once: it knows no topology.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import cases, graphs, kinds
+from harness.numpy_reference import ReferenceTable, excess
+
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.specs import FeatureSpec, Topology
+from estimator_tpu_embedding.ops.ids import IdBatch
+
+BACKENDS = {'local': graphs.local_backend}
+TOPOLOGIES = [(1, 1), (2, 2), (3, 1), (5, 1)]
+ALL = cases.all_cases()
+
+
+class Step:
+    """What one global step feeds to the tables of one shape."""
+
+    def __init__(self, kind, shape, number):
+        generator = np.random.default_rng([list(kinds.KINDS).index(kind), *shape, number])
+        self.ids = kinds.KINDS[kind](generator, shape[0])
+        self.weights = {'weighted': kinds.weights_of(generator, self.ids['weighted'])}
+        # Of one sign in a column: what nearly cancels in a sum has no digits left to compare.
+        signs = generator.choice([-1, 1], shape[1])
+        self.gradients = {
+            name: (signs * generator.uniform(.1, 2, (len(batch), shape[1]))).astype(np.float32)
+            for name, batch in self.ids.items()}
+
+
+@functools.cache
+def steps_of(kind, shape):
+    return [Step(kind, shape, number) for number in range(cases.STEPS)]
+
+
+@functools.cache
+def expected(kind, number):
+    """Rows and slots of a case after all steps, and the activations of the last."""
+    case = ALL[number]
+    table = ReferenceTable(case.rows, case.optimizer, case.spec().combiner)
+    for at, step in enumerate(steps_of(kind, case.shape)):
+        ids = {name: [[case.ids(one) for one in sample] for sample in batch]
+               for name, batch in step.ids.items()}
+        activations = {name: table.lookup(batch, step.weights.get(name))
+                       for name, batch in ids.items()}
+        if case.rate is not None:
+            table.rate = cases.RATES[at]
+        table.update([(ids[name], step.gradients[name] * case.scale, step.weights.get(name))
+                      for name in cases.FEATURES])
+    return {'rows': table.rows, **table.slots,
+            **{f'activations of {name}': values for name, values in activations.items()}}
+
+
+class Engine:
+    """All cases as one plan in one session, with what it is fed."""
+
+    def __init__(self, backend, strategy, hosts, cores):
+        self.plan = resolve(
+            [case.spec() for case in ALL],
+            [feature for case in ALL for feature in (
+                FeatureSpec(name=f'{case.table}/path', table=case.table,
+                            max_sequence_length=cases.LENGTH),
+                FeatureSpec(name=f'{case.table}/plain', table=case.table),
+                FeatureSpec(name=f'{case.table}/weighted', table=case.table,
+                            weight_feature='weights'))],
+            Topology(num_hosts=hosts, cores_per_host=cores), batch_size=cases.SAMPLES,
+            strategy=strategy)
+        step = tf.train.create_global_step()
+        self.backend = BACKENDS[backend](
+            self.plan, {case.table: case.table for case in ALL}, step)
+        self.fed = [{shape: self._placeholders(shape) for shape in cases.SHAPES}
+                    for _ in range(hosts * cores)]
+        self.enqueue = [
+            self.backend.enqueue(self._ids(core), host=host, core=core)
+            for host in range(hosts) for core in self.plan.topology.cores_of(host)]
+        looked_up = [self.backend.lookup(core=core) for core in range(hosts * cores)]
+        update = self.backend.update([receipt for _, receipt in looked_up], [
+            {f'{case.table}/{name}': case.scale * fed[case.shape][name, 'gradient']
+             for case in ALL for name in cases.FEATURES} for fed in self.fed])
+        with tf.control_dependencies([update]):
+            self.update = step.assign_add(1)
+        self.activations = [activations for activations, _ in looked_up]
+        self.start = tf.global_variables_initializer()
+        self.open = [self.backend.open(), self.backend.load()]
+        self.retrieve = self.backend.retrieve()
+        # Grappler takes longer for a graph of this size than all the rest; what it does to an
+        # engine is part of every test that is a job.
+        config = tf.ConfigProto()
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        self.session = tf.Session(config=config)
+
+    def _placeholders(self, shape):
+        """By feature and part of it, what one core is fed for tables of one shape."""
+        size = self.plan.batch_size_per_core
+        fed = {}
+        for name in cases.FEATURES:
+            kept_apart = [size, cases.LENGTH] if name == 'path' else [size]
+            fed[name, 'samples'] = tf.placeholder(tf.int32, [None])
+            fed[name, 'ids'] = tf.placeholder(tf.int64, [None])
+            fed[name, 'gradient'] = tf.placeholder(tf.float32, [*kept_apart, shape[1]])
+        return {**fed, ('weighted', 'weights'): tf.placeholder(tf.float32, [None])}
+
+    def _ids(self, core):
+        batches = {}
+        for case in ALL:
+            fed = self.fed[core][case.shape]
+            for name in cases.FEATURES:
+                batches[f'{case.table}/{name}'] = IdBatch(
+                    fed[name, 'samples'], case.ids(fed[name, 'ids']),
+                    self.plan.batch_size_per_core * (cases.LENGTH if name == 'path' else 1),
+                    fed.get((name, 'weights')))
+        return batches
+
+    def run(self, kind):
+        """Makes all steps from the beginning; gives what `expected` gives, by case number."""
+        self.session.run(self.start)
+        self.session.run(self.open)
+        for number in range(cases.STEPS):
+            feeds = self._feeds(kind, number)
+            self.session.run(self.enqueue, feeds)
+            activations, _ = self.session.run([self.activations, self.update], feeds)
+        self.session.run(self.retrieve)
+        tables = self.session.run({name: {'rows': table.rows, **table.slots}
+                                   for name, table in self.backend.tables.items()})
+        return {case.number: {
+            **{name: graphs.joined(self.plan, case.table, parts)
+               for name, parts in tables[case.table].items()},
+            **{f'activations of {name}': np.concatenate([
+                core[f'{case.table}/{name}'].reshape(-1, case.shape[1]) for core in activations])
+               for name in cases.FEATURES}} for case in ALL}
+
+    def _feeds(self, kind, number):
+        feeds = {}
+        for core, of_shapes in enumerate(self.fed):
+            for shape, fed in of_shapes.items():
+                step = steps_of(kind, shape)[number]
+                for (name, part), place in fed.items():
+                    own = graphs.split(step.ids[name], len(self.fed))[core]
+                    feeds[place] = {
+                        'samples': lambda: [at for at, ids in enumerate(own) for _ in ids],
+                        'ids': lambda: [one for ids in own for one in ids],
+                        'weights': lambda: np.concatenate(graphs.split(
+                            step.weights[name], len(self.fed))[core]),
+                        'gradient': lambda: np.split(step.gradients[name], len(self.fed))[
+                            core].reshape(place.shape)}[part]()
+        return feeds
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+@pytest.mark.parametrize('hosts, cores', TOPOLOGIES, ids=lambda value: str(value))
+def test_five_steps_of_every_case_agree_with_the_reference(backend, strategy, hosts, cores):
+    wrong = []
+    with tf.Graph().as_default():
+        engine = Engine(backend, strategy, hosts, cores)
+        for kind in kinds.KINDS:
+            found = engine.run(kind)
+            for case in ALL:
+                wanted = expected(kind, case.number)
+                assert found[case.number].keys() == wanted.keys()
+                for name, values in found[case.number].items():
+                    times = excess(values, wanted[name])
+                    if not times <= 1:
+                        wrong.append(f'{case.name}; {kind}; {name} is off by {times:.3g} times '
+                                     'what is allowed')
+    assert not wrong, '\n'.join(wrong)
