@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
-from ..runner.host_calls import (
-    SummaryWriters, call, host_operations, read_before_increment)
+from ..runner import host_calls
 from ..runner.model import ModelOutput
 
 _HostCall = tuple[Callable[..., Any], Any]
@@ -71,13 +70,14 @@ class TPUEstimatorSpec(_Fields):
 
     def as_estimator_spec(self) -> Any:
         """The `EstimatorSpec` that a plain Estimator takes; metrics and host_call are built now."""
-        metrics = call(*self.eval_metrics) if self.eval_metrics is not None else None
+        metrics = host_calls.call(*self.eval_metrics) if self.eval_metrics is not None else None
         hooks = []
         if self.host_call is not None and self.host_call[1]:
             if self.mode == _legacy.mode_keys().TRAIN:
-                read_before_increment(tf.train.get_global_step(),
-                                      tf.nest.flatten(self.host_call[1]))
-            hooks.append(SummaryWriters(host_operations(*self.host_call)))
+                host_calls.read_before_increment(
+                    tf.train.get_global_step(), tf.nest.flatten(self.host_call[1]))
+            hooks.append(host_calls.SummaryWriters(
+                host_calls.host_operations(*self.host_call)))
         return _legacy.estimator_spec_class()(
             mode=self.mode, predictions=self.predictions, loss=self.loss,
             train_op=self.train_op, eval_metric_ops=metrics, export_outputs=self.export_outputs,

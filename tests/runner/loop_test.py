@@ -429,3 +429,19 @@ def test_a_checkpoint_carries_the_config_of_its_job(tmp_path):
     assert config.where.endswith('model.ckpt-2: config')
     assert (config.config.num_hosts, config.config.table_descriptor[0].vocabulary_size) == (2, 10)
     assert config.config.table_descriptor[0].optimization_parameters.HasField('adagrad')
+
+
+def test_a_model_may_ignore_its_features(tmp_path):
+    def model_fn_of(columns):
+        def model_fn(features, labels, mode, params):
+            tf.keras.layers.DenseFeatures(columns)(features)  # Which makes the table's variable.
+            weight = tf.get_variable('w', [], initializer=tf.ones_initializer())
+            optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1))
+            return ete.TPUEstimatorSpec(mode, loss=weight**2, train_op=optimizer.minimize(
+                weight**2, tf.train.get_global_step()))
+        return model_fn
+
+    estimator = make(tmp_path, model_fn_of, 1, 2)
+    estimator.train(endless, steps=8)
+    np.testing.assert_allclose(estimator.get_variable_value('w'), .8**8, rtol=1e-5)
+    np.testing.assert_allclose(estimator.evaluate(endless, steps=8)['loss'], .8**16, rtol=1e-5)
