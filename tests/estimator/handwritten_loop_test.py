@@ -9,7 +9,7 @@ from harness.processes import run_python
 from tensorflow.python.tpu import training_loop
 
 from estimator_tpu_embedding import _tf
-from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient
 from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
 from estimator_tpu_embedding.estimator.system import set_default_id_policy
@@ -396,6 +396,11 @@ for call in (made.create_variables_and_ops, made.get_activations,
     assert [line.partition(':')[0] for line in lines] == [
         'E917 TPUEmbedding', 'E917 TPUEmbedding', 'E917 tf.tpu.replicate']
     assert all('need a graph; got eager execution' in line for line in lines)
+
+
+def test_an_infeed_queue_is_refused():
+    with pytest.raises(UnsupportedError, match='E918 tf.tpu.shard: infeed_queue is not supported'):
+        tf.tpu.rewrite(lambda: tf.constant([1]), infeed_queue=object())
 
 
 def test_metagraphs_of_such_a_graph_can_be_written_without_warning(tmp_path, caplog):
