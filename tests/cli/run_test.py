@@ -28,6 +28,7 @@ def census(tmp_path_factory):
             directory = tmp_path_factory.mktemp('census')
             done[key] = directory, run_etpe(
                 'run', '--hosts', hosts, '--cores', cores, EXAMPLE, f'--model_dir={directory}',
+                f'--export_dir={directory}/export',
                 *arguments, deadline=170)
         return done[key]
 
@@ -58,11 +59,35 @@ def test_the_tool_says_topology_and_arithmetic_first_and_steps_and_rates_last(ce
         'evaluate: global 176 = 2 hosts x 2 cores x 44; 5 div-partitioned tables',
         'evaluate: 37 steps, RATE, ids missing: native_country COUNT, workclass COUNT']
     expected += [expected[0], expected[1].replace('600', '300'), *expected[2:],
-                 'in all: train 900 steps, RATE; evaluate 74 steps, RATE']
+                 expected[2].replace('evaluate', 'predict'),
+                 expected[3].replace('evaluate: 37', 'predict: 38'),
+                 'export: a graph for the CPU, tagged "serve"; no TPU graph is written',
+                 'in all: train 900 steps, RATE; predict 38 steps, RATE; evaluate 74 steps, RATE']
     for line, pattern in zip(said, expected, strict=True):
         pattern = re.escape(f'[etpe] {pattern}').replace('RATE', r'[\d,]+ examples/s')
         assert re.fullmatch(pattern.replace('COUNT', r'\d+'), line), (pattern, line)
     assert '[etpe]' not in process.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(200)
+@pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
+def test_plain_tensorflow_serves_what_the_census_job_predicts(census, hosts, cores):
+    directory, process = census(hosts, cores)
+    predicted = re.search(r'predicted (\d+) rows, mean probability ([\d.]+)', process.stdout)
+    assert predicted[1] == '6513'
+    exported, = (directory / 'export').iterdir()
+    done = run_python('-c', '''
+import runpy, sys
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+assert not {"estimator_tpu_embedding", "tensorflow_estimator"} & set(sys.modules)
+''', EXAMPLE.with_name('serve_census.py'), exported)
+    assert done.returncode == 0
+    served = re.search(r'served 6513 rows, mean probability ([\d.]+), accuracy ([\d.]+)',
+                       done.stdout)
+    assert float(served[1]) == pytest.approx(float(predicted[2]), abs=2e-5)
+    assert float(served[2]) >= .835
 
 
 @pytest.mark.slow
@@ -202,7 +227,7 @@ def test_a_loop_without_an_estimator_ends_when_its_input_fails(tmp_path):
 
 def test_the_examples_could_have_been_written_in_2019():
     names = set()
-    for example in (EXAMPLE, HANDWRITTEN):
+    for example in EXAMPLE.parent.glob('*.py'):
         text = example.read_text()
         assert 'estimator_tpu_embedding' not in text and 'etpe' not in text
         names |= {*tensorflow_names(text)}

@@ -1,7 +1,8 @@
-"""Trains a wide embedding model on the census data with TPUEstimator.
+"""Trains a wide embedding model on the census data with TPUEstimator, predicts, and exports.
 
 Predicts whether a person earns more than 50K a year. Education and occupation share one
 embedding table, four other words have a table each, numbers go in as they are.
+`serve_census.py` beside this file serves the export.
 
   python census_tpu_job.py --tpu=$TPU_NAME --model_dir=gs://bucket/census
 """
@@ -21,9 +22,10 @@ flags.DEFINE_string('data', os.path.join(HERE, 'census', 'adult.csv.gz'), 'The c
 flags.DEFINE_string('model_dir', None, 'Where checkpoints go.')
 flags.DEFINE_integer('train_steps', 600, 'Steps of the first training; the second adds half.')
 flags.DEFINE_integer('train_batch_size', 512, 'Global batch size.')
-flags.DEFINE_integer('eval_batch_size', 176, 'Global batch size of the evaluation.')
+flags.DEFINE_integer('eval_batch_size', 176, 'Global batch size of evaluation and prediction.')
 flags.DEFINE_integer('iterations', 100, 'Steps per loop on the TPU.')
 flags.DEFINE_integer('seed', 17, 'Random seed.')
+flags.DEFINE_string('export_dir', None, 'Where the model is exported; nowhere if empty.')
 flags.DEFINE_bool('disable_v2_behavior', False, 'Run as a plain TF1 program.')
 FLAGS = flags.FLAGS
 
@@ -72,28 +74,38 @@ def make_columns():
   return embeddings, embeddings + [tf.feature_column.numeric_column(key) for key in NUMBERS]
 
 
-def make_input_fn(is_training):
+def scaled(values):
+  """The numbers of a row, each between -1 and 1 or so."""
+  return {
+      'age': values['age'] / 40. - 1.,
+      'education_num': values['education_num'] / 10. - 1.,
+      'capital_gain': tf.log1p(values['capital_gain']) / 10.,
+      'capital_loss': tf.log1p(values['capital_loss']) / 10.,
+      'hours_per_week': values['hours_per_week'] / 40. - 1.,
+  }
+
+
+def id_table(key):
+  """Word -> id. Unknown ones become -1."""
+  return tf.lookup.StaticHashTable(
+      tf.lookup.KeyValueTensorInitializer(
+          WORDS[key], list(range(len(WORDS[key]))), key_dtype=tf.string, value_dtype=tf.int64),
+      -1)
+
+
+def make_input_fn(is_training, drop_remainder=True):
   """Returns an input_fn over the training rows or over the held-out ones."""
 
   def input_fn(params):
     batch_size = params['batch_size']
     _, index, num_hosts, _ = params['context'].current_input_fn_deployment()
-    # The TPU takes ids: words are looked up here. Unknown ones become -1.
-    tables = {
-        key: tf.lookup.StaticHashTable(
-            tf.lookup.KeyValueTensorInitializer(
-                words, list(range(len(words))), key_dtype=tf.string, value_dtype=tf.int64), -1)
-        for key, words in WORDS.items()}
+    tables = {key: id_table(key) for key in WORDS}  # The TPU takes ids.
 
     def parse(line):
       values = dict(zip([name for name, _ in CSV],
                         tf.io.decode_csv(line, [[default] for _, default in CSV])))
       features = {key: table.lookup(values[key]) for key, table in tables.items()}
-      features['age'] = values['age'] / 40. - 1.
-      features['education_num'] = values['education_num'] / 10. - 1.
-      features['capital_gain'] = tf.log1p(values['capital_gain']) / 10.
-      features['capital_loss'] = tf.log1p(values['capital_loss']) / 10.
-      features['hours_per_week'] = values['hours_per_week'] / 40. - 1.
+      features.update(scaled(values))
       return features, tf.cast(tf.equal(values['income'], '>50K'), tf.float32)
 
     def is_mine(row, _):
@@ -104,9 +116,21 @@ def make_input_fn(is_training):
     dataset = dataset.map(lambda _, line: line).shard(num_hosts, index).cache()
     if is_training:
       dataset = dataset.shuffle(ROWS, seed=FLAGS.seed).repeat()
-    return dataset.map(parse, num_parallel_calls=2).batch(batch_size, drop_remainder=True)
+    return dataset.map(parse, num_parallel_calls=2).batch(
+        batch_size, drop_remainder=drop_remainder)
 
   return input_fn
+
+
+def serving_input_fn():
+  """Takes rows as the file has them: words as words, numbers as they are."""
+  rows = {name: tf.placeholder(tf.float32 if name in NUMBERS else tf.string, [None], name)
+          for name in NUMBERS + list(WORDS)}
+  # Columns with a vocabulary map words themselves; the two that share a table take ids.
+  features = {key: id_table(key).lookup(rows[key]) if key in ('education', 'occupation')
+              else rows[key] for key in WORDS}
+  features.update(scaled(rows))
+  return tf_estimator.export.ServingInputReceiver(features, rows)
 
 
 def metric_fn(labels, logits):
@@ -127,6 +151,9 @@ def make_model_fn(columns):
     net = tf.layers.dense(net, 64, activation=tf.nn.relu, kernel_initializer=init)
     net = tf.layers.dense(net, 32, activation=tf.nn.relu, kernel_initializer=init)
     logits = tf.squeeze(tf.layers.dense(net, 1, kernel_initializer=init), 1)
+    if mode == tf_estimator.ModeKeys.PREDICT:
+      return tf_estimator.tpu.TPUEstimatorSpec(
+          mode=mode, predictions={'probability': tf.sigmoid(logits)})
     loss = tf.reduce_mean(
         tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
     train_op = None
@@ -159,6 +186,7 @@ def main(_):
       config=config,
       train_batch_size=FLAGS.train_batch_size,
       eval_batch_size=FLAGS.eval_batch_size,
+      predict_batch_size=FLAGS.eval_batch_size,
       embedding_config_spec=tf_estimator.tpu.experimental.EmbeddingConfigSpec(
           feature_columns=embeddings,
           optimization_parameters=tf.tpu.experimental.AdagradParameters(0.05)))
@@ -169,6 +197,11 @@ def main(_):
     results = estimator.evaluate(make_input_fn(False), steps=eval_steps)
     print('step %d: accuracy %.4f, auc %.4f, loss %.4f' % (
         results['global_step'], results['accuracy'], results['auc'], results['loss']))
+  found = [row['probability'] for row in estimator.predict(make_input_fn(False, False))]
+  print('predicted %d rows, mean probability %.5f' % (len(found), sum(found) / len(found)))
+  if FLAGS.export_dir:
+    path = estimator.export_saved_model(FLAGS.export_dir, serving_input_fn)
+    print('exported', path.decode())
 
 
 if __name__ == '__main__':
