@@ -102,6 +102,9 @@ def build_step(job: Job) -> StepGraph:
              for invocation in job.deployment.invocations]
     is_step = tf.placeholder_with_default(False, [], 'is_step')
     towers = _build_towers(job, queues, backend, is_step)
+    # A train_op that needs nothing of the batch could else come first, and rates be those of
+    # the next step.
+    read_before_increment(global_step, [receipt.step for receipt in towers.receipts])
     losses = [output.loss for output in towers.outputs if output.loss is not None]
     loss = tf.add_n(losses) / len(losses) if losses else tf.zeros([])
     step = tf.group(*_training_step(job, backend, towers), *towers.rows, towers.taken, loss)
