@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _legacy, _tf
+from ..errors import ConfigError, Problem
 
 
 class ExportSavedModelApiVersion(enum.Enum):
@@ -104,7 +105,8 @@ class RunConfig(_PlainRunConfig):
     def __init__(self, tpu_config: TPUConfig | None = None, evaluation_master: str | None = None,
                  master: str | None = None, cluster: Any = None, *,
                  input_deadline_secs: float = 600.0,
-                 id_policy: str | Mapping[str, str] | None = None, **kwargs: Any):
+                 id_policy: str | Mapping[str, str] | None = None,
+                 nonfinite_gradients: str = 'error', **kwargs: Any):
         """Stores the arguments; `kwargs` are those of `tf.estimator.RunConfig`.
 
         Args:
@@ -117,14 +119,25 @@ class RunConfig(_PlainRunConfig):
           id_policy: what becomes of ids outside of their vocabulary: `'error'`, `'drop'`,
             `'clip'` or `'mod'`, for all features or by feature; `None` is what
             `etpe run --ids` says, else `'error'`. All but the first are counted.
+          nonfinite_gradients: what becomes of a training step in which the gradient of a table
+            is NaN or infinite: `'error'` ends the run; `'skip'` leaves all tables and slots as
+            they are, counts the step and goes on. It protects tables alone: the optimizer in
+            `model_fn` has the gradients of the other variables, and a loss that is NaN ends the
+            run as ever.
 
         Raises:
           ValueError: if both `master` and `cluster` are given.
+          ConfigError: for another word than those of `nonfinite_gradients`.
         """
+        if nonfinite_gradients not in ('error', 'skip'):
+            raise ConfigError(Problem(
+                'E458', 'RunConfig.nonfinite_gradients', 'it must be "error" or "skip"',
+                repr(nonfinite_gradients)))
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
         self._input_deadline_secs = input_deadline_secs
         self._id_policy = id_policy
+        self._nonfinite_gradients = nonfinite_gradients
         self._tpu_config = tpu_config or TPUConfig()
         self._cluster = cluster
         if master is not None and cluster is not None:
@@ -170,6 +183,11 @@ class RunConfig(_PlainRunConfig):
     def id_policy(self) -> str | Mapping[str, str] | None:
         """What becomes of ids outside of their vocabulary."""
         return self._id_policy
+
+    @property
+    def nonfinite_gradients(self) -> str:
+        """What becomes of a step in which the gradient of a table is not finite."""
+        return self._nonfinite_gradients
 
     def replace(self, **kwargs: Any) -> RunConfig:
         """A copy with other values; see `tf.estimator.RunConfig.replace`, and `tpu_config`."""

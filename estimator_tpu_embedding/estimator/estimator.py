@@ -251,6 +251,7 @@ class TPUEstimator(WithoutTpu):
                                 config=config)
         return Job(
             verb=verb, deployment=deployment, lookups=lookups, batch_axes=axes,
+            skips_nonfinite=config.nonfinite_gradients == 'skip',
             seed=config.tf_random_seed, input_deadline=config.input_deadline_secs,
             source=functools.partial(on_tpu.source, input_fn),
             call_model=functools.partial(on_tpu.output, self._model_fn),

@@ -94,7 +94,7 @@ class GraphEngine:
 
         def update_all(cores: list[tuple[LookupReceipt, Activations]]) -> tf.Operation:
             receipts, every = zip(*cores)
-            return backend.update(receipts, every)
+            return backend.update(receipts, every).op
 
         return towers.meet((receipt, gradients), update_all)
 

@@ -55,13 +55,20 @@ class Backend(Protocol):
         """The oldest ids of `core` that are pending -> activations."""
 
     def update(self, receipts: Sequence[LookupReceipt],
-               gradients: Sequence[Activations]) -> tf.Operation:
+               gradients: Sequence[Activations]) -> tf.Tensor:
         """Changes the rows that were looked up.
+
+        The gradients of all tables are looked at before any table is written.
 
         Args:
           receipts: one per core, of the same step; each may be used once.
           gradients: for each receipt the gradients of its activations. Gradients of a row are
             summed over all of them before its one update, so they come together.
+
+        Returns:
+          For each table of the plan whether its gradients were refused, as not finite: if one is,
+          no table was changed. All are false in an engine that fails instead. To evaluate it is
+          to update.
         """
 
     def retrieve(self) -> tf.Operation:

@@ -44,15 +44,17 @@ class DelayedBackend:
         return self._backend.lookup(core=core)
 
     def update(self, receipts: Sequence[LookupReceipt],
-               gradients: Sequence[Activations]) -> tf.Operation:
+               gradients: Sequence[Activations]) -> tf.Tensor:
         with tf.control_dependencies([activation for receipt in receipts
                                       for activation in receipt.activations.values()]):
             done = self._apply_what_waits()
         with tf.control_dependencies([done]):
-            return self._waiting.enqueue([tf.cast(receipts[0].step, tf.int64)] + [
+            waits = self._waiting.enqueue([tf.cast(receipts[0].step, tf.int64)] + [
                 tensor for receipt, gradient in zip(receipts, gradients)
                 for tensor in [*pack(self.plan, receipt.batches),
                                *[gradient[feature.name] for feature in self.plan.features]]])
+        with tf.control_dependencies([waits]):
+            return tf.zeros([len(self.plan.tables)], tf.bool)  # Of these nothing is known yet.
 
     def retrieve(self) -> tf.Operation:
         with tf.control_dependencies([self._apply_what_waits()]):

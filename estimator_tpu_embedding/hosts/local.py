@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -25,7 +25,7 @@ class LocalBackend:
     """
 
     def __init__(self, plan: Plan, tables: dict[str, HostedTable], queues: IdQueues,
-                 global_step: tf.Variable | tf.Tensor):
+                 global_step: tf.Variable | tf.Tensor, *, skips_nonfinite: bool = False):
         """Executes a plan in the default graph.
 
         Args:
@@ -33,11 +33,14 @@ class LocalBackend:
           tables: its tables, in that graph.
           queues: where ids wait, in that graph.
           global_step: what dynamic learning rates are functions of.
+          skips_nonfinite: gradients that are not finite make an update one that changes nothing,
+            instead of an error.
         """
         self.plan = plan
         self.tables = tables
         self._queues = queues
         self._global_step = global_step
+        self._skips_nonfinite = skips_nonfinite
 
     def open(self) -> tf.Operation:
         return tf.no_op()
@@ -62,19 +65,33 @@ class LocalBackend:
         return activations, LookupReceipt(step, batches, activations)
 
     def update(self, receipts: Sequence[LookupReceipt],
-               gradients: Sequence[Activations]) -> tf.Operation:
+               gradients: Sequence[Activations]) -> tf.Tensor:
         looked_up = [activation for receipt in receipts
                      for activation in receipt.activations.values()]
         # As one operation: every operation below would else wait for each of them by itself.
         with tf.control_dependencies([tf.group(*looked_up)]):
-            rates = self._rates(receipts[0].step)
+            step = receipts[0].step
+            rates = self._rates(step)
             wanted = {name: self._contributions(table, receipts, gradients)
                       for name, table in self.tables.items()}
-            finite = [_require_finite(name, gradient) for name, (_, gradient) in wanted.items()]
+            bad = tf.stack([_count_nonfinite(gradient) for _, gradient in wanted.values()])
+            required = [self._require_rates(rates, step)]
+            if not self._skips_nonfinite:
+                required.append(_require_finite(list(wanted), bad, step))
+
+        def write() -> tf.Tensor:
+            with tf.control_dependencies([
+                    self._update_table(self.tables[name], ids, gradient, rates[name])
+                    for name, (ids, gradient) in wanted.items()]):
+                return tf.constant(True)
+
         # Of all tables, before any of them is written.
-        with tf.control_dependencies([tf.group(*finite)]):
-            return tf.group(*[self._update_table(self.tables[name], ids, gradient, rates[name])
-                              for name, (ids, gradient) in wanted.items()])
+        with tf.control_dependencies([tf.group(*required)]):
+            refused = bad > 0
+            done = (tf.cond(tf.reduce_any(refused), lambda: tf.constant(False), write)
+                    if self._skips_nonfinite else write())
+        with tf.control_dependencies([done]):
+            return tf.identity(refused)
 
     def retrieve(self) -> tf.Operation:
         return tf.no_op()
@@ -104,10 +121,22 @@ class LocalBackend:
         for table in self.plan.tables:
             rate = self.plan.rate(table.name)
             if rate not in values:
-                values[rate] = (tf.cast(rate.function(step), tf.float32)
+                values[rate] = (tf.reshape(tf.cast(rate.function(step), tf.float32), [])
                                 if isinstance(rate, DynamicRate)
                                 else tf.constant(rate.value, tf.float32))
         return {table.name: values[self.plan.rate(table.name)] for table in self.plan.tables}
+
+    def _require_rates(self, rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Operation:
+        """Fails for what no constant rate could be."""
+        dynamic = [name for name in rates if isinstance(self.plan.rate(name), DynamicRate)]
+        if not dynamic:
+            return tf.no_op()
+        values = tf.stack([rates[name] for name in dynamic])
+        return checks.require_of_tables(
+            dynamic, ~(tf.math.is_finite(values) & (values >= 0)), Problem(
+                'E421', '', 'the learning rate must be a finite number >= 0',
+                remedy='Look at the learning_rate_fn of its columns.'),
+            got=lambda first: _at(step, tf.strings.as_string(values[first])))
 
     def _contributions(self, table: HostedTable, receipts: Sequence[LookupReceipt],
                        gradients: Sequence[Activations]) -> tuple[tf.Tensor, tf.Tensor]:
@@ -171,11 +200,20 @@ def _accumulates(table: HostedTable) -> bool:
     return table.spec.optimizer is not None and table.spec.optimizer.accumulate
 
 
-def _require_finite(table: str, gradient: tf.Tensor) -> tf.Operation:
+def _count_nonfinite(gradient: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.cast(~tf.math.is_finite(gradient), tf.int32))
+
+
+def _require_finite(tables: Sequence[str], bad: tf.Tensor, step: tf.Tensor) -> tf.Operation:
     """Fails before rows are written that no later step could repair."""
-    finite = tf.math.is_finite(gradient)
-    problem = Problem('E801', f'table "{table}"', 'the gradients of its rows must be finite',
-                      remedy='Look for a division or a logarithm in the loss that can meet 0.')
-    count = tf.size(finite) - tf.reduce_sum(tf.cast(finite, tf.int32))
-    return checks.require(finite, problem, got=tf.strings.join(
-        [tf.strings.as_string(count), 'elements that are not'], separator=' '))
+    return checks.require_of_tables(
+        tables, bad > 0, Problem(
+            'E801', '', 'the gradients of its rows must be finite',
+            remedy='Look for a division or a logarithm in the loss that can meet 0, or set '
+            'RunConfig(nonfinite_gradients="skip") to go on without such steps.'),
+        got=lambda first: _at(step, tf.strings.join(
+            [tf.strings.as_string(bad[first]), ' elements that are not'])))
+
+
+def _at(step: tf.Tensor, got: tf.Tensor) -> tf.Tensor:
+    return tf.strings.join([got, ', at global step ', tf.strings.as_string(step)])

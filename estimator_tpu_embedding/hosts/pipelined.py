@@ -67,7 +67,7 @@ class PipelinedBackend:
         return activations, LookupReceipt(step, batches, activations)
 
     def update(self, receipts: Sequence[LookupReceipt],
-               gradients: Sequence[Activations]) -> tf.Operation:
+               gradients: Sequence[Activations]) -> tf.Tensor:
         with tf.control_dependencies([self._next]):
             return self._backend.update(receipts, gradients)
 

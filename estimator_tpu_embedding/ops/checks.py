@@ -7,6 +7,7 @@ reads them back from the error that the session raised, wherever and by whicheve
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -15,18 +16,35 @@ from ..errors import Problem
 _BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
 
 
-def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor) -> tf.Operation:
+def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor,
+            where: tf.Tensor | None = None) -> tf.Operation:
     """An op that fails with `problem` unless all of `condition` holds.
 
     Args:
       condition: bool, any shape.
       problem: what to say; its `got` is replaced by the value of `got`.
       got: scalar string, built from the offending values.
+      where: scalar string in place of the `where` of `problem`, if that is not known before.
     """
     message = tf.strings.join(
-        [f'{_BEGIN}{problem.code}', problem.where, problem.rule, got,
+        [f'{_BEGIN}{problem.code}', problem.where if where is None else where, problem.rule, got,
          f'{problem.remedy}{_END}'], separator=_SEPARATOR)
     return tf.debugging.Assert(tf.reduce_all(condition), [message])
+
+
+def require_of_tables(tables: Sequence[str], fails: tf.Tensor, problem: Problem, *,
+                      got: Callable[[tf.Tensor], tf.Tensor]) -> tf.Operation:
+    """An op that fails with `problem`, about the first table for which `fails` holds.
+
+    Args:
+      tables: names, at least one.
+      fails: bool, one per table.
+      problem: what to say; `where` and `got` are replaced.
+      got: position of that table -> scalar string.
+    """
+    first = tf.argmax(tf.cast(fails, tf.int32))
+    names = tf.constant([f'table "{name}"' for name in tables])
+    return require(~fails, problem, got=got(first), where=names[first])
 
 
 def first_values(values: tf.Tensor, most: int = 3) -> tf.Tensor:

@@ -23,7 +23,8 @@ class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
 
 
 _CLASSES: dict[str, type[EteError]] = {
-    'E457': ConfigError, 'E501': IdRangeError, 'E511': InputShapeError, 'E512': InputShapeError,
+    'E421': ConfigError, 'E457': ConfigError,
+    'E501': IdRangeError, 'E511': InputShapeError, 'E512': InputShapeError,
     'E523': InputShapeError, 'E801': DivergedError}
 
 

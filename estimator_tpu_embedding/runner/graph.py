@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
@@ -45,6 +45,7 @@ class StepGraph:
       loss: mean of the losses of all cores; 0 in a prediction.
       step: one step; in training everything that changes but what a host_call does.
       host_call: in training what a host_call does in one step; `None` if there is none.
+      refused: of a training step with tables: whose gradients were not finite.
       is_step: must be fed `True` to run anything that takes a batch.
       begin: run before the first step of a session, or `None`.
       has_next: must be fed `True` with every step that another follows; `None` if it is all one.
@@ -61,11 +62,24 @@ class StepGraph:
     loss: tf.Tensor
     step: tf.Operation
     host_call: tf.Operation | None
+    refused: Refused | None
     is_step: tf.Tensor
     begin: tf.Operation | None
     has_next: tf.Tensor | None
     global_step: tf.Variable
     table_names: dict[str, str]
+
+
+class Refused(NamedTuple):
+    """Whose gradients a step refuses, so that it changes no table.
+
+    Attributes:
+      step: the global step that it begins at.
+      tables: the names of the tables, string `[n]`; usually none.
+    """
+
+    step: tf.Tensor
+    tables: tf.Tensor
 
 
 @dataclasses.dataclass(slots=True)
@@ -94,7 +108,8 @@ def build_step(job: Job) -> StepGraph:
     if job.lookups is not None:
         plan = job.lookups.plan
         names = model.trace_variable_names(job, job.lookups, inputs.rests[0])
-        backend = LocalBackend(plan, create_tables(plan, names), IdQueues(plan), global_step)
+        backend = LocalBackend(plan, create_tables(plan, names), IdQueues(plan), global_step,
+                               skips_nonfinite=job.skips_nonfinite)
         if plan.pipelined and plan.mode == 'training':
             backend = PipelinedBackend(backend, global_step)
     ahead = backend if isinstance(backend, PipelinedBackend) else None
@@ -107,7 +122,8 @@ def build_step(job: Job) -> StepGraph:
     read_before_increment(global_step, [receipt.step for receipt in towers.receipts])
     losses = [output.loss for output in towers.outputs if output.loss is not None]
     loss = tf.add_n(losses) / len(losses) if losses else tf.zeros([])
-    step = tf.group(*_training_step(job, backend, towers), *towers.rows, towers.taken, loss)
+    operations, refused = _training_step(job, backend, towers)
+    step = tf.group(*operations, *towers.rows, towers.taken, loss)
     host_call = _host_call(job, towers, step, global_step)
     if host_call is not None and job.verb != 'train':
         step, host_call = tf.group(step, host_call), None
@@ -118,7 +134,7 @@ def build_step(job: Job) -> StepGraph:
                      outputs=towers.outputs, distinct_outputs=(
                          towers.outputs[:1] if job.deployment.has_copies else towers.outputs),
                      rows=towers.rows, loss=loss, step=step, host_call=host_call,
-                     is_step=is_step,
+                     refused=refused, is_step=is_step,
                      begin=ahead.begin() if ahead else None,
                      has_next=ahead.has_next if ahead else None,
                      global_step=global_step, table_names=names)
@@ -231,21 +247,23 @@ def _take_all(queues: Sequence[CoreQueue], activations: list[Activations]
 
 
 def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers
-                   ) -> list[tf.Operation]:
+                   ) -> tuple[list[tf.Operation], Refused | None]:
     """Tower 0's train_op, and the update of the tables from the gradients of all towers."""
     if job.verb != 'train':
-        return []
+        return [], None
     _check_sums(job, towers.num_sums)
-    operations = [towers.outputs[0].train_op]
-    if backend is not None and towers.capture is not None:
-        towers.capture.finish()
-        gradients = [towers.capture.gradients(core) for core in range(len(towers.outputs))]
-        if job.lookups is not None and job.lookups.gradient_multiplier is not None:
-            step = towers.receipts[0].step
-            factor = tf.cast(job.lookups.gradient_multiplier(step), tf.float32)
-            gradients = map_tensors(lambda gradient: gradient * factor, gradients)
-        operations.append(backend.update(towers.receipts, gradients))
-    return operations
+    train_op = towers.outputs[0].train_op
+    if backend is None or towers.capture is None:
+        return [train_op], None
+    towers.capture.finish()
+    gradients = [towers.capture.gradients(core) for core in range(len(towers.outputs))]
+    step = towers.receipts[0].step
+    if job.lookups is not None and job.lookups.gradient_multiplier is not None:
+        factor = tf.cast(job.lookups.gradient_multiplier(step), tf.float32)
+        gradients = map_tensors(lambda gradient: gradient * factor, gradients)
+    names = tf.constant([table.name for table in backend.plan.tables])
+    refused = Refused(step, tf.boolean_mask(names, backend.update(towers.receipts, gradients)))
+    return [train_op, refused.tables.op], refused
 
 
 def _host_call(job: Job, towers: _BuiltTowers, step: tf.Operation, global_step: tf.Variable

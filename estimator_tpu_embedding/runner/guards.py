@@ -92,6 +92,7 @@ class StepOps(NamedTuple):
     step: tf.Operation
     host_call: tf.Operation | None
     loss: tf.Tensor
+    refused: Any
     is_step: tf.Tensor
     begin: tf.Operation | None
     has_next: tf.Tensor | None
@@ -144,8 +145,8 @@ class StepsPerRun(tf.train.SessionRunHook):
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Prepares the steps of the session; a callable costs half of what run() does."""
         fed = [self._ops.is_step] + ([] if self._ops.has_next is None else [self._ops.has_next])
-        self._callables = [session.make_callable(fetches, feed_list=fed)
-                           for fetches in (self._fetches(0), [self._ops.loss, self._ops.step])]
+        self._callables = [session.make_callable(self._fetches(has_host_call), feed_list=fed)
+                           for has_host_call in (True, False)]
         self._has_begun = self._ops.begin is None
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
@@ -163,32 +164,41 @@ class StepsPerRun(tf.train.SessionRunHook):
         self._infeed.await_batch()
         feeds = {key: value for hook in self._others for key, value in hook.feeds.items()}
         for number in range(steps - 1):
-            loss = self._run_step(run_context.session, number, feeds)
-            self._count()
+            loss, refused = self._run_step(run_context.session, number, feeds)
+            self._count(refused)
             if self._stop is not None:
                 check_loss(loss)
             self._infeed.await_batch()
-        return tf.train.SessionRunArgs(self._fetches(steps - 1)[2:],
-                                       feed_dict=self._fed(following > 0))
+        _, _, *rest = self._fetches(self._has_host_call(steps - 1))
+        return tf.train.SessionRunArgs(rest, feed_dict=self._fed(following > 0))
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts the last step."""
-        self._count()
+        self._count(run_values.results[0])
         self._pace.add(time.monotonic() - self._began, self._steps)
         if self._stop is None and not self._until_data_ends:
             run_context.request_stop()
 
-    def _fetches(self, number: int) -> list[Any]:
-        """What step `number` of a run consists of."""
-        host_call = [self._ops.host_call] if (
-            self._ops.host_call is not None and number % self._host_call_every == 0) else []
-        return [self._ops.loss, self._ops.step, *host_call]
+    def _has_host_call(self, number: int) -> bool:
+        """Whether step `number` of a run calls it."""
+        return number % self._host_call_every == 0
 
-    def _run_step(self, session: tf.Session, number: int, feeds: dict[Any, Any]) -> Any:
-        fed = self._fed(has_next=True)  # At least the run itself.
+    def _fetches(self, has_host_call: bool) -> list[Any]:
+        """What a step consists of: loss, step, what it refused, and perhaps the host_call."""
+        refused = () if self._ops.refused is None else self._ops.refused
+        with_call = has_host_call and self._ops.host_call is not None
+        return [self._ops.loss, self._ops.step, refused, *(
+            [self._ops.host_call] if with_call else [])]
+
+    def _run_step(self, session: tf.Session, number: int, feeds: dict[Any, Any]
+                  ) -> tuple[Any, Any]:
+        """The loss of a step, and what it refused."""
+        fed, has_host_call = self._fed(has_next=True), self._has_host_call(number)
         if not feeds:
-            return self._callables[number % self._host_call_every > 0](*fed.values())[0]
-        return session.run(self._fetches(number), {**feeds, **fed})[0]
+            loss, _, refused, *_ = self._callables[not has_host_call](*fed.values())
+        else:
+            loss, _, refused, *_ = session.run(self._fetches(has_host_call), {**feeds, **fed})
+        return loss, refused
 
     def _fed(self, has_next: bool) -> dict[Any, bool]:
         fed = {self._ops.is_step: True}
@@ -196,8 +206,11 @@ class StepsPerRun(tf.train.SessionRunHook):
             fed[self._ops.has_next] = has_next
         return fed
 
-    def _count(self) -> None:
+    def _count(self, refused: Any) -> None:
         self._report.steps += 1
+        if refused and len(refused.tables):
+            self._report.add_skipped(int(refused.step),
+                                     [name.decode() for name in refused.tables])
         failure = self._failures.root_cause()
         if failure is not None:
             raise failure

@@ -86,6 +86,8 @@ class Job:
       batch_axes: see `input.open_input`.
       call_model: (core, features, labels) -> output.
       lookups: `None` for a model without embedding tables.
+      skips_nonfinite: a step in which gradients of a table are not finite leaves all tables as
+        they are, instead of ending the run.
       seed: graph-level random seed, or `None`.
       input_deadline: seconds after which a host that produces nothing while a step waits for
         it is a failure.
@@ -100,6 +102,7 @@ class Job:
     batch_axes: Sequence[int | None] | None
     call_model: Callable[[int, Any, Any], ModelOutput]
     lookups: Lookups | None
+    skips_nonfinite: bool
     seed: int | None
     input_deadline: float
     model_dir: str

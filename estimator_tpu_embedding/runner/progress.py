@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
 
 import tensorflow.compat.v1 as tf
+
+from ..errors import Problem, quoted
 
 _sink: Callable[[str], None] = lambda line: tf.logging.info('%s', line)  # noqa: E731
 _reports: list[RunReport] = []
@@ -65,6 +68,8 @@ class RunReport:
       steps: steps completed.
       seconds: that the steps took.
       counts: by feature; complete when the run is over.
+      skipped_steps: steps that changed no table, since gradients were not finite.
+      refused: in how many of them those of each table were not.
     """
 
     verb: str
@@ -72,6 +77,8 @@ class RunReport:
     steps: int = 0
     seconds: float = 0.0
     counts: dict[str, FeatureCounts] = dataclasses.field(default_factory=dict)
+    skipped_steps: int = 0
+    refused: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, repr=False)
 
     def add_counts(self, counts: dict[str, Sequence[int]]) -> None:
@@ -81,6 +88,21 @@ class RunReport:
                 total = dataclasses.astuple(self.counts.get(feature, FeatureCounts()))
                 self.counts[feature] = FeatureCounts(*[
                     before + int(number) for before, number in zip(total, numbers, strict=True)])
+
+    def add_skipped(self, step: int, tables: Sequence[str]) -> None:
+        """Counts a step that changed no table, and tells the user of the first.
+
+        Args:
+          step: the global step that it began at.
+          tables: whose gradients were not finite.
+        """
+        self.skipped_steps += 1
+        self.refused.update(tables)
+        if self.skipped_steps == 1:
+            tf.logging.warning('%s', Problem(
+                'W801', f'table {quoted(tables)}', 'the gradients of its rows should be finite',
+                f'others at global step {step}', 'No table was changed by this step; more such '
+                'steps are counted. What the model trains itself is not kept from them.'))
 
     def examples_per_second(self) -> float:
         """Samples of all cores per second; 0 before the first step ended."""
@@ -94,6 +116,10 @@ class RunReport:
             of_kind.setdefault(kind, []).append(f'{feature} {count}')
         counts = ', '.join(f'ids {kind.replace("_", " ")}: {", ".join(features) or "none"}'
                            for kind, features in of_kind.items())
+        if self.skipped_steps:
+            tables = ', '.join(f'{name} {count}' for name, count in sorted(self.refused.items()))
+            counts += (f', steps that changed no table: {self.skipped_steps} '
+                       f'(gradients not finite: {tables})')
         return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s, '
                 f'{counts}')
 
@@ -128,7 +154,7 @@ class RateHook(tf.train.SessionRunHook):
         self._every_n_steps, self._every_n_secs = every_n_steps, every_n_secs
         self._output_dir = output_dir
         self._global_step = global_step
-        self._last_step, self._last_time = 0, 0.0
+        self._last_step, self._last_time, self._last_skipped = 0, 0.0, 0
 
     def after_create_session(self, session: tf.Session, coord: object) -> None:
         """Starts the clock."""
@@ -148,7 +174,20 @@ class RateHook(tf.train.SessionRunHook):
             tf.logging.info('%s: %g', tag, value)
         counts = {f'tpu_embedding/ids_{path}': count
                   for path, count in self._report.not_looked_up().items()}
+        counts.update(self._skipped())
         tf.summary.FileWriterCache.get(self._output_dir).add_summary(tf.Summary(value=[
             tf.Summary.Value(tag=tag, simple_value=value)
             for tag, value in {**values, **counts}.items()]), step)
         self._last_step, self._last_time = step, now
+
+    def _skipped(self) -> dict[str, int]:
+        """The summary of skipped steps, none without one; warns of those after the first.
+
+        The last step of a loop is counted in the next one, since the hook that counts is last.
+        """
+        skipped = self._report.skipped_steps
+        if skipped > max(self._last_skipped, 1):
+            tf.logging.warning('So far %d steps changed no table: gradients were not finite.',
+                               skipped)
+        self._last_skipped = skipped
+        return {'tpu_embedding/steps_skipped': skipped} if skipped else {}

@@ -128,8 +128,9 @@ class Run:
         given = [FeedsKept(hook) for hook in hooks]
         own = [FeedsKept(hook) for hook in self.graph.outputs[0].hooks]
         steps = StepsPerRun(
-            StepOps(step, self.graph.host_call, self.graph.loss, self.graph.is_step,
-                    self.graph.begin, self.graph.has_next), self.infeed, self.failures, self.report,
+            StepOps(step, self.graph.host_call, self.graph.loss, self.graph.refused,
+                    self.graph.is_step, self.graph.begin, self.graph.has_next), self.infeed,
+            self.failures, self.report,
             pace=pace, stop=stop, others=[*given, *own], until_data_ends=until_data_ends,
             host_call_every=host_call_every)
         profiler = [self.profiler] if self.profiler else []

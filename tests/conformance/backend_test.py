@@ -41,7 +41,7 @@ def make_plan(optimizer, topology, strategy, combiner='mean', mode='training', r
 class Run:
     """One backend in a session, fed with global batches."""
 
-    def __init__(self, backend, plan):
+    def __init__(self, backend, plan, **kwargs):
         self.plan = plan
         self.rows = {
             table.name: np.random.default_rng(5).normal(
@@ -49,7 +49,7 @@ class Run:
             for table in plan.tables}
         self.step = tf.train.create_global_step()
         self.backend = BACKENDS[backend](
-            plan, {table.name: table.name for table in plan.tables}, self.step)
+            plan, {table.name: table.name for table in plan.tables}, self.step, **kwargs)
         self.tables = self.backend.tables
         cores = range(plan.topology.num_cores)
         self.looked_up = [self.backend.lookup(core=core) for core in cores]
@@ -79,7 +79,7 @@ class Run:
                 for name, gradient in gradients.items():
                     place = self.gradients[core][name]
                     feed[place] = np.split(gradient, topology.num_cores)[core].reshape(place.shape)
-        values, _ = self.session.run(
+        values, self.refused = self.session.run(
             [[activations for activations, _ in self.looked_up], self.update], feed)
         return {name: np.concatenate([core[name] for core in values]) for name in batches}
 
@@ -353,6 +353,28 @@ def test_a_row_with_a_gradient_of_0_is_updated_and_an_untouched_one_only_if_not_
         run({'friend': [[0], []]}, {'friend': np.zeros([2, 1], np.float32)})
         changed = np.flatnonzero((run.state()['user'] != before).any(1))
     assert changed.tolist() == moves
+
+
+@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('bad', ['self', 'side'])
+@pytest.mark.parametrize('value', [np.nan, np.inf, -np.inf])
+def test_an_engine_that_skips_says_whose_gradients_it_refused_and_changes_no_table(
+        backend, bad, value):
+    with tf.Graph().as_default():
+        plan = make_plan(OPTIMIZERS['adam, not lazy'], (2, 2), 'div')
+        run = Run(backend, plan, skips_nonfinite=True)
+        batches, gradients = random_step(plan, np.random.default_rng(16))
+        batches[bad][0] = [1]
+        before = run.state()
+        good, gradients[bad][0] = gradients[bad][0].copy(), value
+        run(batches, gradients)
+        assert run.refused.tolist() == [bad == 'side', bad == 'self']  # tables tiny, user
+        for name, values in run.state().items():
+            np.testing.assert_array_equal(values, before[name])
+        gradients[bad][0] = good
+        run(batches, gradients)
+        assert not run.refused.any()
+        assert all((values != before[name]).any() for name, values in run.state().items())
 
 
 @pytest.mark.parametrize('backend', BACKENDS)

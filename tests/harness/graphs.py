@@ -9,9 +9,10 @@ from estimator_tpu_embedding.hosts.tables import create_tables
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 
-def local_backend(plan, variable_names, global_step):
+def local_backend(plan, variable_names, global_step, **kwargs):
     """A `LocalBackend` with tables and queues of its own."""
-    return LocalBackend(plan, create_tables(plan, variable_names), IdQueues(plan), global_step)
+    return LocalBackend(plan, create_tables(plan, variable_names), IdQueues(plan), global_step,
+                        **kwargs)
 
 
 def id_batch(samples, weights=None):

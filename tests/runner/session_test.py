@@ -90,7 +90,8 @@ def test_gradients_that_are_not_finite_never_reach_a_table(tmp_path, hosts):
         estimator.train(jobs.input_fn_of(STEPS), steps=2)
     assert str(caught.value).startswith(
         'E801 table "tbl_f": the gradients of its rows must be finite; got 6 elements that are '
-        'not.')  # ids 1, 2 and 3, of width 2
+        'not, at global step 0.')  # ids 1, 2 and 3, of width 2
+    assert 'RunConfig(nonfinite_gradients="skip")' in str(caught.value)
     assert isinstance(caught.value, tf.train.NanLossDuringTrainingError)
     assert np.isfinite(jobs.stored(tmp_path, TABLE)).all()
 

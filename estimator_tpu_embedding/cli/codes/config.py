@@ -106,6 +106,8 @@ ENTRIES = {
              'they are not to count.'),
     'E457': ('tensor of a batch outside of a step', 'What depends on a batch has a value only '
              'while a step runs.', 'Fetch it from the before_run of a hook.'),
+    'E458': ('unknown policy', 'RunConfig(nonfinite_gradients=...) is "error" or "skip".',
+             'Use one of the two.'),
     'E460': ('name of optimizer state', 'A table is called as the state of another table is, '
              'for example "user/Adagrad".', 'Rename the table.'),
     'E461': ('unknown argument', 'EmbeddingConfigSpec has no such argument.',

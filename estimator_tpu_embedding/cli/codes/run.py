@@ -71,7 +71,11 @@ ENTRIES = {
              'it was before, or missing. Training is not affected.', 'Look at the disk.'),
     'E801': ('numbers that are not finite', 'A loss or the gradients of a table are NaN or '
              'infinite; nothing of that step was written.',
-             'Look for a division or logarithm of 0; lower the learning rate; clip.'),
+             'Look for a division or logarithm of 0; lower the learning rate; clip; or set '
+             'RunConfig(nonfinite_gradients="skip").'),
+    'W801': ('step that changed no table', 'Gradients of a table were NaN or infinite, and '
+             'RunConfig(nonfinite_gradients="skip") keeps all tables as they are in such a step.',
+             'Where they are many, look for a division or logarithm of 0.'),
     'E901': ('column for the tensor core', 'It has weights, or the spec has no column for the '
              'embedding engine beside it.', 'Do what the message proposes.'),
     'E907': ('setting of TPUConfig or TPUEstimator', 'It is not supported yet.', 'Do what the '

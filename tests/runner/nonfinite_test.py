@@ -1,0 +1,138 @@
+"""Steps whose gradients are not finite, where a job says to go on without them."""
+
+import logging
+import re
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.runner import progress
+
+TABLES = [f'dense_features/{name}_embedding/embedding_weights' for name in 'fg']
+GOOD = {'f': np.array([1, 2, 3, 1]), 'g': np.array([5, 5, 6, 7]),
+        'poison': np.ones([4, 1], np.float32), 'label': np.zeros(4, np.float32)}
+BAD = {**GOOD, 'poison': np.array([[1], [1], [1], [0]], np.float32)}
+STEPS = [GOOD, BAD, GOOD, BAD, BAD, GOOD]
+
+
+def model_fn_of(columns):
+    """The gradient of an activation is 1 / 4, or 0 / 0 where `poison` is 0; the loss is finite.
+
+    What the root adds is below the last digit, but no 0, times which TensorFlow leaves things out.
+    """
+    def model_fn(features, labels, mode, params):
+        net = tf.keras.layers.DenseFeatures(columns)({
+            key: value for key, value in features.items() if key != 'poison'})
+        f = net[:, :2]
+        loss = tf.reduce_mean(tf.reduce_sum(net, 1)) + 1e-30 * tf.reduce_sum(
+            tf.sqrt(features['poison'] * tf.square(f)))
+        loss += tf.get_variable('w', [], initializer=tf.zeros_initializer())
+        train_op = None
+        if mode == 'train':
+            train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.5)).minimize(
+                loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+    return model_fn
+
+
+def train(directory, steps, *, policy='skip', topology=(1, 1), strategy='div', optimizer=None,
+          pipelined=False, rate_of_g=None, **kwargs):
+    columns = [jobs.embedding(key, initializer=tf.ones_initializer(),
+                              learning_rate_fn=rate_of_g if key == 'g' else None)
+               for key in 'fg']
+    estimator = ete.TPUEstimator(
+        model_fn=model_fn_of(columns),
+        config=jobs.run_config(directory, *topology, nonfinite_gradients=policy, **kwargs),
+        train_batch_size=4, embedding_config_spec=ete.EmbeddingConfigSpec(
+            columns, optimizer or ete.AdagradParameters(.125), partition_strategy=strategy,
+            pipeline_execution_with_tensor_core=pipelined))
+    estimator.train(jobs.input_fn_of(steps), max_steps=len(steps))
+    return {name: estimator.get_variable_value(name)
+            for name in estimator.get_variable_names()}
+
+
+@pytest.mark.parametrize('pipelined', [False, True])
+@pytest.mark.parametrize('topology, strategy', [((1, 1), 'div'), ((2, 2), 'mod')])
+@pytest.mark.parametrize('optimizer', [
+    ete.AdagradParameters(.125, weight_decay_factor=.1),
+    ete.AdamParameters(.125, lazy_adam=False),
+    ete.MomentumParameters(.125, .5, use_gradient_accumulation=False)],
+    ids=lambda parameters: type(parameters).__name__)
+def test_a_skipped_step_changes_no_table_and_no_slot_but_counts(
+        tmp_path, optimizer, topology, strategy, pipelined):
+    how = {'topology': topology, 'strategy': strategy, 'optimizer': optimizer,
+           'pipelined': pipelined}
+    all_steps = train(tmp_path / 'all', STEPS, **how)
+    good_steps = train(tmp_path / 'good', [step for step in STEPS if step is GOOD], **how)
+    assert all_steps.pop('global_step') == 6 and good_steps.pop('global_step') == 3
+    # The optimizer of the model is its own: it has moved w by its gradient of 1 in all six.
+    assert all_steps.pop('w') == -.5 * 6 and good_steps.pop('w') == -.5 * 3
+    assert all_steps.keys() == good_steps.keys() >= set(TABLES)
+    for name, values in all_steps.items():
+        np.testing.assert_array_equal(values, good_steps[name], name)
+        assert np.isfinite(values).all()
+    assert (all_steps[TABLES[0]] != 1).any()
+
+
+@pytest.mark.parametrize('switch', [tf.disable_control_flow_v2, tf.enable_control_flow_v2])
+def test_both_kinds_of_control_flow_skip(tmp_path, switch):
+    was_on = tf.control_flow_v2_enabled()
+    switch()
+    try:
+        found = train(tmp_path, STEPS, optimizer=ete.StochasticGradientDescentParameters(.5))
+    finally:
+        (tf.enable_control_flow_v2 if was_on else tf.disable_control_flow_v2)()
+    # Id 2 is in one sample of each of three good steps, id 1 in two.
+    assert found[TABLES[0]][:3, 0].tolist() == [1, 1 - 3 * .5 / 2, 1 - 3 * .5 / 4]
+
+
+def test_the_first_skipped_step_is_told_at_once_and_all_of_them_are_counted(
+        tmp_path, caplog, monkeypatch):
+    lines = []
+    monkeypatch.setattr(progress, '_sink', lines.append)
+    with caplog.at_level(logging.WARNING, 'tensorflow'):
+        train(tmp_path, STEPS, log_step_count_steps=2)
+    assert caplog.text.count('W801') == 1
+    assert ('W801 table "tbl_f": the gradients of its rows should be finite; got others at global '
+            'step 1.') in caplog.text
+    # A loop has two steps, and knows of those before its last: 0, then 1 and 2, then 3 and 4.
+    assert re.findall(r'So far (\d) steps changed no table', caplog.text) == ['3']
+    assert lines[-1].endswith('steps that changed no table: 3 (gradients not finite: tbl_f 3)')
+    summaries = [value.simple_value for path in tmp_path.glob('events*')
+                 for event in tf.train.summary_iterator(str(path))
+                 for value in event.summary.value if value.tag == 'tpu_embedding/steps_skipped']
+    assert summaries == [1, 3]
+
+
+def test_a_run_that_skips_nothing_says_nothing_of_it(tmp_path, caplog, monkeypatch):
+    lines = []
+    monkeypatch.setattr(progress, '_sink', lines.append)
+    train(tmp_path, [GOOD] * 2, log_step_count_steps=1)
+    assert 'changed no table' not in caplog.text + ''.join(lines)
+
+
+@pytest.mark.parametrize('policy', ['error', 'skip'])
+@pytest.mark.parametrize('value, got', [
+    (float('nan'), 'nan'), (float('inf'), 'inf'), (-.5, '-0.5')])
+def test_a_rate_that_is_no_number_from_0_up_ends_the_run_before_any_table_is_written(
+        tmp_path, policy, value, got):
+    with pytest.raises(ConfigError, match=f'E421 table "tbl_g": the learning rate must be a finite '
+                       f'number >= 0; got {got}.*, at global step 1'):
+        train(tmp_path, [GOOD] * 3, policy=policy, save_checkpoints_steps=1, iterations=1,
+              rate_of_g=lambda step: tf.where(step < 1, .125, value))
+    assert tf.train.load_variable(str(tmp_path), 'global_step') == 1
+    for name in TABLES:
+        stored = tf.train.load_variable(str(tmp_path), name)
+        assert np.isfinite(stored).all() and (stored != 1).any()
+
+
+def test_the_policy_is_one_of_two_words():
+    with pytest.raises(ConfigError, match="E458 RunConfig.nonfinite_gradients: .*; got 'drop'"):
+        ete.RunConfig(nonfinite_gradients='drop')
+    assert ete.RunConfig().nonfinite_gradients == 'error'
+    assert ete.RunConfig(nonfinite_gradients='skip').replace(
+        tf_random_seed=1).nonfinite_gradients == 'skip'
