@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, Problem, UnsupportedError
 from ..proto.codec import config_to_plan
 from . import inputs
 from .advice import advise
@@ -71,7 +71,7 @@ def _problems_of(source: Input) -> list[Problem]:
         if source.config is not None:
             config_to_plan(source.config)
         errors: tuple[Problem, ...] = ()
-    except ConfigError as error:
+    except (ConfigError, UnsupportedError) as error:
         errors = error.problems
     return [*errors, *advise(view_of(source))]
 

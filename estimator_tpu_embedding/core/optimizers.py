@@ -326,3 +326,7 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
         Momentum, RMSProp, ProximalYogi, FrequencyEstimator, Adadelta, CenteredRMSProp, Lion)
 }
 """By the name of the field of the proto's `parameters` oneof."""
+
+UNDOCUMENTED = frozenset({
+    'bounded_adagrad', 'frequency_aware_adagrad', 'mdl_adagrad_light', 'online_yogi'})
+"""Fields of that oneof whose formulas nobody has published: a rule for them would be a guess."""

@@ -8,16 +8,16 @@ Decoding gives a plan that encodes to the same bytes, or an error: nothing is lo
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..core.names import name_problems
 from ..core.optimizer import Limits, Optimizer
-from ..core.optimizers import OPTIMIZERS
+from ..core.optimizers import OPTIMIZERS, UNDOCUMENTED
 from ..core.plan import Plan, problems_of, resolve
 from ..core.rates import ConstantRate, DynamicRate, rate_tags
 from ..core.specs import FeatureSpec, TableSpec, Topology
-from ..errors import ConfigError, Problem, shown
+from ..errors import ConfigError, Problem, UnsupportedError, shown
 from . import optimization_parameters_pb2 as parameters_pb2
 from . import tpu_embedding_configuration_pb2 as config_pb2
 
@@ -108,6 +108,7 @@ def config_to_plan(config: Config) -> Plan:
     Raises:
       ConfigError: all reasons why the message is not a plan, fields that a plan cannot hold
         among them.
+      UnsupportedError: if the only reason is an optimizer whose formula is not documented.
     """
     tables, features = _declared(config)
     is_sized = not _topology_problems(config)
@@ -121,8 +122,11 @@ def config_to_plan(config: Config) -> Plan:
            'mode': _name_of(config.mode, MODES, 'training')}
     problems = [*_problems_of(config), *problems_of(
         tables, features, topology, optimizer=None, **run)]  # type: ignore[arg-type]
+    undocumented = list(_undocumented(config))
     if problems:
-        raise ConfigError(*problems)
+        raise ConfigError(*problems, *undocumented)
+    if undocumented:
+        raise UnsupportedError(*undocumented)
     plan = resolve(tables, features, topology, **run,  # type: ignore[arg-type]
                    pipelined=config.pipeline_execution_with_tensor_core,
                    profile_directory=config.profile_data_directory)
@@ -201,13 +205,23 @@ def _problems_of(config: Config) -> list[Problem]:
         # Here, not in `resolve`: its other problems would print the name as it is.
         problems += name_problems('table', table.name)
         field = table.optimization_parameters.WhichOneof('parameters')
-        if field not in OPTIMIZERS:
+        if field not in OPTIMIZERS.keys() | UNDOCUMENTED:
             problems.append(Problem('E443', f'table "{shown(table.name)}"', 'the optimizer must '
                                     f'be one of {", ".join(sorted(OPTIMIZERS))}', str(field)))
         if table.optimization_parameters.learning_rate.WhichOneof('learning_rate') is None:
             problems.append(Problem('E421', f'table "{shown(table.name)}"', 'the learning rate '
                                     'must be constant or dynamic', 'none'))
     return problems
+
+
+def _undocumented(config: Config) -> Iterator[Problem]:
+    for table in config.table_descriptor:
+        field = table.optimization_parameters.WhichOneof('parameters')
+        if field in UNDOCUMENTED:
+            yield Problem(
+                'E918', f'table "{shown(table.name)}"', 'the formula of its optimizer must be '
+                'documented, since nobody could check another', field,
+                f'Train with one of {", ".join(sorted(OPTIMIZERS))}.')
 
 
 def _decode_rate(parameters: Parameters) -> DynamicRate | None:

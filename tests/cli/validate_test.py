@@ -1,6 +1,8 @@
 import pytest
 from harness.commands import SEVERAL, config_of, saved
 
+from estimator_tpu_embedding.core.optimizers import UNDOCUMENTED
+
 DOUBTS = ['W410', 'W411', 'W410', 'W425', 'W410', 'W425', 'W410', 'W410', 'W425']
 
 
@@ -29,7 +31,7 @@ def test_all_errors_come_at_once_before_the_warnings(etpe, tmp_path):
     config.feature_descriptor[0].table_id = 9
     config.table_descriptor[0].optimization_parameters.online_yogi.l1 = 0.5
     report = etpe.json('validate', saved(tmp_path, config), status=1)
-    assert codes(report) == ['E401', 'E443', 'E410', 'W410', 'W410', 'W410', 'W410']
+    assert codes(report) == ['E401', 'E918', 'E410', 'W410', 'W410', 'W410', 'W410']
     assert (report['errors'], report['warnings']) == (3, 4)
     assert report['findings'][0] == {
         'where': report['findings'][0]['where'], 'code': 'E401', 'severity': 'error',
@@ -62,3 +64,17 @@ def test_an_unreadable_input_is_status_2(etpe, tmp_path):
     for command in ('inspect', 'validate', 'size', 'plan'):
         said = etpe(command, tmp_path / 'missing.pbtxt', status=2)
         assert said.startswith(f'etpe {command}: E48') and 'Traceback' not in said
+
+
+@pytest.mark.parametrize('field', sorted(UNDOCUMENTED))
+def test_an_optimizer_without_a_documented_formula_is_one_finding_and_no_hindrance(
+        etpe, tmp_path, field):
+    config = config_of('census_training_1x1.pbtxt')
+    getattr(config.table_descriptor[0].optimization_parameters, field).SetInParent()
+    path = saved(tmp_path, config)
+    found = etpe.json('validate', path, '--select', 'E', status=1)
+    assert [finding['got'] for finding in found['findings']] == [field]
+    assert codes(found) == ['E918']
+    assert field in etpe('inspect', path)
+    assert etpe.json('size', path)['format'] == 1
+    assert field in etpe('diff', 'census_training_1x1.pbtxt', path, status=1)

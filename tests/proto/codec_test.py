@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator_tpu_embedding.core.optimizer import Limits
-from estimator_tpu_embedding.core.optimizers import Adagrad, StochasticGradientDescent
+from estimator_tpu_embedding.core.optimizers import (
+    UNDOCUMENTED, Adagrad, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.proto.codec import Config, config_to_plan, plan_to_config
 
 GOLDENS = pathlib.Path(__file__).parent.parent / 'golden' / 'configs'
@@ -156,6 +157,28 @@ def test_messages_that_are_no_plan_say_all_reasons(text, lines):
     with pytest.raises(ConfigError) as caught:
         config_to_plan(text_format.Parse(text, Config()))
     assert [f'{problem.code} {problem.where}' for problem in caught.value.problems] == lines
+
+
+@pytest.mark.parametrize('field', sorted(UNDOCUMENTED))
+def test_an_optimizer_without_a_documented_formula_is_unsupported(field):
+    config = golden('census_training_1x1')
+    name = config.table_descriptor[1].name
+    getattr(config.table_descriptor[1].optimization_parameters, field).SetInParent()
+    with pytest.raises(UnsupportedError, match=f'E918 table "{name}": the formula of its optimizer '
+                       f'must be documented, .*; got {field}.  Train with one of adadelta, '):
+        config_to_plan(config)
+    config.num_tensor_cores = 0  # Now it is no plan either, and all is said at once.
+    with pytest.raises(ConfigError) as caught:
+        config_to_plan(config)
+    assert {problem.code for problem in caught.value.problems} == {'E410', 'E918'}
+
+
+@pytest.mark.parametrize('field', ['assign', 'user_defined_program'])
+def test_what_is_no_optimizer_of_tables_is_no_plan(field):
+    config = golden('census_training_1x1')
+    getattr(config.table_descriptor[0].optimization_parameters, field).SetInParent()
+    with pytest.raises(ConfigError, match=f'E443 .*; got {field}'):
+        config_to_plan(config)
 
 
 @pytest.mark.parametrize('change, field', [

@@ -11,7 +11,7 @@ from harness.wire import graph, node
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.errors import ConfigError, UnreadableConfigError
+from estimator_tpu_embedding.errors import ConfigError, UnreadableConfigError, UnsupportedError
 from estimator_tpu_embedding.proto import reading
 from estimator_tpu_embedding.proto.codec import Config, config_to_plan, plan_to_config
 
@@ -45,12 +45,12 @@ def mutated(content, chance):
 
 
 def plan_of(config):
-    """What becomes of a message: `'plan'` or `'ConfigError'`; all that is said can be printed."""
+    """What becomes of a message: `'plan'` or the error's class; all that is said can be printed."""
     try:
         plan = config_to_plan(config)
-    except ConfigError as error:
+    except (ConfigError, UnsupportedError) as error:
         assert all(str(problem).isprintable() for problem in error.problems)
-        return 'ConfigError'
+        return type(error).__name__
     assert plan_to_config(plan).ByteSize() > 0
     return 'plan'
 

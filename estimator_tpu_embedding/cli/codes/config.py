@@ -88,8 +88,8 @@ ENTRIES = {
     'E441': ('unknown mode', 'A config is for training or for inference.', 'Set mode.'),
     'E442': ('no optimizer', 'A table that is trained needs an optimizer.',
              'Set optimization_parameters of the spec or of the table.'),
-    'E443': ('algorithm that is not supported', 'The proto knows algorithms that the TF1 '
-             'classes never offered, and this table names one of them, or none.',
+    'E443': ('no optimizer of tables', 'The table names no algorithm, or a program of the user '
+             'or an assignment, which the TF1 classes never offered.',
              'Use one that the message lists.'),
     'E451': ('cores sum unequally often', 'A sum over cores needs the part of every core; a '
              'core has left one out.', 'Do not make the structure of the model depend on the '

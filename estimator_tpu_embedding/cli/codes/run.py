@@ -90,6 +90,9 @@ ENTRIES = {
              'supported.', 'Leave it out.'),
     'E915': ('export for the TPU alone', 'Only graphs for the CPU can be written.', 'Leave '
              'export_to_cpu out.'),
+    'E918': ('optimizer without a published formula', 'The proto names it, but what it computes '
+             'is documented nowhere; inspect, size and diff show what the config says of it.',
+             'Train with one that the message lists.'),
     'E916': ('optimizer of one\'s own', 'A table is trained by one of the optimizers that the '
              'hardware has; a subclass of its parameters brings no rule.',
              'Use one of the ten classes.'),
