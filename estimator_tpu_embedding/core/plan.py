@@ -110,7 +110,8 @@ class Plan:
 
 def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topology: Topology, *,
             batch_size: int, optimizer: Optimizer | None = None, strategy: str = 'div',
-            mode: str = 'training', pipelined: bool = False, profile_directory: str = '') -> Plan:
+            mode: str = 'training', pipelined: bool = False, profile_directory: str = '',
+            may_be_empty: bool = False) -> Plan:
     """Turns declarations into a plan, or says every reason why that cannot be.
 
     Args:
@@ -123,6 +124,8 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
       mode: `'training'` or `'inference'`; inference needs no optimizer.
       pipelined: see `Plan`.
       profile_directory: see `Plan`.
+      may_be_empty: whether no tables and no features are a plan too, of an engine with nothing
+        to do.
 
     Raises:
       ConfigError: with all problems.
@@ -135,6 +138,8 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
     """
     problems = problems_of(tables, features, topology, batch_size=batch_size,
                            optimizer=optimizer, strategy=strategy, mode=mode)
+    if may_be_empty and not tables and not features:
+        problems = [problem for problem in problems if problem.code != 'E402']
     if problems:
         raise ConfigError(*problems)
     ordered = sorted((dataclasses.replace(table, optimizer=table.optimizer or optimizer)

@@ -55,7 +55,7 @@ def split_compile_and_replicate(
     del device_assignment, name, use_tpu, maximum_shapes, padding_spec, xla_options
     if infeed_queue is not None:
         raise UnsupportedError(Problem(
-            'E918', 'tf.tpu.shard', 'infeed_queue is not supported',
+            'E920', 'tf.tpu.shard', 'infeed_queue is not supported',
             remedy='Give the tensors as inputs.'))
     if tf.executing_eagerly() or tf.compat.v2.inside_function():
         raise UnsupportedError(Problem(

@@ -102,7 +102,8 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
                    strategy=spec.partition_strategy,
                    pipelined=spec.pipeline_execution_with_tensor_core,
                    mode='training' if verb == 'train' else 'inference',
-                   profile_directory=spec.profile_data_directory or '')
+                   profile_directory=spec.profile_data_directory or '',
+                   may_be_empty=bool(dense))
     for problem in twins(plan.rate(table.name) for table in plan.tables
                          if plan.mode == 'training'):
         tf.logging.warning('%s', problem)
@@ -163,11 +164,6 @@ def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
     found = [Problem('E901', f'column "{column.name}"', 'weights are not supported with '
                      'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
              for column in on_tensor_core if column.is_categorical_column_weighted()]
-    if on_tensor_core and not spec.feature_columns:
-        found.append(Problem(
-            'E901', 'EmbeddingConfigSpec', 'at least one column must be looked up by the embedding '
-            'engine', 'only columns for the tensor core', 'Leave embedding_config_spec out, and '
-            'give model_fn tf.feature_column.embedding_column.'))
     if found:
         raise UnsupportedError(*found)
 

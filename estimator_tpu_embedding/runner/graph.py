@@ -105,8 +105,8 @@ def build_step(job: Job) -> StepGraph:
     queues = [CoreQueue(core, rest) for core, rest in enumerate(inputs.rests)]
     backend: Backend | None = None
     names: dict[str, str] = {}
-    if job.lookups is not None:
-        plan = job.lookups.plan
+    plan = job.plan
+    if plan is not None and job.lookups is not None:
         names = model.trace_variable_names(job, job.lookups, inputs.rests[0])
         backend = LocalBackend(plan, create_tables(plan, names), IdQueues(plan), global_step,
                                skips_nonfinite=job.skips_nonfinite)
@@ -171,10 +171,11 @@ def _feed_of(invocation: Invocation, inputs: _Inputs, queues: Sequence[CoreQueue
         for core in cores:
             featurized = inputs.featurized[core]
             enqueues.append(backend.enqueue(featurized.batches, host=host, core=core))
+    if inputs.featurized:
         for name in inputs.featurized[cores[0]].counts:
             every = [inputs.featurized[core].counts[name] for core in cores]
             counts[name] = tuple(tf.add_n(parts) for parts in zip(*every))
-        for feature in backend.plan.features:
+        for feature in backend.plan.features if backend is not None else ():
             own = [inputs.featurized[core].batches[feature.name] for core in cores]
             ids[feature.name] = [(batch.samples, batch.ids) for batch in own]
     ends = ([backend.end(host=host, core=core) for core in cores]

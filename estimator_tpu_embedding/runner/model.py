@@ -63,7 +63,7 @@ class Lookups:
     """What a run looks up.
 
     Attributes:
-      plan: what the engine executes.
+      plan: what the engine executes; empty if all tables are variables of the model.
       featurize: (features of one core, core) -> ids and the rest.
       variable_names: traced graph -> the variable name of each table.
       gradient_multiplier: global step -> factor of all gradients of tables, or `None`.
@@ -118,6 +118,11 @@ class Job:
     def batch_size(self) -> int:
         """Samples of all cores per step."""
         return self.deployment.batch_size
+
+    @property
+    def plan(self) -> Plan | None:
+        """What the engine executes; `None` where it has nothing to do."""
+        return self.lookups.plan if self.lookups is not None and self.lookups.plan.tables else None
 
 
 def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str, str]:

@@ -71,9 +71,9 @@ class SessionStart(tf.train.SessionRunHook):
 
 def _profiler_of(job: Job, report: RunReport) -> Profiler | None:
     """What counts the ids of a training run that names a directory for that."""
-    if job.verb != 'train' or job.lookups is None or not job.lookups.plan.profile_directory:
+    if job.verb != 'train' or job.plan is None or not job.plan.profile_directory:
         return None
-    return Profiler(job.lookups.plan, report, len(job.deployment.invocations))
+    return Profiler(job.plan, report, len(job.deployment.invocations))
 
 
 class Run:
@@ -104,9 +104,8 @@ class Run:
 
     def stored_tables(self) -> dict[str, StoredTable]:
         """The tables of the plan as its checkpoints hold them, by variable name."""
-        if self.job.lookups is None:
-            return {}
-        return stored_tables(self.job.lookups.plan, self.graph.table_names)
+        plan = self.job.plan
+        return stored_tables(plan, self.graph.table_names) if plan is not None else {}
 
     def with_steps(self, before: Sequence[tf.train.SessionRunHook],
                    hooks: Sequence[tf.train.SessionRunHook],
@@ -150,9 +149,10 @@ class Run:
 
     def config(self) -> bytes:
         """The serialized config of the plan; empty without one."""
-        if self.job.lookups is None:
+        plan = self.job.plan
+        if plan is None:
             return b''
-        return plan_to_config(self.job.lookups.plan).SerializeToString(deterministic=True)
+        return plan_to_config(plan).SerializeToString(deterministic=True)
 
     def warm_start(self) -> None:
         """Arranges for variables to begin with values of another checkpoint, if that is asked.
@@ -239,8 +239,8 @@ class Run:
         line = f'{job.verb}: ' + (
             f'the same {job.batch_size} samples on all cores of {job.topology}'
             if job.deployment.has_copies else job.topology.batch_arithmetic(job.batch_size))
-        if job.lookups is not None:
-            plan = job.lookups.plan
+        plan = job.plan
+        if plan is not None:
             how = sorted({table.optimizer.field for table in plan.tables if table.optimizer})
             trained = f', trained by {", ".join(how)}' if job.verb == 'train' else ''
             line += f'; {len(plan.tables)} {plan.strategy}-partitioned tables{trained}'

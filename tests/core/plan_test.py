@@ -155,3 +155,12 @@ def test_nothing_can_be_changed_after_it_was_made(spec):
     name = dataclasses.fields(spec)[0].name
     with pytest.raises((dataclasses.FrozenInstanceError, TypeError, AttributeError)):
         setattr(spec, name, 1)
+
+
+def test_no_tables_are_a_plan_only_where_that_is_said():
+    with pytest.raises(ConfigError, match='E402'):
+        resolve([], [], Topology(), batch_size=2)
+    assert resolve([], [], Topology(), batch_size=2, may_be_empty=True).tables == ()
+    with pytest.raises(ConfigError, match='E402'):  # A feature without a table is none.
+        resolve([], [FeatureSpec(name='f', table='t')], Topology(), batch_size=2,
+                may_be_empty=True)

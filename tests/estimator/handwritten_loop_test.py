@@ -399,7 +399,7 @@ for call in (made.create_variables_and_ops, made.get_activations,
 
 
 def test_an_infeed_queue_is_refused():
-    with pytest.raises(UnsupportedError, match='E918 tf.tpu.shard: infeed_queue is not supported'):
+    with pytest.raises(UnsupportedError, match='E920 tf.tpu.shard: infeed_queue is not supported'):
         tf.tpu.rewrite(lambda: tf.constant([1]), infeed_queue=object())
 
 

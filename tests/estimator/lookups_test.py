@@ -14,12 +14,9 @@ STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
 
 
 @pytest.mark.parametrize('column, codes', [
-    (lambda: jobs.embedding('f', embedding_lookup_device='tpu_tensor_core',
-                            tensor_core_shape=[None, 4]), ['E901']),
     (lambda: ete.embedding_column(
         tf.feature_column.weighted_categorical_column(jobs.identity_column('f'), 'w'), 2,
-        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 4]),
-     ['E901', 'E901'])])
+        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 4]), ['E901'])])
 def test_what_an_engine_does_not_run_yet_is_refused_before_input_fn_is_called(
         tmp_path, column, codes):
     columns = [column()]
@@ -180,10 +177,13 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
             input_fn, steps=1)
 
 
+@pytest.mark.parametrize('pipelined', [False, True])
+@pytest.mark.parametrize('beside', [[], ['f']], ids=['alone', 'beside the engine'])
 @pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
-def test_the_models_optimizer_trains_tables_on_the_tensor_core(tmp_path, hosts, cores):
+def test_the_models_optimizer_trains_tables_on_the_tensor_core(
+        tmp_path, hosts, cores, beside, pipelined):
     """Ids [1, 2, 3 | 5] of length 2: 3 is cut off; combiner mean; the table is a variable."""
-    engine = jobs.embedding('f')
+    engine = [jobs.embedding(key, initializer=tf.zeros_initializer()) for key in beside]
     dense = ete.embedding_column(
         jobs.identity_column('g'), 2, initializer=tf.ones_initializer(),
         embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 2])
@@ -191,8 +191,8 @@ def test_the_models_optimizer_trains_tables_on_the_tensor_core(tmp_path, hosts, 
 
     def model_fn(features, labels, mode, params):
         seen.append((features['g'], features['g__TENSOR_CORE_MASK']))
-        net = tf.keras.layers.DenseFeatures([engine, dense])(features)
-        loss = tf.reduce_mean(net)
+        net = tf.keras.layers.DenseFeatures([*engine, dense])(features)
+        loss = tf.reduce_mean(tf.reduce_sum(net, 1)) / 4
         train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(1.)).minimize(
             loss, tf.train.get_global_step())
         return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
@@ -210,15 +210,27 @@ def test_the_models_optimizer_trains_tables_on_the_tensor_core(tmp_path, hosts, 
             ids, mask = run_values.results
             assert ids.tolist() == [[1, 2], [5, 0]] and mask.tolist() == [[1, 1], [1, 0]]
 
-    jobs.estimator(model_fn, [engine, dense], jobs.run_config(tmp_path, hosts, cores),
-                   batch_size=2 * hosts * cores).train(input_fn, steps=1, hooks=[Look()])
+    estimator = ete.TPUEstimator(
+        model_fn=model_fn, config=jobs.run_config(tmp_path, hosts, cores),
+        train_batch_size=2 * hosts * cores, eval_batch_size=2 * hosts * cores,
+        embedding_config_spec=ete.EmbeddingConfigSpec(
+            [*engine, dense], ete.AdagradParameters(.5),
+            pipeline_execution_with_tensor_core=pipelined))
+    estimator.train(input_fn, steps=1, hooks=[Look()])
     table = 'dense_features/g_embedding/embedding_weights'
     stored = dict(tf.train.list_variables(str(tmp_path)))
     assert stored[table] == [10, 2] and f'{table}/Adagrad' not in stored
-    # The mean is over 2 samples x 4 elements: 1/8 for id 5, half of that for 1 and 2 each.
+    # A quarter of the mean over 2 samples: 1/8 for id 5, half of that for 1 and 2 each.
     change = 1 - tf.train.load_variable(str(tmp_path), table)[:, 0]
     np.testing.assert_allclose(change, [0, 1/16, 1/16, 0, 0, 1/8, 0, 0, 0, 0], atol=1e-7)
     assert progress.reports()[-1].counts['g'].truncated == hosts * cores
+    assert ('dense_features/f_embedding/embedding_weights/Adagrad' in stored) == bool(beside)
+    # Each element is 1 - 1/16 of a mean of 2, and 1 - 1/8 of one; a sample has two of them.
+    loss = 0.25 * (2 * 15/16 + 2 * 7/8) / 2
+    if beside:
+        loss += 0.25 * 2 * float(estimator.get_variable_value(
+            'dense_features/f_embedding/embedding_weights')[1:3].mean())
+    assert estimator.evaluate(input_fn, steps=1)['loss'] == pytest.approx(loss)
 
 
 def test_a_job_with_a_fresh_rate_function_per_table_is_told_so(tmp_path, caplog):
@@ -254,3 +266,24 @@ def test_a_feature_of_a_column_of_each_kind_is_refused(tmp_path):
     with pytest.raises(ete.ConfigError, match='E434 feature "f": .*multiple embeddings'):
         jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
                        batch_size=4).train(jobs.input_fn_of(STEPS), steps=1)
+
+
+@pytest.mark.parametrize('use_tpu', [True, False])
+def test_a_column_for_serving_on_the_cpu_is_refused_by_tensorflow_in_training(tmp_path, use_tpu):
+    columns = [jobs.embedding('f', embedding_lookup_device='cpu')]
+    estimator = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
+                               batch_size=4, use_tpu=use_tpu)
+    for run in (estimator.train, estimator.evaluate):
+        with pytest.raises(ValueError, match='embedding_lookup_device="cpu" during training is '
+                           'not supported'):
+            run(lambda params: tf.data.Dataset.from_tensors(
+                ({'f': [1, 2, 3, 1]}, tf.ones([4]))).repeat(), steps=1)
+
+
+def test_a_column_that_names_the_embedding_engine_is_looked_up_there(tmp_path):
+    columns = [jobs.embedding('f', embedding_lookup_device='tpu_embedding_core',
+                              initializer=tf.zeros_initializer())]
+    jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path),
+                   batch_size=4).train(jobs.input_fn_of(STEPS), steps=1)
+    assert (jobs.stored(tmp_path, TABLE)[1:4] != 0).all()
+    assert f'{TABLE}/Adagrad' in dict(tf.train.list_variables(str(tmp_path)))

@@ -76,8 +76,8 @@ ENTRIES = {
     'W801': ('step that changed no table', 'Gradients of a table were NaN or infinite, and '
              'RunConfig(nonfinite_gradients="skip") keeps all tables as they are in such a step.',
              'Where they are many, look for a division or logarithm of 0.'),
-    'E901': ('column for the tensor core', 'It has weights, or the spec has no column for the '
-             'embedding engine beside it.', 'Do what the message proposes.'),
+    'E901': ('weights on the tensor core', 'A column for the tensor core has weights, which the '
+             'original fails for too.', 'Do what the message proposes.'),
     'E907': ('setting of TPUConfig or TPUEstimator', 'It is not supported yet.', 'Do what the '
              'message proposes.'),
     'E910': ('remote master', 'Only systems emulated in this process are run.', 'Leave master '
@@ -98,7 +98,7 @@ ENTRIES = {
              'Use one of the ten classes.'),
     'E917': ('operations without a graph', 'The raw TPUEmbedding and replicas of a computation '
              'are of TF1: they need a graph.', 'Disable v2 behaviour, or build in a tf.Graph.'),
-    'E918': ('infeed queue', 'Replicas of a computation are given tensors.',
+    'E920': ('infeed queue', 'Replicas of a computation are given tensors.',
              'Use the inputs argument of tf.tpu.shard.'),
     'E919': ('ids for a vocabulary, without the engine', 'An exported graph, or evaluation on the '
              'CPU, maps words by the vocabulary of the column, the engine takes ids as they are.',
