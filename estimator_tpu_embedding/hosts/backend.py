@@ -76,3 +76,28 @@ class Backend(Protocol):
 
     def close(self) -> tf.Operation:
         """Ends every wait for ids, in `enqueue` and in `lookup`."""
+
+
+class BackendAround:
+    """Passes on to another backend what it does not do differently.
+
+    Attributes:
+      plan: what both execute.
+    """
+
+    def __init__(self, backend: Backend):
+        """Passes on to `backend`."""
+        self.plan = backend.plan
+        self._backend = backend
+
+    def open(self) -> tf.Operation:
+        return self._backend.open()
+
+    def load(self) -> tf.Operation:
+        return self._backend.load()
+
+    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
+        return self._backend.enqueue(batch, host=host, core=core)
+
+    def retrieve(self) -> tf.Operation:
+        return self._backend.retrieve()

@@ -12,33 +12,19 @@ from collections.abc import Sequence
 
 import tensorflow.compat.v1 as tf
 
-from .backend import Activations, Backend, CoreBatch, LookupReceipt
+from .backend import Activations, Backend, BackendAround, LookupReceipt
 from .queues import kinds_of, pack, unpack
 
 
-class DelayedBackend:
-    """Another backend, whose updates wait for the next step. See `backend.Backend`.
-
-    Attributes:
-      plan: what it executes.
-    """
+class DelayedBackend(BackendAround):
+    """Another backend, whose updates wait for the next step. See `backend.Backend`."""
 
     def __init__(self, backend: Backend):
         """Makes the updates of `backend` wait."""
-        self.plan = backend.plan
-        self._backend = backend
+        super().__init__(backend)
         of_core = kinds_of(self.plan) + [tf.float32] * len(self.plan.features)
         self._waiting = tf.queue.FIFOQueue(
             1, [tf.int64] + of_core * self.plan.topology.num_cores, name='gradients_that_wait')
-
-    def open(self) -> tf.Operation:
-        return self._backend.open()
-
-    def load(self) -> tf.Operation:
-        return self._backend.load()
-
-    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
-        return self._backend.enqueue(batch, host=host, core=core)
 
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         return self._backend.lookup(core=core)

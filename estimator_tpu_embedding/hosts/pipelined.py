@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import tensorflow.compat.v1 as tf
 
 from ..ops.ids import IdBatch
-from .backend import Activations, Backend, CoreBatch, LookupReceipt
+from .backend import Activations, Backend, BackendAround, LookupReceipt
 from .queues import kinds_of, pack, unpack
 
 
-class PipelinedBackend:
+class PipelinedBackend(BackendAround):
     """Another backend, one step ahead. See `backend.Backend` for the verbs.
 
     Attributes:
@@ -32,9 +32,8 @@ class PipelinedBackend:
           backend: for training; its `lookup` is not to be called by anyone else.
           global_step: what dynamic learning rates are functions of.
         """
-        self.plan = backend.plan
+        super().__init__(backend)
         self.has_next = tf.placeholder_with_default(False, [], 'has_next')
-        self._backend = backend
         self._global_step = global_step
         self._cores = range(self.plan.topology.num_cores)
         # The ids, and the activations in the order of features.
@@ -42,15 +41,6 @@ class PipelinedBackend:
         self._ahead = [tf.queue.FIFOQueue(1, kinds, name=f'looked_up_for_core_{core}')
                        for core in self._cores]
         self._next = tf.cond(self.has_next, self._look_ahead, lambda: tf.constant(0))
-
-    def open(self) -> tf.Operation:
-        return self._backend.open()
-
-    def load(self) -> tf.Operation:
-        return self._backend.load()
-
-    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
-        return self._backend.enqueue(batch, host=host, core=core)
 
     def begin(self) -> tf.Operation:
         """Looks up the first batch; run once per session before its first step."""
@@ -70,9 +60,6 @@ class PipelinedBackend:
                gradients: Sequence[Activations]) -> tf.Tensor:
         with tf.control_dependencies([self._next]):
             return self._backend.update(receipts, gradients)
-
-    def retrieve(self) -> tf.Operation:
-        return self._backend.retrieve()
 
     def close(self) -> tf.Operation:
         return tf.group(self._backend.close(), *[
