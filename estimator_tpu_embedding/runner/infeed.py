@@ -99,6 +99,7 @@ class _Host:
         self.produced = 0
         self.produced_with_data = 0
         self.has_ended = False
+        self.has_left = False
         self.idle_since = time.monotonic()
         self.thread: threading.Thread | None = None
 
@@ -157,7 +158,7 @@ class _SessionFeed:
                 lacking = [host for host in self._hosts if host.produced <= done]
                 if not lacking and any(host.produced_with_data > done for host in self._hosts):
                     return
-                if not lacking or any(host.has_ended for host in lacking):
+                if not lacking or any(host.has_left for host in lacking):
                     self._ended_input = min((host.produced_with_data, host.number, host.feed.name)
                                             for host in self._hosts if host.has_ended)[2]
                     raise tf.errors.OutOfRangeError(None, None, 'end of input')
@@ -223,7 +224,7 @@ class _SessionFeed:
         problem = checks.message_to_problem(message)
         if problem is not None and problem.code == END_OF_INPUT or (
                 not host.feed.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
-            host.has_ended = True
+            host.has_ended = host.has_left = True
             self._run_quietly(host.feed.end)
         else:
             self._failures.record(

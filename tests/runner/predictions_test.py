@@ -373,3 +373,20 @@ def test_what_is_looked_up_for_padding_is_no_id_that_a_policy_would_count(tmp_pa
         [5, 25], [0, 0], [1, 1], [2, 4], [0, 0]]
     counts = progress.reports()[-1].counts['f']
     assert (counts.seen, counts.missing, counts.out_of_range) == (3, 0, 2)
+
+
+def test_a_host_that_has_ended_and_is_slow_to_fill_up_batches_ends_no_other(
+        tmp_path, monkeypatch):
+    plain = session.drawing
+
+    def slow(of_session, number, feed):
+        draw = plain(of_session, number, feed)
+
+        def one():
+            time.sleep(0.3 * number)  # Host 0 is ahead of host 1, which has no data.
+            return draw()
+        return one
+
+    monkeypatch.setattr(session, 'drawing', slow)
+    ids = [list(range(3 * BATCH)), []]
+    assert predicted_ids(make(tmp_path, hosts=2), ids_input_fn(*ids)) == ids[0]
