@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import tensorflow.compat.v1 as tf
+
 from .. import _legacy, _tf
 from ..errors import ConfigError, Problem
 
@@ -53,6 +55,8 @@ class TPUConfig(_TPUConfigFields):
         there. Where nobody asked for a size of the emulated system, it sets that size.
       per_host_input_for_training: one of `InputPipelineConfig`; `True` is `PER_HOST_V1` and
         `False` is `PER_SHARD_V1`.
+      tpu_job_name: that of `TF_CONFIG['service']['tpu_worker_job_name']` if `None`; it has no
+        effect here, where there are no jobs.
 
     The other fields are those of the original, with its defaults and checks.
     """
@@ -90,13 +94,24 @@ class TPUConfig(_TPUConfigFields):
             check_positive(initial_infeed_sleep_secs, 'TPUConfig initial_infeed_sleep_secs')
         return super().__new__(
             cls, iterations_per_loop, num_shards, num_cores_per_replica,
-            per_host_input_for_training, tpu_job_name, initial_infeed_sleep_secs,
-            input_partition_dims, eval_training_input_configuration,
+            per_host_input_for_training, tpu_job_name or _job_name_of_tf_config(),
+            initial_infeed_sleep_secs, input_partition_dims, eval_training_input_configuration,
             experimental_host_call_every_n_steps,
             experimental_allow_per_host_v2_parallel_get_next, experimental_feed_hook)
 
 
 _PlainRunConfig: Any = _legacy.run_config_class()
+
+
+def _job_name_of_tf_config() -> str | None:
+    """What `TF_CONFIG` calls the job of the TPU workers; the nightly reads that variable."""
+    try:
+        with _tf.without_deprecation_warnings():
+            service = _PlainRunConfig().service or {}
+    except ValueError:  # The RunConfig of the job will say it.
+        return None
+    name: str | None = service.get('tpu_worker_job_name')
+    return name
 
 
 class RunConfig(_PlainRunConfig):
@@ -126,7 +141,8 @@ class RunConfig(_PlainRunConfig):
             run as ever.
 
         Raises:
-          ValueError: if both `master` and `cluster` are given.
+          ValueError: if both `master` and `cluster` are given, or `cluster` with a
+            `session_config` that has a cluster of its own.
           ConfigError: for another word than those of `nonfinite_gradients`.
         """
         if nonfinite_gradients not in ('error', 'skip'):
@@ -150,6 +166,21 @@ class RunConfig(_PlainRunConfig):
             self._evaluation_master = evaluation_master
         elif not self._evaluation_master and self.task_type != 'evaluator':
             self._evaluation_master = self._master
+        if cluster is not None:
+            self._take_cluster(cluster.cluster_spec())
+
+    def _take_cluster(self, spec: Any) -> None:
+        """Makes the cluster of a resolver that of the config and of its sessions."""
+        config: tf.ConfigProto = self.session_config
+        if config is None:
+            config = tf.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
+            self._session_config = config
+        if config.HasField('cluster_def'):
+            raise ValueError('You cannot provide a ClusterResolver and '
+                             'session_config.cluster_def.')
+        if spec:  # The emulated system has no jobs; then a cluster of TF_CONFIG stays visible.
+            self._cluster_spec = spec
+            config.cluster_def.CopyFrom(spec.as_cluster_def())
 
     def _maybe_overwrite_session_config_for_distributed_training(self) -> None:
         """Leaves the session config alone: TPU jobs use no device filters."""

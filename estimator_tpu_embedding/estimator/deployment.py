@@ -27,7 +27,8 @@ def deploy(config: Any, verb: str, batch_size: int) -> Deployment:
       ConfigError: if the replicas do not divide the batch size.
     """
     tpu_config: TPUConfig = config.tpu_config
-    system = topology_of(config.master, config.cluster, tpu_config.num_shards,
+    master = config.evaluation_master if verb == 'evaluate' else config.master
+    system = topology_of(master, config.cluster, tpu_config.num_shards,
                          tpu_config.num_cores_per_replica or 1)
     topology, hosts = _replicas(system, tpu_config)
     mode = _mode(tpu_config, verb)

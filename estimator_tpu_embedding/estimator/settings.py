@@ -171,9 +171,13 @@ def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
 def without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:
     """The session config with the one optimization off that copies whole tables at every step.
 
-    Grappler's arithmetic optimizer turns a sparse read of a variable into a dense one.
+    Grappler's arithmetic optimizer turns a sparse read of a variable into a dense one. It makes
+    one pass unless the config says otherwise, as in the config of an Estimator that is given
+    none.
     """
     merged = copy.deepcopy(config)
     rewrites = merged.graph_options.rewrite_options
+    if not rewrites.meta_optimizer_iterations:
+        rewrites.meta_optimizer_iterations = rewrites.ONE
     rewrites.arithmetic_optimization = rewrites.OFF
     return merged

@@ -90,7 +90,7 @@ def topology_of(master: str | None, resolver: Any, num_shards: int | None,
     """The topology that a job runs on.
 
     Args:
-      master: of the RunConfig.
+      master: of the RunConfig, for evaluations its evaluation_master.
       resolver: the cluster resolver of the RunConfig, or `None`.
       num_shards: of the TPUConfig, the number of replicas, or `None`.
       cores_per_replica: cores of each.
@@ -101,8 +101,8 @@ def topology_of(master: str | None, resolver: Any, num_shards: int | None,
     """
     if master not in (None, '', 'local'):
         raise UnsupportedError(Problem(
-            'E910', 'RunConfig.master', 'only emulated systems are supported', repr(master),
-            'Leave master out, or set it to "".'))
+            'E910', 'RunConfig', 'only emulated systems are supported as master and '
+            'evaluation_master', repr(master), 'Leave it out, or set it to "".'))
     system = getattr(resolver, 'emulated_system', None) or _default
     if num_shards is None or num_shards * cores_per_replica == system.topology.num_cores:
         return system.topology

@@ -1,8 +1,10 @@
 import copy
+import json
 import pickle
 
 import numpy as np
 import pytest
+import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
 
@@ -74,3 +76,42 @@ def test_run_config_keeps_the_checks_of_its_parent_and_can_be_replaced():
     assert config.tpu_config.iterations_per_loop == 9
     with pytest.raises(ValueError, match='Replacing master is not supported'):
         config.replace(master='x')
+
+
+def resolver_of(jobs):
+    return tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec(jobs), master='grpc://z')
+
+
+def test_a_resolver_makes_the_session_config_of_section_2_3_and_tolerates_no_other_cluster():
+    config = ete.RunConfig(cluster=resolver_of({'w': ['h:1']}))
+    assert (config.master, config.evaluation_master) == ('grpc://z', 'grpc://z')
+    assert config.cluster_spec.as_dict() == {'w': ['h:1']}
+    assert config.session_config.cluster_def.job[0].name == 'w'
+    emulated = ete.RunConfig(cluster=ete.TPUClusterResolver()).session_config
+    assert emulated == tf.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
+    assert ete.RunConfig().session_config is None
+    with pytest.raises(ValueError, match='You cannot provide a ClusterResolver and '
+                                         'session_config.cluster_def.'):
+        ete.RunConfig(cluster=ete.TPUClusterResolver(), session_config=config.session_config)
+
+
+@pytest.mark.parametrize('tf_config, given, want', [
+    ({'service': {'tpu_worker_job_name': 'theirs'}}, None, 'theirs'),
+    ({'service': {'tpu_worker_job_name': 'theirs'}}, 'mine', 'mine'),
+    ({'service': {}}, None, None), ({}, None, None),
+    ({'task': {'type': 'evaluator', 'index': 0}}, None, None)])  # RunConfig refuses that one.
+def test_the_job_name_falls_back_to_that_of_tf_config(monkeypatch, tf_config, given, want):
+    monkeypatch.setenv('TF_CONFIG', json.dumps(tf_config))
+    assert ete.TPUConfig(tpu_job_name=given).tpu_job_name == want
+
+
+@pytest.mark.parametrize('tf_config, kwargs, want', [
+    ({'session_master': 'a', 'eval_session_master': 'b', 'model_dir': '/m'}, {}, ('a', 'b', '/m')),
+    ({'session_master': 'a'}, {}, ('a', 'a', None)),
+    ({'session_master': 'a', 'eval_session_master': 'b'}, {'master': ''}, ('', 'b', None))])
+def test_tf_config_names_masters_and_model_dir_where_the_arguments_do_not(
+        monkeypatch, tf_config, kwargs, want):
+    monkeypatch.setenv('TF_CONFIG', json.dumps(tf_config))
+    config = ete.RunConfig(**kwargs)
+    assert (config.master, config.evaluation_master, config.model_dir) == want

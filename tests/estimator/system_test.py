@@ -68,7 +68,7 @@ def test_sizes_out_of_range_are_refused(hosts, cores):
 def test_real_systems_are_refused_with_the_remedy():
     with pytest.raises(UnsupportedError, match="E911 .*got tpu='node-1'.*tpu=\"\""):
         ete.TPUClusterResolver('node-1')
-    with pytest.raises(UnsupportedError, match='E910 RunConfig.master'):
+    with pytest.raises(UnsupportedError, match='E910 RunConfig: .*evaluation_master'):
         topology(master='grpc://10.0.0.1:8470')
 
 
