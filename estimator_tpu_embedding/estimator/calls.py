@@ -22,7 +22,16 @@ from .spec import TPUEstimatorSpec
 
 def call_input_fn(input_fn: Callable[..., Any], params: dict[str, Any], mode: str, config: Any
                   ) -> Any:
-    """Calls input_fn with those of params, mode and config that it takes."""
+    """Calls input_fn with params, and those of mode and config that it takes.
+
+    Raises:
+      ValueError: if it does not take params.
+    """
+    if not _taken(input_fn, {'params': None}):
+        raise ValueError(
+            f'input_fn ({input_fn}) does not include params argument, required by '
+            'TPUEstimator to pass batch size as params["batch_size"].  Define it as '
+            'def input_fn(params).')
     offered = {'params': params, 'mode': mode, 'config': config}
     with tf.device('/device:CPU:0'):
         return input_fn(**_taken(input_fn, offered))
@@ -33,8 +42,12 @@ def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode
     """Calls model_fn with features and those of the rest that it takes.
 
     Raises:
-      ValueError: if there are labels and it does not take them.
+      ValueError: if it does not take params, or labels that there are.
     """
+    if not _taken(model_fn, {'params': None}):
+        raise ValueError(
+            f'model_fn ({model_fn}) does not include params argument, required by '
+            "TPUEstimator to pass batch size as params['batch_size']")
     offered = {'labels': labels, 'mode': mode, 'params': params, 'config': config}
     taken = _taken(model_fn, offered)
     if labels is not None and 'labels' not in taken:
@@ -65,11 +78,6 @@ class TpuCalls:
           ValueError: if it does not take params.
           TypeError: if what it returns does not fit the mode.
         """
-        if not _taken(input_fn, {'params': None}):
-            raise ValueError(
-                f'input_fn ({input_fn}) does not include params argument, required by '
-                'TPUEstimator to pass batch size as params["batch_size"].  Define it as '
-                'def input_fn(params).')
         params = with_items(self.params, batch_size=self.deployment.input_batch_size,
                             context=TPUContext(self.deployment, invocation))
         source = call_input_fn(input_fn, params, self.mode, copy.deepcopy(self.config))
@@ -109,10 +117,6 @@ class TpuCalls:
           RuntimeError: if it returns something else than a TPUEstimatorSpec.
         """
         del core  # A model must not depend on where it runs.
-        if not _taken(model_fn, {'params': None}):
-            raise ValueError(
-                f'model_fn ({model_fn}) does not include params argument, required by '
-                "TPUEstimator to pass batch size as params['batch_size']")
         params = with_items(self.params, batch_size=self.deployment.batch_size_per_core,
                             use_tpu=True, context=TPUContext(self.deployment))
         spec = call_model_fn(model_fn, features, labels, self.mode, params,
@@ -120,7 +124,9 @@ class TpuCalls:
         if isinstance(spec, _legacy.estimator_spec_class()):
             spec = _tpu_spec(spec)
         if not isinstance(spec, TPUEstimatorSpec):
-            verb = ('prediction' if self.mode == _legacy.mode_keys().PREDICT else 'evaluation')
+            keys = _legacy.mode_keys()
+            verb = {keys.TRAIN: 'training', keys.EVAL: 'evaluation',
+                    keys.PREDICT: 'prediction'}[self.mode]
             raise RuntimeError(f'estimator_spec used by TPU {verb} must have type'
                                f'`TPUEstimatorSpec`. Got {type(spec)}')
         return spec.to_output()
@@ -153,8 +159,8 @@ def _tpu_spec(spec: Any) -> Any:
                          'TPUEstimator.If you want to pass training hooks, please pass via '
                          'training_hooks.')
     if spec.scaffold is not None:
-        tf.logging.warning('The scaffold of an EstimatorSpec is ignored, as in the original. '
-                           'Return a TPUEstimatorSpec with a scaffold_fn.')
+        tf.logging.warning('EstimatorSpec.Scaffold is ignored by TPU train/eval. Please use '
+                           'TPUEstimatorSpec.')
     return TPUEstimatorSpec(mode=spec.mode, predictions=spec.predictions, loss=spec.loss,
                             train_op=spec.train_op, training_hooks=spec.training_hooks)
 

@@ -31,7 +31,7 @@ class TPUEstimator(WithoutTpu):
     The model is built once per core of the emulated system, tables are spread over its hosts,
     and the optimizer of the `embedding_config_spec` trains them, while the model's own trains
     the rest. With `use_tpu=False` it is a plain Estimator, in which the model's optimizer
-    trains the tables too, as in the original.
+    trains the tables too, as in the original; its first training warns of that, with names.
     """
 
     def __init__(self, model_fn: Callable[..., Any] | None = None, model_dir: str | None = None,
@@ -93,11 +93,6 @@ class TPUEstimator(WithoutTpu):
         self._export_to_cpu = export_to_cpu
         self._spec = embedding_config_spec
         self._stop: StopAtStep | None = None
-        if embedding_config_spec is not None and not use_tpu:
-            tf.logging.warning(
-                'use_tpu=False: the optimizer of the model trains the embedding tables, and '
-                'optimization_parameters and profile_data_directory are not used. With '
-                'use_tpu=True this package emulates the TPU on the CPU.')
         if export_saved_model_api_version not in (1, 2, *ExportSavedModelApiVersion):
             raise ValueError('export_saved_model_api_version should be 1 or 2; got '
                              f'{export_saved_model_api_version}.')

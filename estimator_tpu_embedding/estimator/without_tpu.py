@@ -14,8 +14,10 @@ from .. import _legacy
 from ..checkpoint import recover, reorder
 from ..checkpoint.manifest import StoredTable
 from ..errors import IncompatibleCheckpointError, Problem, UnsupportedError
+from ..runner.graph import refuse_foreign_sums
 from ..runner.progress import announce
-from . import calls, settings
+from . import calls, cpu_training, settings
+from .config import InputPipelineConfig
 from .embedding_spec import EmbeddingConfigSpec
 from .spec import TPUEstimatorSpec
 
@@ -38,6 +40,7 @@ class WithoutTpu(_Estimator):
     _spec: EmbeddingConfigSpec | None
     _batch_sizes: dict[str, int | None]
     _reading = _Reading({})
+    _has_named_optimizers = False
 
     @contextlib.contextmanager
     def _restoring(self, checkpoint: str | None, is_export: bool = False) -> Iterator[None]:
@@ -100,6 +103,11 @@ class WithoutTpu(_Estimator):
                        input_context: Any = None) -> Any:
         """Calls input_fn for a run without TPU, as the base class does."""
         del input_context
+        if (mode != _legacy.mode_keys().TRAIN
+                and self.config.tpu_config.eval_training_input_configuration
+                == InputPipelineConfig.SLICED):
+            raise ValueError('Invalid TPUConfig `eval_training_input_configuration` value. SLICED '
+                             'mode only works on use_tpu = True.')
         return calls.call_input_fn(input_fn, self._params_without_tpu(mode), mode, self.config)
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
@@ -112,7 +120,24 @@ class WithoutTpu(_Estimator):
         spec = calls.call_model_fn(self._model_fn, features, labels, mode, params, config)
         if isinstance(spec, TPUEstimatorSpec):
             spec = spec.as_estimator_spec()
+        if not isinstance(spec, _legacy.estimator_spec_class()):
+            raise ValueError('model_fn should return an EstimatorSpec.')
+        refuse_foreign_sums()
+        if mode == _legacy.mode_keys().TRAIN and not self._use_tpu:
+            return self._with_messages(spec)
         return self._in_order_of_ids(spec) if self._reading.out_of_order else spec
+
+    def _with_messages(self, spec: Any) -> Any:
+        """Names the optimizers once; the EstimatorSpec, with a hook that logs examples/sec."""
+        if self._spec is not None and not self._has_named_optimizers:
+            self._has_named_optimizers = True
+            cpu_training.warn_of_other_optimizer(self._spec)
+        config, batch_size = self.config, self._batch_sizes['train_batch_size']
+        if batch_size is None or not config.log_step_count_steps:
+            return spec
+        return spec._replace(training_hooks=[*spec.training_hooks, cpu_training.ExamplesPerSecond(
+            batch_size, config.log_step_count_steps,
+            config.model_dir if config.save_summary_steps else None)])
 
     def _in_order_of_ids(self, spec: Any) -> Any:
         """The EstimatorSpec, with a saver that restores tables in the order of ids."""

@@ -120,6 +120,7 @@ def build_step(job: Job) -> StepGraph:
     # A train_op that needs nothing of the batch could else come first, and rates be those of
     # the next step.
     read_before_increment(global_step, [receipt.step for receipt in towers.receipts])
+    refuse_foreign_sums()
     losses = [output.loss for output in towers.outputs if output.loss is not None]
     loss = tf.add_n(losses) / len(losses) if losses else tf.zeros([])
     operations, refused = _training_step(job, backend, towers)
@@ -283,8 +284,12 @@ def _host_call(job: Job, towers: _BuiltTowers, step: tf.Operation, global_step: 
             return tf.no_op('host_call')
 
 
-def _check_sums(job: Job, num_sums: int) -> None:
-    """Makes sure that the cores train one model, not each its own."""
+def refuse_foreign_sums() -> None:
+    """Makes sure that the default graph holds no cross-replica sum that only a TPU can run.
+
+    Raises:
+      ConfigError: if it does.
+    """
     graph = tf.get_default_graph()
     if any(operation.type == 'CrossReplicaSum' for operation in graph.get_operations()):
         raise ConfigError(Problem(
@@ -292,6 +297,10 @@ def _check_sums(job: Job, num_sums: int) -> None:
             'TensorFlow has no CPU kernel for its own', 'tf.tpu.cross_replica_sum',
             'Call estimator_tpu_embedding.install() before model_fn runs, or use '
             'estimator_tpu_embedding.CrossShardOptimizer.'))
+
+
+def _check_sums(job: Job, num_sums: int) -> None:
+    """Makes sure that the cores train one model, not each its own."""
     if job.topology.num_cores > 1 and num_sums == 0:
         raise ValueError('CrossShardOptimizer must be used for model training on TPUs.  Wrap '
                          'the optimizer in model_fn: tf.tpu.CrossShardOptimizer(optimizer).')

@@ -261,6 +261,9 @@ class Towers(Generic[T]):
 def _group_of(core: int, groups: Sequence[Sequence[int]] | None, count: int) -> tuple[int, ...]:
     if not groups:
         return tuple(range(count))
+    if sorted(each for group in groups for each in group) != list(range(count)):
+        raise ValueError('Argument `group_assignment` must be a permutation of '
+                         f'range({count}). Received: {groups}')
     return next(tuple(group) for group in groups if core in group)
 
 

@@ -1,0 +1,137 @@
+"""Section 15 of the runner's specification: what `use_tpu=False` does, says and refuses."""
+
+import logging
+import re
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+
+TABLE = 'dense_features/f_embedding/embedding_weights'
+
+
+def input_fn(params):
+    """Six batches of four samples."""
+    return tf.data.Dataset.from_tensors(({'f': [1, 2, 3, 1]}, np.ones(4, np.float32))).repeat(6)
+
+
+def make(directory, optimizer=tf.train.GradientDescentOptimizer, columns=None, config=None,
+         spec=None, **kwargs):
+    columns = columns or [jobs.embedding('f')]
+    return ete.TPUEstimator(**{
+        'model_fn': jobs.linear_model_fn(columns, lambda: optimizer(.1)), 'use_tpu': False,
+        'config': config or jobs.run_config(directory), 'embedding_config_spec':
+        spec or ete.EmbeddingConfigSpec(columns, ete.AdagradParameters(.5)), **kwargs})
+
+
+def warnings_of(caplog):
+    return [record.getMessage() for record in caplog.records
+            if record.getMessage().startswith('use_tpu=False')]
+
+
+@pytest.mark.parametrize('optimizer, name', [
+    (tf.train.GradientDescentOptimizer, 'GradientDescent'), (tf.train.AdamOptimizer, 'Adam'),
+    (tf.train.AdagradOptimizer, 'Adagrad'), (tf.train.FtrlOptimizer, 'Ftrl'),
+    (lambda rate: tf.train.MomentumOptimizer(rate, .9, name='mine'), 'mine')])
+def test_the_first_training_names_both_optimizers_and_how_to_get_the_declared_one(
+        tmp_path, caplog, optimizer, name):
+    estimator = make(tmp_path, optimizer)
+    assert not warnings_of(caplog)  # An evaluation would train nothing.
+    estimator.train(input_fn, steps=1)
+    estimator.train(input_fn, steps=1)
+    assert warnings_of(caplog) == [
+        f'use_tpu=False: {name} of model_fn trains the embedding tables, and not what '
+        'embedding_config_spec declares, AdagradParameters. To train them with that, set '
+        'use_tpu=True: this package emulates the TPU on the CPU.']
+
+
+def test_optimizers_of_shared_tables_and_of_configs_by_name_are_named_too(tmp_path, caplog):
+    shared = ete.shared_embedding_columns(
+        [jobs.identity_column('f'), jobs.identity_column('g')], 2, 'sum')
+
+    def two(params):
+        return input_fn(params).map(lambda features, label: (
+            {**features, 'g': features['f']}, label))
+
+    make(tmp_path / 'a', columns=shared).train(two, steps=1)
+    table = ete.TableConfig(10, 2, optimization_parameters=ete.AdamParameters(.1))
+    spec = ete.EmbeddingConfigSpec(
+        feature_to_config_dict={'f': ete.FeatureConfig('video')},
+        table_to_config_dict={'video': table})
+
+    def model_fn(features, labels, mode, params):
+        rows = tf.gather(tf.get_variable('video', [10, 2]), features['f'])
+        loss = tf.reduce_mean(rows)
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=tf.train.RMSPropOptimizer(
+            .1).minimize(loss, tf.train.get_global_step()))
+
+    make(tmp_path / 'b', spec=spec, model_fn=model_fn).train(input_fn, steps=1)
+    first, second = warnings_of(caplog)
+    assert 'GradientDescent of model_fn' in first and 'AdagradParameters.' in first
+    assert 'RMSProp of model_fn' in second and 'declares, AdamParameters.' in second
+
+
+def test_without_tables_or_on_the_tpu_there_is_nothing_to_warn_of(tmp_path, caplog):
+    def model_fn(features, labels, mode, params):
+        loss = tf.square(tf.get_variable('w', []))
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=tf.train.GradientDescentOptimizer(
+            .1).minimize(loss, tf.train.get_global_step()))
+
+    ete.TPUEstimator(model_fn, config=jobs.run_config(tmp_path / 'a'), use_tpu=False).train(
+        input_fn, steps=1)
+    columns = [jobs.embedding('f')]
+    jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path / 'b'),
+                   batch_size=4).train(input_fn, steps=1)
+    assert not warnings_of(caplog)
+
+
+def test_loss_step_and_rates_are_logged_as_often_as_asked_whatever_a_loop_is(tmp_path, caplog):
+    with caplog.at_level(logging.INFO, 'tensorflow'):
+        make(tmp_path, config=jobs.run_config(
+            tmp_path, iterations=100, log_step_count_steps=2, save_summary_steps=1),
+            train_batch_size=4).train(input_fn)
+    steps = re.findall(r'^.*loss = [\d.]+, step = (\d+)', caplog.text, re.M)
+    assert steps == ['0', '2', '4']
+    assert len(re.findall('examples/sec: ', caplog.text)) == 2  # At steps 3 and 5.
+    assert len(re.findall('global_step/sec: ', caplog.text)) == 2
+    tags = {value.tag for path in tmp_path.glob('events*')
+            for event in tf.train.summary_iterator(str(path)) for value in event.summary.value}
+    assert {'examples/sec', 'global_step/sec', 'loss'} <= tags
+
+
+def test_examples_per_second_need_a_batch_size_and_training_does_not(tmp_path, caplog):
+    with caplog.at_level(logging.INFO, 'tensorflow'):
+        make(tmp_path, config=jobs.run_config(tmp_path, log_step_count_steps=1)).train(input_fn)
+    assert 'global_step/sec' in caplog.text and 'examples/sec' not in caplog.text
+    assert tf.train.load_variable(str(tmp_path), 'global_step') == 6  # The data ended there.
+
+
+@pytest.mark.parametrize('kwargs, functions, text', [
+    ({}, {'input_fn': lambda: None}, 'does not include params argument, required by TPUEstimator '
+     'to pass batch size as params["batch_size"]'),
+    ({'model_fn': lambda features, labels: None}, {}, 'does not include params argument, '
+     "required by TPUEstimator to pass batch size as params['batch_size']"),
+    ({'model_fn': lambda features, params: None}, {}, 'model_fn does not take labels, but '
+     'input_fn returns labels.'),
+    ({'model_fn': lambda features, labels, params: None}, {}, 'model_fn should return an '
+     'EstimatorSpec.')])
+def test_functions_that_do_not_fit_are_refused_as_with_use_tpu(tmp_path, kwargs, functions, text):
+    with pytest.raises(ValueError, match=re.escape(text)):
+        make(tmp_path, **kwargs).train(**{'input_fn': input_fn, 'steps': 1, **functions})
+
+
+@pytest.mark.parametrize('kwargs', [{'use_tpu': False},
+                                    {'use_tpu': True, 'eval_on_tpu': False, 'train_batch_size': 4}])
+def test_sliced_input_needs_a_tpu_except_in_training(tmp_path, kwargs):
+    config = ete.RunConfig(model_dir=str(tmp_path), tpu_config=ete.TPUConfig(
+        eval_training_input_configuration=ete.InputPipelineConfig.SLICED))
+    estimator = make(tmp_path, config=config, **kwargs)
+    with pytest.raises(ValueError, match='SLICED mode only works on use_tpu = True.'):
+        estimator.evaluate(input_fn, steps=1)
+    if not kwargs['use_tpu']:
+        estimator.train(input_fn, steps=1)
+        with pytest.raises(ValueError, match='SLICED mode only works on use_tpu = True.'):
+            next(estimator.predict(input_fn))
