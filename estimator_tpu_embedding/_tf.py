@@ -186,12 +186,10 @@ def variable_scope_state() -> tuple[Any, dict[str, int]]:
 
 
 def put_variable_scope_state(state: tuple[Any, dict[str, int]]) -> None:
-    """Makes a copy of what `variable_scope_state` returned that of this thread."""
-    import copy
-
+    """Makes what `variable_scope_state` returned that of this thread."""
     from tensorflow.python.ops import variable_scope
     store = variable_scope.get_variable_scope_store()
-    store.current_scope = copy.copy(state[0])
+    store.current_scope = state[0]
     store.variable_scopes_count = dict(state[1])
 
 
@@ -212,15 +210,23 @@ def summary_writer_initializers() -> list[Any]:
     return list(summary_ops_v2.summary_writer_initializer_op())
 
 
-def stop_waiting_for(operation: Any) -> None:
-    """Removes the control edges that lead from `operation` to others of its graph.
+def wait_instead(operation: Any, others: Any) -> None:
+    """Makes whatever waits for `operation` by a control edge wait for `others` instead.
 
-    Of a graph that no session has run. Checked: 2.16-2.21.
+    In a graph that no session has run since. Checked: 2.16-2.21.
     """
     for waiting in operation._control_outputs:
         kept = [each for each in waiting.control_inputs if each is not operation]
         waiting._remove_all_control_inputs()
-        waiting._add_control_inputs(kept)
+        waiting._add_control_inputs([*kept, *others])
+
+
+def is_in_control_flow(operation: Any) -> bool:
+    """Whether an operation is part of a `tf.cond` or `tf.while_loop` of control flow v1.
+
+    Checked: 2.16-2.21.
+    """
+    return operation._get_control_flow_context() is not None
 
 
 def keras_name_counters(graph: Any) -> dict[Any, Any]:

@@ -92,7 +92,7 @@ def to_batches(plan: Plan, datas: Datas, *, core: int, ragged: bool) -> dict[str
     batches = {}
     for feature in plan.features:
         where = f'feature "{feature.name}" on core {core}'
-        data: Any = datas[feature.name]
+        data: Any = _as_tensors(datas[feature.name])
         value, weights = (_from_splits if ragged else _from_indices)(
             where, plan.batch_size_per_core, feature, data,
             data.row_splits if ragged else data.sample_indices)
@@ -106,6 +106,11 @@ def to_batches(plan: Plan, datas: Datas, *, core: int, ragged: bool) -> dict[str
             batch = _reported(where, feature, batch, counts.out_of_range)
         batches[feature.name] = batch
     return batches
+
+
+def _as_tensors(data: Any) -> Any:
+    """The same with all parts as tensors."""
+    return type(data)(*[None if part is None else tf.convert_to_tensor(part) for part in data])
 
 
 def _from_splits(where: str, samples: int, feature: FeatureSpec, data: Any, splits: Any

@@ -11,13 +11,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
 from ..errors import Problem, UnsupportedError
 from ..runner.towers import Towers
 from .system import default_system, tpu_topology
 
-_WRITES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
-           'ResourceStridedSliceAssign')
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
 
 
@@ -28,9 +25,10 @@ def split_compile_and_replicate(
         xla_options: Any = None) -> tuple[tf.Operation, list[Any]]:
     """Builds one replica of a computation per entry of `inputs`, in the default graph.
 
-    Whatever is fetched of one replica, all of them run, as on the hardware; variables are changed
-    by the first alone, to which `CrossShardOptimizer` gives the sum of gradients. The arguments
-    that only place or compile a computation have no effect.
+    Whatever is fetched of one replica, all of them run, as on the hardware. Variables are changed
+    by the first alone, to which `CrossShardOptimizer` gives the sum of gradients; other side
+    effects are those of each. The arguments that only place or compile a computation have no
+    effect.
 
     Args:
       computation: called once per replica; returns tensors, then operations.
@@ -65,11 +63,16 @@ def split_compile_and_replicate(
     arguments = [tf.nest.map_structure(tf.convert_to_tensor, list(own), expand_composites=True)
                  for own in (inputs or [[]])]
     towers = _towers(len(arguments))
-    outputs = [_structured(result) for result in towers.build(
-        lambda core: computation(*arguments[core]))]
-    writes = _silence_writes(towers)
+    try:
+        outputs = [_structured(result) for result in towers.build(
+            lambda core: computation(*arguments[core]))]
+    except BaseException:  # What they hold is half a computation.
+        tf.get_collection_ref(_TOWERS).remove(towers)
+        raise
+    for core in range(towers.count):
+        _refuse_references(towers.operations_of(core))
     every = [part for output in outputs for part in tf.nest.flatten(
-        output, expand_composites=True) if part is not None and part not in writes]
+        output, expand_composites=True) if part is not None and part not in towers.silenced]
     with tf.control_dependencies(every):
         return tf.no_op('compile'), [_after_all(output) for output in outputs]
 
@@ -84,18 +87,13 @@ def _towers(count: int) -> Towers[Any]:
     return made[-1]
 
 
-def _silence_writes(towers: Towers[Any]) -> set[tf.Operation]:
-    """Keeps all replicas but the first from changing variables, and returns what would have.
-
-    On the hardware each replica changes a copy of its own, all by the same values. Here they
-    share the variables, so a change must happen once.
-    """
-    writes = {operation for core in range(1, towers.count)
-              for operation in towers.operations_of(core)
-              if operation.type.startswith(_WRITES) and not operation.outputs}
-    for operation in writes:
-        _tf.stop_waiting_for(operation)
-    return writes
+def _refuse_references(operations: Sequence[tf.Operation]) -> None:
+    """Refuses variables of the old kind, as the original does: each replica would change them."""
+    for operation in operations:
+        if any(each.dtype.name.endswith('_ref') for each in operation.inputs):
+            raise NotImplementedError(
+                'Non-resource Variables are not supported inside TPU computations (operator name: '
+                f'{operation.name})')
 
 
 def _structured(result: Any) -> Any:

@@ -18,6 +18,10 @@ class SharedVariables:
         self._made: list[tuple[Any, tf.Variable]] = []
         self._held: list[set[int]] = [set() for _ in range(count)]
 
+    def initializers(self) -> set[tf.Operation]:
+        """The operations that give the variables of tower 0 their first values."""
+        return {variable.initializer for _, variable in self._made}
+
     def creator(self, core: int) -> Callable[..., tf.Variable]:
         """The variable creator of one tower."""
 

@@ -33,6 +33,8 @@ def parts_of(structure: Any, count: int, size: int, where: str, *,
     """
     leaves = tf.nest.flatten(structure)
     axes = [0] * len(leaves) if axes is None else list(axes)
+    if any(axis is not None and axis < 0 for axis in axes):
+        raise InputShapeError(Problem('E511', 'batch_axis', 'a dimension must be >= 0', str(axes)))
     if len(axes) != len(leaves):
         raise InputShapeError(Problem(
             'E511', 'batch_axis', f'it must have one entry per tensor of features and labels, '

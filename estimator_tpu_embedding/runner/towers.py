@@ -20,6 +20,7 @@ Three things make every tower believe that it is alone in the graph:
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -28,7 +29,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from . import randomness
+from . import randomness, writes
 from .shared_variables import SharedVariables
 
 T = TypeVar('T')
@@ -99,12 +100,15 @@ class Towers(Generic[T]):
 
     Attributes:
       count: how many there are.
+      silenced: the changes of variables by towers behind the first in the last `build`, which
+        have no effect.
       num_sums: how often the towers met.
     """
 
     def __init__(self, count: int):
         """Prepares `count` towers."""
         self.count = count
+        self.silenced: set[tf.Operation] = set()
         self._turn = threading.Condition()
         self._running: int | None = 0
         self._done = [False] * count
@@ -149,14 +153,20 @@ class Towers(Generic[T]):
         self._scopes = [before] + (self._scopes or [before] * self.count)[1:]
         self._running, self._done = 0, [False] * self.count
         self._ranges = [[] for _ in range(self.count)]
-        if self.count == 1:
-            self._run(0, function)  # In this thread, where a debugger expects it.
-        else:
-            self._run_in_threads(function)
+        try:
+            if self.count == 1:
+                self._run(0, function)  # In this thread, where a debugger expects it.
+            else:
+                self._run_in_threads(function)
+        finally:  # The very scope of before, since TensorFlow compares.
+            _tf.put_variable_scope_state((before[0], self._scopes[0][1]))
         if self._failure is not None:
+            _put_view(self._graph, base)
             raise self._failure
         self._keep_collections()
-        _tf.put_variable_scope_state((before[0], self._scopes[0][1]))
+        self.silenced = writes.leave_to_first(
+            [self.operations_of(core) for core in range(self.count)],
+            self._variables.initializers())
         return list(self._results)
 
     def _run_in_threads(self, function: Callable[[int], T]) -> None:
@@ -213,7 +223,8 @@ class Towers(Generic[T]):
             _place.towers, _place.core = self, core
             with self._graph.as_default(), _tf.tpu_shard_context(self.count), \
                     tf.variable_creator_scope(self._variables.creator(core)):
-                _tf.put_variable_scope_state(self._scopes[core])
+                scope, counts = self._scopes[core]
+                _tf.put_variable_scope_state((copy.copy(scope), counts))
                 tf.get_variable_scope().set_use_resource(True)
                 self._results[core] = function(core)
                 self._scopes[core] = _tf.variable_scope_state()
@@ -248,6 +259,9 @@ class Towers(Generic[T]):
             raise _Abandoned
         self._first_operation = len(self._graph.get_operations())
         _put_view(self._graph, self._views[core])
+        if core:  # Else TensorFlow finds the step by its name, and in it only a handle.
+            self._graph.get_collection_ref(tf.GraphKeys.GLOBAL_STEP)[:] = (
+                self._views[0].collections.get(tf.GraphKeys.GLOBAL_STEP, []))
 
     def _keep_collections(self) -> None:
         """Leaves the graph with tower 0's collections, and all towers' initializers."""

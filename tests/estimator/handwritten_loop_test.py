@@ -398,6 +398,30 @@ for call in (made.create_variables_and_ops, made.get_activations,
     assert all('need a graph; got eager execution' in line for line in lines)
 
 
+def test_a_computation_that_fails_does_not_spoil_the_next():
+    def fails():
+        raise KeyError('mine')
+
+    for cores in (1, 2):
+        with pytest.raises(KeyError, match='mine'):
+            tf.tpu.shard(fails, num_shards=cores)
+        values = tf.tpu.shard(lambda: tf.constant([1]), num_shards=cores)
+        with tf.Session() as session:
+            assert session.run(values)[0].tolist() == [1] * cores
+
+
+def test_variables_that_are_references_are_refused_as_by_the_original():
+    weight = tf.Variable(0., use_resource=False)
+    with pytest.raises(NotImplementedError, match='Non-resource Variables are not supported'):
+        tf.tpu.rewrite(lambda: tf.assign_add(weight, 1.))
+
+
+def test_ids_may_be_given_as_arrays():
+    found = activations_of(embedding(), [{'f': legacy_api.EnqueueData(
+        np.array([0, 4]), np.array([[1, 0], [2, 0]]), np.array([2., 1.]))}])
+    np.testing.assert_allclose(found['f'][:, 0], [0, 2, 5, 0])
+
+
 def test_an_infeed_queue_is_refused():
     with pytest.raises(UnsupportedError, match='E920 tf.tpu.shard: infeed_queue is not supported'):
         tf.tpu.rewrite(lambda: tf.constant([1]), infeed_queue=object())

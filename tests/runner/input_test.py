@@ -128,6 +128,8 @@ def test_batch_axis_has_an_entry_per_tensor_and_divides_its_dimension():
             opened(data, cores=2, share='split', axes=[0])
         with pytest.raises(InputShapeError, match='dimension 1 must be a multiple of 2'):
             opened(data, cores=2, share='split', axes=[1, 0])
+        with pytest.raises(InputShapeError, match='batch_axis: a dimension must be >= 0'):
+            opened(data, cores=2, share='split', axes=[-1, 0])
 
 
 @pytest.mark.parametrize('batch', [

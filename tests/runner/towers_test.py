@@ -5,6 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
 from estimator_tpu_embedding.runner.towers import Towers, cross_replica_sum
 
 
@@ -155,3 +156,71 @@ def test_variables_are_resource_variables_whatever_the_default_is():
 
     _, (variable, *_), _ = build(2, model)
     assert hasattr(variable, 'handle')
+
+
+def final_values(count, model, steps=4):
+    """The values of all variables after some runs of what tower 0 gives."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        operation = Towers(count).build(lambda core: model())[0]
+        session.run(tf.global_variables_initializer())
+        for _ in range(steps):
+            session.run(operation)
+        return {each.op.name: session.run(each) for each in tf.global_variables()}
+
+
+def moving_averages():
+    """Batch normalization, whose update operations the gradients of each tower wait for."""
+    net = tf.layers.batch_normalization(tf.ones([2, 1]), momentum=.5, training=True)
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        return CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(
+            tf.reduce_sum(net))
+
+
+def counted_forward():
+    """A counter that the forward pass waits for."""
+    count = tf.get_variable('count', [], initializer=tf.zeros_initializer(), trainable=False)
+    weight = tf.get_variable('weight', [], initializer=tf.zeros_initializer())
+    with tf.control_dependencies([tf.assign_add(count, 1.)]):
+        rate = count.read_value()
+    return CrossShardOptimizer(tf.train.GradientDescentOptimizer(1.)).minimize(weight * rate)
+
+
+@pytest.mark.parametrize('count', [1, 2, 4])
+def test_a_variable_changes_once_per_step_and_what_waits_for_it_sees_that(count):
+    found = final_values(count, moving_averages)
+    # 1 - .5**4 towards 1
+    np.testing.assert_allclose(found['batch_normalization/moving_mean'], [.9375])
+    found = final_values(count, counted_forward)
+    assert found['count'] == 4
+    assert found['weight'] == -(1 + 2 + 3 + 4)
+
+
+@pytest.mark.parametrize('within', ['cond', 'while', 'function'])
+def test_a_change_within_control_flow_is_refused_on_several_cores_alone(within):
+    def model():
+        count = tf.get_variable('count', [], initializer=tf.zeros_initializer())
+        if within == 'cond':
+            return tf.cond(tf.random.uniform([]) < 2, lambda: tf.assign_add(count, 1.), lambda: 0.)
+        if within == 'while':
+            return tf.while_loop(lambda n: n < 1, lambda n: n + tf.cast(
+                tf.assign_add(count, 1.), tf.int32), [0])
+        return tf.compat.v2.function(lambda: count.assign_add(1.))()
+
+    assert final_values(1, model)['count'] == 4
+    with pytest.raises(ConfigError, match='E459 model_fn: on several cores variables must be'):
+        final_values(2, model)
+
+
+def test_the_variable_scope_of_the_caller_holds_and_is_left_as_it_was():
+    with tf.Graph().as_default():
+        for count in (1, 2):
+            with tf.variable_scope(f's{count}') as scope:
+                names = Towers(count).build(lambda core: tf.get_variable('w', []).op.name)
+                assert tf.get_variable_scope() is scope
+            assert names == [f's{count}/w'] * count
+
+
+def test_a_global_step_may_be_made_in_a_tower():
+    with tf.Graph().as_default():
+        made = Towers(2).build(lambda core: tf.train.get_or_create_global_step())
+        assert made[0] is made[1] is tf.train.get_global_step()

@@ -108,6 +108,9 @@ ENTRIES = {
              'while a step runs.', 'Fetch it from the before_run of a hook.'),
     'E458': ('unknown policy', 'RunConfig(nonfinite_gradients=...) is "error" or "skip".',
              'Use one of the two.'),
+    'E459': ('change of a variable within control flow', 'Cores share the variables, which the '
+             'first alone changes; within tf.cond, tf.while_loop or tf.function that cannot be '
+             'arranged.', 'Change them always, by a value that is 0 where nothing is to change.'),
     'E460': ('name of optimizer state', 'A table is called as the state of another table is, '
              'for example "user/Adagrad".', 'Rename the table.'),
     'E461': ('unknown argument', 'EmbeddingConfigSpec has no such argument.',

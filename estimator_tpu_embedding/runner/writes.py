@@ -1,0 +1,91 @@
+"""Variables change once per step, whatever the number of towers.
+
+On the hardware each replica changes a copy of its own, all in the same way. Towers share the
+variables, so only what tower 0 changes counts: whatever waits for the n-th change of a variable
+in another tower waits for the n-th one in tower 0 instead.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Iterable, Sequence
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..errors import ConfigError, Problem
+
+_TYPES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
+          'ResourceStridedSliceAssign')
+
+
+def leave_to_first(towers: Sequence[Sequence[tf.Operation]],
+                   initializers: Collection[tf.Operation]) -> set[tf.Operation]:
+    """Lets the operations of the first tower alone change variables.
+
+    Args:
+      towers: what each made, in order, in a graph that no session has run since.
+      initializers: of variables that the first made, which are no changes.
+
+    Returns:
+      The changes of the other towers, which nothing waits for any more.
+
+    Raises:
+      ConfigError: for a change within control flow, which cannot be told apart from outside.
+    """
+    first = _by_variable(each for each in towers[0] if each not in initializers)
+    silenced: set[tf.Operation] = set()
+    for operations in towers[1:]:
+        _refuse_within_functions(operations)
+        for variable, writes in _by_variable(operations).items():
+            for number, write in enumerate(writes):
+                if _tf.is_in_control_flow(write):
+                    raise _within(write.name)
+                _tf.wait_instead(write, first.get(variable, [])[number:number + 1])
+                silenced.add(write)
+    return silenced
+
+
+def _by_variable(operations: Iterable[tf.Operation]) -> dict[str, list[tf.Operation]]:
+    """The operations that change a variable, by its name, in their order."""
+    found = collections.defaultdict(list)
+    for operation in operations:
+        if operation.type.startswith(_TYPES) and operation.inputs and (
+                operation.inputs[0].dtype == tf.resource):
+            found[operation.inputs[0].op.name].append(operation)
+    return found
+
+
+def _refuse_within_functions(operations: Iterable[tf.Operation]) -> None:
+    """Raises ConfigError if a function that one of them calls changes a variable."""
+    calls = [(operation, names) for operation in operations
+             if (names := _functions_of(operation.node_def))
+             and any(each.dtype == tf.resource for each in operation.inputs)]
+    if not calls:
+        return
+    library = {function.signature.name: function
+               for function in calls[0][0].graph.as_graph_def().library.function}
+    for operation, names in calls:
+        pending, seen = list(names), set()
+        while pending:
+            name = pending.pop()
+            if name in seen or name not in library:
+                continue
+            seen.add(name)
+            for node in library[name].node_def:
+                if node.op.startswith(_TYPES):
+                    raise _within(operation.name)
+                pending += _functions_of(node)
+
+
+def _functions_of(node: tf.NodeDef) -> list[str]:
+    """The functions that a node calls."""
+    return [each.name for value in node.attr.values()
+            for each in [value.func, *value.list.func] if each.name]
+
+
+def _within(name: str) -> ConfigError:
+    return ConfigError(Problem(
+        'E459', 'model_fn', 'on several cores variables must be changed outside of tf.cond, '
+        'tf.while_loop and tf.function: each core would change them again', f'"{name}"',
+        'Change them always, by a value that is 0 where nothing is to change.'))
