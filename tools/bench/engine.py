@@ -32,6 +32,8 @@ from estimator_tpu_embedding.core.optimizers import Adagrad  # noqa: E402
 from estimator_tpu_embedding.core.plan import resolve  # noqa: E402
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology  # noqa: E402
 from estimator_tpu_embedding.hosts.local import LocalBackend  # noqa: E402
+from estimator_tpu_embedding.hosts.queues import IdQueues  # noqa: E402
+from estimator_tpu_embedding.hosts.tables import create_tables  # noqa: E402
 from estimator_tpu_embedding.ops.ids import IdBatch  # noqa: E402
 
 WORKLOADS = {'W1': (8, 10**6, 64, 4096, 10, 'sum'), 'W2': (26, 10**5, 16, 8192, 1, 'sum'),
@@ -82,8 +84,9 @@ def ours(workload, samples, ids):
         [FeatureSpec(name=f'f{k:02}', table=f't{k:02}') for k in range(tables)], Topology(),
         batch_size=batch,
         optimizer=Adagrad(learning_rate=RATE, initial_accumulator=ACCUMULATOR))
-    backend = LocalBackend(plan, {table.name: table.name for table in plan.tables},
-                           tf.train.create_global_step())
+    backend = LocalBackend(
+        plan, create_tables(plan, {table.name: table.name for table in plan.tables}),
+        IdQueues(plan), tf.train.create_global_step())
     enqueue = backend.enqueue({
         feature.name: IdBatch(samples, one, batch)
         for feature, one in zip(plan.features, ids)}, host=0, core=0)
