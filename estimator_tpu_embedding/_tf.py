@@ -7,6 +7,7 @@ costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -280,3 +281,17 @@ def tpu_cluster_resolver_module() -> Any:
     """The module that defines `TPUClusterResolver`, for `compat.install`. Checked: 2.16-2.21."""
     from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
     return tpu_cluster_resolver
+
+
+def fast_callable(session: Any, feeds: Sequence[Any], fetches: Sequence[Any],
+                  targets: Sequence[Any]) -> Callable[..., list[Any]]:
+    """Takes arrays for `feeds`, runs `targets` too, and gives the values of `fetches`.
+
+    It fails as `session.run` does, at a fraction of its cost; the public `make_callable` calls
+    `run` where there are feeds. Checked: 2.16-2.21.
+    """
+    from tensorflow.core.protobuf import config_pb2
+    call = session._make_callable_from_options(config_pb2.CallableOptions(
+        feed=[one.name for one in feeds], fetch=[one.name for one in fetches],
+        target=[one.name for one in targets]))
+    return lambda *values: session._do_call(call, *values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..hosts.backend import QUEUE_CAPACITY
 from .faults import Failures
 from .infeed import Infeed
@@ -59,7 +61,7 @@ class StopAtStep(tf.train.SessionRunHook):
 
 def check_loss(loss: Any) -> None:
     """Raises what `tf.train.NanTensorHook` raises for a loss that is not a number."""
-    if np.isnan(loss):
+    if math.isnan(loss):
         raise tf.train.NanLossDuringTrainingError
 
 
@@ -135,7 +137,7 @@ class StepsPerRun(tf.train.SessionRunHook):
         self._stop = stop
         self._until_data_ends = until_data_ends
         self._global_step: tf.Variable | None = None
-        self._callables: list[Any] = []
+        self._callables: dict[bool, Any] = {}
         self._has_begun = False
 
     def begin(self) -> None:
@@ -143,10 +145,8 @@ class StepsPerRun(tf.train.SessionRunHook):
         self._global_step = tf.train.get_global_step()
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Prepares the steps of the session; a callable costs half of what run() does."""
-        fed = [self._ops.is_step] + ([] if self._ops.has_next is None else [self._ops.has_next])
-        self._callables = [session.make_callable(self._fetches(has_host_call), feed_list=fed)
-                           for has_host_call in (True, False)]
+        """Forgets the session before."""
+        self._callables = {}
         self._has_begun = self._ops.begin is None
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
@@ -194,11 +194,16 @@ class StepsPerRun(tf.train.SessionRunHook):
                   ) -> tuple[Any, Any]:
         """The loss of a step, and what it refused."""
         fed, has_host_call = self._fed(has_next=True), self._has_host_call(number)
-        if not feeds:
-            loss, _, refused, *_ = self._callables[not has_host_call](*fed.values())
-        else:
-            loss, _, refused, *_ = session.run(self._fetches(has_host_call), {**feeds, **fed})
-        return loss, refused
+        loss, step, refused, *host_call = fetches = self._fetches(has_host_call)
+        if feeds:
+            loss, _, refused, *_ = session.run(fetches, {**feeds, **fed})
+            return loss, refused
+        key = bool(host_call)
+        if key not in self._callables:  # TensorFlow optimizes the graph for each by itself.
+            self._callables[key] = _tf.fast_callable(
+                session, list(fed), [loss, *refused], [step, *host_call])
+        loss, *parts = self._callables[key](*map(np.array, fed.values()))
+        return loss, type(refused)(*parts)
 
     def _fed(self, has_next: bool) -> dict[Any, bool]:
         fed = {self._ops.is_step: True}
