@@ -166,24 +166,26 @@ def _feed_of(invocation: Invocation, inputs: _Inputs, queues: Sequence[CoreQueue
     """What the infeed thread of an invocation runs once per step."""
     host, cores = invocation.host, invocation.cores
     enqueues = [queues[core].enqueue(inputs.rests[core]) for core in cores]
-    counts: dict[str, Any] = {}
+    counted: tuple[str, ...] = ()
+    counts = [tf.zeros([0, 4], tf.int64)]
     ids: dict[str, Any] = {}
     if backend is not None:
         for core in cores:
             featurized = inputs.featurized[core]
             enqueues.append(backend.enqueue(featurized.batches, host=host, core=core))
     if inputs.featurized:
-        for name in inputs.featurized[cores[0]].counts:
-            every = [inputs.featurized[core].counts[name] for core in cores]
-            counts[name] = tuple(tf.add_n(parts) for parts in zip(*every))
+        counted = tuple(inputs.featurized[cores[0]].counts)
+        counts = [tf.reshape(tf.stack([number for name in counted
+                                       for number in inputs.featurized[core].counts[name]]),
+                             [-1, 4]) for core in cores]
         for feature in backend.plan.features if backend is not None else ():
             own = [inputs.featurized[core].batches[feature.name] for core in cores]
             ids[feature.name] = [(batch.samples, batch.ids) for batch in own]
     ends = ([backend.end(host=host, core=core) for core in cores]
             if isinstance(backend, PipelinedBackend) else [])
     drawn = inputs.sources[invocation.index]
-    return HostFeed(invocation.name, drawn.initializer, tf.group(*enqueues), counts,
-                    drawn.has_data, tf.group(*ends), drawn.is_dataset, ids)
+    return HostFeed(invocation.name, drawn.initializer, tf.group(*enqueues), counted,
+                    tf.add_n(counts), drawn.has_data, tf.group(*ends), drawn.is_dataset, ids)
 
 
 @dataclasses.dataclass(slots=True)

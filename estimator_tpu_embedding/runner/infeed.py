@@ -200,7 +200,7 @@ class _SessionFeed:
             draw = self._draw(self._session, host.number, host.feed)
             while self._may_produce(host):
                 counts, has_data = draw()
-                self._report.add_counts(counts)
+                self._report.add_counts(host.feed.counted, counts)
                 with self._change:
                     host.produced += 1
                     host.produced_with_data += int(has_data)

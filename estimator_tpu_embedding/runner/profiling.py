@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..checkpoint import profiles
 from ..core.plan import Plan
 from ..core.profile import TableProfile, is_sampled, subject_of
 from ..core.tally import CoreIds, Tally
-from .input import Counts, HostFeed
+from .input import HostFeed
 from .progress import RunReport
 
 SAVE_SECONDS = 60.0
@@ -84,13 +85,13 @@ class Profiler(tf.train.SessionRunHook):
             self.save()
 
     def draw(self, session: tf.Session, number: int, feed: HostFeed
-             ) -> Callable[[], tuple[Counts, bool]]:
+             ) -> Callable[[], tuple[np.ndarray, bool]]:
         """A `Drawing` that counts the ids of sampled steps."""
         run = session.make_callable([feed.counts, feed.has_data, feed.step])
         run_and_look = session.make_callable([feed.counts, feed.has_data, feed.step, feed.ids])
         pending, step = self._pending, self._session_step - 1
 
-        def draw() -> tuple[Counts, bool]:
+        def draw() -> tuple[np.ndarray, bool]:
             nonlocal step
             step += 1
             if not is_sampled(step) and step != self._first_sampled:

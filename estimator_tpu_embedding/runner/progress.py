@@ -7,7 +7,9 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem, quoted
@@ -52,10 +54,10 @@ def _per_second(count: int, seconds: float) -> float:
 class FeatureCounts:
     """What became of the ids of one feature over a run."""
 
-    seen: int = 0
-    missing: int = 0
-    truncated: int = 0
-    out_of_range: int = 0
+    seen: int
+    missing: int
+    truncated: int
+    out_of_range: int
 
 
 @dataclasses.dataclass(slots=True)
@@ -67,7 +69,6 @@ class RunReport:
       batch_size: samples of all cores per step.
       steps: steps completed.
       seconds: that the steps took.
-      counts: by feature; complete when the run is over.
       skipped_steps: steps that changed no table, since gradients were not finite.
       refused: in how many of them those of each table were not.
     """
@@ -76,18 +77,29 @@ class RunReport:
     batch_size: int
     steps: int = 0
     seconds: float = 0.0
-    counts: dict[str, FeatureCounts] = dataclasses.field(default_factory=dict)
     skipped_steps: int = 0
     refused: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    _counted: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+    _sums: Any = dataclasses.field(default=0, repr=False, compare=False)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, repr=False)
 
-    def add_counts(self, counts: dict[str, Sequence[int]]) -> None:
-        """Adds the `FeatureCounts` of a step, in their order; any thread may call it."""
+    @property
+    def counts(self) -> dict[str, FeatureCounts]:
+        """By feature what became of the ids; complete when the run is over."""
         with self._lock:
-            for feature, numbers in counts.items():
-                total = dataclasses.astuple(self.counts.get(feature, FeatureCounts()))
-                self.counts[feature] = FeatureCounts(*[
-                    before + int(number) for before, number in zip(total, numbers, strict=True)])
+            return {name: FeatureCounts(*numbers)
+                    for name, numbers in zip(self._counted, np.broadcast_to(
+                        self._sums, [len(self._counted), 4]).tolist(), strict=True)}
+
+    def add_counts(self, features: tuple[str, ...], counts: np.ndarray) -> None:
+        """Adds what became of the ids of a step; any thread may call it.
+
+        Args:
+          features: the same at every call.
+          counts: int64, for each the numbers of `FeatureCounts`.
+        """
+        with self._lock:
+            self._counted, self._sums = features, self._sums + counts
 
     def add_skipped(self, step: int, tables: Sequence[str]) -> None:
         """Counts a step that changed no table, and tells the user of the first.
@@ -125,10 +137,9 @@ class RunReport:
 
     def not_looked_up(self) -> dict[str, int]:
         """How many ids were missing, truncated or out of range, by `<kind>/<feature>`."""
-        with self._lock:
-            return {f'{kind}/{name}': getattr(counts, kind)
-                    for kind in ('missing', 'truncated', 'out_of_range')
-                    for name, counts in sorted(self.counts.items()) if getattr(counts, kind)}
+        return {f'{kind}/{name}': getattr(counts, kind)
+                for kind in ('missing', 'truncated', 'out_of_range')
+                for name, counts in sorted(self.counts.items()) if getattr(counts, kind)}
 
     def finish(self) -> None:
         """Tells the user, and adds this report to those of the process."""
