@@ -29,3 +29,14 @@ def test_no_phase_of_a_job_holds_a_second_copy_of_its_tables(tmp_path):
     # A copy of either table would be .5 more. A tenth is what a batch takes beyond the base.
     assert max(ratio for _, ratio in phases) < 1.25, phases
     assert min(ratio for _, ratio in phases) > .9, phases  # The tables are in it.
+
+
+@pytest.mark.slow
+def test_loops_leave_no_memory_behind():
+    done = run_python(ROOT / 'tools' / 'bench' / 'runner.py', '--loops=500', PYTHONPATH=str(ROOT))
+    assert done.returncode == 0
+    _, *mebibytes = done.stdout.splitlines()[-1].split()
+    assert len(mebibytes) == 10
+    after = [float(each) for each in mebibytes[2:]]  # 100 loops warm it up.
+    # Of 400 loops: so none leaves more than 20 KiB behind.
+    assert max(after) - after[0] < 8, mebibytes
