@@ -1,6 +1,7 @@
 """What the infeed threads promise: overlap, order, and an honest end."""
 
 import os
+import re
 import signal
 import threading
 import time
@@ -119,14 +120,17 @@ def test_each_core_gets_what_its_host_drew_for_it_in_order(tmp_path):
     assert seen == [[[0, 1], [2, 3], [8, 9], [10, 11]], [[4, 5], [6, 7], [12, 13], [14, 15]]]
 
 
-@pytest.mark.parametrize('sizes, host, steps', [([12, 12], 0, 6), ([100, 10], 1, 5)])
+@pytest.mark.parametrize('sizes, host, steps', [
+    ([12, 12], '[01]', 6),  # Whoever is noticed first.
+    ([100, 10], '1', 5)])
 def test_data_that_ends_early_stops_all_hosts_at_one_step_which_is_saved(
         tmp_path, sizes, host, steps):
     estimator = job(tmp_path, 2, 1)  # two samples per host and step
     with pytest.raises(tf.errors.OutOfRangeError) as caught:
         estimator.train(generator_input_fn(lambda at: (one % 10 for one in range(sizes[at]))),
                         max_steps=25)
-    for fact in (f'host {host} ended', f'made {steps} steps', 'reach step 25', '.repeat()'):
+    assert re.search(f'host {host} ended', str(caught.value))
+    for fact in (f'made {steps} steps', 'reach step 25', '.repeat()'):
         assert fact in str(caught.value)
     assert estimator.latest_checkpoint().endswith(f'model.ckpt-{steps}')
 
