@@ -15,11 +15,18 @@ from ..errors import (
     ConfigError, EteError, IdRangeError, InputError, InputPipelineError, InputShapeError, Problem)
 from ..ops import checks
 
+SESSION_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
+"""After these a `MonitoredSession` makes a new session and restores the newest checkpoint."""
+
 _CONSEQUENCES = (tf.errors.CancelledError, tf.errors.AbortedError)
 
 
 class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
     """E801: numbers are no longer finite; nothing of that step was written to the tables."""
+
+
+class SessionLostError(EteError, RuntimeError):
+    """E802: sessions were lost one after another, and no step was made."""
 
 
 _CLASSES: dict[str, type[EteError]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,23 @@ def check_loss(loss: Any) -> None:
         raise tf.train.NanLossDuringTrainingError
 
 
+class FiniteWeights(tf.train.SessionRunHook):
+    """Ends training after a loop that left the model with weights that are no numbers."""
+
+    def __init__(self) -> None:
+        self._checks: list[tf.Operation] = []
+
+    def begin(self) -> None:
+        """Makes the checks of all trainable variables; tables check their gradients."""
+        self._checks = [tf.debugging.check_numerics(
+            variable.read_value(), f'Gradient for {variable.name} is NaN').op
+            for variable in tf.trainable_variables() if variable.dtype.is_floating]
+
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
+        """Runs them; an InvalidArgumentError names the variable."""
+        run_context.session.run(self._checks)
+
+
 class FeedsKept(tf.train.SessionRunHook):
     """Passes everything on to a hook of the user and keeps what it feeds.
 
@@ -110,7 +127,8 @@ class StepsPerRun(tf.train.SessionRunHook):
 
     def __init__(self, ops: StepOps, infeed: Infeed, failures: Failures, report: RunReport, *,
                  pace: Pace, stop: StopAtStep | None, others: Sequence[FeedsKept],
-                 until_data_ends: bool = False, host_call_every: int = 1):
+                 until_data_ends: bool = False, host_call_every: int = 1,
+                 is_over: Callable[[], bool] = lambda: False):
         """Runs as many steps per run as `pace` says, fewer where `stop` comes earlier.
 
         Args:
@@ -125,7 +143,9 @@ class StepsPerRun(tf.train.SessionRunHook):
           until_data_ends: run on without `stop`, for a prediction.
           host_call_every: the host_call runs in the first step of a run and in every so many
             after it.
+          is_over: asked between steps; once it says so, the run ends with at most one step more.
         """
+        self._is_over, self._is_last = is_over, False
         self._ops = ops
         self._others = others
         self._infeed = infeed
@@ -156,27 +176,31 @@ class StepsPerRun(tf.train.SessionRunHook):
             left = self._stop.final_step - int(run_context.session.run(self._global_step))
             steps = max(1, min(steps, left))
             following = max(0, left - steps)
-        self._steps, self._began = steps, time.monotonic()
+        self._began = time.monotonic()
         self._infeed.request(steps, following=following)
         if not self._has_begun:
             run_context.session.run(self._ops.begin)
             self._has_begun = True
-        self._infeed.await_batch()
+        self._infeed.await_batch(self._is_over)
         feeds = {key: value for hook in self._others for key, value in hook.feeds.items()}
-        for number in range(steps - 1):
+        number = 0
+        while number < steps - 1 and not self._is_over():
             loss, refused = self._run_step(run_context.session, number, feeds)
             self._count(refused)
             if self._stop is not None:
                 check_loss(loss)
-            self._infeed.await_batch()
-        _, _, *rest = self._fetches(self._has_host_call(steps - 1))
-        return tf.train.SessionRunArgs(rest, feed_dict=self._fed(following > 0))
+            self._infeed.await_batch(self._is_over)
+            number += 1
+        self._steps, self._is_last = number + 1, self._is_over()
+        _, _, *rest = self._fetches(self._has_host_call(number))
+        return tf.train.SessionRunArgs(
+            rest, feed_dict=self._fed(following > 0 and not self._is_last))
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts the last step."""
         self._count(run_values.results[0])
         self._pace.add(time.monotonic() - self._began, self._steps)
-        if self._stop is None and not self._until_data_ends:
+        if self._is_last or self._stop is None and not self._until_data_ends:
             run_context.request_stop()
 
     def _has_host_call(self, number: int) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import tensorflow.compat.v1 as tf
 
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from .faults import Failures, nothing_came
+from .faults import SESSION_LOST, Failures, nothing_came
 from .input import END_OF_INPUT, Drawing, HostFeed, drawing
 from .progress import RunReport
 
@@ -62,18 +62,21 @@ class Infeed(tf.train.SessionRunHook):
         if self._current is not None:
             self._current.request(steps, following)
 
-    def await_batch(self) -> None:
+    def await_batch(self, gives_up: Callable[[], bool] = lambda: False) -> None:
         """Waits until every core has its batch of the next step.
 
         So a step that lacks data does not begin, and changes nothing.
 
+        Args:
+          gives_up: asked now and then while a batch is lacking.
+
         Raises:
           tf.errors.OutOfRangeError: if a host has no batch because its data has ended, or none
-            has a sample.
+            has a sample, or `gives_up` says so.
           Whatever ended a thread.
         """
         if self._current is not None:
-            self._current.await_batch()
+            self._current.await_batch(gives_up)
 
     def ended_input(self) -> str | None:
         """Whose data ended first, if that ended the run, or `None`."""
@@ -130,6 +133,7 @@ class _SessionFeed:
         self._change = threading.Condition()
         self._allowed = 0
         self._ended_input: str | None = None
+        self._lost: tf.errors.OpError | None = None
         self._stopping = False
         self._hosts = [_Host(number, feed) for number, feed in enumerate(feeds)]
         self._watcher = threading.Thread(target=self._watch, name='infeed-watch', daemon=True)
@@ -148,11 +152,13 @@ class _SessionFeed:
                 host.idle_since = max(host.idle_since, time.monotonic())
             self._change.notify_all()
 
-    def await_batch(self) -> None:
+    def await_batch(self, gives_up: Callable[[], bool]) -> None:
         while True:
             failure = self._failures.root_cause()
             if failure is not None:
                 raise failure
+            if self._lost is not None:
+                raise self._lost
             with self._change:
                 done = self._consumed()
                 lacking = [host for host in self._hosts if host.produced <= done]
@@ -162,6 +168,8 @@ class _SessionFeed:
                     self._ended_input = min((host.produced_with_data, host.number, host.feed.name)
                                             for host in self._hosts if host.has_ended)[2]
                     raise tf.errors.OutOfRangeError(None, None, 'end of input')
+                if gives_up():
+                    raise tf.errors.OutOfRangeError(None, None, 'given up')
                 if not all(host.is_alive() for host in lacking):
                     raise tf.errors.CancelledError(None, None, 'the input was cancelled')
                 self._change.wait(1.0)  # In slices, so that a failure and Ctrl-C are noticed.
@@ -226,6 +234,8 @@ class _SessionFeed:
                 not host.feed.is_dataset and isinstance(error, tf.errors.OutOfRangeError)):
             host.has_ended = host.has_left = True
             self._run_quietly(host.feed.end)
+        elif isinstance(error, SESSION_LOST):
+            self._lost = error
         else:
             self._failures.record(
                 f'infeed of {host.feed.name} at its batch {host.produced + 1}', error)

@@ -14,8 +14,9 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..checkpoint import recover
 from ..checkpoint.manifest import StoredTable, stored_tables
+from ..errors import Problem
 from ..proto.codec import plan_to_config
-from .faults import Failures, typed
+from .faults import Failures, SessionLostError, typed
 from .gradients import DUMMY_COLLECTION
 from .graph import build_step
 from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
@@ -26,10 +27,11 @@ from .model import Job
 from .pace import Pace
 from .profiling import Profiler
 from .progress import RunReport, announce
-from .signals import woken_by_interrupt
+from .signals import Termination, woken_by_interrupt
 
 
 CLOSE_DEADLINE_SECONDS = 5.0
+SESSIONS_WITHOUT_STEP = 5
 
 
 class SessionCreator(tf.train.SessionCreator):
@@ -60,12 +62,25 @@ def _close_in_time(session: tf.Session, close: Callable[[], None]) -> None:
 class SessionStart(tf.train.SessionRunHook):
     """Runs what every session of a run begins with."""
 
-    def __init__(self, operation: tf.Operation):
-        """Runs `operation` once variables have their values."""
+    def __init__(self, operation: tf.Operation, report: RunReport):
+        """Runs `operation` once variables have their values; `report` counts the steps."""
         self._operation = operation
+        self._report = report
+        self._steps_at_start, self._sessions = 0, 0
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Runs it."""
+        """Runs it.
+
+        Raises:
+          SessionLostError: if several sessions in a row were lost before they made a step.
+        """
+        if self._report.steps > self._steps_at_start:
+            self._steps_at_start, self._sessions = self._report.steps, 0
+        self._sessions += 1
+        if self._sessions > SESSIONS_WITHOUT_STEP:
+            raise SessionLostError(Problem(
+                'E802', 'session', f'one of {SESSIONS_WITHOUT_STEP} in a row must make a step',
+                'Aborted or Unavailable errors in all', 'They are in the log above.'))
         session.run(self._operation)
 
 
@@ -99,7 +114,8 @@ class Run:
         self.infeed = Infeed(self.graph.feeds, self.graph.close, self.failures, self.report,
                              job.input_deadline, ahead=int(self.graph.begin is not None),
                              draw=self.profiler.draw if self.profiler else drawing)
-        self.start = SessionStart(self.graph.start)
+        self.start = SessionStart(self.graph.start, self.report)
+        self.termination = Termination()
         self._has_data_ended = False
 
     def stored_tables(self) -> dict[str, StoredTable]:
@@ -131,7 +147,7 @@ class Run:
                     self.graph.is_step, self.graph.begin, self.graph.has_next), self.infeed,
             self.failures, self.report,
             pace=pace, stop=stop, others=[*given, *own], until_data_ends=until_data_ends,
-            host_call_every=host_call_every)
+            host_call_every=host_call_every, is_over=self.termination.is_asked)
         profiler = [self.profiler] if self.profiler else []
         return [*before, *given, self.start, SummaryWriters(), *profiler, self.infeed, *after,
                 *own, steps]
@@ -198,7 +214,10 @@ class Run:
           Whatever failed first, in whichever thread.
         """
         values: dict[str, Any] = dict.fromkeys(fetches)
-        with woken_by_interrupt(self.infeed.interrupt):
+        with contextlib.ExitStack() as stack:
+            if self.job.verb == 'train':
+                stack.enter_context(self.termination.awaited())
+            stack.enter_context(woken_by_interrupt(self.infeed.interrupt))
             for values in self.results(creator, hooks, fetches):
                 pass
         if self._has_data_ended:
@@ -228,7 +247,7 @@ class Run:
                 # Left to itself, MonitoredSession takes every such error for the end of data.
                 self._has_data_ended = (self.failures.root_cause() is None
                                         and self.infeed.ended_input() is not None)
-                if not self._has_data_ended:
+                if not self._has_data_ended and not self.termination.is_asked():
                     raise RuntimeError(f'OutOfRangeError in the model: {error}') from error
             finally:
                 self.infeed.stop()  # While the session that the threads use is still there.

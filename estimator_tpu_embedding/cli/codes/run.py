@@ -73,6 +73,9 @@ ENTRIES = {
              'infinite; nothing of that step was written.',
              'Look for a division or logarithm of 0; lower the learning rate; clip; or set '
              'RunConfig(nonfinite_gradients="skip").'),
+    'E802': ('sessions that are lost', 'After an Aborted or Unavailable error a run goes on from '
+             'its checkpoint, but not where no step is made between several of them.',
+             'Look into the log for what was lost: perhaps a file system, or a hook.'),
     'W801': ('step that changed no table', 'Gradients of a table were NaN or infinite, and '
              'RunConfig(nonfinite_gradients="skip") keeps all tables as they are in such a step.',
              'Where they are many, look for a division or logarithm of 0.'),

@@ -1,0 +1,175 @@
+"""Sections 16 and 17 of the runner's specification: lost sessions, lost inputs, SIGTERM."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+from estimator_tpu_embedding.runner import session as session_module
+from estimator_tpu_embedding.runner.faults import SessionLostError
+
+TABLE = 'dense_features/f_embedding/embedding_weights'
+STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 30
+ERRORS = [tf.errors.AbortedError, tf.errors.UnavailableError]
+
+
+def make(directory, hosts=2, cores=2, **kwargs):
+    columns = [jobs.embedding('f', initializer=tf.ones_initializer())]
+    return jobs.estimator(
+        jobs.linear_model_fn(columns), columns,
+        jobs.run_config(directory, hosts, cores, **{'save_checkpoints_steps': 2, **kwargs}),
+        batch_size=4)
+
+
+def results(directory):
+    return [tf.train.load_variable(str(directory), name)
+            for name in ('global_step', TABLE, f'{TABLE}/Adagrad', 'w/kernel')]
+
+
+class Losing(tf.train.SessionRunHook):
+    """Raises an error after the runs of the given numbers."""
+
+    def __init__(self, error, runs):
+        self._error, self._runs, self._number = error, runs, 0
+
+    def after_run(self, run_context, run_values):
+        self._number += 1
+        if self._number in self._runs:
+            raise self._error(None, None, 'preempted')
+
+
+@pytest.mark.parametrize('error', ERRORS)
+def test_a_lost_session_is_made_anew_and_training_goes_on_from_the_checkpoint(tmp_path, error):
+    make(tmp_path / 'plain').train(jobs.input_fn_of(STEPS), steps=8)
+    estimator = make(tmp_path / 'lost')
+    assert estimator.train(jobs.input_fn_of(STEPS), steps=8,
+                           hooks=[Losing(error, {2, 3})]) is estimator
+    for got, want in zip(results(tmp_path / 'lost'), results(tmp_path / 'plain')):
+        np.testing.assert_array_equal(got, want)  # All batches are alike.
+
+
+@pytest.mark.parametrize('error', ERRORS)
+def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
+    estimator = make(tmp_path)
+    estimator.train(jobs.input_fn_of(STEPS), steps=2)
+    want = estimator.evaluate(jobs.input_fn_of(STEPS), steps=3)
+    assert estimator.evaluate(jobs.input_fn_of(STEPS), steps=3, hooks=[
+        Losing(error, {1})]) == want
+
+
+@pytest.mark.parametrize('error', ERRORS)
+def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
+    plain, drawn = session_module.drawing, []
+
+    def failing(session, number, feed):
+        draw = plain(session, number, feed)
+
+        def one():
+            if number == 1:
+                drawn.append(1)
+                if len(drawn) == 4:
+                    raise error(None, None, 'lost')
+            return draw()
+        return one
+
+    monkeypatch.setattr(session_module, 'drawing', failing)
+    make(tmp_path).train(jobs.input_fn_of(STEPS), max_steps=8)
+    assert results(tmp_path)[0] == 8 and len(drawn) > 8
+
+
+def test_sessions_that_are_lost_again_and_again_are_an_error(tmp_path):
+    class Hopeless(tf.train.SessionRunHook):
+        def before_run(self, run_context):
+            raise tf.errors.UnavailableError(None, None, 'never there')
+
+    with pytest.raises(SessionLostError, match='E802 session: one of 5 in a row must make a step'):
+        make(tmp_path).train(jobs.input_fn_of(STEPS), steps=8, hooks=[Hopeless()])
+
+
+JOB = textwrap.dedent("""
+    import os, sys, time
+    sys.path.insert(0, 'tests')
+    os.environ['TF_USE_LEGACY_KERAS'] = '1'
+    import numpy as np
+    import tensorflow.compat.v1 as tf
+    from harness import jobs
+    from runner import recovery_test
+
+    class Slow(tf.train.SessionRunHook):
+        def after_run(self, run_context, run_values):
+            print('run', run_context.session.run(tf.train.get_global_step()), flush=True)
+            time.sleep(0.3)
+
+    def stuck_after_five(params):
+        def batches():
+            for _ in range(5):
+                yield np.array([1, 2, 3, 1]), np.ones(4, np.float32)
+            print('stuck', flush=True)
+            time.sleep(3)  # No test waits for it.
+            yield np.array([1, 2, 3, 1]), np.ones(4, np.float32)
+        return tf.data.Dataset.from_generator(batches, (tf.int64, tf.float32), ([4], [4])).map(
+            lambda ids, label: ({'f': ids}, label))
+
+    model_dir, kind = sys.argv[1:]
+    if kind == 'slow':
+        recovery_test.make(model_dir, iterations=3, save_checkpoints_steps=1000).train(
+            jobs.input_fn_of(recovery_test.STEPS), max_steps=30, hooks=[Slow()])
+    else:
+        recovery_test.make(model_dir, 1, 1, iterations=30, save_checkpoints_steps=1000).train(
+            stuck_after_five, max_steps=30)
+    print('not reached')
+    """)
+
+
+@pytest.mark.parametrize('kind, awaited', [('slow', 'run 6'), ('stuck', 'stuck')])
+def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, kind, awaited):
+    process = subprocess.Popen(
+        [sys.executable, '-c', JOB, tmp_path, kind], stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.PIPE)
+    lines = []
+    try:
+        while awaited not in lines:
+            lines.append(process.stdout.readline().strip())
+            assert lines[-1] or process.poll() is None, process.stderr.read()
+        if kind == 'stuck':
+            time.sleep(1)  # The step may still run.
+        process.send_signal(signal.SIGTERM)
+        rest, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == -signal.SIGTERM and 'not reached' not in rest, errors
+    step = results(tmp_path)[0]
+    if kind == 'stuck':
+        assert step == 5
+        return
+    assert 6 <= step < 30
+    make(tmp_path).train(jobs.input_fn_of(STEPS), max_steps=30)
+    make(tmp_path / 'plain').train(jobs.input_fn_of(STEPS), max_steps=30)
+    for got, want in zip(results(tmp_path), results(tmp_path / 'plain')):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_handler_of_the_user_is_left_alone(tmp_path):
+    calls = []
+    before = signal.signal(signal.SIGTERM, lambda *_: calls.append(1))
+    try:
+        make(tmp_path).train(jobs.input_fn_of(STEPS), steps=4, hooks=[
+            jobs.EveryRun(lambda session: os.kill(os.getpid(), signal.SIGTERM))])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert calls == [1, 1] and results(tmp_path)[0] == 4
+
+
+def test_after_training_sigterm_does_again_what_it_did(tmp_path):
+    inside = []
+    make(tmp_path).train(jobs.input_fn_of(STEPS), steps=2, hooks=[
+        jobs.EveryRun(lambda session: inside.append(signal.getsignal(signal.SIGTERM)))])
+    assert inside[0] is not signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
