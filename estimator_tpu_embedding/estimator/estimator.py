@@ -167,6 +167,9 @@ class TPUEstimator(WithoutTpu):
         if steps is None:
             raise ValueError('Evaluate `steps` must be set on TPU. Cannot be `None`.')
         check_positive(steps, 'Eval steps')
+        if checkpoint is None:
+            tf.logging.warning('Could not find trained model in model_dir: %s, running '
+                               'initialization to evaluate.', self.model_dir)
         nightly = _legacy.estimator_module()
         job = self._job(_legacy.mode_keys().EVAL, input_fn)
         results = loop.evaluate(job, steps=steps, hooks=nightly._check_hooks_type(hooks),

@@ -70,7 +70,9 @@ class TPUEstimatorSpec(_Fields):
 
     def as_estimator_spec(self) -> Any:
         """The `EstimatorSpec` that a plain Estimator takes; metrics and host_call are built now."""
-        metrics = host_calls.call(*self.eval_metrics) if self.eval_metrics is not None else None
+        metrics = None
+        if self.eval_metrics is not None:
+            metrics = host_calls.call('eval_metrics', *self.eval_metrics)
         hooks = []
         if self.host_call is not None and self.host_call[1]:
             if self.mode == _legacy.mode_keys().TRAIN:

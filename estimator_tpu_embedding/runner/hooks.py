@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..checkpoint import commit
 from ..errors import ConfigError, Problem
-from .guards import StopAtStep
+from .guards import FiniteWeights, StopAtStep
 from .pace import FixedPace, TimedPace
 from .progress import RateHook
 from .session import Run
@@ -52,8 +52,8 @@ def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop
                    listeners: Sequence[tf.train.CheckpointSaverListener]) -> Hooks:
     """All hooks of a training run.
 
-    The order is that of the original, with one change: the guard against a loss that is not a
-    number comes before the saver, which would otherwise save what the guard then refuses.
+    The order is that of the original, with one change: the guards against a loss and weights
+    that are no numbers come before the saver, which would otherwise save what they then refuse.
 
     Args:
       run: the run.
@@ -66,8 +66,11 @@ def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop
     loss = run.graph.loss
     own = run.graph.outputs[0].hooks
     savers = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners)
+    guards = [tf.train.NanTensorHook(loss)]
+    if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
+        guards.append(FiniteWeights())
     return run.with_steps(
-        [tf.train.NanTensorHook(loss), *savers, *_summary_hooks(run, scaffold, cadence)],
+        [*guards, *savers, *_summary_hooks(run, scaffold, cadence)],
         hooks, _log_hooks(run, cadence), run.graph.step, stop=stop,
         pace=(FixedPace(cadence.steps_per_run) if cadence.secs_per_run is None
               else TimedPace(cadence.secs_per_run)), host_call_every=cadence.host_call_every)
@@ -81,6 +84,7 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
     if theirs:
         _refuse_unordered(run)
         _tf.add_listeners(theirs[0], listeners)
+        tf.logging.info('Bypassing TPUEstimator hook')
         return []
     if not cadence.save_steps and not cadence.save_secs:
         if listeners:
@@ -126,4 +130,5 @@ def _log_hooks(run: Run, cadence: Cadence) -> Hooks:
         log = tf.train.LoggingTensorHook(
             shown, every_n_iter=-(-cadence.log_steps // cadence.steps_per_run))
     return [log, RateHook(run.report, cadence.log_steps, cadence.secs_per_run,
-                          run.job.model_dir, run.graph.global_step)]
+                          run.job.model_dir if cadence.summary_steps else None,
+                          run.graph.global_step)]

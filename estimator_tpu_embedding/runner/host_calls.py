@@ -16,9 +16,17 @@ from .. import _tf
 HostCall = tuple[Callable[..., Any], Any]
 
 
-def call(function: Callable[..., Any], tensors: Any) -> Any:
-    """What a function makes of tensors by position or by name."""
-    return function(**tensors) if isinstance(tensors, Mapping) else function(*tensors)
+def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
+    """What the function called `name` of a spec makes of tensors by position or by name."""
+    if not isinstance(tensors, Mapping):
+        return function(*tensors)
+    try:
+        return function(**tensors)
+    except TypeError as error:
+        tf.logging.warning(
+            "Exception while calling %s: %s. It is likely the tensors (%s[1]) do not match the "
+            "function's arguments", name, error, name)
+        raise
 
 
 def host_operations(function: Callable[..., Any], tensors: Any) -> list[Any]:
@@ -28,7 +36,7 @@ def host_operations(function: Callable[..., Any], tensors: Any) -> list[Any]:
       ValueError: if it made summaries of V1, which no writer would get.
     """
     before = len(tf.get_collection(tf.GraphKeys.SUMMARIES))
-    made = call(function, tensors)
+    made = call('host_call', function, tensors)
     if len(tf.get_collection(tf.GraphKeys.SUMMARIES)) > before:
         raise ValueError('Please use tf.contrib.summary instead of tf.summary inside of '
                          'host_calls.  Use tf.compat.v2.summary with a file writer.')

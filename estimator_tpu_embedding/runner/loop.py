@@ -107,11 +107,11 @@ def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
     pairs: dict[str, Any] = {}
     declared = graph.outputs[0].metrics
     if declared is not None:
-        pairs = dict(call(declared[0], concatenate(
+        pairs = dict(call('eval_metrics', declared[0], concatenate(
             [output.metrics for output in graph.distinct_outputs])))
-    for name in ('loss', 'global_step'):
+    for name, shown in (('loss', '"loss"'), ('global_step', '`global_step`')):
         if name in pairs:
-            raise ValueError(f'Metric with name "{name}" is not allowed, because Estimator '
+            raise ValueError(f'Metric with name {shown} is not allowed, because Estimator '
                              'already defines a default metric with the same name.')
     pairs['loss'] = tf.metrics.mean(graph.loss)
     values = {name: value for name, (value, _) in pairs.items()}

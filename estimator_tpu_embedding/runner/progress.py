@@ -151,14 +151,14 @@ class RateHook(tf.train.SessionRunHook):
     """Logs `global_step/sec` and `examples/sec`, as the original does, and writes summaries."""
 
     def __init__(self, report: RunReport, every_n_steps: int, every_n_secs: float | None,
-                 output_dir: str, global_step: tf.Tensor):
+                 output_dir: str | None, global_step: tf.Tensor):
         """Logs every so many steps, at the end of a loop.
 
         Args:
           report: of the run; its counts of ids are written as summaries, not logged.
           every_n_steps: at least that many steps between two lines.
           every_n_secs: at least so many seconds instead, unless it is `None`.
-          output_dir: where event files go.
+          output_dir: where event files go; `None` writes none.
           global_step: tensor to read the step from.
         """
         self._report = report
@@ -183,13 +183,16 @@ class RateHook(tf.train.SessionRunHook):
                   'examples/sec': steps_per_second * self._report.batch_size}
         for tag, value in values.items():
             tf.logging.info('%s: %g', tag, value)
+        self._last_step, self._last_time = step, now
+        skipped = self._skipped()
+        if self._output_dir is None:
+            return
         counts = {f'tpu_embedding/ids_{path}': count
                   for path, count in self._report.not_looked_up().items()}
-        counts.update(self._skipped())
+        counts.update(skipped)
         tf.summary.FileWriterCache.get(self._output_dir).add_summary(tf.Summary(value=[
             tf.Summary.Value(tag=tag, simple_value=value)
             for tag, value in {**values, **counts}.items()]), step)
-        self._last_step, self._last_time = step, now
 
     def _skipped(self) -> dict[str, int]:
         """The summary of skipped steps, none without one; warns of those after the first.

@@ -1,0 +1,118 @@
+"""Sections 9.5 to 9.7 of the runner's specification: hooks in order, cadence, finite weights."""
+
+import logging
+import re
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+
+STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 20
+
+
+class Named(tf.train.SessionRunHook):
+    """Writes down when it begins."""
+
+    def __init__(self, name, order):
+        self._name, self._order = name, order
+
+    def begin(self):
+        self._order.append(self._name)
+
+
+def make(directory, spec_hooks=(), config=None, **kwargs):
+    columns = [jobs.embedding('f')]
+
+    def model_fn(features, labels, mode, params):
+        spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+        return spec._replace(training_hooks=list(spec_hooks), evaluation_hooks=list(spec_hooks),
+                             prediction_hooks=list(spec_hooks))
+
+    return jobs.estimator(model_fn, columns, jobs.run_config(
+        directory, 2, 2, **{'iterations': 4, **kwargs}), batch_size=4)
+
+
+@pytest.fixture
+def sessions(monkeypatch):
+    """The class names of the hooks of every monitored session."""
+    seen = []
+    plain = tf.train.MonitoredSession
+
+    class Recorded(plain):
+        def __init__(self, session_creator=None, hooks=None, **kwargs):
+            seen.append([type(hook).__name__ for hook in hooks])
+            super().__init__(session_creator, hooks, **kwargs)
+
+    monkeypatch.setattr(tf.train, 'MonitoredSession', Recorded)
+    return seen
+
+
+def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
+    order = []
+    estimator = make(tmp_path, [Named('of the spec', order)], save_summary_steps=1,
+                     log_step_count_steps=2)
+    kwargs = {'input_fn': jobs.input_fn_of(STEPS), 'hooks': [Named('of the call', order)]}
+    estimator.train(**kwargs, steps=4)
+    estimator.evaluate(**kwargs, steps=2)
+    list(estimator.predict(jobs.input_fn_of(STEPS[:1]), hooks=kwargs['hooks']))
+    assert order == ['of the call', 'of the spec'] * 3
+    assert sessions == [
+        # The guards are before the saver; else the order is that of section 9.5. A FeedsKept
+        # stands for a hook of the user: of the call, _TPUStopAtStepHook, of the spec.
+        ['NanTensorHook', 'FiniteWeights', 'CheckpointSaverHook', 'SummarySaverHook',
+         'FeedsKept', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed',
+         'LoggingTensorHook', 'RateHook', 'FeedsKept', 'StepsPerRun'],
+        ['FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FinalOpsHook', 'FeedsKept',
+         'StepsPerRun'],
+        ['_NoSecondStart', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FeedsKept',
+         'StepsPerRun']]
+
+
+def test_without_log_steps_and_summaries_there_are_no_such_hooks(tmp_path, sessions):
+    make(tmp_path).train(jobs.input_fn_of(STEPS), steps=1)
+    assert not {'LoggingTensorHook', 'RateHook', 'SummarySaverHook'} & set(sessions[0])
+
+
+def test_a_saver_hook_of_the_spec_is_the_only_one_and_that_is_logged(tmp_path, sessions, caplog):
+    with caplog.at_level(logging.INFO, 'tensorflow'):
+        make(tmp_path, [tf.train.CheckpointSaverHook(str(tmp_path), save_steps=3)]).train(
+            jobs.input_fn_of(STEPS), steps=4)
+    assert 'Bypassing TPUEstimator hook' in caplog.text
+    assert 'CheckpointSaverHook' not in sessions[0]
+
+
+@pytest.mark.parametrize('iterations, save_steps, want', [
+    (4, 2, [0, 4, 8, 10]), (4, 5, [0, 8, 10]), (4, 8, [0, 8, 10]), (1, 5, [0, 5, 10]),
+    (40, 3, [0, 10])])
+def test_checkpoints_are_written_at_loop_ends_only(tmp_path, iterations, save_steps, want):
+    make(tmp_path, iterations=iterations, save_checkpoints_steps=save_steps).train(
+        jobs.input_fn_of(STEPS), steps=10)
+    assert sorted(int(path.stem.split('-')[1]) for path in tmp_path.glob('*.index')) == want
+
+
+def test_loss_is_logged_every_so_many_loops_and_rates_go_to_a_file_with_the_summaries_only(
+        tmp_path, caplog):
+    with caplog.at_level(logging.INFO, 'tensorflow'):
+        make(tmp_path, log_step_count_steps=5).train(jobs.input_fn_of(STEPS), steps=20)
+    assert re.findall(r'loss = \S+, step = (\d+)', caplog.text) == ['4', '12', '20']
+    assert 'examples/sec: ' in caplog.text
+    assert not [value.tag for path in tmp_path.glob('events*')
+                for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
+
+
+def test_weights_that_are_no_numbers_end_training_before_they_are_saved(tmp_path):
+    columns = [jobs.embedding('f')]
+
+    def model_fn(features, labels, mode, params):
+        net = tf.keras.layers.DenseFeatures(columns)(features)
+        loss = tf.reduce_mean(net) + tf.sqrt(0. * tf.get_variable('w', []))  # 0, its slope is NaN.
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=ete.CrossShardOptimizer(
+            tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step()))
+
+    estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, 1, 2), batch_size=4)
+    with pytest.raises(tf.errors.InvalidArgumentError, match='Gradient for w:0 is NaN'):
+        estimator.train(jobs.input_fn_of(STEPS), steps=1)
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith('-0')
