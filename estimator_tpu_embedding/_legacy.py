@@ -41,6 +41,7 @@ STAND_INS: dict[str, dict[str, Any]] = {
         'should_run_distribute_coordinator': _should_run_distribute_coordinator,
         'init_run_config': _init_run_config},
     f'{_TPU}.tpu_config': _placeholders('InputPipelineConfig', 'RunConfig', 'TPUConfig'),
+    f'{_TPU}.tpu_context': _placeholders('TPUContext'),
     f'{_TPU}.tpu_estimator': _placeholders(
         'AdagradParameters', 'AdamParameters', 'BatchConfig', 'EmbeddingConfigSpec',
         'ExportSavedModelApiVersion', 'StochasticGradientDescentParameters', 'TPUEstimator',

@@ -50,6 +50,7 @@ def _restored() -> Iterator[tuple[Any, str, Any]]:
     from ..estimator import parameters
     from ..estimator.config import (
         ExportSavedModelApiVersion, InputPipelineConfig, RunConfig, TPUConfig)
+    from ..estimator.context import TPUContext
     from ..estimator.embedding_spec import EmbeddingConfigSpec
     from ..estimator.estimator import TPUEstimator
     from ..estimator.export import BatchConfig, export_estimator_savedmodel
@@ -61,7 +62,7 @@ def _restored() -> Iterator[tuple[Any, str, Any]]:
                   parameters.FtrlParameters, parameters.StochasticGradientDescentParameters)
     ours: dict[str, Any] = {one.__name__: one for one in (
         *optimizers, BatchConfig, EmbeddingConfigSpec, ExportSavedModelApiVersion,
-        InputPipelineConfig, RunConfig, TPUConfig, TPUEstimator, TPUEstimatorSpec,
+        InputPipelineConfig, RunConfig, TPUConfig, TPUContext, TPUEstimator, TPUEstimatorSpec,
         export_estimator_savedmodel)}
     places = [estimator.tpu, estimator.tpu.experimental,
               *[sys.modules[path] for path in _legacy.STAND_INS]]

@@ -1,0 +1,120 @@
+"""Section 13 of the runner's specification: evaluations inside a training that is open."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import _legacy
+
+TABLE = 'dense_features/f_embedding/embedding_weights'
+ROWS = 12
+nightly = _legacy.load()
+
+
+def batches(count, seed=0):
+    """Global batches of 8; ids and labels are random."""
+    random = np.random.default_rng(seed)
+    return jobs.input_fn_of([{'f': random.integers(0, ROWS, 8),
+                              'label': random.normal(size=8).astype(np.float32)}
+                             for _ in range(count)])
+
+
+def make(directory, hosts, cores, strategy='div', **kwargs):
+    columns = [jobs.embedding('f', ROWS)]
+    return jobs.estimator(
+        jobs.linear_model_fn(columns, lambda: ete.CrossShardOptimizer(
+            tf.train.AdamOptimizer(.1))), columns,
+        jobs.run_config(directory, hosts, cores, save_checkpoints_steps=4, **kwargs),
+        strategy=strategy)
+
+
+def variables(directory):
+    return {name: tf.train.load_variable(str(directory), name)
+            for name, _ in tf.train.list_variables(str(directory))
+            if not name.startswith('signal_early_stopping')}
+
+
+def serving():
+    ids = tf.placeholder(tf.int64, [None])
+    return nightly.export.ServingInputReceiver({'f': ids}, {'f': ids})
+
+
+def exporters():
+    return [nightly.LatestExporter('latest', serving, exports_to_keep=2),
+            nightly.FinalExporter('final', serving),
+            nightly.BestExporter('best', serving, exports_to_keep=1)]
+
+
+def run(estimator, max_steps, hooks=(), **kwargs):
+    return nightly.train_and_evaluate(
+        estimator, nightly.TrainSpec(batches(max_steps), max_steps=max_steps, hooks=list(hooks)),
+        nightly.EvalSpec(batches(2, seed=1), **{'steps': 2, 'start_delay_secs': 0,
+                                                'throttle_secs': 0, **kwargs}))
+
+
+@pytest.mark.parametrize('hosts, cores, strategy', [
+    (1, 1, 'div'), (1, 4, 'mod'), (2, 2, 'div'), (4, 1, 'mod')])
+def test_evaluations_and_exports_on_the_way_change_no_bit_of_the_training(
+        tmp_path, hosts, cores, strategy):
+    make(tmp_path / 'alone', hosts, cores, strategy).train(batches(12), max_steps=12)
+    estimator = make(tmp_path / 'both', hosts, cores, strategy)
+    results, exports = run(estimator, 12, exporters=exporters())
+    got, want = variables(tmp_path / 'both'), variables(tmp_path / 'alone')
+    assert got.keys() == want.keys() and results['global_step'] == 12
+    for name in want:
+        np.testing.assert_array_equal(got[name], want[name], err_msg=name)
+    evaluated = {event.step for path in (tmp_path / 'both' / 'eval').glob('events*')
+                 for event in tf.train.summary_iterator(str(path)) if event.summary.value}
+    assert evaluated == {4, 8, 12}
+    assert len(exports) == 3
+    for name, count in (('latest', 2), ('final', 1), ('best', 1)):
+        made = sorted((tmp_path / 'both' / 'export' / name).glob('[0-9]*'))
+        assert len(made) == count, name
+    with tf.Graph().as_default(), tf.Session() as session:
+        final = tmp_path / 'both' / 'export' / 'final'
+        tf.saved_model.load(session, ['serve'], str(next(final.glob('[0-9]*'))))
+        table = jobs.stored(tmp_path / 'both', TABLE, strategy, hosts)
+        net = session.run(next(
+            op for op in session.graph.get_operations() if op.type == 'MatMul').inputs[0], {
+                next(op for op in session.graph.get_operations()
+                     if op.type == 'Placeholder').outputs[0]: np.arange(ROWS)})
+        np.testing.assert_array_equal(net, table)
+
+
+def test_a_hook_that_stops_early_ends_training_at_a_loop_and_the_rest_can_follow(tmp_path):
+    estimator = make(tmp_path, 2, 2)
+    asked = []
+
+    def should_stop():
+        asked.append(1)
+        return len(asked) == 3
+
+    hook = nightly.experimental.make_early_stopping_hook(
+        estimator, should_stop, run_every_secs=None, run_every_steps=2)
+    results, _ = run(estimator, 20, [hook])
+    assert results['global_step'] == estimator.get_variable_value('global_step') == 6
+    assert estimator.get_variable_value('signal_early_stopping/STOP')
+
+
+def test_a_metric_that_does_not_get_better_stops_training(tmp_path):
+    columns = [jobs.embedding('f', ROWS)]
+
+    def model_fn(features, labels, mode, params):
+        spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+        step = tf.cast(tf.train.get_global_step(), tf.float32)
+        return spec._replace(eval_metrics=(  # It gets worse from step to step.
+            lambda x: {'worse': tf.metrics.mean(x)}, [tf.fill(tf.shape(labels), step)]))
+
+    estimator = jobs.estimator(model_fn, columns, jobs.run_config(
+        tmp_path, 2, 2, save_checkpoints_steps=2))
+    hook = nightly.experimental.stop_if_no_decrease_hook(
+        estimator, 'worse', max_steps_without_decrease=4, run_every_secs=None, run_every_steps=1)
+    results, _ = run(estimator, 40, [hook])
+    assert results['global_step'] == 6  # Evaluated at 2, 4 and 6, four steps after the best.
+
+
+def test_an_eval_spec_without_steps_is_refused_as_on_a_tpu(tmp_path):
+    with pytest.raises(ValueError, match='Evaluate `steps` must be set on TPU.'):
+        run(make(tmp_path, 1, 1), 4, steps=None)
