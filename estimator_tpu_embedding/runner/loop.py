@@ -91,6 +91,14 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         return final.final_ops_values
 
 
+def _count() -> tf.Operation:
+    """Counts the steps of an evaluation where hooks of TensorFlow look for them."""
+    step = tf.get_variable(
+        'eval_step', [], tf.int64, tf.zeros_initializer(), trainable=False, use_resource=True,
+        collections=[tf.GraphKeys.LOCAL_VARIABLES, tf.GraphKeys.EVAL_STEP])
+    return step.assign_add(1, read_value=False)
+
+
 def scaffold_of(graph: StepGraph) -> tf.train.Scaffold:
     """The user's scaffold, or a new one."""
     make = graph.outputs[0].scaffold_fn
@@ -116,4 +124,4 @@ def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
     pairs['loss'] = tf.metrics.mean(graph.loss)
     values = {name: value for name, (value, _) in pairs.items()}
     values['global_step'] = tf.identity(graph.global_step)
-    return values, tf.group(*[update for _, update in pairs.values()])
+    return values, tf.group(*[update for _, update in pairs.values()], _count())

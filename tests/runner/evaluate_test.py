@@ -68,9 +68,11 @@ def test_results_go_to_the_directory_of_the_name_at_their_step_with_the_path(tmp
 
 
 def test_all_steps_are_one_run_for_hooks(tmp_path):
-    hook = jobs.EveryRun()
+    counted = []
+    hook = jobs.EveryRun(lambda session: counted.append(
+        session.run(tf.get_collection(tf.GraphKeys.EVAL_STEP)[0])))
     make(tmp_path).evaluate(steps_of(*[X] * 5), steps=5, hooks=[hook])
-    assert hook.runs == 1
+    assert hook.runs == 1 and counted == [5]
 
 
 def test_data_that_ends_early_is_an_error_and_without_a_tpu_an_end(tmp_path):

@@ -1,0 +1,81 @@
+"""Section 14 of the runner's specification: warm starts with and without a TPU, and resuming."""
+
+import logging
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+from estimator_tpu_embedding import _legacy
+
+TABLE = 'dense_features/f_embedding/embedding_weights'
+nightly = _legacy.load()
+
+
+def input_fn(params):
+    return tf.data.Dataset.from_tensors(({'f': [1, 2, 3, 1]}, np.ones(4, np.float32))).repeat()
+
+
+def make(directory, use_tpu=True, cores=1, **kwargs):
+    columns = [jobs.embedding('f')]
+    return jobs.estimator(
+        jobs.linear_model_fn(columns, None if use_tpu else (
+            lambda: tf.train.GradientDescentOptimizer(.1))), columns,
+        jobs.run_config(directory, 1, cores), batch_size=4, use_tpu=use_tpu, **kwargs)
+
+
+def serving():
+    ids = tf.placeholder(tf.int64, [None])
+    return nightly.export.ServingInputReceiver({'f': ids}, {'f': ids})
+
+
+def start_of(estimator):
+    """The table and the weight before the first step of a training."""
+    seen = []
+
+    class Look(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            names = {variable.op.name.replace('/part_0', ''): variable
+                     for variable in session.graph.get_collection('variables')}
+            seen[:] = session.run([names[TABLE], names['w/kernel'], names['global_step']])
+
+    estimator.train(input_fn, steps=1, hooks=[Look()])
+    return seen
+
+
+@pytest.mark.parametrize('there, here', [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize('kind', ['directory', 'checkpoint', 'export', 'settings'])
+def test_what_was_trained_with_and_without_a_tpu_starts_the_other(tmp_path, there, here, kind):
+    source = make(tmp_path / 'there', there)
+    source.train(input_fn, steps=3)
+    warm = {'directory': lambda: str(tmp_path / 'there'),
+            'checkpoint': lambda: str(tmp_path / 'there' / 'model.ckpt-3'),
+            'export': lambda: source.export_saved_model(
+                str(tmp_path / 'export'), serving).decode(),
+            'settings': lambda: nightly.WarmStartSettings(
+                str(tmp_path / 'there'), vars_to_warm_start='.*embedding.*')}[kind]()
+    table, weight, step = start_of(make(tmp_path / 'here', here, warm_start_from=warm))
+    np.testing.assert_array_equal(table, source.get_variable_value(TABLE))
+    trained = source.get_variable_value('w/kernel')
+    assert step == 0 and (trained != 1.).all()
+    np.testing.assert_array_equal(weight, np.ones([2, 1]) if kind == 'settings' else trained)
+
+
+def test_training_resumes_where_it_ended_and_skips_what_is_done(tmp_path, caplog):
+    estimator = make(tmp_path)
+    estimator.train(input_fn, steps=2)
+    estimator.train(input_fn, max_steps=5)
+    with caplog.at_level(logging.INFO, 'tensorflow'):
+        assert estimator.train(input_fn, max_steps=5) is estimator
+    assert 'Skipping training since max_steps has already saved.' in caplog.text
+    assert estimator.get_variable_value('global_step') == 5
+
+
+def test_where_tables_are_trained_and_evaluated_is_not_where_they_start(tmp_path):
+    make(tmp_path / 'there').train(input_fn, steps=3)
+    estimator = make(tmp_path / 'here', warm_start_from=str(tmp_path / 'there'))
+    estimator.train(input_fn, steps=1)
+    want = estimator.evaluate(input_fn, steps=1)
+    assert make(tmp_path / 'here', warm_start_from=str(tmp_path / 'there')).evaluate(
+        input_fn, steps=1) == want and want['global_step'] == 1
