@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import InputShapeError, Problem
-from ..ops.checks import require
+from ..ops.checks import first_values, require
 from ..ops.ids import IdBatch, Reader, check
 from .enqueue_data import EnqueueData, RaggedEnqueueData
 
@@ -119,6 +119,12 @@ def _from_splits(where: str, samples: int, feature: FeatureSpec, data: Any, spli
         return _from_indices(where, samples, feature, data, None)
     ids, weights = _vectors(where, data)
     splits = tf.cast(splits, tf.int64)
+    ends = tf.concat([[0], splits, [tf.size(ids, out_type=tf.int64)]], 0)
+    with tf.control_dependencies([require(
+            (ends[1:] >= ends[:-1]) & tf.equal(splits[:1], 0) & tf.equal(splits[-1:], ends[-1]),
+            Problem('E511', where, 'row splits must begin with 0, never fall, and end with the '
+                    'number of ids'), got=first_values(splits, 8))]):
+        splits = tf.identity(splits)
     return (tf.RaggedTensor.from_row_splits(ids, splits, validate=False),
             tf.RaggedTensor.from_row_splits(weights, splits, validate=False))
 

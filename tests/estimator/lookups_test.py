@@ -156,7 +156,7 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
 
     columns = [jobs.embedding('f'), jobs.embedding('g')]
     config = jobs.run_config(tmp_path, id_policy={'f': 'drop', 'g': 'mod'},
-                             log_step_count_steps=1)
+                             log_step_count_steps=1, save_summary_steps=1)
     jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
         input_fn, steps=2)
     report = progress.reports()[-1]

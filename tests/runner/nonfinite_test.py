@@ -95,7 +95,7 @@ def test_the_first_skipped_step_is_told_at_once_and_all_of_them_are_counted(
     lines = []
     monkeypatch.setattr(progress, '_sink', lines.append)
     with caplog.at_level(logging.WARNING, 'tensorflow'):
-        train(tmp_path, STEPS, log_step_count_steps=2)
+        train(tmp_path, STEPS, log_step_count_steps=2, save_summary_steps=100)
     assert caplog.text.count('W801') == 1
     assert ('W801 table "tbl_f": the gradients of its rows should be finite; got others at global '
             'step 1.') in caplog.text

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.processes import ROOT
 
 from estimator_tpu_embedding.runner import session as session_module
 from estimator_tpu_embedding.runner.faults import SessionLostError
@@ -95,7 +96,7 @@ def test_sessions_that_are_lost_again_and_again_are_an_error(tmp_path):
 
 JOB = textwrap.dedent("""
     import os, sys, time
-    sys.path.insert(0, 'tests')
+    sys.path.insert(0, sys.argv.pop())
     os.environ['TF_USE_LEGACY_KERAS'] = '1'
     import numpy as np
     import tensorflow.compat.v1 as tf
@@ -131,8 +132,8 @@ JOB = textwrap.dedent("""
 @pytest.mark.parametrize('kind, awaited', [('slow', 'run 6'), ('stuck', 'stuck')])
 def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, kind, awaited):
     process = subprocess.Popen(
-        [sys.executable, '-c', JOB, tmp_path, kind], stdout=subprocess.PIPE, text=True,
-        stderr=subprocess.PIPE)
+        [sys.executable, '-c', JOB, tmp_path, kind, ROOT / 'tests'], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
     lines = []
     try:
         while awaited not in lines:
