@@ -102,6 +102,7 @@ class Run:
       profiler: the hook that counts ids for profiles; `None` where nobody asked for them.
       infeed: the hook that feeds it.
       start: the hook that begins every session.
+      termination: whether SIGTERM has asked for the end.
     """
 
     def __init__(self, job: Job):

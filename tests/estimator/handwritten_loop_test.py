@@ -45,7 +45,7 @@ def data(samples, weights=None):
         None if weights is None else tf.constant(weights, tf.float32))
 
 
-def started(made, *fetches, load=None):
+def started(load=None):
     """A session in which all variables have their values."""
     session = tf.Session()
     session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
@@ -58,7 +58,7 @@ def activations_of(made, *enqueue, **kwargs):
     variables = made.create_variables_and_ops()
     ops = made.generate_enqueue_ops(*enqueue, **kwargs)
     activations = made.get_activations()
-    with started(made) as session:
+    with started() as session:
         rows = variables.embedding_variables_by_table['t'][0]
         rows.load(np.arange(1., 6.)[:, np.newaxis], session)
         try:
@@ -101,7 +101,7 @@ def test_the_loop_of_the_documentation_gives_the_numbers_of_the_reference(hosts,
             return tf.reshape(loss, [1])
 
     losses = tf.tpu.shard(computation, num_shards=hosts * cores)
-    with started(made, load=variables.load_ops) as session:
+    with started(load=variables.load_ops) as session:
         by_table = variables.embedding_variables_by_table
         first = {table: graphs.whole(session, made.plan, table, by_table[table][:rows])
                  for table, rows in (('user', 7), ('item', 2))}
@@ -171,17 +171,16 @@ def test_ids_of_every_form_are_summed_per_sample(given, ragged, expected):
     np.testing.assert_allclose(found['f'][:, 0], expected)
 
 
-@pytest.mark.parametrize('given, ragged', [
-    (lambda: legacy_api.EnqueueData(  # Places 0, 2 and 3 of sample 0, place 1 of sample 1.
+@pytest.mark.parametrize('given', [
+    lambda: legacy_api.EnqueueData(  # Places 0, 2 and 3 of sample 0, place 1 of sample 1.
         tf.constant([0, 1, 2, 3]), tf.constant([[0, 0], [0, 2], [0, 3], [1, 1]], tf.int64)),
-     False),
-    (lambda: legacy_api.EnqueueData(  # The shape is only known to the session.
+    lambda: legacy_api.EnqueueData(  # The shape is only known to the session.
         tf.constant([0, 1, 2, 3]), tf.placeholder_with_default(
-            np.int64([[0, 0], [0, 2], [0, 3], [1, 1]]), [None, None])), False)])
-def test_a_sequence_has_places_and_is_cut_to_its_length(given, ragged):
+            np.int64([[0, 0], [0, 2], [0, 3], [1, 1]]), [None, None]))])
+def test_a_sequence_has_places_and_is_cut_to_its_length(given):
     found = activations_of(embedding(
         features={'f': legacy_api.FeatureConfig('t', max_sequence_length=3)}, batch_size=2),
-        [{'f': given()}], ragged=ragged)
+        [{'f': given()}])
     np.testing.assert_allclose(found['f'][..., 0], [[1, 0, 2], [0, 4, 0]])
 
 
@@ -253,7 +252,7 @@ def trained(made, steps, **send):
     activations = made.get_activations()
     update = made.generate_send_gradients_op({'f': tf.ones_like(activations['f'])}, **send)
     retrieve = variables.retrieve_ops()
-    with started(made) as session:
+    with started() as session:
         seen = []
         for _ in range(steps):
             session.run(ops)
@@ -311,7 +310,7 @@ def test_dummy_variables_catch_the_gradients_of_an_optimizer_that_minimizes(core
     names = [each.op.name for each in tf.get_collection('tpu_embedding_dummy_table_variables')]
     assert names == [f'tpu_embedding_dummy_table_variable_{table}' for table in ('t', 'unused')]
     assert not {*names} & {each.op.name for each in tf.global_variables()}
-    with started(made) as session:
+    with started() as session:
         session.run(initializer)
         session.run(ops)
         of_f, of_g = session.run(both)
@@ -339,7 +338,7 @@ def test_training_and_evaluation_may_be_two_computations_of_one_graph():
     step = tf.tpu.shard(train, num_shards=2)
     value = tf.tpu.shard(evaluate, num_shards=2)
     assert [each.op.name for each in tf.trainable_variables()] == ['m/bias']
-    with started(made) as session:
+    with started() as session:
         session.run(ops)
         session.run(step)
         session.run(ops)
@@ -359,7 +358,7 @@ def test_a_loop_within_the_graph_trains_on_one_core():
             return total + value[0, 0]
 
     total, = tf.tpu.rewrite(lambda: training_loop.repeat(2, step, [0.]))
-    with started(made) as session:
+    with started() as session:
         session.run(ops)
         session.run(ops)
         assert session.run(total) == -1  # 0, then -1

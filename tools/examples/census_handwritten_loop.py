@@ -3,7 +3,7 @@
 Predicts whether a person earns more than 50K a year from six words. A thread of its own reads
 the file and enqueues ids and labels; the loop trains, evaluates on held-out rows, and saves.
 
-  python census_handwritten_loop.py --model_dir=/tmp/census
+  python census_handwritten_loop.py --model_dir=gs://bucket/census
 """
 
 import os
