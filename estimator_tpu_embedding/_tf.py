@@ -295,3 +295,18 @@ def fast_callable(session: Any, feeds: Sequence[Any], fetches: Sequence[Any],
         feed=[one.name for one in feeds], fetch=[one.name for one in fetches],
         target=[one.name for one in targets]))
     return lambda *values: session._do_call(call, *values)
+
+
+def modules_of_contrib() -> dict[str, Any]:
+    """By name: what was in `tensorflow.contrib.tpu.python.tpu` once, and what `contrib.summary`
+    and `contrib.framework.nest` were made of, since public names write other summaries and have
+    fewer functions. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.ops import summary_ops_v2
+    from tensorflow.python.tpu import (
+        bfloat16, device_assignment, feature_column, topology, tpu, tpu_function, tpu_optimizer,
+        training_loop)
+    from tensorflow.python.util import nest
+    return {module.__name__.rpartition('.')[2]: module for module in (
+        bfloat16, device_assignment, feature_column, nest, summary_ops_v2, topology, tpu,
+        tpu_function, tpu_optimizer, training_loop)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -18,6 +19,12 @@ def default_saver(max_to_keep: int, keep_every_n_hours: float) -> tf.train.Saver
     return tf.train.Saver(sharded=True, max_to_keep=max_to_keep,
                           keep_checkpoint_every_n_hours=keep_every_n_hours,
                           builder=SaverBuilder(), defer_build=True,
+                          save_relative_paths=True)
+
+
+def saver_of_iterators(saveables: Sequence[Any], max_to_keep: int) -> tf.train.Saver:
+    """A saver of what `tf.data.experimental.make_saveable_from_iterator` gave."""
+    return tf.train.Saver(saveables, sharded=True, max_to_keep=max_to_keep,
                           save_relative_paths=True)
 
 

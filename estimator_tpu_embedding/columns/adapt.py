@@ -13,7 +13,7 @@ from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import (
-    ConfigError, InputError, InputShapeError, Problem, UnusedColumnsError, quoted)
+    ConfigError, InputShapeError, Problem, UnusedColumnsError, quoted)
 from ..ops import ids
 from ..ops.ids import IdBatch, IdCounts
 
@@ -245,7 +245,7 @@ def _words_to_ids(where: str, categorical: Any, words: Any
                   ) -> tuple[tf.SparseTensor, tf.Tensor]:
     """Maps words to ids; also the number of empty words, which TensorFlow takes as missing."""
     if categorical is None or isinstance(categorical, _tf.identity_columns()):
-        raise InputError(Problem(
+        raise InputShapeError(Problem(
             'E510', where, 'ids must be int32 or int64 where no vocabulary maps words', 'string',
             'Use categorical_column_with_vocabulary_list, or map the words in input_fn.'))
     empty = tf.zeros([], tf.int64)

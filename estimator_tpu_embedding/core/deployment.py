@@ -39,6 +39,7 @@ class Deployment:
     Attributes:
       topology: hosts, and replicas of the model per host; called cores.
       system: hosts and cores as they are; differs where a replica takes several cores.
+      is_model_parallel: whether the job says how many cores a replica has, be it one.
       share: see the module.
       invocations: which together feed every core once.
       batch_size: samples of all cores per step.
@@ -53,6 +54,7 @@ class Deployment:
     batch_size: int
     batch_size_per_core: int
     input_batch_size: int
+    is_model_parallel: bool = False
 
     @property
     def has_copies(self) -> bool:

@@ -60,3 +60,12 @@ def directory_doubts(path: object) -> Iterator[str]:
         return
     doubts = {str(found.lastgroup) for found in _DOUBTFUL_PATH.finditer(path)}
     yield from (text for kind, text in _IN_PATH.items() if kind in doubts)
+
+
+def legal(name: str) -> str:
+    """A name with what TensorFlow does not allow in those of operations replaced.
+
+    >>> legal('a b/c')
+    'a_b/c'
+    """
+    return re.sub(r'[^A-Za-z0-9_.\\/-]', '_', name)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from ..errors import InputError, InputShapeError, Problem
+from ..errors import InputShapeError, Problem
 from .checks import first_values, require
 
 MISSING = -1
@@ -97,16 +97,16 @@ class Reader:
             `value` is; `None` is 1 for each.
 
         Raises:
-          InputError: for another type.
-          InputShapeError: for a shape that is known to be wrong.
+          InputShapeError: for another type, or a shape that is known to be wrong.
         """
         value, weights = _sparse_of_ragged(value), _sparse_of_ragged(weights)
         if not isinstance(value, (tf.Tensor, tf.SparseTensor)):
-            raise InputError(Problem('E510', self.where, 'ids must come as a Tensor, '
-                                     'SparseTensor or RaggedTensor', type(value).__name__))
+            raise InputShapeError(Problem(
+                'E510', self.where, 'ids must come as a Tensor, SparseTensor or RaggedTensor',
+                type(value).__name__))
         if value.dtype not in (tf.int32, tf.int64):
-            raise InputError(Problem('E510', self.where, 'ids must be int32 or int64',
-                                     value.dtype.name))
+            raise InputShapeError(Problem('E510', self.where, 'ids must be int32 or int64',
+                                          value.dtype.name))
         first = value.shape.dims[0].value if value.shape.rank else None
         if value.shape.rank == 0 or first is not None and not self._fits(first):
             raise InputShapeError(Problem(
@@ -120,7 +120,7 @@ class Reader:
         if isinstance(value, tf.SparseTensor):
             return self._from_sparse(value, weights)
         if weights is not None:
-            raise InputError(Problem(
+            raise InputShapeError(Problem(
                 'E517', self.where, 'dense ids must have no weights', 'weights',
                 'Pass ids and weights as SparseTensors with the same indices.'))
         if self.combiner is None and not self.sequence_length:
@@ -163,7 +163,7 @@ class Reader:
         if not isinstance(weights, tf.SparseTensor) or not (
                 weights.dtype.is_floating or weights.dtype.is_integer):
             kind = getattr(getattr(weights, 'dtype', None), 'name', '')
-            raise InputError(Problem(
+            raise InputShapeError(Problem(
                 'E517', self.where, 'weights must be a SparseTensor or RaggedTensor of numbers',
                 f'{type(weights).__name__} {kind}'.strip()))
         if not weights.indices.shape.is_compatible_with(value.indices.shape):

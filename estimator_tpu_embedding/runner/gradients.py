@@ -10,13 +10,13 @@ whatever is done to gradients afterwards not in it. The original works the same 
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Mapping
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..core.names import legal
 from ..core.plan import Plan
 from .towers import current_core
 
@@ -45,7 +45,7 @@ class GradientCapture:
         self._caught: dict[tuple[int, str], dict[int, tf.Tensor]] = {}
         self._dummies = dummies or {
             table.name: tf.Variable(
-                [0.0], name=f'tpu_embedding_dummy_table_variable_{_legal(table.name)}',
+                [0.0], name=f'tpu_embedding_dummy_table_variable_{legal(table.name)}',
                 trainable=True, use_resource=True, collections=[DUMMY_COLLECTION])
             for table in plan.tables}
         _captures.setdefault(tf.get_default_graph(), weakref.WeakSet()).add(self)
@@ -107,11 +107,6 @@ class GradientCapture:
                     'features %s. Check that the loss depends on them, and that a var_list '
                     'given to the optimizer includes tf.get_collection("%s").',
                     table.name, features, DUMMY_COLLECTION)
-
-
-def _legal(name: str) -> str:
-    """The name with what TensorFlow does not allow in names replaced."""
-    return re.sub(r'[^A-Za-z0-9_.\\/-]', '_', name)
 
 
 @tf.RegisterGradient(_GRADIENT)

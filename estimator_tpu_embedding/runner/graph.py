@@ -20,7 +20,8 @@ from ..ops import checks
 from . import model, padding
 from .gradients import GradientCapture
 from .input import Batch, CoreQueue, HostFeed, Input, map_tensors, open_input
-from .host_calls import host_operations, read_before_increment
+from .host_calls import call_on_host, operations_of, read_before_increment
+from .measures import Measured
 from .model import Job, ModelOutput, concatenate
 from .randomness import random_states_kept
 from .towers import Towers
@@ -51,6 +52,7 @@ class StepGraph:
       has_next: must be fed `True` with every step that another follows; `None` if it is all one.
       global_step: the variable.
       table_names: the variable name of each table.
+      measured: what can be told of a step besides.
     """
 
     feeds: list[HostFeed]
@@ -68,6 +70,7 @@ class StepGraph:
     has_next: tf.Tensor | None
     global_step: tf.Variable
     table_names: dict[str, str]
+    measured: Measured
 
 
 class Refused(NamedTuple):
@@ -123,7 +126,8 @@ def build_step(job: Job) -> StepGraph:
     refuse_foreign_sums()
     losses = [output.loss for output in towers.outputs if output.loss is not None]
     loss = tf.add_n(losses) / len(losses) if losses else tf.zeros([])
-    operations, refused = _training_step(job, backend, towers)
+    gradients = _table_gradients(job, towers)
+    operations, refused = _training_step(job, backend, towers, gradients)
     step = tf.group(*operations, *towers.rows, towers.taken, loss)
     host_call = _host_call(job, towers, step, global_step)
     if host_call is not None and job.verb != 'train':
@@ -138,7 +142,10 @@ def build_step(job: Job) -> StepGraph:
                      refused=refused, is_step=is_step,
                      begin=ahead.begin() if ahead else None,
                      has_next=ahead.has_next if ahead else None,
-                     global_step=global_step, table_names=names)
+                     global_step=global_step, table_names=names,
+                     measured=Measured(
+                         towers.taken, [loss, *operations[:1], *tf.nest.flatten(gradients)],
+                         towers.receipts, gradients))
 
 
 def _draw(job: Job) -> _Inputs:
@@ -250,21 +257,30 @@ def _take_all(queues: Sequence[CoreQueue], activations: list[Activations]
         return (*map_tensors(tf.identity, (batches, activations)), taken)
 
 
-def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers
-                   ) -> tuple[list[tf.Operation], Refused | None]:
+def _table_gradients(job: Job, towers: _BuiltTowers) -> list[Activations]:
+    """In training the gradients that tables get of every core."""
+    if job.verb != 'train':
+        return []
+    _check_sums(job, towers.num_sums)
+    if towers.capture is None:
+        return []
+    towers.capture.finish()
+    gradients = [towers.capture.gradients(core) for core in range(len(towers.outputs))]
+    if job.lookups is not None and job.lookups.gradient_multiplier is not None:
+        factor = tf.cast(job.lookups.gradient_multiplier(towers.receipts[0].step), tf.float32)
+        gradients = map_tensors(lambda gradient: gradient * factor, gradients)
+    return gradients
+
+
+def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers,
+                   gradients: list[Activations]) -> tuple[list[tf.Operation], Refused | None]:
     """Tower 0's train_op, and the update of the tables from the gradients of all towers."""
     if job.verb != 'train':
         return [], None
-    _check_sums(job, towers.num_sums)
     train_op = towers.outputs[0].train_op
-    if backend is None or towers.capture is None:
+    if backend is None:
         return [train_op], None
-    towers.capture.finish()
-    gradients = [towers.capture.gradients(core) for core in range(len(towers.outputs))]
     step = towers.receipts[0].step
-    if job.lookups is not None and job.lookups.gradient_multiplier is not None:
-        factor = tf.cast(job.lookups.gradient_multiplier(step), tf.float32)
-        gradients = map_tensors(lambda gradient: gradient * factor, gradients)
     names = tf.constant([table.name for table in backend.plan.tables])
     refused = Refused(step, tf.boolean_mask(names, backend.update(towers.receipts, gradients)))
     return [train_op, refused.tables.op], refused
@@ -282,7 +298,8 @@ def _host_call(job: Job, towers: _BuiltTowers, step: tf.Operation, global_step: 
         read_before_increment(global_step, flat)
     with tf.control_dependencies([step, *flat]):
         tensors = map_tensors(tf.identity, tensors)
-        with tf.control_dependencies(host_operations(calls[0][0], tensors)):
+        made = call_on_host('host_call', calls[0][0], tensors)
+        with tf.control_dependencies(operations_of(made)):
             return tf.no_op('host_call')
 
 

@@ -21,10 +21,18 @@ from .progress import RunReport
 class StopAtStep(tf.train.SessionRunHook):
     """Ends training when the global step has been reached."""
 
-    def __init__(self, steps: int | None, max_steps: int | None):
-        """Stops after `steps` steps from where the session begins, or at `max_steps`."""
+    def __init__(self, steps: int | None, max_steps: int | None, limit: int | None = None):
+        """Stops after `steps` steps from where the session begins, or at `max_steps`.
+
+        Args:
+          steps: see above, or `None`.
+          max_steps: see above, or `None`.
+          limit: after so many steps in any case.
+        """
         self._steps = steps
-        self._final_step = max_steps
+        self._limit = limit
+        self._wanted = max_steps
+        self._final_step: int | None = None
         self._global_step: tf.Variable | None = None
         self._last_step = -1
         self._has_warned = False
@@ -43,7 +51,9 @@ class StopAtStep(tf.train.SessionRunHook):
         """Fixes the final step at the first session; a recovered one does not move it."""
         self._last_step = int(session.run(self._global_step))
         if self._final_step is None:
-            self._final_step = self._last_step + (self._steps or 0)
+            ends = [self._wanted, *[self._last_step + steps for steps in (
+                self._steps, self._limit) if steps is not None]]
+            self._final_step = min(end for end in ends if end is not None)
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Asks for the end if it is time; warns of a step that stands still."""
@@ -111,6 +121,7 @@ class StepOps(NamedTuple):
     step: tf.Operation
     host_call: tf.Operation | None
     loss: tf.Tensor
+    clock: tf.Tensor
     refused: Any
     is_step: tf.Tensor
     begin: tf.Operation | None
@@ -128,7 +139,7 @@ class StepsPerRun(tf.train.SessionRunHook):
     def __init__(self, ops: StepOps, infeed: Infeed, failures: Failures, report: RunReport, *,
                  pace: Pace, stop: StopAtStep | None, others: Sequence[FeedsKept],
                  until_data_ends: bool = False, host_call_every: int = 1,
-                 is_over: Callable[[], bool] = lambda: False):
+                 is_over: Callable[[], bool] = lambda: False, draws_ahead: bool = True):
         """Runs as many steps per run as `pace` says, fewer where `stop` comes earlier.
 
         Args:
@@ -144,6 +155,8 @@ class StepsPerRun(tf.train.SessionRunHook):
           host_call_every: the host_call runs in the first step of a run and in every so many
             after it.
           is_over: asked between steps; once it says so, the run ends with at most one step more.
+          draws_ahead: whether input may be drawn before its step; a look-up of the next step,
+            where the backend makes one, is drawn for in any case.
         """
         self._is_over, self._is_last = is_over, False
         self._ops = ops
@@ -153,6 +166,7 @@ class StepsPerRun(tf.train.SessionRunHook):
         self._report = report
         self._pace = pace
         self._host_call_every = host_call_every
+        self._draws_ahead = draws_ahead
         self._steps, self._began = 1, 0.0
         self._stop = stop
         self._until_data_ends = until_data_ends
@@ -177,19 +191,24 @@ class StepsPerRun(tf.train.SessionRunHook):
             steps = max(1, min(steps, left))
             following = max(0, left - steps)
         self._began = time.monotonic()
-        self._infeed.request(steps, following=following)
+        if self._draws_ahead:
+            self._infeed.request(steps, following=following)
+        else:
+            self._request_next(steps - 1 + following)
         if not self._has_begun:
             run_context.session.run(self._ops.begin)
             self._has_begun = True
-        self._infeed.await_batch(self._is_over)
+        self._await_batch()
         feeds = {key: value for hook in self._others for key, value in hook.feeds.items()}
         number = 0
         while number < steps - 1 and not self._is_over():
-            loss, refused = self._run_step(run_context.session, number, feeds)
-            self._count(refused)
+            loss, clock, refused = self._run_step(run_context.session, number, feeds)
+            self._count(clock, refused)
             if self._stop is not None:
                 check_loss(loss)
-            self._infeed.await_batch(self._is_over)
+            if not self._draws_ahead:  # Else a loop that is cut short leaves drawn batches behind.
+                self._request_next(steps - 2 - number + following)
+            self._await_batch()
             number += 1
         self._steps, self._is_last = number + 1, self._is_over()
         _, _, *rest = self._fetches(self._has_host_call(number))
@@ -198,7 +217,7 @@ class StepsPerRun(tf.train.SessionRunHook):
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts the last step."""
-        self._count(run_values.results[0])
+        self._count(*run_values.results[:2])
         self._pace.add(time.monotonic() - self._began, self._steps)
         if self._is_last or self._stop is None and not self._until_data_ends:
             run_context.request_stop()
@@ -207,27 +226,37 @@ class StepsPerRun(tf.train.SessionRunHook):
         """Whether step `number` of a run calls it."""
         return number % self._host_call_every == 0
 
+    def _request_next(self, following: int) -> None:
+        """Asks for the batch of one step, and of what is looked up in it for the next."""
+        self._infeed.request(1, following=min(following, int(self._ops.begin is not None)))
+
+    def _await_batch(self) -> None:
+        """Waits for the batches of a step, on the account of the input."""
+        began = time.monotonic()
+        self._infeed.await_batch(self._is_over)
+        self._report.time.input += time.monotonic() - began
+
     def _fetches(self, has_host_call: bool) -> list[Any]:
-        """What a step consists of: loss, step, what it refused, and perhaps the host_call."""
+        """What a step consists of: loss, step, clock, what it refused, perhaps the host_call."""
         refused = () if self._ops.refused is None else self._ops.refused
         with_call = has_host_call and self._ops.host_call is not None
-        return [self._ops.loss, self._ops.step, refused, *(
+        return [self._ops.loss, self._ops.step, self._ops.clock, refused, *(
             [self._ops.host_call] if with_call else [])]
 
     def _run_step(self, session: tf.Session, number: int, feeds: dict[Any, Any]
-                  ) -> tuple[Any, Any]:
-        """The loss of a step, and what it refused."""
+                  ) -> tuple[Any, Any, Any]:
+        """The loss of a step, its clock, and what it refused."""
         fed, has_host_call = self._fed(has_next=True), self._has_host_call(number)
-        loss, step, refused, *host_call = fetches = self._fetches(has_host_call)
+        loss, step, clock, refused, *host_call = fetches = self._fetches(has_host_call)
         if feeds:
-            loss, _, refused, *_ = session.run(fetches, {**feeds, **fed})
-            return loss, refused
+            loss, _, clock, refused, *_ = session.run(fetches, {**feeds, **fed})
+            return loss, clock, refused
         key = bool(host_call)
         if key not in self._callables:  # TensorFlow optimizes the graph for each by itself.
             self._callables[key] = _tf.fast_callable(
-                session, list(fed), [loss, *refused], [step, *host_call])
-        loss, *parts = self._callables[key](*map(np.array, fed.values()))
-        return loss, type(refused)(*parts)
+                session, list(fed), [loss, clock, *refused], [step, *host_call])
+        loss, clock, *parts = self._callables[key](*map(np.array, fed.values()))
+        return loss, clock, type(refused)(*parts)
 
     def _fed(self, has_next: bool) -> dict[Any, bool]:
         fed = {self._ops.is_step: True}
@@ -235,8 +264,9 @@ class StepsPerRun(tf.train.SessionRunHook):
             fed[self._ops.has_next] = has_next
         return fed
 
-    def _count(self, refused: Any) -> None:
+    def _count(self, clock: Any, refused: Any) -> None:
         self._report.steps += 1
+        self._report.time.add_step(clock)
         if refused and len(refused.tables):
             self._report.add_skipped(int(refused.step),
                                      [name.decode() for name in refused.tables])

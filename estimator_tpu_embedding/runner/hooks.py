@@ -10,7 +10,11 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..checkpoint import commit
 from ..errors import ConfigError, Problem
+from .async_saver import AsyncCheckpointSaverHook
+from .input_state import CheckpointInputPipelineHook
 from .guards import FiniteWeights, StopAtStep
+from .measures import summarize_tables
+from .model import concatenate
 from .pace import FixedPace, TimedPace
 from .progress import RateHook
 from .session import Run
@@ -65,6 +69,8 @@ def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop
     """
     loss = run.graph.loss
     own = run.graph.outputs[0].hooks
+    listeners = [*[hook.listener() for hook in (*hooks, *own)
+                   if isinstance(hook, CheckpointInputPipelineHook)], *listeners]
     savers = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners)
     guards = [tf.train.NanTensorHook(loss)]
     if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
@@ -73,7 +79,18 @@ def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop
         [*guards, *savers, *_summary_hooks(run, scaffold, cadence)],
         hooks, _log_hooks(run, cadence), run.graph.step, stop=stop,
         pace=(FixedPace(cadence.steps_per_run) if cadence.secs_per_run is None
-              else TimedPace(cadence.secs_per_run)), host_call_every=cadence.host_call_every)
+              else TimedPace(cadence.secs_per_run)), host_call_every=cadence.host_call_every,
+        feed=_feed_hook(run))
+
+
+def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
+    """The user's hook in place of the infeed, if there is one."""
+    if run.job.feed_hook is None:
+        return None
+    tf.logging.info('Use user implemented tpu infeed outfeed session hook class.')
+    signals = [output.signals for output in run.graph.distinct_outputs if output.signals]
+    joined = {signals[0][0]: concatenate(signals)} if signals else {}
+    return run.job.feed_hook(run.infeed, joined)
 
 
 def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
@@ -82,7 +99,11 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
     """The hook that saves, unless the user gave one."""
     theirs = [hook for hook in given if isinstance(hook, tf.train.CheckpointSaverHook)]
     if theirs:
-        _refuse_unordered(run)
+        for hook in theirs:
+            if isinstance(hook, AsyncCheckpointSaverHook):
+                hook.commit(run.stored_tables(), run.config())
+            else:
+                _refuse_unordered(run)
         _tf.add_listeners(theirs[0], listeners)
         tf.logging.info('Bypassing TPUEstimator hook')
         return []
@@ -114,6 +135,8 @@ def _summary_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence) -> H
         return []
     if not any(one.op.name == 'loss' for one in tf.get_collection(tf.GraphKeys.SUMMARIES)):
         tf.summary.scalar('loss', run.graph.loss)
+    if run.job.plan is not None:
+        summarize_tables(run.job.plan, run.graph.measured)
     return [tf.train.SummarySaverHook(save_steps=cadence.summary_steps, scaffold=scaffold,
                                       output_dir=run.job.model_dir)]
 

@@ -29,17 +29,22 @@ def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
         raise
 
 
-def host_operations(function: Callable[..., Any], tensors: Any) -> list[Any]:
-    """Calls the function of a host_call; returns what must run for its effects.
+def call_on_host(name: str, function: Callable[..., Any], tensors: Any) -> Any:
+    """As `call`, where the tensors are those of all cores.
 
     Raises:
       ValueError: if it made summaries of V1, which no writer would get.
     """
     before = len(tf.get_collection(tf.GraphKeys.SUMMARIES))
-    made = call('host_call', function, tensors)
+    made = call(name, function, tensors)
     if len(tf.get_collection(tf.GraphKeys.SUMMARIES)) > before:
         raise ValueError('Please use tf.contrib.summary instead of tf.summary inside of '
                          'host_calls.  Use tf.compat.v2.summary with a file writer.')
+    return made
+
+
+def operations_of(made: Any) -> list[Any]:
+    """What must run for the effects of a host_call, whose function returned `made`."""
     return [part for part in tf.nest.flatten(made) if part is not None]
 
 

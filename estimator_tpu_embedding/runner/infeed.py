@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 
 import tensorflow.compat.v1 as tf
 
+from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 from .faults import SESSION_LOST, Failures, nothing_came
 from .input import END_OF_INPUT, Drawing, HostFeed, drawing
 from .progress import RunReport
 
-JOIN_DEADLINE_SECONDS = 5.0
 WARN_SECONDS = 60.0
 
 
@@ -22,7 +22,8 @@ class Infeed(tf.train.SessionRunHook):
     """Runs the threads of all hosts for the sessions of one run."""
 
     def __init__(self, feeds: Sequence[HostFeed], close: tf.Operation, failures: Failures,
-                 report: RunReport, deadline: float, ahead: int, draw: Drawing = drawing):
+                 report: RunReport, deadline: float, ahead: int, draw: Drawing = drawing, *,
+                 join_deadline: float = 60.0):
         """Prepares threads that are started with each session.
 
         Args:
@@ -34,9 +35,11 @@ class Infeed(tf.train.SessionRunHook):
             is a failure.
           ahead: batches beyond its own that a step waits for.
           draw: makes what a thread calls once per step.
+          join_deadline: seconds that `stop` waits for a thread that is in an input_fn.
         """
         self._ahead = ahead
         self._draw = draw
+        self._join_deadline = join_deadline
         self._feeds = feeds
         self._close = close
         self._failures = failures
@@ -49,7 +52,8 @@ class Infeed(tf.train.SessionRunHook):
         self.stop()
         session.run([feed.initializer for feed in self._feeds])
         self._current = _SessionFeed(session, self._feeds, self._close, self._failures,
-                                     self._report, self._deadline, self._ahead, self._draw)
+                                     self._report, self._deadline, self._ahead, self._draw,
+                                     self._join_deadline)
         self._current.start()
 
     def request(self, steps: int, *, following: int) -> None:
@@ -73,10 +77,14 @@ class Infeed(tf.train.SessionRunHook):
         Raises:
           tf.errors.OutOfRangeError: if a host has no batch because its data has ended, or none
             has a sample, or `gives_up` says so.
+          UnsupportedError: if no session was announced to this hook.
           Whatever ended a thread.
         """
-        if self._current is not None:
-            self._current.await_batch(gives_up)
+        if self._current is None:
+            raise UnsupportedError(Problem(
+                'E907', 'TPUConfig.experimental_feed_hook', 'its after_create_session must call '
+                'that of TPUInfeedOutfeedSessionHook, which starts the input'))
+        self._current.await_batch(gives_up)
 
     def ended_input(self) -> str | None:
         """Whose data ended first, if that ended the run, or `None`."""
@@ -121,7 +129,8 @@ class _SessionFeed:
 
     def __init__(self, session: tf.Session, feeds: Sequence[HostFeed], close: tf.Operation,
                  failures: Failures, report: RunReport, deadline: float, ahead: int,
-                 draw: Drawing):
+                 draw: Drawing, join_deadline: float):
+        self._join_deadline = join_deadline
         self._session = session
         self._close = close
         self._failures = failures
@@ -189,15 +198,15 @@ class _SessionFeed:
         alive = [host for host in self._hosts if host.is_alive()]
         if alive:
             self._run_quietly(self._close)
-        deadline = time.monotonic() + JOIN_DEADLINE_SECONDS
+        deadline = time.monotonic() + self._join_deadline
         for host in alive:
             assert host.thread is not None
             host.thread.join(max(0.0, deadline - time.monotonic()))
             if host.is_alive():
                 tf.logging.warning(
                     'The input of %s still waits in input_fn %g s after the run ended; its '
-                    'thread is left behind.', host.feed.name, JOIN_DEADLINE_SECONDS)
-        self._watcher.join(JOIN_DEADLINE_SECONDS)
+                    'thread is left behind.', host.feed.name, self._join_deadline)
+        self._watcher.join(self._join_deadline)
 
     def _consumed(self) -> int:
         return self._report.steps - self._steps_before
@@ -207,8 +216,10 @@ class _SessionFeed:
         try:
             draw = self._draw(self._session, host.number, host.feed)
             while self._may_produce(host):
+                began = time.monotonic()
                 counts, has_data = draw()
-                self._report.add_counts(host.feed.counted, counts)
+                self._report.add_counts(host.feed.counted, counts,
+                                        (time.monotonic() - began) / len(self._hosts))
                 with self._change:
                     host.produced += 1
                     host.produced_with_data += int(has_data)

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..core.deployment import Deployment, Invocation
-from ..errors import InputError, Problem
+from ..errors import InputShapeError, Problem
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 from . import padding, shares
@@ -110,7 +110,7 @@ def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
       within the pipeline is never taken for its end.
 
     Raises:
-      InputError: if elements have another form.
+      InputShapeError: if elements have another form.
     """
     cores = len(invocation.cores)
     draws = cores if deployment.share == 'elements' else 1
@@ -168,7 +168,7 @@ def _batch_of(element: Any) -> Batch:
         return Batch(element, None)
     if len(element) == 2:
         return Batch(*element)
-    raise InputError(Problem(
+    raise InputShapeError(Problem(
         'E514', 'input_fn', 'elements of its dataset must be features, or a tuple of features '
         'and labels', f'a tuple of {len(element)}'))
 
@@ -194,7 +194,7 @@ class CoreQueue:
           example: tensors of the structure, shapes and dtypes to carry.
 
         Raises:
-          InputError, ValueError: if something is not a tensor of static shape.
+          ValueError: if something is not a tensor of static shape.
         """
         self.taken: list[tf.Operation] = []
         self._structure = example
@@ -225,7 +225,7 @@ def _static_tensors(batch: Batch) -> list[tf.Tensor]:
     for name, structure in (('features', batch.features), ('labels', batch.labels)):
         for path, value in _leaves(structure):
             if not isinstance(value, tf.Tensor):
-                raise InputError(Problem(
+                raise InputShapeError(Problem(
                     'E515', f'{name} {path}'.strip(), 'what no embedding column looks up must '
                     'be a dense tensor', type(value).__name__,
                     'Add its column to the embedding spec, or make it dense in input_fn.'))

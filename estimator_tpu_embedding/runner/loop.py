@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 from ..checkpoint import commit, recover
 from .graph import StepGraph
 from .guards import StopAtStep
-from .host_calls import call
+from .host_calls import call_on_host
 from .hooks import Cadence, training_hooks
 from .model import Job, concatenate
 from .pace import FixedPace
@@ -83,7 +83,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         scaffold = scaffold_of(graph)
         final = tf.train.FinalOpsHook(values)
         all_hooks = run.with_steps([], hooks, [final], tf.group(graph.step, updates),
-                                   pace=FixedPace(steps), stop=None)
+                                   pace=FixedPace(steps), stop=None, results=[updates])
         creator = tf.train.ChiefSessionCreator(
             scaffold, checkpoint_filename_with_path=checkpoint, config=job.session_config)
         run.execute(creator, all_hooks, {'step': graph.step, 'updates': updates},
@@ -112,11 +112,7 @@ def scaffold_of(graph: StepGraph) -> tf.train.Scaffold:
 
 def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
     """The values and the update of the metrics, over the samples of all cores."""
-    pairs: dict[str, Any] = {}
-    declared = graph.outputs[0].metrics
-    if declared is not None:
-        pairs = dict(call('eval_metrics', declared[0], concatenate(
-            [output.metrics for output in graph.distinct_outputs])))
+    pairs = _declared_metrics(graph)
     for name, shown in (('loss', '"loss"'), ('global_step', '`global_step`')):
         if name in pairs:
             raise ValueError(f'Metric with name {shown} is not allowed, because Estimator '
@@ -125,3 +121,23 @@ def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
     values = {name: value for name, (value, _) in pairs.items()}
     values['global_step'] = tf.identity(graph.global_step)
     return values, tf.group(*[update for _, update in pairs.values()], _count())
+
+
+def _declared_metrics(graph: StepGraph) -> dict[str, Any]:
+    """What `eval_metrics` makes of the tensors of all cores: by name a value and its update.
+
+    Raises:
+      TypeError: as the original does, if it makes something else.
+    """
+    declared = graph.outputs[0].metrics
+    if declared is None:
+        return {}
+    made = call_on_host('eval_metrics', declared[0], concatenate(
+        [output.metrics for output in graph.distinct_outputs]))
+    if not isinstance(made, Mapping):
+        raise TypeError(f'eval_metric_ops must be a dict, given: {made}')
+    for name, pair in made.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError('Values of eval_metric_ops must be (metric_value, update_op) tuples, '
+                            f'given: {pair} for key: {name}')
+    return dict(made)

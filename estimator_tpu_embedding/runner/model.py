@@ -18,6 +18,8 @@ from .host_calls import HostCall
 from .input import Batch, map_tensors
 from .randomness import random_states_kept
 
+FeedHookMaker = Callable[[tf.train.SessionRunHook, Mapping[str, Any]], tf.train.SessionRunHook]
+
 
 class ModelOutput(NamedTuple):
     """What model_fn returned on one core.
@@ -31,6 +33,7 @@ class ModelOutput(NamedTuple):
       hooks: of this mode.
       predictions: in prediction a tensor, or tensors by name.
       host_call: `(function, tensors)`, as `metrics`; `None` if there are no tensors.
+      signals: for `Job.feed_hook`, `(name, tensors)`, or `None`.
     """
 
     loss: tf.Tensor | None
@@ -40,6 +43,7 @@ class ModelOutput(NamedTuple):
     hooks: tuple[tf.train.SessionRunHook, ...]
     predictions: Any = None
     host_call: HostCall | None = None
+    signals: tuple[str, Any] | None = None
 
 
 class Featurized(Protocol):
@@ -91,9 +95,13 @@ class Job:
       seed: graph-level random seed, or `None`.
       input_deadline: seconds after which a host that produces nothing while a step waits for
         it is a failure.
+      shutdown_deadline: seconds that the end of a run waits for each of the threads of its
+        input, and for its session to close.
       model_dir: where checkpoints are.
       warm_start: the `WarmStartSettings` for a run without a checkpoint, or `None`.
       session_config: for every session of the run.
+      feed_hook: the hook that feeds a training and the signals of the model, by their name ->
+        the hook of the user that stands in its place; `None` where nobody gave one.
     """
 
     verb: str
@@ -105,9 +113,11 @@ class Job:
     skips_nonfinite: bool
     seed: int | None
     input_deadline: float
+    shutdown_deadline: float
     model_dir: str
     warm_start: Any
     session_config: tf.ConfigProto
+    feed_hook: FeedHookMaker | None = None
 
     @property
     def topology(self) -> Topology:
@@ -153,7 +163,7 @@ def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str
         return lookups.variable_names(graph)
 
 
-def concatenate(calls: Sequence[tuple[Callable[..., Any], Any] | None]) -> Any:
+def concatenate(calls: Sequence[tuple[Any, Any] | None]) -> Any:
     """The tensors of pairs such as `ModelOutput.metrics`, one per core, joined by their rows.
 
     Raises:

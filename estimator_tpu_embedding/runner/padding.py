@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..errors import InputError, Problem
+from ..errors import InputShapeError, Problem
 from ..ops import checks
 
 
@@ -40,7 +40,7 @@ def _empty(spec: Any) -> Any:
                                tf.constant(sizes, tf.int64))
     if spec == tf.data.Dataset.from_tensors((0, None)).element_spec[1]:
         return None
-    raise InputError(Problem(
+    raise InputShapeError(Problem(
         'E514', 'input_fn', 'a dataset to predict from must hold tensors, sparse or ragged ones '
         'among them', str(spec)))
 
@@ -54,7 +54,7 @@ def rows_of(structure: Any, most: int, where: str) -> tf.Tensor:
       where: for messages.
 
     Raises:
-      InputError: for a scalar.
+      InputShapeError: for a scalar.
     """
     leaves = [leaf for leaf in tf.nest.flatten(structure) if leaf is not None]
     counts = tf.stack([_leading(leaf, where) for leaf in leaves])
@@ -75,7 +75,7 @@ def _leading(leaf: Any, where: str) -> tf.Tensor:
     if isinstance(leaf, tf.SparseTensor):
         return tf.cast(leaf.dense_shape[0], tf.int32)
     if leaf.shape.rank == 0:
-        raise InputError(Problem(
+        raise InputShapeError(Problem(
             'E511', where, 'the first dimension of every tensor must be that of samples',
             f'the scalar {leaf.name}', 'Batch the dataset with params["batch_size"].'))
     return tf.shape(leaf)[0]
@@ -89,6 +89,7 @@ def filled(structure: Any, size: int) -> Any:
 def _filled(leaf: Any, size: int) -> Any:
     if not isinstance(leaf, tf.Tensor) or not leaf.shape.rank:
         return leaf
+    leaf = leaf[:size]  # Of too many samples `rows_of` says what is wrong, sooner or later.
     missing = size - tf.shape(leaf)[0]
     padded = tf.pad(leaf, [[0, missing]] + [[0, 0]] * (leaf.shape.rank - 1))
     padded.set_shape([size] + leaf.shape.as_list()[1:])

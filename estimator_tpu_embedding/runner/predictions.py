@@ -47,7 +47,8 @@ def predict(job: Job, *, select: Callable[[Any], Any],
             run.warm_start()
         scaffold = scaffold_of(run.graph)
         all_hooks = run.with_steps([_NoSecondStart(run.report)], hooks, [], run.graph.step,
-                                   pace=FixedPace(1), stop=None, until_data_ends=True)
+                                   pace=FixedPace(1), stop=None, until_data_ends=True,
+                                   results=tf.nest.flatten(wanted))
         creator = tf.train.ChiefSessionCreator(
             scaffold, checkpoint_filename_with_path=checkpoint, config=job.session_config)
     results = run.results(creator, all_hooks, {'wanted': wanted, 'step': run.graph.step})

@@ -13,9 +13,12 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem, quoted
+from .measures import TimeSplit, sum_of
 
 _sink: Callable[[str], None] = lambda line: tf.logging.info('%s', line)  # noqa: E731
 _reports: list[RunReport] = []
+KINDS = ('missing', 'truncated', 'out_of_range')
+"""Of ids that were not looked up."""
 
 
 def announce(line: str) -> None:
@@ -35,7 +38,9 @@ def reports() -> list[RunReport]:
 
 
 def totals() -> str:
-    """All runs of this process in one line: `train 900 steps, 19,800 examples/s; ...`."""
+    """All runs of this process in one line: steps, rates, the time, ids that were not looked up."""
+    if not _reports:
+        return 'no step was made on the emulated system'
     parts = []
     for verb in sorted({report.verb for report in _reports}, reverse=True):
         same = [report for report in _reports if report.verb == verb]
@@ -43,7 +48,13 @@ def totals() -> str:
         rate = _per_second(examples, sum(report.seconds for report in same))
         parts.append(f'{verb} {sum(report.steps for report in same)} steps, {rate:,.0f} '
                      'examples/s')
-    return '; '.join(parts) or 'no TPUEstimator made a step'
+    seconds = sum(report.seconds for report in _reports)
+    parts.append(sum_of([report.time for report in _reports]).shares(seconds))
+    for kind in KINDS:
+        count = sum(getattr(counts, kind) for report in _reports
+                    for counts in report.counts.values())
+        parts.append(f'ids {kind.replace("_", " ")}: {count:,}')
+    return '; '.join(parts)
 
 
 def _per_second(count: int, seconds: float) -> float:
@@ -71,6 +82,7 @@ class RunReport:
       seconds: that the steps took.
       skipped_steps: steps that changed no table, since gradients were not finite.
       refused: in how many of them those of each table were not.
+      time: what the seconds went into.
     """
 
     verb: str
@@ -79,6 +91,7 @@ class RunReport:
     seconds: float = 0.0
     skipped_steps: int = 0
     refused: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    time: TimeSplit = dataclasses.field(default_factory=TimeSplit)
     _counted: tuple[str, ...] = dataclasses.field(default=(), repr=False)
     _sums: Any = dataclasses.field(default=0, repr=False, compare=False)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, repr=False)
@@ -91,15 +104,17 @@ class RunReport:
                     for name, numbers in zip(self._counted, np.broadcast_to(
                         self._sums, [len(self._counted), 4]).tolist(), strict=True)}
 
-    def add_counts(self, features: tuple[str, ...], counts: np.ndarray) -> None:
+    def add_counts(self, features: tuple[str, ...], counts: np.ndarray, seconds: float) -> None:
         """Adds what became of the ids of a step; any thread may call it.
 
         Args:
           features: the same at every call.
           counts: int64, for each the numbers of `FeatureCounts`.
+          seconds: that it took to draw the batch, divided by the number of threads that do.
         """
         with self._lock:
             self._counted, self._sums = features, self._sums + counts
+            self.time.enqueue += seconds
 
     def add_skipped(self, step: int, tables: Sequence[str]) -> None:
         """Counts a step that changed no table, and tells the user of the first.
@@ -132,13 +147,13 @@ class RunReport:
             tables = ', '.join(f'{name} {count}' for name, count in sorted(self.refused.items()))
             counts += (f', steps that changed no table: {self.skipped_steps} '
                        f'(gradients not finite: {tables})')
-        return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s, '
-                f'{counts}')
+        return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s; '
+                f'{self.time.shares(self.seconds)}; {counts}')
 
     def not_looked_up(self) -> dict[str, int]:
         """How many ids were missing, truncated or out of range, by `<kind>/<feature>`."""
         return {f'{kind}/{name}': getattr(counts, kind)
-                for kind in ('missing', 'truncated', 'out_of_range')
+                for kind in KINDS
                 for name, counts in sorted(self.counts.items()) if getattr(counts, kind)}
 
     def finish(self) -> None:
@@ -166,10 +181,12 @@ class RateHook(tf.train.SessionRunHook):
         self._output_dir = output_dir
         self._global_step = global_step
         self._last_step, self._last_time, self._last_skipped = 0, 0.0, 0
+        self._last_split = TimeSplit()
 
     def after_create_session(self, session: tf.Session, coord: object) -> None:
         """Starts the clock."""
         self._last_step, self._last_time = session.run(self._global_step), time.monotonic()
+        self._last_split = dataclasses.replace(self._report.time)
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: object) -> None:
         """Logs if enough steps have passed."""
@@ -183,13 +200,18 @@ class RateHook(tf.train.SessionRunHook):
                   'examples/sec': steps_per_second * self._report.batch_size}
         for tag, value in values.items():
             tf.logging.info('%s: %g', tag, value)
+        split = self._report.time.since(self._last_split)
+        steps = step - self._last_step
         self._last_step, self._last_time = step, now
+        self._last_split = dataclasses.replace(self._report.time)
         skipped = self._skipped()
         if self._output_dir is None:
             return
         counts = {f'tpu_embedding/ids_{path}': count
                   for path, count in self._report.not_looked_up().items()}
         counts.update(skipped)
+        counts.update({f'tpu_embedding/secs_per_step/{name}': seconds / steps
+                       for name, seconds in dataclasses.asdict(split).items()})
         tf.summary.FileWriterCache.get(self._output_dir).add_summary(tf.Summary(value=[
             tf.Summary.Value(tag=tag, simple_value=value)
             for tag, value in {**values, **counts}.items()]), step)

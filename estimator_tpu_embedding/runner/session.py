@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -23,6 +24,8 @@ from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
 from .host_calls import SummaryWriters
 from .infeed import Infeed
 from .input import drawing
+from .input_state import CheckpointInputPipelineHook
+from .measures import clock_of
 from .model import Job
 from .pace import Pace
 from .profiling import Profiler
@@ -30,33 +33,35 @@ from .progress import RunReport, announce
 from .signals import Termination, woken_by_interrupt
 
 
-CLOSE_DEADLINE_SECONDS = 5.0
 SESSIONS_WITHOUT_STEP = 5
 
 
 class SessionCreator(tf.train.SessionCreator):
     """Makes the sessions of another creator close within a deadline."""
 
-    def __init__(self, creator: tf.train.SessionCreator):
-        """Wraps `creator`."""
-        self._creator = creator
+    def __init__(self, creator: tf.train.SessionCreator, deadline: float):
+        """Wraps `creator`; closing a session waits `deadline` seconds for what still runs."""
+        self._creator, self._deadline = creator, deadline
 
     def create_session(self) -> tf.Session:
         """A session whose `close()` waits a limited time."""
         session = self._creator.create_session()
-        session.close = functools.partial(_close_in_time, session, session.close)
+        session.close = functools.partial(
+            _close_in_time, session, session.close, self._deadline)
         return session
 
 
-def _close_in_time(session: tf.Session, close: Callable[[], None]) -> None:
+def _close_in_time(session: tf.Session, close: Callable[[], None], deadline: float) -> None:
     """Closes a session in a thread, since TensorFlow waits there for all that still runs."""
     session.close = lambda: None
+    if sys.is_finalizing():  # It was left in the traceback of an error; no thread starts any more.
+        return
     thread = threading.Thread(target=close, name='close-session', daemon=True)
     thread.start()
-    thread.join(CLOSE_DEADLINE_SECONDS)
+    thread.join(deadline)
     if thread.is_alive():
         tf.logging.warning('Something of the graph still runs %g s after the run ended; its '
-                           'session is left behind.', CLOSE_DEADLINE_SECONDS)
+                           'session is left behind.', deadline)
 
 
 class SessionStart(tf.train.SessionRunHook):
@@ -114,7 +119,8 @@ class Run:
         self.graph = build_step(job)
         self.infeed = Infeed(self.graph.feeds, self.graph.close, self.failures, self.report,
                              job.input_deadline, ahead=int(self.graph.begin is not None),
-                             draw=self.profiler.draw if self.profiler else drawing)
+                             draw=self.profiler.draw if self.profiler else drawing,
+                             join_deadline=job.shutdown_deadline)
         self.start = SessionStart(self.graph.start, self.report)
         self.termination = Termination()
         self._has_data_ended = False
@@ -128,7 +134,8 @@ class Run:
                    hooks: Sequence[tf.train.SessionRunHook],
                    after: Sequence[tf.train.SessionRunHook], step: tf.Operation, *,
                    pace: Pace, stop: StopAtStep | None, until_data_ends: bool = False,
-                   host_call_every: int = 1) -> list[tf.train.SessionRunHook]:
+                   host_call_every: int = 1, feed: tf.train.SessionRunHook | None = None,
+                   results: Sequence[Any] = ()) -> list[tf.train.SessionRunHook]:
         """Hooks in the order of the original, and at last the one that makes steps.
 
         Args:
@@ -140,18 +147,29 @@ class Run:
           stop: see `StepsPerRun`.
           until_data_ends: see `StepsPerRun`.
           host_call_every: see `StepsPerRun`.
+          feed: what stands in the place of the infeed, and hands calls on to it.
+          results: what a step gives besides, for the account of its time.
         """
         given = [FeedsKept(hook) for hook in hooks]
         own = [FeedsKept(hook) for hook in self.graph.outputs[0].hooks]
+        of_feed = [FeedsKept(feed)] if feed is not None else []
+        measured = self.graph.measured
+        clock = clock_of(measured.looked_up, [*measured.trained, *results], step)
+        keeps_input = any(isinstance(hook, CheckpointInputPipelineHook)
+                          for hook in [*hooks, *self.graph.outputs[0].hooks])
+        if keeps_input and self.graph.begin is not None:
+            tf.logging.warning('Look-ups run a step ahead: a resumed run skips one batch.')
         steps = StepsPerRun(
-            StepOps(step, self.graph.host_call, self.graph.loss, self.graph.refused,
+            StepOps(step, self.graph.host_call, self.graph.loss,
+                    clock, self.graph.refused,
                     self.graph.is_step, self.graph.begin, self.graph.has_next), self.infeed,
             self.failures, self.report,
-            pace=pace, stop=stop, others=[*given, *own], until_data_ends=until_data_ends,
-            host_call_every=host_call_every, is_over=self.termination.is_asked)
+            pace=pace, stop=stop, others=[*given, *of_feed, *own], until_data_ends=until_data_ends,
+            host_call_every=host_call_every, is_over=self.termination.is_asked,
+            draws_ahead=not keeps_input)
         profiler = [self.profiler] if self.profiler else []
-        return [*before, *given, self.start, SummaryWriters(), *profiler, self.infeed, *after,
-                *own, steps]
+        return [*before, *given, self.start, SummaryWriters(), *profiler,
+                *(of_feed or [self.infeed]), *after, *own, steps]
 
     def check_fits(self, checkpoint: str) -> None:
         """Makes sure that a checkpoint can be restored into the graph.
@@ -235,7 +253,8 @@ class Run:
         """
         self._announce()
         with self._threads_ended(), \
-                tf.train.MonitoredSession(SessionCreator(creator), hooks) as session:
+                tf.train.MonitoredSession(SessionCreator(
+                    creator, self.job.shutdown_deadline), hooks) as session:
             try:
                 while not session.should_stop():
                     began = time.monotonic()

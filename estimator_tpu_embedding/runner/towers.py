@@ -20,6 +20,7 @@ Three things make every tower believe that it is alone in the graph:
 
 from __future__ import annotations
 
+import contextvars
 import copy
 import threading
 from collections.abc import Callable, Sequence
@@ -171,7 +172,9 @@ class Towers(Generic[T]):
 
     def _run_in_threads(self, function: Callable[[int], T]) -> None:
         _tf.thread_local_stacks(self._graph)
-        threads = [threading.Thread(target=self._run, args=(core, function), daemon=True,
+        # Each in a copy of the context: defaults that the caller set, as of `arg_scope`, hold.
+        threads = [threading.Thread(target=contextvars.copy_context().run,
+                                    args=(self._run, core, function), daemon=True,
                                     name=f'tower-{core}') for core in range(self.count)]
         for thread in threads:
             thread.start()

@@ -107,6 +107,7 @@ def test_words_that_the_column_maps_elsewhere_go_there():
     assert read([default], {'w': ['pink', 'red', 'teal']})[0]['w'][1] == [1, 0, 1]
 
 
+@pytest.mark.section('18')
 def test_features_that_are_not_looked_up_are_left_for_the_model():
     column = ete.embedding_column(identity('a'), 2)
     assert read([column], {'a': [1, 2, 3], 'x': [1., 2., 3.], 'y': [0, 0, 0]})[1] == ['x', 'y']
@@ -133,6 +134,7 @@ def test_every_missing_feature_is_named_with_what_there_is():
         'only "b", "x".' for key in 'ac')
 
 
+@pytest.mark.section('18')
 def test_words_for_an_identity_column_are_refused_with_the_remedy():
     with pytest.raises(InputError, match='E510 feature "a" on core 3: .*vocabulary_list'):
         read([ete.embedding_column(identity('a'), 2)], {'a': ['x', 'y', 'z']})
@@ -146,6 +148,7 @@ def test_features_must_be_a_dict():
         adapt.Featurizer([column], plan)(tf.zeros([3]), 0)
 
 
+@pytest.mark.section('18')
 def test_a_feature_of_two_columns_is_refused():
     with pytest.raises(ConfigError, match='E434 feature "a": Feature column a is used with '
                                           'multiple embeddings and this is not supported'):
@@ -180,6 +183,7 @@ def test_a_vocabulary_file_declares_as_many_rows_as_it_has_words(tmp_path):
     assert adapt.columns_to_specs([column])[0][0].vocabulary_size == 3
 
 
+@pytest.mark.section('18')
 def test_old_columns_are_taken_with_a_warning_and_others_refused(caplog):
     from tensorflow.python.tpu import feature_column as old
     tables, features = adapt.columns_to_specs([old.embedding_column(identity('a', 9), 2)])
@@ -189,6 +193,7 @@ def test_old_columns_are_taken_with_a_warning_and_others_refused(caplog):
         adapt.columns_to_specs([fc.numeric_column('a')])
 
 
+@pytest.mark.section('18')
 def test_a_weighted_column_takes_weights_from_their_feature_and_both_leave_the_rest():
     column = ete.embedding_column(fc.weighted_categorical_column(identity('a'), 'w'), 2)
     places = dict(indices=[[0, 0], [2, 0]], dense_shape=[3, 1])
@@ -200,6 +205,7 @@ def test_a_weighted_column_takes_weights_from_their_feature_and_both_leave_the_r
         read([column], {'a': features['a']})
 
 
+@pytest.mark.section('18')
 @pytest.mark.parametrize('make, value', [
     (fc.sequence_categorical_column_with_identity,
      tf.SparseTensorValue([[0, 1], [2, 0]], np.array([1, 2]), [3, 4])),
@@ -221,6 +227,7 @@ def record(columns, layer_columns):
         return adapt.variable_names(columns, graph)
 
 
+@pytest.mark.section('18')
 def test_variable_names_are_those_that_the_layer_gives():
     columns = [ete.embedding_column(identity('a'), 2),
                *ete.shared_embedding_columns([identity('c'), identity('d')], 2)]
@@ -280,6 +287,7 @@ def test_a_column_that_the_model_does_not_use_is_named():
         record(columns, columns[:1])
 
 
+@pytest.mark.section('18')
 def test_a_model_that_uses_no_column_at_all_gets_the_original_text():
     with pytest.raises(RuntimeError, match='did not capture any thing. Make sure the feature '
                                            'columns passed to TPUEstimator constructor'):

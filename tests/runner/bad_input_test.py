@@ -77,6 +77,7 @@ def test_a_bad_batch_ends_the_run_before_its_step_and_names_feature_core_host_an
     estimator = estimator_of(tmp_path, column and column())
     with pytest.raises(InputError) as caught:
         estimator.train(input_fn_of(features), max_steps=9)
+    assert isinstance(caught.value, ValueError)
     assert str(caught.value).startswith(f'{code} feature "f" on core 1: {text}')
     assert 'raised by the infeed of host 1 at its batch 3' in caught.value.__notes__
     assert estimator.get_variable_value('global_step') <= 2

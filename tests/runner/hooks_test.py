@@ -50,6 +50,7 @@ def sessions(monkeypatch):
     return seen
 
 
+@pytest.mark.section('9.5')
 def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
     order = []
     estimator = make(tmp_path, [Named('of the spec', order)], save_summary_steps=1,
@@ -71,11 +72,13 @@ def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
          'StepsPerRun']]
 
 
+@pytest.mark.section('9.5', '9.6')
 def test_without_log_steps_and_summaries_there_are_no_such_hooks(tmp_path, sessions):
     make(tmp_path).train(jobs.input_fn_of(STEPS), steps=1)
     assert not {'LoggingTensorHook', 'RateHook', 'SummarySaverHook'} & set(sessions[0])
 
 
+@pytest.mark.section('9.7')
 def test_a_saver_hook_of_the_spec_is_the_only_one_and_that_is_logged(tmp_path, sessions, caplog):
     with caplog.at_level(logging.INFO, 'tensorflow'):
         make(tmp_path, [tf.train.CheckpointSaverHook(str(tmp_path), save_steps=3)]).train(
@@ -84,6 +87,7 @@ def test_a_saver_hook_of_the_spec_is_the_only_one_and_that_is_logged(tmp_path, s
     assert 'CheckpointSaverHook' not in sessions[0]
 
 
+@pytest.mark.section('9.7')
 @pytest.mark.parametrize('iterations, save_steps, want', [
     (4, 2, [0, 4, 8, 10]), (4, 5, [0, 8, 10]), (4, 8, [0, 8, 10]), (1, 5, [0, 5, 10]),
     (40, 3, [0, 10])])
@@ -93,6 +97,18 @@ def test_checkpoints_are_written_at_loop_ends_only(tmp_path, iterations, save_st
     assert sorted(int(path.stem.split('-')[1]) for path in tmp_path.glob('*.index')) == want
 
 
+@pytest.mark.section('9.7')
+@pytest.mark.parametrize('seconds, want', [(1e-9, [0, 4, 8, 10]), (10**6, [0, 10])])
+def test_checkpoints_may_be_written_after_a_time_and_without_the_graph(tmp_path, seconds, want):
+    make(tmp_path, save_checkpoints_steps=None, save_checkpoints_secs=seconds,
+         checkpoint_save_graph_def=False).train(jobs.input_fn_of(STEPS), steps=10)
+    assert sorted(int(path.stem.split('-')[1]) for path in tmp_path.glob('*.index')) == want
+    assert not list(tmp_path.glob('*.meta')) + list(tmp_path.glob('graph.pbtxt'))
+    make(tmp_path).train(jobs.input_fn_of(STEPS), steps=1)
+    assert [path.name for path in tmp_path.glob('*.meta')] == ['model.ckpt-11.meta']
+
+
+@pytest.mark.section('9.6')
 def test_loss_is_logged_every_so_many_loops_and_rates_go_to_a_file_with_the_summaries_only(
         tmp_path, caplog):
     with caplog.at_level(logging.INFO, 'tensorflow'):
@@ -103,6 +119,57 @@ def test_loss_is_logged_every_so_many_loops_and_rates_go_to_a_file_with_the_summ
                 for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
 
 
+@pytest.mark.section('9.3', '9.6')
+def test_with_a_time_as_loop_lines_come_after_that_time_and_not_after_steps(tmp_path, caplog):
+    estimator = make(tmp_path, iterations='1h', log_step_count_steps=1)
+    loops = jobs.EveryRun()
+    with caplog.at_level(logging.INFO, 'tensorflow'):
+        estimator.train(jobs.input_fn_of(STEPS), steps=20, hooks=[loops])
+    assert loops.runs == 2  # One step, and then as many as fit in an hour.
+    assert re.findall(r'loss = \S+, step = (\d+)', caplog.text) == ['1']
+    assert 'examples/sec' not in caplog.text
+
+
+@pytest.mark.section('9.7')
+def test_without_logs_summaries_and_own_samples_nothing_of_that_is_among_the_hooks(
+        tmp_path, sessions):
+    def model_fn(features, labels, mode, params):
+        loss = tf.square(tf.get_variable('w', []))
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=ete.CrossShardOptimizer(
+            tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step()))
+
+    for mode in (ete.InputPipelineConfig.PER_HOST_V2, ete.InputPipelineConfig.BROADCAST):
+        config = jobs.run_config(tmp_path, 1, 2).replace(tpu_config=ete.TPUConfig(
+            per_host_input_for_training=mode))
+        ete.TPUEstimator(model_fn, config=config, train_batch_size=4).train(
+            lambda params: tf.data.Dataset.from_tensors((np.ones(4), np.ones(4))).repeat(), steps=2)
+    per_host, broadcast = sessions
+    assert set(per_host) - set(broadcast) == {'FiniteWeights'}
+
+
+@pytest.mark.section('7.3', '9.6')
+def test_summaries_of_v1_that_core_0_makes_in_model_fn_or_scaffold_fn_are_written(tmp_path):
+    def model_fn(features, labels, mode, params):
+        loss = tf.get_variable('w', []) * 0. + tf.reduce_mean(features['x'])
+        tf.summary.scalar('mine', loss)
+
+        def scaffold_fn():
+            tf.summary.scalar('late', 2. * loss)
+            return tf.train.Scaffold()
+        return ete.TPUEstimatorSpec(mode, loss=loss, scaffold_fn=scaffold_fn, train_op=(
+            ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(
+                loss, tf.train.get_global_step())))
+
+    ete.TPUEstimator(model_fn, config=jobs.run_config(tmp_path, 1, 2, 1, save_summary_steps=1),
+                     train_batch_size=4).train(jobs.input_fn_of([
+                         {'x': np.float32([1, 3, 5, 7]), 'label': np.zeros(4)}]), steps=1)
+    found = {value.tag: value.simple_value for path in tmp_path.glob('events*')
+             for event in tf.train.summary_iterator(str(path)) for value in event.summary.value}
+    # Core 0 has the samples 1 and 3; the loss of the run is the mean over both cores.
+    assert (found['mine'], found['late'], found['loss']) == (2., 4., 4.)
+
+
+@pytest.mark.section('9.7', '16')
 def test_weights_that_are_no_numbers_end_training_before_they_are_saved(tmp_path):
     columns = [jobs.embedding('f')]
 

@@ -31,9 +31,11 @@ def model_fn_with(host_call):
 
 
 def make(directory, host_call, hosts=1, cores=2, iterations=21, every=1, **kwargs):
-    config = jobs.run_config(directory, hosts, cores).replace(tpu_config=ete.TPUConfig(
-        iterations_per_loop=iterations, experimental_host_call_every_n_steps=every,
-        per_host_input_for_training=kwargs.pop('mode', ete.InputPipelineConfig.PER_HOST_V2)))
+    summary_steps = kwargs.pop('save_summary_steps', 0)
+    config = jobs.run_config(directory, hosts, cores, save_summary_steps=summary_steps).replace(
+        tpu_config=ete.TPUConfig(
+            iterations_per_loop=iterations, experimental_host_call_every_n_steps=every,
+            per_host_input_for_training=kwargs.pop('mode', ete.InputPipelineConfig.PER_HOST_V2)))
     return ete.TPUEstimator(
         model_fn_with(host_call), config=config, train_batch_size=4, eval_batch_size=4,
         predict_batch_size=4, **kwargs)
@@ -56,6 +58,7 @@ def of_x(features):
     return features['x']
 
 
+@pytest.mark.section('2.2', '7.3')
 @pytest.mark.parametrize('every, expected', [
     (1, list(range(42))), (2, [*range(0, 21, 2), *range(21, 42, 2)])])
 def test_it_gets_the_step_from_before_its_increment_in_every_nth_step_of_a_loop(
@@ -65,12 +68,14 @@ def test_it_gets_the_step_from_before_its_increment_in_every_nth_step_of_a_loop(
     assert [steps for steps, in seen] == [[step] for step in expected]
 
 
+@pytest.mark.section('7.3')
 def test_it_gets_the_tensors_of_all_cores_one_after_another(tmp_path):
     seen = []
     make(tmp_path, recording(seen, of_step, of_x), 1, 2).train(input_fn, steps=2)
     assert seen == [[[0, 0], [0, 1, 2, 3]], [[1, 1], [4, 5, 6, 7]]]
 
 
+@pytest.mark.section('7.3')
 def test_of_copies_it_gets_one(tmp_path):
     seen = []
     make(tmp_path, recording(seen, of_x), mode=ete.InputPipelineConfig.BROADCAST).train(
@@ -78,6 +83,7 @@ def test_of_copies_it_gets_one(tmp_path):
     assert seen == [[[0, 1, 2, 3]]]
 
 
+@pytest.mark.section('7.3')
 def test_tensors_may_have_names(tmp_path):
     seen = []
 
@@ -90,6 +96,7 @@ def test_tensors_may_have_names(tmp_path):
     assert seen == [[[0], [0, 1, 2, 3]]]
 
 
+@pytest.mark.section('7.3')
 def test_it_runs_in_every_step_of_an_evaluation_and_a_prediction(tmp_path):
     seen = []
     made = make(tmp_path, recording(seen, of_x), every=2)
@@ -101,11 +108,12 @@ def test_it_runs_in_every_step_of_an_evaluation_and_a_prediction(tmp_path):
     assert seen[:2] == [[[0, 1, 2, 3]], [[4, 5, 6, 7]]]
 
 
+@pytest.mark.section('7.2', '7.3')
 @pytest.mark.parametrize('use_tpu', [True, False])
 def test_summaries_of_a_file_writer_are_in_its_file(tmp_path, use_tpu):
     def host_fn(step, x):
         with tf.compat.v2.summary.create_file_writer(str(tmp_path / 'events')).as_default():
-            tf.compat.v2.summary.write('sum of x', tf.reduce_sum(x), step=step[0])
+            tf.compat.v2.summary.scalar('sum of x', tf.reduce_sum(x), step=step[0])
             return tf.summary.all_v2_summary_ops()
 
     make(tmp_path / 'model', lambda features: (host_fn, [of_step(features), of_x(features)]),
@@ -116,10 +124,40 @@ def test_summaries_of_a_file_writer_are_in_its_file(tmp_path, use_tpu):
     assert found == {(0, 6), (1, 22)}
 
 
+@pytest.mark.section('7.2', '15')
+def test_without_a_tpu_it_runs_in_every_step_of_every_mode_before_the_increment(tmp_path):
+    seen = []
+    made = make(tmp_path, recording(seen, of_step), every=2, use_tpu=False)
+    made.train(input_fn, steps=3)
+    assert seen == [[[0]], [[1]], [[2]]]
+    seen.clear()
+    made.evaluate(input_fn, steps=2)
+    assert seen == [[[3]], [[3]]]
+    seen.clear()
+    rows = made.predict(lambda params: tf.data.Dataset.from_tensors({'x': [1, 2]}))
+    assert [row['x'] for row in rows] == [1, 2]
+    assert seen[0] == [[3]]  # The run that finds the end of the data may call it too.
+
+
+@pytest.mark.section('7.2')
+def test_without_a_tpu_its_summaries_of_v1_are_those_of_a_plain_estimator(tmp_path):
+    def host_fn(x):
+        tf.summary.scalar('sum of x', tf.reduce_sum(x))
+        return []
+
+    make(tmp_path, lambda features: (host_fn, [of_x(features)]), use_tpu=False,
+         save_summary_steps=1).train(input_fn, steps=2)
+    assert {event.step: value.simple_value for path in tmp_path.glob('events*')
+            for event in tf.train.summary_iterator(str(path)) for value in event.summary.value
+            if value.tag == 'sum_of_x'} == {1: 6., 2: 22.}
+
+
+@pytest.mark.section('7.3')
 def test_an_empty_list_of_tensors_is_no_host_call(tmp_path):
     make(tmp_path, lambda features: (lambda: 1 / 0, [])).train(input_fn, steps=1)
 
 
+@pytest.mark.section('7.3')
 @pytest.mark.parametrize('host_call, error, text', [
     (lambda features: (lambda x: tf.summary.scalar('x', x[0]), [of_x(features)]), ValueError,
      'Please use tf.contrib.summary instead of tf.summary inside of host_calls.'),
@@ -135,6 +173,7 @@ def test_how_often_must_be_positive(tmp_path):
         make(tmp_path, recording([], of_x), every=0).train(input_fn, steps=1)
 
 
+@pytest.mark.section('9.3')
 def test_a_time_as_iterations_per_loop_makes_loops_that_last_about_as_long(tmp_path):
     seen = []
     hook = jobs.EveryRun(lambda session: seen.append(

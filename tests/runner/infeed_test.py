@@ -13,7 +13,6 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import IdRangeError, InputPipelineError, InputShapeError
-from estimator_tpu_embedding.runner import infeed, session
 
 BATCH = 4
 
@@ -43,6 +42,7 @@ def without_prefetch(dataset):
     return dataset.with_options(options)
 
 
+@pytest.mark.section('9.4')
 def test_batch_k_plus_1_is_produced_while_step_k_runs(tmp_path):
     steps = 8
     change = threading.Condition()
@@ -80,6 +80,7 @@ def test_batch_k_plus_1_is_produced_while_step_k_runs(tmp_path):
         f'step {step} ran beside batch {min(step + 1, steps)}' for step in range(1, steps + 1)]
 
 
+@pytest.mark.section('9.4')
 def test_no_batch_is_drawn_that_no_step_uses(tmp_path):
     drawn = []
 
@@ -93,6 +94,7 @@ def test_no_batch_is_drawn_that_no_step_uses(tmp_path):
     assert len(drawn) == 5 * BATCH
 
 
+@pytest.mark.section('5', '9.4')
 def test_each_core_gets_what_its_host_drew_for_it_in_order(tmp_path):
     columns = [jobs.embedding('f', 16, 1)]
     activations, seen = [], []
@@ -120,6 +122,7 @@ def test_each_core_gets_what_its_host_drew_for_it_in_order(tmp_path):
     assert seen == [[[0, 1], [2, 3], [8, 9], [10, 11]], [[4, 5], [6, 7], [12, 13], [14, 15]]]
 
 
+@pytest.mark.section('16')
 @pytest.mark.parametrize('sizes, host, steps', [
     ([12, 12], '[01]', 6),  # Whoever is noticed first.
     ([100, 10], '1', 5)])
@@ -135,11 +138,13 @@ def test_data_that_ends_early_stops_all_hosts_at_one_step_which_is_saved(
     assert estimator.latest_checkpoint().endswith(f'model.ckpt-{steps}')
 
 
+@pytest.mark.section('10', '16')
 def test_an_evaluation_that_runs_out_of_data_says_so(tmp_path):
     with pytest.raises(tf.errors.OutOfRangeError, match=r'made 2 steps.*reach step 3.*repeat'):
         job(tmp_path).evaluate(generator_input_fn(lambda host: range(8)), steps=3)
 
 
+@pytest.mark.section('16')
 def test_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
     def input_fn(params):
         def fail(features, label):
@@ -152,6 +157,7 @@ def test_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
     assert caught.value.__notes__ == ['raised by the infeed of host 0 at its batch 1']
 
 
+@pytest.mark.section('16')
 def test_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_data(tmp_path):
     def stop():
         raise StopIteration('this is how py_func makes an OutOfRangeError')
@@ -170,6 +176,7 @@ def test_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_data
         estimator.train(generator_input_fn(lambda host: range(8)), max_steps=2)
 
 
+@pytest.mark.section('16')
 @pytest.mark.parametrize('error', [ValueError, OSError, KeyError])
 def test_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tmp_path, error):
     def generate(host):
@@ -205,10 +212,9 @@ def test_a_dense_batch_of_another_size_than_asked_for_is_refused(tmp_path):
         job(tmp_path).train(input_fn, max_steps=1)
 
 
-def test_an_input_that_produces_nothing_is_an_error_after_the_deadline(tmp_path, monkeypatch):
+@pytest.mark.section('16')
+def test_an_input_that_produces_nothing_is_an_error_after_the_deadline(tmp_path):
     go_on = threading.Event()
-    monkeypatch.setattr(infeed, 'JOIN_DEADLINE_SECONDS', .5)
-    monkeypatch.setattr(session, 'CLOSE_DEADLINE_SECONDS', .5)
 
     def generate(host):
         yield from range(4)
@@ -233,6 +239,7 @@ def ctrl_c():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.section('16', '17')
 def test_ctrl_c_ends_a_long_loop_and_all_threads(tmp_path, ctrl_c):
     class Interrupt(tf.train.SessionRunHook):
         def before_run(self, run_context):
@@ -244,9 +251,8 @@ def test_ctrl_c_ends_a_long_loop_and_all_threads(tmp_path, ctrl_c):
             max_steps=10**6, hooks=[Interrupt()])
 
 
-def test_ctrl_c_ends_a_wait_for_input(tmp_path, monkeypatch, ctrl_c):
-    monkeypatch.setattr(infeed, 'JOIN_DEADLINE_SECONDS', .5)
-    monkeypatch.setattr(session, 'CLOSE_DEADLINE_SECONDS', .5)
+@pytest.mark.section('16', '17')
+def test_ctrl_c_ends_a_wait_for_input(tmp_path, ctrl_c):
     go_on = threading.Event()
 
     def generate(host):

@@ -19,6 +19,7 @@ def opened(source, cores=1, hosts=1, share='elements', size=1, **kwargs):
         input_batch_size=size * (cores if share == 'split' else 1)), invocations[-1], **kwargs)
 
 
+@pytest.mark.section('4.2')
 @pytest.mark.parametrize('element, expected', [
     ({'x': 1}, ({'x': 1}, None)), (({'x': 1}, 2), ({'x': 1}, 2)), ((3, {'y': 4}), (3, {'y': 4})),
     (((5, 6), 7), ((5, 6), 7))])
@@ -32,12 +33,14 @@ def test_elements_are_features_or_features_and_labels(element, expected):
         assert (*values, None)[:2] == expected
 
 
+@pytest.mark.section('4.2')
 def test_a_tuple_of_three_lists_the_accepted_forms():
     with tf.Graph().as_default():
-        with pytest.raises(InputError, match='E514 input_fn.*got a tuple of 3'):
+        with pytest.raises(ValueError, match='E514 input_fn.*got a tuple of 3'):
             opened(tf.data.Dataset.from_tensors((1, 2, 3)))
 
 
+@pytest.mark.section('5')
 def test_cores_are_served_in_order_and_the_end_of_the_data_is_our_own_sentinel():
     with tf.Graph().as_default(), tf.Session() as session:
         drawn = opened(tf.data.Dataset.range(5), cores=2, hosts=4)
@@ -63,6 +66,7 @@ def values_of(drawn):
             tf.zeros([]) if batch.labels is None else batch.labels] for batch in drawn.batches])
 
 
+@pytest.mark.section('5')
 def test_a_batch_for_all_cores_of_a_host_is_cut_in_their_order():
     with tf.Graph().as_default():
         element = ({'dense': np.arange(4.).reshape(4, 1),
@@ -79,6 +83,7 @@ def test_a_batch_for_all_cores_of_a_host_is_cut_in_their_order():
     assert (first[1].tolist(), second[1].tolist()) == ([0, 1], [2, 3])
 
 
+@pytest.mark.section('5')
 def test_batch_axis_says_which_dimension_of_each_tensor_is_cut():
     with tf.Graph().as_default():
         element = ({'a': np.arange(8).reshape(2, 4), 'b': np.array([5, 6])}, np.arange(2))
@@ -90,6 +95,7 @@ def test_batch_axis_says_which_dimension_of_each_tensor_is_cut():
     assert (first[1].tolist(), second[1].tolist()) == ([0], [1])
 
 
+@pytest.mark.section('5')
 def test_copies_give_the_same_batch_to_every_core():
     with tf.Graph().as_default():
         first, second = values_of(opened(
@@ -97,6 +103,7 @@ def test_copies_give_the_same_batch_to_every_core():
     assert first[0].tolist() == second[0].tolist() == [0, 1, 2]
 
 
+@pytest.mark.section('4.2')
 def test_tensors_have_the_next_values_in_every_step():
     with tf.Graph().as_default(), tf.Session() as session:
         tensor = tf.data.make_one_shot_iterator(tf.data.Dataset.range(4).batch(2)).get_next()
@@ -150,12 +157,16 @@ def test_a_batch_comes_out_of_the_queue_as_it_went_in(batch):
             np.testing.assert_array_equal(value, one)
 
 
+@pytest.mark.section('4.2')
 def test_what_is_left_for_the_model_must_be_dense_and_of_static_shape():
     with tf.Graph().as_default():
         sparse = tf.SparseTensor([[0, 0]], [1], [1, 1])
         with pytest.raises(InputError, match='E515 features "x": what no embedding column looks '
                                              'up must be a dense tensor; got SparseTensor'):
             CoreQueue(0, Batch({'x': sparse}, None))
+        with pytest.raises(ValueError, match='The features to the model returned by input_fn must '
+                                             'have static shape. Tensor: '):
+            CoreQueue(0, Batch({'x': tf.placeholder(tf.float32, [None, 2])}, None))
         with pytest.raises(ValueError, match='The labels to the model returned by input_fn must '
                                              'have static shape.*drop_remainder=True'):
             CoreQueue(0, Batch({}, tf.placeholder(tf.float32, [None])))

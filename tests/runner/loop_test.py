@@ -12,6 +12,7 @@ from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.errors import ConfigError, CorruptCheckpointError
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 from estimator_tpu_embedding.runner import progress
+from estimator_tpu_embedding.runner.async_saver import AsyncCheckpointSaverHook
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 
@@ -40,8 +41,9 @@ def global_step(session):
     return int(session.run(tf.train.get_global_step(session.graph)))
 
 
+@pytest.mark.section('2.2', '9.2')
 @pytest.mark.parametrize('iterations, expected', [
-    (4, [4, 8, 10]), (40, [10]), (1, list(range(1, 11)))])
+    (4, [4, 8, 10]), (40, [10]), (1, list(range(1, 11))), ('4', [4, 8, 10])])
 def test_one_run_is_iterations_per_loop_steps_and_the_last_is_cut_short(
         tmp_path, iterations, expected):
     seen = []
@@ -50,17 +52,21 @@ def test_one_run_is_iterations_per_loop_steps_and_the_last_is_cut_short(
     assert seen == expected
 
 
+@pytest.mark.section('9.1', '9.2')
 def test_steps_count_from_the_checkpoint_and_max_steps_from_zero(tmp_path):
     seen = []
     hook = jobs.EveryRun(lambda session: seen.append(global_step(session)))
     make(tmp_path, iterations=4).train(endless, max_steps=3)
+    make(tmp_path, iterations=4).train(endless, max_steps=10, hooks=[hook])
+    assert seen == [7, 10]
     make(tmp_path, iterations=4).train(endless, steps=10, hooks=[hook])
-    assert seen == [7, 11, 13]
+    assert seen == [7, 10, 14, 18, 20]
     estimator = make(tmp_path, iterations=4)
-    assert estimator.train(endless, max_steps=13, hooks=[hook]) is estimator
-    assert seen == [7, 11, 13]  # nothing left to do
+    assert estimator.train(endless, max_steps=20, hooks=[hook]) is estimator
+    assert seen == [7, 10, 14, 18, 20]  # nothing left to do
 
 
+@pytest.mark.section('9.2')
 def test_hooks_see_one_run_per_loop_and_may_fetch_tensors_of_the_model(tmp_path):
     events, fetched = [], []
 
@@ -90,6 +96,7 @@ def test_hooks_see_one_run_per_loop_and_may_fetch_tensors_of_the_model(tmp_path)
     assert np.isfinite(fetched).all()
 
 
+@pytest.mark.section('9.7')
 def test_checkpoints_are_written_at_the_start_at_loop_ends_and_at_the_end(tmp_path):
     estimator = make(tmp_path, iterations=2, save_checkpoints_steps=3)
     estimator.train(endless, steps=9)
@@ -125,6 +132,7 @@ def test_a_run_that_is_interrupted_and_resumed_equals_one_that_is_not(tmp_path):
         np.testing.assert_array_equal(whole, parts, name)
 
 
+@pytest.mark.section('16')
 def test_a_loss_that_is_not_a_number_stops_the_run_before_it_is_saved(tmp_path):
     def model_fn(columns):
         def call(features, labels, mode, params):
@@ -232,6 +240,7 @@ def test_where_no_checkpoint_can_be_read_training_does_not_begin_anew(tmp_path):
         make(tmp_path).train(endless, steps=2)
 
 
+@pytest.mark.section('7.3', '9.7')
 def test_hooks_listeners_and_scaffold_of_the_user_are_served(tmp_path):
     events = []
 
@@ -260,6 +269,16 @@ def test_hooks_listeners_and_scaffold_of_the_user_are_served(tmp_path):
     assert (jobs.stored(tmp_path, TABLE) == 7.).all()
 
 
+@pytest.mark.section('9.7')
+def test_listeners_without_a_saver_get_the_error_of_the_original(tmp_path):
+    with pytest.raises(ValueError) as caught:
+        make(tmp_path, save_checkpoints_steps=None, save_checkpoints_secs=None).train(
+            endless, steps=1, saving_listeners=[tf.train.CheckpointSaverListener()])
+    assert str(caught.value) == (
+        'There should be a CheckpointSaverHook to use saving_listeners. Please set one of the '
+        'RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
+
+
 def own_saver(columns):
     def call(features, labels, mode, params):
         spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
@@ -276,6 +295,7 @@ class Listener(tf.train.CheckpointSaverListener):
         self.saved.append(int(global_step_value))
 
 
+@pytest.mark.section('9.7')
 def test_a_saver_hook_of_the_user_replaces_ours_except_in_a_mod_job(tmp_path):
     columns = [jobs.embedding('f')]
     for strategy in ('div', 'mod'):
@@ -293,6 +313,16 @@ def test_a_saver_hook_of_the_user_replaces_ours_except_in_a_mod_job(tmp_path):
             assert listener.saved[-1] == 4
 
 
+def test_a_second_saver_hook_of_the_user_is_no_way_around_the_manifest(tmp_path):
+    columns = [jobs.embedding('f')]
+    estimator = jobs.estimator(jobs.linear_model_fn(columns), columns,
+                               jobs.run_config(tmp_path, 2), strategy='mod')
+    with pytest.raises(ConfigError, match='E455'):
+        estimator.train(endless, steps=2, hooks=[
+            AsyncCheckpointSaverHook(str(tmp_path), save_steps=1),
+            tf.train.CheckpointSaverHook(str(tmp_path), save_steps=1)])
+
+
 def test_a_plain_checkpoint_of_the_same_names_is_restored(tmp_path):
     """As one from TensorFlow 2.15: no manifest."""
     make(tmp_path, hosts=2).train(endless, max_steps=2)
@@ -302,15 +332,18 @@ def test_a_plain_checkpoint_of_the_same_names_is_restored(tmp_path):
     assert (tmp_path / 'model.ckpt-4.tables.json').exists()
 
 
+@pytest.mark.section('9.6')
 def test_loss_rates_and_the_loss_of_the_final_step_are_logged_as_before(tmp_path, caplog):
     with caplog.at_level(logging.INFO, 'tensorflow'):
         make(tmp_path, log_step_count_steps=2, save_summary_steps=2).train(endless, steps=6)
     for text in ('global_step/sec: ', 'examples/sec: ', 'Loss for final step: '):
         assert text in caplog.text
     assert re.findall(r'loss = [\d.]+, step = (\d+)', caplog.text) == ['2', '4', '6']
-    events = [value.tag for path in tmp_path.glob('events*')
-              for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
-    assert {'loss', 'global_step/sec', 'examples/sec'} <= set(events)
+    found = {(value.tag, event.step): value.simple_value for path in tmp_path.glob('events*')
+             for event in tf.train.summary_iterator(str(path)) for value in event.summary.value}
+    for step in (2, 4, 6):  # The batch has four examples.
+        assert found['examples/sec', step] == pytest.approx(4 * found['global_step/sec', step])
+    assert 'loss' in {tag for tag, _ in found}
 
 
 def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
@@ -329,10 +362,13 @@ def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
     assert [(report.verb, report.steps, report.counts['f'].seen)
             for report in progress.reports()] == [('train', 3, 12), ('evaluate', 1, 4)]
     assert progress.reports()[0].examples_per_second() > 0
-    assert re.fullmatch(r'train 3 steps, [\d,]+ examples/s; evaluate 1 steps, [\d,]+ examples/s',
-                        progress.totals())
+    assert re.fullmatch(
+        r'train 3 steps, [\d,]+ examples/s; evaluate 1 steps, [\d,]+ examples/s; time: input \d+ %'
+        r', lookup \d+ %, dense \d+ %, update \d+ %, other \d+ %; ids missing: 0; '
+        r'ids truncated: 0; ids out of range: 0', progress.totals())
 
 
+@pytest.mark.section('4.3')
 def test_a_global_step_that_stands_still_is_not_a_silent_loop(tmp_path, caplog):
     def model_fn(columns):
         def call(features, labels, mode, params):
@@ -356,8 +392,12 @@ def test_a_global_step_that_stands_still_is_not_a_silent_loop(tmp_path, caplog):
     assert tf.train.load_variable(str(tmp_path), 'runs') == 8
 
 
-def test_a_model_without_embedding_tables_runs_on_towers_too(tmp_path):
+@pytest.mark.section('4.3')
+def test_a_model_without_embedding_tables_is_called_once_per_core(tmp_path):
+    calls = []
+
     def model_fn(features, labels, mode, params):
+        calls.append(mode)
         logits = tf.layers.dense(features['x'], 1, name='w')
         loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
         return ete.TPUEstimatorSpec(
@@ -377,8 +417,10 @@ def test_a_model_without_embedding_tables_runs_on_towers_too(tmp_path):
     after = estimator.evaluate(input_fn, steps=1)
     assert after['loss'] < before['loss']
     assert after['global_step'] == 20
+    assert calls == ['eval'] * 4 + ['train'] * 4 + ['eval'] * 4
 
 
+@pytest.mark.section('8')
 def test_several_cores_without_a_sum_over_them_are_refused(tmp_path):
     def model_fn(columns):
         return jobs.linear_model_fn(columns, lambda: tf.train.GradientDescentOptimizer(.1))
@@ -399,6 +441,7 @@ def test_tensorflows_own_sum_without_install_is_refused_with_the_remedy(tmp_path
         make(tmp_path, model_fn, cores=2).train(endless, steps=1)
 
 
+@pytest.mark.section('7.3')
 def test_a_scalar_metric_tensor_is_refused(tmp_path):
     def model_fn(columns):
         def call(features, labels, mode, params):
@@ -410,6 +453,7 @@ def test_a_scalar_metric_tensor_is_refused(tmp_path):
         make(tmp_path, model_fn).evaluate(endless, steps=1)
 
 
+@pytest.mark.section('10')
 @pytest.mark.parametrize('name, shown', [('loss', '"loss"'), ('global_step', '`global_step`')])
 def test_metrics_must_not_take_the_names_of_the_default_ones(tmp_path, name, shown):
     def model_fn(columns):

@@ -13,7 +13,9 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import InputPipelineError, InputShapeError
-from estimator_tpu_embedding.runner import infeed, progress, session
+from estimator_tpu_embedding.runner import progress, session
+
+pytestmark = pytest.mark.section('11')
 
 ROWS, BATCH = 13, 4
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -201,6 +203,7 @@ def test_a_prediction_without_a_row_per_sample_is_for_whole_steps_of_full_batche
      'static). Tensor: '),
     (lambda x: {'y': tf.zeros([BATCH, 2**26])}, ValueError,
      'The estimated size for TPUEstimatorSpec.predictions is too large. The transfer size is '),
+    (lambda x: [x], TypeError, 'predictions must be Tensor, given: ['),
     (lambda x: None, ValueError, 'Missing predictions.')])
 def test_predictions_that_are_no_rows_get_the_errors_of_the_original(
         tmp_path, make_predictions, error, text):
@@ -229,6 +232,7 @@ def test_a_dataset_of_datasets_is_refused(tmp_path):
         next(plain(tmp_path, lambda x: {'x': x}).predict(input_fn))
 
 
+@pytest.mark.section('4.3')
 def test_the_model_gets_the_labels_that_there_are_filled_up_too(tmp_path):
     def model_fn(features, labels, mode, params):
         assert (features['x'].shape, labels.shape) == ((BATCH,), (BATCH, 2))
@@ -317,6 +321,7 @@ def test_hooks_of_the_call_and_of_the_model_see_every_step_and_the_end(tmp_path)
     assert events == step * 2 + step[:2] + ['end call', 'end model']
 
 
+@pytest.mark.section('16')
 def test_the_failure_of_the_input_is_raised_as_itself_and_ends_the_threads(tmp_path):
     with no_thread_left():
         with pytest.raises(ete.IdRangeError, match='E501 feature "f" on core 1.*got 77') as caught:
@@ -324,9 +329,7 @@ def test_the_failure_of_the_input_is_raised_as_itself_and_ends_the_threads(tmp_p
         assert caught.value.__notes__ == ['raised by the infeed of host 0 at its batch 1']
 
 
-def test_ctrl_c_ends_a_prediction_that_waits_for_input(tmp_path, monkeypatch):
-    monkeypatch.setattr(infeed, 'JOIN_DEADLINE_SECONDS', .5)
-    monkeypatch.setattr(session, 'CLOSE_DEADLINE_SECONDS', .5)
+def test_ctrl_c_ends_a_prediction_that_waits_for_input(tmp_path):
     go_on = threading.Event()
 
     def generate():

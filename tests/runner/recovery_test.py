@@ -46,6 +46,7 @@ class Losing(tf.train.SessionRunHook):
             raise self._error(None, None, 'preempted')
 
 
+@pytest.mark.section('16', '17')
 @pytest.mark.parametrize('error', ERRORS)
 def test_a_lost_session_is_made_anew_and_training_goes_on_from_the_checkpoint(tmp_path, error):
     make(tmp_path / 'plain').train(jobs.input_fn_of(STEPS), steps=8)
@@ -56,6 +57,7 @@ def test_a_lost_session_is_made_anew_and_training_goes_on_from_the_checkpoint(tm
         np.testing.assert_array_equal(got, want)  # All batches are alike.
 
 
+@pytest.mark.section('16')
 @pytest.mark.parametrize('error', ERRORS)
 def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
     estimator = make(tmp_path)
@@ -65,6 +67,7 @@ def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
         Losing(error, {1})]) == want
 
 
+@pytest.mark.section('16')
 @pytest.mark.parametrize('error', ERRORS)
 def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
     plain, drawn = session_module.drawing, []
@@ -85,6 +88,7 @@ def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
     assert results(tmp_path)[0] == 8 and len(drawn) > 8
 
 
+@pytest.mark.section('16')
 def test_sessions_that_are_lost_again_and_again_are_an_error(tmp_path):
     class Hopeless(tf.train.SessionRunHook):
         def before_run(self, run_context):
@@ -129,6 +133,7 @@ JOB = textwrap.dedent("""
     """)
 
 
+@pytest.mark.section('17')
 @pytest.mark.parametrize('kind, awaited', [('slow', 'run 6'), ('stuck', 'stuck')])
 def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, kind, awaited):
     process = subprocess.Popen(
@@ -157,6 +162,7 @@ def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, k
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.section('17')
 def test_a_handler_of_the_user_is_left_alone(tmp_path):
     calls = []
     before = signal.signal(signal.SIGTERM, lambda *_: calls.append(1))
@@ -168,6 +174,7 @@ def test_a_handler_of_the_user_is_left_alone(tmp_path):
     assert calls == [1, 1] and results(tmp_path)[0] == 4
 
 
+@pytest.mark.section('17')
 def test_after_training_sigterm_does_again_what_it_did(tmp_path):
     inside = []
     make(tmp_path).train(jobs.input_fn_of(STEPS), steps=2, hooks=[

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.processes import run_etpe
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
-from estimator_tpu_embedding.runner import session as session_module
 from estimator_tpu_embedding.runner.faults import DivergedError
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -96,8 +96,8 @@ def test_gradients_that_are_not_finite_never_reach_a_table(tmp_path, hosts):
     assert np.isfinite(jobs.stored(tmp_path, TABLE)).all()
 
 
-def test_a_session_in_which_something_hangs_does_not_hang_the_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(session_module, 'CLOSE_DEADLINE_SECONDS', .5)
+@pytest.mark.section('16')
+def test_a_session_in_which_something_hangs_does_not_hang_the_run(tmp_path):
     go_on = threading.Event()
 
     class Forget(tf.train.SessionRunHook):
@@ -129,6 +129,7 @@ def test_a_session_in_which_something_hangs_does_not_hang_the_run(tmp_path, monk
         hook.thread.join()
 
 
+@pytest.mark.section('14')
 @pytest.mark.parametrize('verb', ['train', 'evaluate'])
 def test_a_warm_start_gives_tables_and_dense_variables_the_values_of_the_source(tmp_path, verb):
     make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=4)
@@ -149,6 +150,7 @@ def test_a_warm_start_gives_tables_and_dense_variables_the_values_of_the_source(
     assert seen['step'] == 0
 
 
+@pytest.mark.section('14')
 def test_a_warm_start_does_not_override_a_checkpoint(tmp_path):
     make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=4)
     make(tmp_path / 'own').train(jobs.input_fn_of(STEPS), steps=1)
@@ -165,3 +167,27 @@ def test_rows_in_another_order_than_that_of_ids_are_no_warm_start(tmp_path, ther
         make(tmp_path / 'new', hosts=2, strategy=here, warm_start_from=str(
             tmp_path / 'source')).train(jobs.input_fn_of(STEPS), steps=1)
     assert not list((tmp_path / 'new').glob('model.ckpt*'))
+
+
+def test_a_process_ends_although_a_hook_failed_as_its_session_began(tmp_path):
+    script = tmp_path / 'job.py'
+    script.write_text("""
+import tensorflow.compat.v1 as tf
+tpu = tf.estimator.tpu
+
+class Broken(tf.train.SessionRunHook):
+    def after_create_session(self, session, coord):
+        raise ValueError('broken')
+
+def model_fn(features, labels, mode, params):
+    loss = tf.reduce_mean(tf.layers.dense(features, 1))
+    train_op = tf.train.GradientDescentOptimizer(.1).minimize(loss, tf.train.get_global_step())
+    return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+tpu.TPUEstimator(model_fn, config=tpu.RunConfig(), train_batch_size=8).train(
+    lambda params: tf.data.Dataset.from_tensors(tf.ones([params['batch_size'], 3])).repeat(),
+    steps=3, hooks=[Broken()])
+""")
+    done = run_etpe('run', script, deadline=60)
+    assert done.returncode == 1
+    assert 'ValueError: broken' in done.stderr

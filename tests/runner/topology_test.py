@@ -66,6 +66,7 @@ def reference():
             ALONE: alone.rows, f'{ALONE}/Adagrad': alone.slots['Adagrad'], 'w/kernel': w}
 
 
+@pytest.mark.section('18')
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 @pytest.mark.parametrize('topology', TOPOLOGIES, ids=lambda t: f'{t[0]}x{t[1]}')
 def test_after_20_steps_tables_slots_and_dense_variables_agree_with_the_reference(
@@ -125,6 +126,7 @@ def test_layers_batch_norm_and_adam_have_the_same_names_at_2x2_as_at_1x1(tmp_pat
     assert not any(name.startswith(('while', 'tower')) for name in names)
 
 
+@pytest.mark.section('18')
 def test_the_declared_optimizer_trains_the_tables_and_the_models_own_everything_else(tmp_path):
     columns = make_columns()
     jobs.estimator(full_model_fn(columns), columns, jobs.run_config(tmp_path),

@@ -1,3 +1,4 @@
+import contextvars
 import random
 
 import numpy as np
@@ -23,6 +24,7 @@ def evaluate(graph, values):
         return session.run(values)
 
 
+@pytest.mark.section('8')
 @pytest.mark.parametrize('count', [1, 2, 4])
 def test_every_core_gets_the_sum_of_all(count):
     graph, sums, towers = build(count, lambda core: cross_replica_sum(core + 1.))
@@ -30,14 +32,27 @@ def test_every_core_gets_the_sum_of_all(count):
     assert towers.num_sums == 1
 
 
+@pytest.mark.section('8')
 def test_groups_sum_among_themselves():
     graph, sums, _ = build(4, lambda core: cross_replica_sum(10.**core, [[0, 2], [3, 1]]))
     assert evaluate(graph, sums) == [101., 1010., 101., 1010.]
 
 
+@pytest.mark.section('8')
 def test_outside_of_towers_the_sum_over_one_replica_is_its_value():
     with tf.Graph().as_default(), tf.Session() as session:
         assert session.run(cross_replica_sum(tf.constant(3.))) == 3.
+
+
+@pytest.mark.section('4.3')
+def test_what_the_caller_set_in_its_context_holds_in_every_tower():
+    width = contextvars.ContextVar('width', default=1)
+    token = width.set(8)
+    try:
+        widths = build(2, lambda core: width.get())[1]
+    finally:
+        width.reset(token)
+    assert widths == [8, 8]
 
 
 def test_variables_exist_once_under_the_names_of_one_core():
@@ -220,6 +235,7 @@ def test_the_variable_scope_of_the_caller_holds_and_is_left_as_it_was():
             assert names == [f's{count}/w'] * count
 
 
+@pytest.mark.section('4.3')
 def test_a_global_step_may_be_made_in_a_tower():
     with tf.Graph().as_default():
         made = Towers(2).build(lambda core: tf.train.get_or_create_global_step())

@@ -1,0 +1,80 @@
+"""Where the iterators of an input stood when a checkpoint of the model was written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .commit import saver_of_iterators
+
+
+class IteratorStates:
+    """The states beside the checkpoints of a model: `input.ckpt-7` belongs to `model.ckpt-7`.
+
+    Which there are is in the file `checkpoint_input`, as `checkpoint` says it of the model.
+    """
+
+    def __init__(self, directory: str, name: str, max_to_keep: int):
+        """Names the files.
+
+        Args:
+          directory: of the checkpoints.
+          name: `'input'`, or another for each process that has an input.
+          max_to_keep: older states are deleted.
+        """
+        self._directory = directory
+        self._prefix = os.path.join(directory, f'{name}.ckpt')
+        self._pointer = f'checkpoint_{name}'
+        self._keep = max_to_keep
+        self._saver: Any = None
+        self._last: int | None = None
+        self._seen: tuple[int, ...] = ()
+
+    def build(self, saveables: Sequence[Any]) -> None:
+        """Adds the operations that save and restore, one saveable per iterator."""
+        self._saver = saver_of_iterators(saveables, self._keep)
+
+    def restore(self, session: tf.Session, step: int) -> bool:
+        """Restores the state of a step, or the newest where there is none of it.
+
+        Returns:
+          Whether there was any.
+        """
+        state = tf.train.get_checkpoint_state(self._directory, self._pointer)
+        newest = state.model_checkpoint_path if state is not None else ''
+        wanted = f'{self._prefix}-{step}'
+        path = next((path for path in (wanted, newest) if os.path.exists(f'{path}.index')), None)
+        if path is None:
+            if step:
+                tf.logging.warning('The model is at step %d, but there is no state of its input, '
+                                   'which starts from its beginning.', step)
+            return False
+        if state is not None:
+            self._saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+        self._last = step if path == wanted else None
+        if path != wanted:
+            tf.logging.warning('The model is at step %d, but the newest state of its input is '
+                               '%s: some batches come twice, or not at all.', step, path)
+        self._saver.restore(session, path)
+        return True
+
+    def save(self, session: tf.Session, step: int) -> None:
+        """Saves, unless that step is saved already."""
+        if step == self._last:
+            return
+        tf.logging.info('Saving the state of the input for %d into %s.', step, self._prefix)
+        self._saver.save(session, self._prefix, global_step=step,
+                         latest_filename=self._pointer, write_meta_graph=False)
+        self._last = step
+
+    def has_new_model(self) -> bool:
+        """Whether a checkpoint of the model was written since the last call."""
+        try:
+            status = os.stat(os.path.join(self._directory, 'checkpoint'))
+        except FileNotFoundError:
+            return False
+        before, self._seen = self._seen, (status.st_ino, status.st_mtime_ns, status.st_size)
+        return self._seen != before

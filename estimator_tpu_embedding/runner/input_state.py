@@ -1,0 +1,115 @@
+"""`tf.data.experimental.CheckpointInputPipelineHook`: training goes on where its input stood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..checkpoint.iterators import IteratorStates
+
+_ITERATORS = 'iterators'  # the collection to which tf.data adds every iterator that is made
+_POLICIES = ('warn', 'ignore', 'fail')
+
+
+class CheckpointInputPipelineHook(tf.train.SessionRunHook):
+    """Saves the state of all iterators with the model, and goes on from there when it is resumed.
+
+    Other than the original, which has a timer of its own, it saves just before a TPUEstimator
+    saves the model, or in another Estimator after the run in which the model was saved, and
+    restores the state of the step that the model was restored at, so that both go together.
+    In a run with it, no batch is drawn before its step.
+    """
+
+    def __init__(self, estimator: Any, external_state_policy: Any = None):
+        """Saves into the model_dir of an estimator.
+
+        Args:
+          estimator: whose `train` it is given to; not to `evaluate`.
+          external_state_policy: for pipelines with state outside of TensorFlow's, such as
+            Python's: `'fail'`, which `None` is too, `'warn'`, `'ignore'`, or one of
+            `tf.data.experimental.ExternalStatePolicy`.
+
+        Raises:
+          ValueError: for another policy, or if the estimator saves no checkpoints.
+        """
+        if isinstance(external_state_policy, str) and external_state_policy not in _POLICIES:
+            raise ValueError("Invalid `ExternalStatePolicy.` Supported values include 'warn', "
+                             f"'ignore', and 'fail.' Received {external_state_policy}.")
+        config = estimator.config
+        if not config.save_checkpoints_secs and not config.save_checkpoints_steps:
+            raise ValueError('CheckpointInputPipelineHook: save_checkpoints_secs or '
+                             'save_checkpoints_steps of the RunConfig must be set.')
+        name = 'input'
+        if config.num_worker_replicas > 1:
+            name += f'_{config.task_type}_{config.task_id}'
+        self._states = IteratorStates(estimator.model_dir, name, config.keep_checkpoint_max)
+        self._policy = external_state_policy or 'fail'
+        self._global_step: Any = None
+        self._started: tf.Session | None = None
+
+    def begin(self) -> None:
+        """Finds the iterators of the graph.
+
+        Raises:
+          ValueError: if it has none.
+        """
+        iterators = tf.get_collection(_ITERATORS)
+        if not iterators:
+            raise ValueError('CheckpointInputPipelineHook found no iterator: input_fn must '
+                             'return a tf.data.Dataset.')
+        with _tf.without_deprecation_warnings():
+            self._states.build([
+                tf.data.experimental.make_saveable_from_iterator(
+                    tf.data.Iterator(each, None, (), (), ()), self._policy)
+                for each in iterators])
+        self._global_step = _tf.global_step_read(tf.get_default_graph())
+
+    def before_run(self, run_context: tf.train.SessionRunContext) -> None:
+        """Restores before the first run of a session; there, what has no state yet is saved."""
+        session = run_context.session
+        if session is not self._started:  # Not earlier: other hooks start the iterators.
+            self._started = session
+            step = int(session.run(self._global_step))
+            if not self._states.restore(session, step):
+                self._states.save(session, step)
+            self._states.has_new_model()  # That of this step is none.
+        else:
+            self._save_with_model(session)  # If its saver came after this hook.
+
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
+        """Saves if the model was saved."""
+        self._save_with_model(run_context.session)
+
+    def end(self, session: tf.Session) -> None:
+        """Saves, as the saver of the model does at the end."""
+        self._states.save(session, int(session.run(self._global_step)))
+
+    def listener(self) -> tf.train.CheckpointSaverListener:
+        """What lets the saver of the model save the input first.
+
+        So whenever the process ends, a model that is saved has the state of its input.
+        """
+        return _Before(self._save_first)
+
+    def _save_first(self, session: tf.Session, step: int) -> None:
+        """Saves, but not what the first run may yet have to restore."""
+        if session is self._started:
+            self._states.save(session, step)
+
+    def _save_with_model(self, session: tf.Session) -> None:
+        if self._states.has_new_model():
+            self._states.save(session, int(session.run(self._global_step)))
+
+
+class _Before(tf.train.CheckpointSaverListener):
+    """Calls a function before each save."""
+
+    def __init__(self, call: Callable[[tf.Session, int], None]):
+        self._call = call
+
+    def before_save(self, session: tf.Session, global_step_value: int) -> None:
+        """Calls it."""
+        self._call(session, int(global_step_value))

@@ -1,0 +1,126 @@
+"""Where the time of a step goes, and what a training writes of its tables for TensorBoard."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from ..core.names import legal
+from ..core.plan import Plan
+from ..hosts.backend import Activations, LookupReceipt
+
+PHASES = ('input', 'lookup', 'dense', 'update')
+
+
+@dataclasses.dataclass(slots=True)
+class TimeSplit:
+    """Seconds of a run by what they went into.
+
+    Attributes:
+      input: that steps waited for the batches of all cores.
+      lookup: from the start of steps until all cores had their activations.
+      dense: from there until the dense optimizer was done and the gradients of tables were there,
+        in an evaluation until metrics were updated, in a prediction until predictions were there.
+      update: from there until tables were written: what of it did not run beside the dense part.
+      enqueue: that a thread of the infeed took to draw batches and hand them over, mean of all
+        threads. It passes beside the steps.
+    """
+
+    input: float = 0.0
+    lookup: float = 0.0
+    dense: float = 0.0
+    update: float = 0.0
+    enqueue: float = 0.0
+
+    def add_step(self, clock: Any) -> None:
+        """Adds what `clock_of` gave for a step."""
+        begin, looked_up, trained, end = clock.tolist()
+        self.lookup += max(0.0, looked_up - begin)  # The clock of the machine may be set back.
+        self.dense += max(0.0, trained - looked_up)
+        self.update += max(0.0, end - trained)
+
+    def since(self, before: TimeSplit) -> TimeSplit:
+        """What was added since this was `before`.
+
+        >>> TimeSplit(input=3.0, dense=2.0).since(TimeSplit(input=1.0))
+        TimeSplit(input=2.0, lookup=0.0, dense=2.0, update=0.0, enqueue=0.0)
+        """
+        return TimeSplit(*[now - then for now, then in zip(
+            dataclasses.astuple(self), dataclasses.astuple(before))])
+
+    def shares(self, seconds: float) -> str:
+        """The phases in percent of all seconds; what is left went into hooks and the loop.
+
+        >>> TimeSplit(input=1.0, lookup=2.0, dense=4.0, update=2.0).shares(10.0)
+        'time: input 10 %, lookup 20 %, dense 40 %, update 20 %, other 10 %'
+        """
+        if seconds <= 0:
+            return 'time: none'
+        parts = {name: getattr(self, name) for name in PHASES}
+        parts['other'] = max(0.0, seconds - sum(parts.values()))
+        return 'time: ' + ', '.join(
+            f'{name} {100 * part / seconds:.0f} %' for name, part in parts.items())
+
+
+def sum_of(splits: Sequence[TimeSplit]) -> TimeSplit:
+    """All of them in one.
+
+    >>> sum_of([TimeSplit(input=1.0), TimeSplit(input=2.0, update=1.0)])
+    TimeSplit(input=3.0, lookup=0.0, dense=0.0, update=1.0, enqueue=0.0)
+    """
+    return TimeSplit(*map(sum, zip(*map(dataclasses.astuple, splits)))) if splits else TimeSplit()
+
+
+class Measured(NamedTuple):
+    """What can be told of a step.
+
+    Attributes:
+      looked_up: an operation, see `clock_of`.
+      trained: operations and tensors, see there.
+      receipts: the look-ups, per core; none without an engine.
+      gradients: in training those of the activations, per core.
+    """
+
+    looked_up: tf.Operation
+    trained: Sequence[Any]
+    receipts: Sequence[LookupReceipt]
+    gradients: Sequence[Activations]
+
+
+def clock_of(looked_up: tf.Operation, trained: Sequence[Any], done: tf.Operation) -> tf.Tensor:
+    """When a step began, had looked up, had trained and was done: float64 `[4]`, in seconds.
+
+    Args:
+      looked_up: what the end of the look-ups waits for.
+      trained: operations and tensors that the end of the dense part waits for.
+      done: what the end waits for.
+    """
+    times = [tf.timestamp()]
+    for waits in ([looked_up], trained, [done]):
+        with tf.control_dependencies([times[-1], *waits]):
+            times.append(tf.timestamp())
+    return tf.stack(times)
+
+
+def summarize_tables(plan: Plan, measured: Measured) -> None:
+    """Makes summaries of what a step does with each table.
+
+    They are `tpu_embedding/<table>/` followed by `rows_touched`, the distinct rows of the step,
+    `activation_norm` and `gradient_norm`, the Euclidean norms over all its features and cores;
+    activations of samples without an id count, and so do their gradients.
+    They cost nothing in steps whose summaries are not written.
+    """
+    for table in plan.tables:
+        names = [feature.name for feature in plan.features_of(table.name)]
+        ids = [receipt.batches[name].ids for receipt in measured.receipts for name in names]
+        values: Mapping[str, tf.Tensor] = {
+            'rows_touched': tf.size(tf.unique(tf.concat(ids, 0)).y),
+            'activation_norm': tf.linalg.global_norm([
+                receipt.activations[name] for receipt in measured.receipts for name in names]),
+            'gradient_norm': tf.linalg.global_norm([
+                gradients[name] for gradients in measured.gradients for name in names])}
+        for name, value in values.items():
+            tf.summary.scalar(f'tpu_embedding/{legal(table.name)}/{name}', value)

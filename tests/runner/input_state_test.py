@@ -1,0 +1,195 @@
+"""`CheckpointInputPipelineHook`: which samples a resumed training sees."""
+
+import logging
+import time
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import _legacy
+from estimator_tpu_embedding.runner import session
+from estimator_tpu_embedding.runner.input_state import CheckpointInputPipelineHook
+
+# The label of the first sample of a step is the number of the step.
+STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.full(4, number, np.float32)}
+         for number in range(12)]
+
+
+class Seen(tf.train.SessionRunHook):
+    """Writes down the labels of every step, and fails at one of them."""
+
+    def __init__(self, labels, fail_at=None):
+        self.labels, self._fail_at = labels, fail_at
+
+    def before_run(self, run_context):
+        return tf.train.SessionRunArgs(tf.get_collection('seen')[0])
+
+    def after_run(self, run_context, run_values):
+        self.labels.append(float(run_values.results))
+        if self.labels[-1] == self._fail_at:
+            raise ValueError('the job dies here')
+
+
+def make(directory, iterations=1, hosts=2, cores=2, ahead=False, **kwargs):
+    columns = [jobs.embedding('f')]
+
+    def model_fn(features, labels, mode, params):
+        tf.add_to_collection('seen', labels[0])
+        return jobs.linear_model_fn(columns)(features, labels, mode, params)
+
+    return ete.TPUEstimator(
+        model_fn, config=jobs.run_config(directory, hosts, cores, iterations, **{
+            'save_checkpoints_steps': 2, **kwargs}), train_batch_size=4,
+        embedding_config_spec=ete.EmbeddingConfigSpec(
+            columns, ete.StochasticGradientDescentParameters(0.01),
+            pipeline_execution_with_tensor_core=ahead))
+
+
+def seen_by(estimator, max_steps, fail_at=None, hooked=True, input_fn=jobs.input_fn_of(STEPS)):
+    seen = Seen([], fail_at)
+    hooks = [CheckpointInputPipelineHook(estimator)] if hooked else []
+    try:
+        estimator.train(input_fn, max_steps=max_steps, hooks=[*hooks, seen])
+    except ValueError as error:
+        assert str(error) == 'the job dies here'
+    return seen.labels
+
+
+def test_training_goes_on_with_the_sample_after_the_last_one(tmp_path):
+    assert seen_by(make(tmp_path), 3) == [0, 1, 2]
+    assert seen_by(make(tmp_path), 7) == [3, 4, 5, 6]
+    assert sorted(path.name for path in tmp_path.glob('input.ckpt*.index')) == [
+        f'input.ckpt-{step}.index' for step in (0, 2, 3, 5, 7)]
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith('model.ckpt-7')
+
+
+def test_without_the_hook_it_begins_anew(tmp_path):
+    assert seen_by(make(tmp_path), 3) == [0, 1, 2]
+    assert seen_by(make(tmp_path), 5, hooked=False) == [0, 1]
+
+
+def test_after_a_failure_model_and_input_go_back_to_the_same_step(tmp_path):
+    assert seen_by(make(tmp_path), 9, fail_at=4) == [0, 1, 2, 3, 4]
+    assert seen_by(make(tmp_path), 6) == [4, 5]  # The model was saved at step 4, and so was this.
+
+
+def test_in_a_loop_of_many_steps_nothing_is_drawn_ahead_of_what_is_saved(tmp_path):
+    assert seen_by(make(tmp_path, iterations=3), 12, fail_at=8) == [2, 5, 8]
+    assert seen_by(make(tmp_path, iterations=3), 12) == [11]  # step 9 was saved
+
+
+def test_states_of_steps_that_the_model_does_not_have_are_told(tmp_path, caplog):
+    assert seen_by(make(tmp_path, iterations=2), 4) == [1, 3]
+    for path in [*tmp_path.glob('model.ckpt-4*'), tmp_path / 'checkpoint']:
+        path.unlink()
+    state = tmp_path / 'checkpoint'
+    state.write_text('model_checkpoint_path: "model.ckpt-2"\n')
+    assert seen_by(make(tmp_path, iterations=2), 4) == [3]  # that of step 2 is there
+    for path in [*tmp_path.glob('input.ckpt-2*'), *tmp_path.glob('model.ckpt-4*')]:
+        path.unlink()
+    state.write_text('model_checkpoint_path: "model.ckpt-2"\n')
+    (tmp_path / 'checkpoint_input').write_text(
+        'model_checkpoint_path: "input.ckpt-4"\nall_model_checkpoint_paths: "input.ckpt-4"\n')
+    with caplog.at_level(logging.WARNING, 'tensorflow'):
+        assert seen_by(make(tmp_path, iterations=2), 4) == [5]
+    assert 'The model is at step 2, but the newest state of its input is' in caplog.text
+
+
+def test_without_any_state_the_input_begins_anew_and_that_is_told(tmp_path, caplog):
+    assert seen_by(make(tmp_path), 2) == [0, 1]
+    for path in tmp_path.glob('*input*'):
+        path.unlink()
+    with caplog.at_level(logging.WARNING, 'tensorflow'):
+        assert seen_by(make(tmp_path), 3) == [0]
+    assert 'The model is at step 2, but there is no state of its input' in caplog.text
+
+
+def test_a_state_that_the_list_of_states_lacks_is_found(tmp_path):
+    assert seen_by(make(tmp_path), 2) == [0, 1]
+    (tmp_path / 'checkpoint_input').unlink()
+    assert seen_by(make(tmp_path), 3) == [2]
+
+
+def test_the_input_is_saved_before_the_model(tmp_path):
+    class Fail(tf.train.CheckpointSaverListener):
+        def after_save(self, session, global_step_value):
+            if global_step_value == 2:
+                raise ValueError('the job dies here')
+
+    estimator = make(tmp_path)
+    with pytest.raises(ValueError, match='the job dies here'):
+        estimator.train(jobs.input_fn_of(STEPS), max_steps=5, saving_listeners=[Fail()],
+                        hooks=[CheckpointInputPipelineHook(estimator)])
+    assert (tmp_path / 'model.ckpt-2.index').exists() and not (
+        tmp_path / 'model.ckpt-4.index').exists()
+    assert seen_by(make(tmp_path), 4) == [2, 3]
+
+
+def numbers(params):
+    """The label of the samples of a step is its number modulo 7."""
+    size = params['batch_size']
+    return tf.data.Dataset.range(10**6).map(lambda number: (
+        {'f': tf.ones([size], tf.int64)}, tf.fill([size], tf.cast(number % 7, tf.float32))))
+
+
+def test_a_loop_that_is_cut_short_leaves_no_batch_behind(tmp_path, monkeypatch):
+    began = time.monotonic()
+    monkeypatch.setattr(session.Termination, 'is_asked',  # As SIGTERM does it.
+                        lambda self: time.monotonic() > began + 2)
+    estimator = make(tmp_path, iterations=10**6, hosts=1, cores=1)
+    estimator.train(numbers, max_steps=10**6, hooks=[CheckpointInputPipelineHook(estimator)])
+    monkeypatch.undo()
+    step = estimator.get_variable_value('global_step')
+    assert 0 < step < 10**6
+    assert seen_by(make(tmp_path, hosts=1, cores=1), step + 1, input_fn=numbers) == [step % 7]
+
+
+def test_old_states_are_deleted_like_checkpoints_over_several_trainings_too(tmp_path):
+    for steps in (3, 6):
+        seen_by(make(tmp_path, keep_checkpoint_max=2), steps)
+    for name in ('input', 'model'):
+        assert sorted(path.stem for path in tmp_path.glob(f'{name}.ckpt*.index')) == [
+            f'{name}.ckpt-5', f'{name}.ckpt-6']
+
+
+def test_a_look_up_of_the_next_step_is_one_batch_ahead_and_that_is_told(tmp_path, caplog):
+    with caplog.at_level(logging.WARNING, 'tensorflow'):
+        assert seen_by(make(tmp_path, iterations=2, hosts=1, cores=1, ahead=True), 8,
+                       fail_at=3)[-1] == 3
+    assert 'Look-ups run a step ahead: a resumed run skips one batch.' in caplog.text
+    assert seen_by(make(tmp_path, iterations=2, hosts=1, cores=1, ahead=True), 6) == [6]
+
+
+def test_a_plain_estimator_goes_on_too_shuffled_data_included(tmp_path):
+    def input_fn():
+        return tf.data.Dataset.range(100).shuffle(100, seed=1).batch(1)
+
+    def model_fn(features, labels, mode):
+        tf.add_to_collection('seen', features[0])
+        step = tf.train.get_global_step()
+        return _legacy.estimator_spec_class()(
+            mode, loss=tf.constant(0.), train_op=tf.assign_add(step, 1))
+
+    def train(directory, steps):
+        plain = _legacy.estimator_class()(model_fn, str(directory), _legacy.run_config_class()(
+            tf_random_seed=1, save_checkpoints_steps=3))
+        seen = Seen([])
+        plain.train(input_fn, steps=steps, hooks=[CheckpointInputPipelineHook(plain), seen])
+        return seen.labels
+
+    at_once = train(tmp_path / 'once', 10)
+    assert len(set(at_once)) == 10
+    assert train(tmp_path / 'twice', 4) + train(tmp_path / 'twice', 6) == at_once
+
+
+def test_arguments_that_make_no_sense_are_errors(tmp_path):
+    estimator = make(tmp_path)
+    with pytest.raises(ValueError, match='Received never'):
+        CheckpointInputPipelineHook(estimator, 'never')
+    with pytest.raises(ValueError, match='save_checkpoints_secs or save_checkpoints_steps'):
+        CheckpointInputPipelineHook(make(tmp_path, save_checkpoints_steps=None))
+    with tf.Graph().as_default(), pytest.raises(ValueError, match='found no iterator'):
+        CheckpointInputPipelineHook(estimator, 'warn').begin()

@@ -1,0 +1,131 @@
+"""Where the time of a step goes, and the summaries of tables: what a user sees in TensorBoard."""
+
+import time
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.runner import progress
+from tests.harness import jobs
+
+pytestmark = pytest.mark.section('9.6')
+PHASES = {f'tpu_embedding/secs_per_step/{name}'
+          for name in ('input', 'enqueue', 'lookup', 'dense', 'update')}
+
+
+def endless(params):
+    """Of four samples the ids 1, 1, 2 and 3, 4 in two features of one table."""
+    per_core = params['batch_size']
+    first = params['context'].current_host * 2
+    return tf.data.Dataset.from_tensors(({
+        'f': np.int64([[1], [1]]), 'g': np.int64([[2 + first], [3 + first]])},
+        np.float32([0, 0]))).repeat() if per_core == 2 else None
+
+
+def summaries_of(directory):
+    """By tag the values of all steps."""
+    found = {}
+    for path in directory.glob('events*'):
+        for event in tf.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                found.setdefault(value.tag, {})[event.step] = value.simple_value
+    return found
+
+
+def shared_job(model_dir, hosts, wrap=lambda net: net, **kwargs):
+    columns = ete.shared_embedding_columns(
+        [jobs.identity_column('f'), jobs.identity_column('g')], 2, 'sum',
+        initializer=tf.constant_initializer(1.0), shared_embedding_collection_name='table')
+
+    def model_fn(features, labels, mode, params):
+        net = wrap(tf.keras.layers.DenseFeatures(columns)(features))
+        loss = tf.reduce_sum(net)
+        if mode != 'train':
+            return ete.TPUEstimatorSpec(mode, predictions={'net': net}, loss=loss, eval_metrics=(
+                lambda net: {'mean': tf.metrics.mean(net)}, [net]))
+        train_op = ete.CrossShardOptimizer(
+            tf.train.GradientDescentOptimizer(.1), reduction='weighted_sum').minimize(
+            loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    config = jobs.run_config(model_dir, hosts, 1, **kwargs)
+    return jobs.estimator(model_fn, columns, config, batch_size=2 * hosts,
+                          optimizer=ete.StochasticGradientDescentParameters(0.0))
+
+
+@pytest.mark.parametrize('hosts', [1, 2])
+def test_summaries_tell_of_rows_and_norms_per_table_over_all_features_and_cores(tmp_path, hosts):
+    made = shared_job(tmp_path, hosts, save_summary_steps=2, log_step_count_steps=2)
+    made.train(endless, steps=4)
+    found = summaries_of(tmp_path)
+    # Ids 1, 2, 3 on one host; 4 and 5 besides on the other. Every step is the same.
+    assert set(found['tpu_embedding/tbl_table/rows_touched'].values()) == {[3, 5][hosts - 1]}
+    # Per core 2 samples x 2 features x 2 numbers, all of them one; so are the gradients.
+    for name in ('activation_norm', 'gradient_norm'):
+        values = found[f'tpu_embedding/tbl_table/{name}'].values()
+        assert list(values) == pytest.approx([np.sqrt(8 * hosts)] * len(values))
+    assert PHASES <= found.keys()
+    assert {'loss', 'global_step/sec', 'examples/sec'} <= found.keys()
+
+
+def test_time_goes_on_the_account_of_what_took_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, '_reports', [])
+
+    def slow_input(params):
+        def wait(features, label):
+            slept = tf.py_func(lambda: time.sleep(.06) or np.float32(0), [], tf.float32)
+            return features, label + tf.ensure_shape(slept, [])
+        return endless(params).map(wait)
+
+    def slow_model(net):
+        return net + tf.ensure_shape(
+            tf.py_func(lambda _: time.sleep(.04) or np.float32(0), [net], tf.float32), [])
+
+    shared_job(tmp_path / 'input', 1, iterations=4).train(slow_input, steps=8)
+    shared_job(tmp_path / 'dense', 1, slow_model, iterations=4).train(endless, steps=8)
+    by_input, by_dense = (report.time for report in progress.reports())
+    assert by_input.enqueue >= 8 * .06
+    assert by_input.input >= .05  # The first batch is begun when the first step waits for it.
+    assert by_input.dense < by_dense.dense
+    assert by_dense.dense >= 8 * .04
+    for report in progress.reports():
+        split = report.time
+        assert min(split.input, split.lookup, split.dense, split.update) >= 0
+        assert split.input + split.lookup + split.dense + split.update <= report.seconds
+
+
+def test_in_evaluation_and_prediction_the_model_is_the_dense_part(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress, '_reports', [])
+
+    def slow_model(net):
+        return net + tf.ensure_shape(
+            tf.py_func(lambda _: time.sleep(.04) or np.float32(0), [net], tf.float32), [])
+
+    made = shared_job(tmp_path, 1, slow_model)
+    made.evaluate(endless, steps=4)
+    assert len(list(made.predict(lambda params: endless(params).take(4)))) == 8
+    for report in progress.reports():
+        assert report.time.dense >= 4 * .04
+
+
+def test_a_lost_session_leaves_the_seconds_per_step_right(tmp_path):
+    class LoseSession(tf.train.SessionRunHook):
+        runs = 0
+
+        def after_run(self, run_context, run_values):
+            self.runs += 1
+            if self.runs == 3:
+                raise tf.errors.AbortedError(None, None, 'lost')
+
+    def slow_model(net):
+        return net + tf.ensure_shape(
+            tf.py_func(lambda _: time.sleep(.03) or np.float32(0), [net], tf.float32), [])
+
+    made = shared_job(tmp_path, 1, slow_model, iterations=1, save_summary_steps=1,
+                      log_step_count_steps=4, save_checkpoints_steps=1)
+    made.train(endless, max_steps=8, hooks=[LoseSession()])
+    found = summaries_of(tmp_path)
+    for step, seconds in found['tpu_embedding/secs_per_step/dense'].items():
+        assert seconds <= 1 / found['global_step/sec'][step]
