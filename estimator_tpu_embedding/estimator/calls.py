@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy
 from ..core.deployment import Deployment, Invocation
 from ..runner.input import DATASETS
-from ..runner.model import ModelOutput
+from ..runner.model import FeedHookMaker, ModelOutput
 from .config import InputPipelineConfig
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
@@ -22,7 +22,9 @@ from .spec import TPUEstimatorSpec
 
 def call_input_fn(input_fn: Callable[..., Any], params: dict[str, Any], mode: str, config: Any
                   ) -> Any:
-    """Calls input_fn with params, and those of mode and config that it takes.
+    """Calls input_fn with params, and those of mode, config and input_context that it takes.
+
+    The last is `None`: only distribution strategies have one.
 
     Raises:
       ValueError: if it does not take params.
@@ -32,7 +34,7 @@ def call_input_fn(input_fn: Callable[..., Any], params: dict[str, Any], mode: st
             f'input_fn ({input_fn}) does not include params argument, required by '
             'TPUEstimator to pass batch size as params["batch_size"].  Define it as '
             'def input_fn(params).')
-    offered = {'params': params, 'mode': mode, 'config': config}
+    offered = {'params': params, 'mode': mode, 'config': config, 'input_context': None}
     with tf.device('/device:CPU:0'):
         return input_fn(**_taken(input_fn, offered))
 
@@ -129,7 +131,28 @@ class TpuCalls:
                     keys.PREDICT: 'prediction'}[self.mode]
             raise RuntimeError(f'estimator_spec used by TPU {verb} must have type'
                                f'`TPUEstimatorSpec`. Got {type(spec)}')
-        return spec.to_output()
+        output = spec.to_output()
+        if self._feed_hook_class is None:
+            return output
+        signals, name = self._feed_hook_class.get_stopping_signals_and_name(features)
+        return output if signals is None else output._replace(signals=(name, signals))
+
+    @property
+    def _feed_hook_class(self) -> Any:
+        """`experimental_feed_hook` where it applies: in training."""
+        is_training = self.mode == _legacy.mode_keys().TRAIN
+        return self.config.tpu_config.experimental_feed_hook if is_training else None
+
+    @property
+    def feed_hook(self) -> FeedHookMaker | None:
+        """What makes the feed hook of the user, or `None`."""
+        if self._feed_hook_class is None:
+            return None
+        return functools.partial(
+            self._feed_hook_class, TPUContext(self.deployment), tpu_compile_op=None,
+            run_infeed_loop_on_coordinator=False, rendezvous=None, master=self.config.master,
+            session_config=self.config.session_config, tpu_init_ops=[],
+            outfeed_every_n_steps=self.config.tpu_config.experimental_host_call_every_n_steps)
 
 
 def with_items(params: Any, **items: Any) -> Any:

@@ -121,7 +121,8 @@ class RunConfig(_PlainRunConfig):
                  master: str | None = None, cluster: Any = None, *,
                  input_deadline_secs: float = 600.0,
                  id_policy: str | Mapping[str, str] | None = None,
-                 nonfinite_gradients: str = 'error', **kwargs: Any):
+                 nonfinite_gradients: str = 'error', shutdown_deadline_secs: float = 60.0,
+                 **kwargs: Any):
         """Stores the arguments; `kwargs` are those of `tf.estimator.RunConfig`.
 
         Args:
@@ -139,6 +140,8 @@ class RunConfig(_PlainRunConfig):
             they are, counts the step and goes on. It protects tables alone: the optimizer in
             `model_fn` has the gradients of the other variables, and a loss that is NaN ends the
             run as ever.
+          shutdown_deadline_secs: so long the end of a run waits for an input_fn that does not
+            return, or an operation that still runs; then it leaves them behind with a warning.
 
         Raises:
           ValueError: if both `master` and `cluster` are given, or `cluster` with a
@@ -152,6 +155,7 @@ class RunConfig(_PlainRunConfig):
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
         self._input_deadline_secs = input_deadline_secs
+        self._shutdown_deadline_secs = shutdown_deadline_secs
         self._id_policy = id_policy
         self._nonfinite_gradients = nonfinite_gradients
         self._tpu_config = tpu_config or TPUConfig()
@@ -209,6 +213,11 @@ class RunConfig(_PlainRunConfig):
     def input_deadline_secs(self) -> float:
         """Seconds that a step waits for a host whose input_fn produces nothing."""
         return self._input_deadline_secs
+
+    @property
+    def shutdown_deadline_secs(self) -> float:
+        """Seconds that the end of a run waits for what does not end."""
+        return self._shutdown_deadline_secs
 
     @property
     def id_policy(self) -> str | Mapping[str, str] | None:

@@ -52,15 +52,17 @@ class TPUContext:
         """Replicas that one host feeds.
 
         Raises:
-          ValueError: where a replica has several cores.
+          ValueError: where the job sets `num_cores_per_replica`, as in the original.
         """
-        if self._cores_per_replica > 1:
+        if self._deployment.is_model_parallel:
             raise ValueError('num_of_replicas_per_host is not supported for model_parallelism')
         return self._deployment.topology.cores_per_host
 
     @property
     def device_assignment(self) -> Any:
-        """Which cores make up each replica, as a `DeviceAssignment`; `None` where each has one.
+        """Which cores make up each replica, as a `DeviceAssignment`.
+
+        It is `None` unless the job sets `num_cores_per_replica`.
 
         Core `c` of host `h` is at `(c, h, 0, 0)`; replicas take cores in order.
 
@@ -69,7 +71,7 @@ class TPUContext:
         """
         if self._invocation is not None:
             raise RuntimeError('This TPUContext instance must not be called from input_fn.')
-        if self._cores_per_replica == 1:
+        if not self._deployment.is_model_parallel:
             return None
         system = self._deployment.system
         places = [[core, host, 0, 0] for host in range(system.num_hosts)

@@ -51,7 +51,8 @@ def deploy(config: Any, verb: str, batch_size: int) -> Deployment:
     of_input = of_core * (len(invocations[0].cores) if share == 'split' else 1)
     return Deployment(topology=topology, system=system, share=share, invocations=invocations,
                       batch_size=batch_size, batch_size_per_core=of_core,
-                      input_batch_size=of_input)
+                      input_batch_size=of_input,
+                      is_model_parallel=bool(tpu_config.num_cores_per_replica))
 
 
 def _mode(config: TPUConfig, verb: str) -> int:
@@ -79,7 +80,8 @@ def _replicas(system: Topology, config: TPUConfig) -> tuple[Topology, list[int]]
             'The num of cores required by the model parallelism, specified by '
             'TPUConfig.num_cores_per_replica, is larger than the total num of TPU cores in the '
             f'system. num_cores_per_replica: {cores}, num cores in the system: '
-            f'{system.num_cores}')
+            f'{system.num_cores}.  State the size: etpe run --hosts H --cores C, or '
+            'install(hosts=H, cores=C).')
     if system.num_cores % cores:
         raise RuntimeError(
             f'The num of cores in the system ({system.num_cores}) is not divisible by the num of '

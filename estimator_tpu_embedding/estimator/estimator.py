@@ -19,6 +19,7 @@ from .config import (
     ExportSavedModelApiVersion, InputPipelineConfig, RunConfig, check_positive)
 from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
+from .system import step_limit
 from .without_tpu import WithoutTpu
 
 _RESERVED = ('batch_size', 'context')
@@ -79,9 +80,13 @@ class TPUEstimator(WithoutTpu):
         strategy = embedding_config_spec.partition_strategy if embedding_config_spec else 'div'
         if strategy == 'mod' and not (use_tpu and eval_on_tpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
+        _legacy.estimator_module()._verify_model_fn_args(model_fn, params)
         with _tf.without_deprecation_warnings():
             super().__init__(model_fn=model_fn, model_dir=model_dir, config=config,
                              params=params, warm_start_from=warm_start_from)
+        tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
+        if not use_tpu and eval_on_tpu:
+            tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
         if use_tpu:
             settings.check_directories(self.model_dir, embedding_config_spec)
         self._session_config: tf.ConfigProto = settings.without_arithmetic_optimizer(
@@ -129,7 +134,7 @@ class TPUEstimator(WithoutTpu):
         for name, value in (('steps', steps), ('max_steps', max_steps)):
             if value is not None:
                 check_positive(value, f'Train {name}')
-        self._stop = StopAtStep(steps, max_steps)
+        self._stop = StopAtStep(steps, max_steps, step_limit())
         return [self._stop]
 
     def _train_model(self, input_fn: Callable[..., Any], hooks: list[tf.train.SessionRunHook],
@@ -163,6 +168,8 @@ class TPUEstimator(WithoutTpu):
         """
         checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
         if not (self._use_tpu and self._eval_on_tpu):
+            if self._use_tpu:
+                tf.logging.info('_is_running_on_cpu: eval_on_tpu disabled')
             return self._evaluate_without_tpu(checkpoint, input_fn, steps, hooks, checkpoint, name)
         if steps is None:
             raise ValueError('Evaluate `steps` must be set on TPU. Cannot be `None`.')
@@ -251,7 +258,9 @@ class TPUEstimator(WithoutTpu):
             verb=verb, deployment=deployment, lookups=lookups, batch_axes=axes,
             skips_nonfinite=config.nonfinite_gradients == 'skip',
             seed=config.tf_random_seed, input_deadline=config.input_deadline_secs,
+            shutdown_deadline=config.shutdown_deadline_secs,
             source=functools.partial(on_tpu.source, input_fn),
             call_model=functools.partial(on_tpu.output, self._model_fn),
             model_dir=self.model_dir, warm_start=self._warm_start_settings,
-            session_config=self._session_config)
+            session_config=self._session_config,
+            feed_hook=on_tpu.feed_hook)

@@ -18,6 +18,7 @@ from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
+from . import feed_hook
 from .config import RunConfig, TPUConfig, check_positive, parse_iterations_per_loop
 from .embedding_spec import EmbeddingConfigSpec
 from .system import default_id_policy
@@ -46,12 +47,17 @@ def refuse_unsupported(config: RunConfig) -> None:
       UnsupportedError: if there is anything.
     """
     tpu_config = config.tpu_config
-    found = [Problem('E907', where, f'{what} is not supported yet', remedy=remedy)
-             for where, what, is_used, remedy in (
-        ('TPUConfig', 'experimental_feed_hook', tpu_config.experimental_feed_hook is not None,
-         'Leave it out.'),
-        ('TF_CONFIG', 'a cluster of processes', bool(config.cluster_spec.as_dict()),
-         'Unset it: hosts are emulated in one process.')) if is_used]
+    found: list[Problem] = []
+    if tpu_config.experimental_feed_hook is not None:
+        found += feed_hook.problems_of(tpu_config.experimental_feed_hook)
+    if config.cluster_spec.as_dict():
+        found.append(Problem(
+            'E907', 'TF_CONFIG', 'a cluster of processes is not supported yet',
+            remedy='Unset it: hosts are emulated in one process.'))
+    if config.train_distribute or config.eval_distribute:
+        found.append(Problem(
+            'E914', 'RunConfig', 'a strategy is for a plain Estimator, or use_tpu='
+            'False: the cores are the replicas', remedy='Leave it out.'))
     if found:
         raise UnsupportedError(*found)
 
@@ -62,10 +68,14 @@ def warn_of_what_has_no_effect(config: TPUConfig) -> None:
         tf.logging.warning(
             'Setting TPUConfig.num_shards==1 is an unsupported behavior. Please fix as soon as '
             'possible (leaving num_shards as None.)')
-    if config.input_partition_dims is not None:
-        tf.logging.warning('%s', Problem(
-            'W462', 'TPUConfig', 'input_partition_dims has no effect: the cores of a replica '
-            'share one memory here', str(config.input_partition_dims)))
+    for name, value, why in (
+            ('input_partition_dims', config.input_partition_dims,
+             'the cores of a replica share one memory here'),
+            ('initial_infeed_sleep_secs', config.initial_infeed_sleep_secs or None,
+             'no program is compiled that input would have to wait for')):
+        if value is not None:
+            tf.logging.warning('%s', Problem(
+                'W462', 'TPUConfig', f'{name} has no effect: {why}', str(value)))
 
 
 def check_directories(model_dir: str, spec: EmbeddingConfigSpec | None) -> None:

@@ -78,8 +78,8 @@ class TPUEstimatorSpec(_Fields):
             if self.mode == _legacy.mode_keys().TRAIN:
                 host_calls.read_before_increment(
                     tf.train.get_global_step(), tf.nest.flatten(self.host_call[1]))
-            hooks.append(host_calls.SummaryWriters(
-                host_calls.host_operations(*self.host_call)))
+            hooks.append(host_calls.SummaryWriters(host_calls.operations_of(
+                host_calls.call('host_call', *self.host_call))))
         return _legacy.estimator_spec_class()(
             mode=self.mode, predictions=self.predictions, loss=self.loss,
             train_op=self.train_op, eval_metric_ops=metrics, export_outputs=self.export_outputs,

@@ -52,8 +52,28 @@ def set_default_id_policy(policy: str | None) -> None:
     _default_id_policy = policy or 'error'
 
 
+_step_limit: int | None = None
+
+
+def step_limit() -> int | None:
+    """How many steps one call of `train()` makes at most; `None` is no limit."""
+    return _step_limit
+
+
+def set_step_limit(steps: int | None) -> None:
+    """Sets what `step_limit` says.
+
+    Raises:
+      ConfigError: if it is not positive.
+    """
+    global _step_limit
+    if steps is not None and steps < 1:
+        raise ConfigError(Problem('E416', 'steps', 'it must be at least 1', str(steps)))
+    _step_limit = steps
+
+
 def default_system() -> System:
-    """The system that resolver arguments `None`, `''` and `'local'` mean."""
+    """The system that every resolver means that is not told a size."""
     return _default
 
 

@@ -112,6 +112,7 @@ class WithoutTpu(_Estimator):
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
         """Calls model_fn for a run without TPU, as the base class does."""
+        tf.logging.info('Running %s on CPU/GPU', mode)
         params = calls.with_items(
             self.params if self._reading.is_export else self._params_without_tpu(mode),
             use_tpu=False)

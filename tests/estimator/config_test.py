@@ -8,9 +8,22 @@ import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
 
-ITERATIONS = 'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer'
+ITERATIONS = (
+    'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value or '
+    'time-based value `<N><s|m|h>` where <N> is anypositive integer and `s`, `m`, `h` are unit of '
+    'time in seconds, minutes, hours respectively. Examples of valid values: `3600s`, `60m`, '
+    '`1h`.')
+CLUSTER = {'chief': ['h:1'], 'ps': ['h:2']}
 
 
+@pytest.mark.section('2.1')
+def test_the_input_modes_are_the_numbers_of_the_original():
+    assert {name: value for name, value in vars(ete.InputPipelineConfig).items()
+            if name.isupper()} == {
+        'PER_SHARD_V1': 1, 'PER_HOST_V1': 2, 'PER_HOST_V2': 3, 'BROADCAST': 4, 'SLICED': 5}
+
+
+@pytest.mark.section('2.2')
 def test_the_fields_of_tpu_config_have_the_order_and_defaults_of_the_original():
     assert ete.TPUConfig()._asdict() == {
         'iterations_per_loop': 2, 'num_shards': None, 'num_cores_per_replica': None,
@@ -21,11 +34,14 @@ def test_the_fields_of_tpu_config_have_the_order_and_defaults_of_the_original():
         'experimental_feed_hook': None}
 
 
-@pytest.mark.parametrize('given, stored', [(True, 2), (False, 1), (3, 3), (4, 4)])
-def test_booleans_of_per_host_input_mean_its_first_two_values(given, stored):
+@pytest.mark.section('2.1', '2.2')
+@pytest.mark.parametrize('given, stored', [
+    (True, 2), (False, 1), (3, 3), (4, 4), (99, 99), (None, None)])
+def test_booleans_of_per_host_input_mean_its_first_two_values_and_the_rest_is_kept(given, stored):
     assert ete.TPUConfig(per_host_input_for_training=given).per_host_input_for_training == stored
 
 
+@pytest.mark.section('2.2')
 @pytest.mark.parametrize('arguments, error, text', [
     *[({'iterations_per_loop': value}, ValueError, ITERATIONS)
       for value in (0, None, 2.5, '1d', '012', '-1', '5|', True, '')],
@@ -39,6 +55,8 @@ def test_booleans_of_per_host_input_mean_its_first_two_values(given, stored):
      'input_partition_dims requires setting num_cores_per_replica.'),
     ({'eval_training_input_configuration': 3}, ValueError,
      'eval_training_input_configuration must be PER_HOST_V1 or SLICED; got 3'),
+    ({'initial_infeed_sleep_secs': 1.5}, TypeError,
+     "TPUConfig initial_infeed_sleep_secs must be int, got <class 'float'>"),
     ({'initial_infeed_sleep_secs': -1}, ValueError,
      'TPUConfig initial_infeed_sleep_secs must be positive, got -1')])
 def test_bad_values_get_the_errors_of_the_original(arguments, error, text):
@@ -47,16 +65,49 @@ def test_bad_values_get_the_errors_of_the_original(arguments, error, text):
     assert text in str(caught.value)
 
 
+@pytest.mark.section('2.2')
+def test_the_checks_of_tpu_config_come_in_the_order_of_the_original():
+    arguments = {
+        'iterations_per_loop': 0, 'num_shards': 0, 'num_cores_per_replica': None,
+        'input_partition_dims': 3, 'eval_training_input_configuration': 3,
+        'initial_infeed_sleep_secs': -1}
+    for text, mended in (
+            ('iterations_per_loop', {'iterations_per_loop': 1}),
+            ('num_shards', {'num_shards': 1}),
+            ('one or two elements', {'input_partition_dims': [[1], [1]]}),
+            ('only supported in PER_HOST_V2', {'per_host_input_for_training': 3}),
+            ('requires setting num_cores_per_replica', {'num_cores_per_replica': 3}),
+            ('num_cores_per_replica must be', {'num_cores_per_replica': 128}),
+            ('PER_HOST_V1 or SLICED', {'eval_training_input_configuration': 5}),
+            ('initial_infeed_sleep_secs', {'initial_infeed_sleep_secs': 0})):
+        with pytest.raises(ValueError, match=text):
+            ete.TPUConfig(**arguments)
+        arguments.update(mended)
+    assert ete.TPUConfig(**arguments).initial_infeed_sleep_secs == 0
+
+
+@pytest.mark.section('2.2')
+@pytest.mark.parametrize('cores', [None, 1, 2, 4, 8, 16, 32, 64, 128])
+def test_a_replica_has_a_power_of_two_of_cores_up_to_128(cores):
+    config = ete.TPUConfig(num_cores_per_replica=cores)
+    assert config.num_cores_per_replica == cores
+    with pytest.raises(AttributeError):
+        config.num_cores_per_replica = 2
+
+
+@pytest.mark.section('2.2')
 @pytest.mark.parametrize('value', [1, 100, '7', '30s', '5m', '1h', np.int64(3)])
 def test_iterations_may_be_a_number_digits_or_a_time(value):
     assert ete.TPUConfig(iterations_per_loop=value).iterations_per_loop == value
 
 
+@pytest.mark.section('2.2')
 def test_configs_can_be_copied_and_pickled():
     config = ete.TPUConfig(iterations_per_loop=7, num_shards=np.int64(8))
     assert copy.deepcopy(config) == config == pickle.loads(pickle.dumps(config))
 
 
+@pytest.mark.section('2.3')
 def test_run_config_takes_master_from_the_resolver_or_as_given():
     config = ete.RunConfig(cluster=ete.TPUClusterResolver())
     assert (config.master, config.evaluation_master) == ('', '')
@@ -66,6 +117,7 @@ def test_run_config_takes_master_from_the_resolver_or_as_given():
         ete.RunConfig(master='', cluster=ete.TPUClusterResolver())
 
 
+@pytest.mark.section('2.3')
 def test_run_config_keeps_the_checks_of_its_parent_and_can_be_replaced():
     with pytest.raises(ValueError, match='cannot be both set'):
         ete.RunConfig(save_checkpoints_steps=1, save_checkpoints_secs=1)
@@ -83,6 +135,7 @@ def resolver_of(jobs):
         tf.train.ClusterSpec(jobs), master='grpc://z')
 
 
+@pytest.mark.section('2.3')
 def test_a_resolver_makes_the_session_config_of_section_2_3_and_tolerates_no_other_cluster():
     config = ete.RunConfig(cluster=resolver_of({'w': ['h:1']}))
     assert (config.master, config.evaluation_master) == ('grpc://z', 'grpc://z')
@@ -96,6 +149,7 @@ def test_a_resolver_makes_the_session_config_of_section_2_3_and_tolerates_no_oth
         ete.RunConfig(cluster=ete.TPUClusterResolver(), session_config=config.session_config)
 
 
+@pytest.mark.section('2.2', '2.3')
 @pytest.mark.parametrize('tf_config, given, want', [
     ({'service': {'tpu_worker_job_name': 'theirs'}}, None, 'theirs'),
     ({'service': {'tpu_worker_job_name': 'theirs'}}, 'mine', 'mine'),
@@ -106,6 +160,7 @@ def test_the_job_name_falls_back_to_that_of_tf_config(monkeypatch, tf_config, gi
     assert ete.TPUConfig(tpu_job_name=given).tpu_job_name == want
 
 
+@pytest.mark.section('2.3')
 @pytest.mark.parametrize('tf_config, kwargs, want', [
     ({'session_master': 'a', 'eval_session_master': 'b', 'model_dir': '/m'}, {}, ('a', 'b', '/m')),
     ({'session_master': 'a'}, {}, ('a', 'a', None)),
@@ -115,3 +170,54 @@ def test_tf_config_names_masters_and_model_dir_where_the_arguments_do_not(
     monkeypatch.setenv('TF_CONFIG', json.dumps(tf_config))
     config = ete.RunConfig(**kwargs)
     assert (config.master, config.evaluation_master, config.model_dir) == want
+
+
+@pytest.mark.section('2.3')
+def test_the_fields_of_run_config_have_the_defaults_of_the_original():
+    config = ete.RunConfig()
+    assert {name: getattr(config, name) for name in (
+        'tpu_config', 'cluster', 'master', 'evaluation_master', 'model_dir', 'tf_random_seed',
+        'save_summary_steps', 'save_checkpoints_steps', 'save_checkpoints_secs', 'session_config',
+        'keep_checkpoint_max', 'keep_checkpoint_every_n_hours', 'log_step_count_steps',
+        'train_distribute', 'device_fn', 'protocol', 'eval_distribute',
+        'experimental_max_worker_delay_secs', 'session_creation_timeout_secs',
+        'checkpoint_save_graph_def')} == {
+            'tpu_config': ete.TPUConfig(), 'cluster': None, 'master': '', 'evaluation_master': '',
+            'model_dir': None, 'tf_random_seed': None, 'save_summary_steps': 100,
+            'save_checkpoints_steps': None, 'save_checkpoints_secs': 600, 'session_config': None,
+            'keep_checkpoint_max': 5, 'keep_checkpoint_every_n_hours': 10000,
+            'log_step_count_steps': 100, 'train_distribute': None, 'device_fn': None,
+            'protocol': None, 'eval_distribute': None, 'experimental_max_worker_delay_secs': None,
+            'session_creation_timeout_secs': 7200, 'checkpoint_save_graph_def': True}
+    assert ete.RunConfig(save_checkpoints_steps=9).save_checkpoints_secs is None
+
+
+@pytest.mark.section('2.3')
+@pytest.mark.parametrize('arguments, tf_config, text', [
+    ({'save_checkpoints_steps': 1, 'save_checkpoints_secs': 1}, {},
+     '`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set.'),
+    ({'keep_checkpoint_max': -1}, {}, 'keep_checkpoint_max should be >= 0'),
+    ({'log_step_count_steps': 0}, {}, 'log_step_count_steps should be > 0'),
+    ({'save_summary_steps': -1}, {}, 'save_summary_steps should be >= 0'),
+    ({'model_dir': ''}, {}, 'model_dir should be non-empty.'),
+    ({}, {'task': {'type': 'chief'}},
+     'If "cluster" is not set in TF_CONFIG, task type must be WORKER.'),
+    ({}, {'cluster': {'worker': ['h:1']}, 'task': {'type': 'worker', 'index': 0}},
+     'If "cluster" is set in TF_CONFIG, it must have one "chief" node.')])
+def test_bad_values_of_run_config_get_the_errors_of_its_parent(
+        monkeypatch, arguments, tf_config, text):
+    monkeypatch.setenv('TF_CONFIG', json.dumps(tf_config))
+    with pytest.raises(ValueError) as caught:
+        ete.RunConfig(**arguments)
+    assert str(caught.value) == text
+
+
+@pytest.mark.section('2.3')
+@pytest.mark.parametrize('task, evaluation_master', [('chief', 'x'), ('evaluator', '')])
+def test_in_a_cluster_sessions_get_no_device_filters_and_an_evaluator_no_master_of_others(
+        monkeypatch, task, evaluation_master):
+    monkeypatch.setenv('TF_CONFIG', json.dumps({
+        'cluster': CLUSTER, 'task': {'type': task, 'index': 0}}))
+    config = ete.RunConfig(master='x')
+    assert (config.evaluation_master, config.session_config) == (evaluation_master, None)
+    assert ete.RunConfig(master='x', evaluation_master='y').evaluation_master == 'y'

@@ -10,6 +10,8 @@ from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
 
+pytestmark = pytest.mark.section('8')
+
 TOPOLOGIES = [(1, 1), (1, 4), (2, 2), (4, 1)]
 
 
@@ -72,6 +74,29 @@ def test_bad_arguments_get_the_errors_of_the_original(arguments, error, text):
     with pytest.raises(error) as caught:
         ete.CrossShardOptimizer(**{'opt': tf.train.GradientDescentOptimizer(1.), **arguments})
     assert text in str(caught.value)
+
+
+def test_gradients_are_shares_of_the_mean_until_applied_and_none_passes(tmp_path):
+    shown = []
+
+    def model_fn(features, labels, mode, params):
+        w, unused = tf.get_variable('w', []), tf.get_variable('unused', [])
+        loss = w * tf.reduce_mean(features['x'])
+        optimizer = ete.CrossShardOptimizer(tf.train.MomentumOptimizer(1., .5))
+        (gradient, _), (none, _) = pairs = optimizer.compute_gradients(loss, [w, unused])
+        train_op = optimizer.apply_gradients(pairs, tf.train.get_global_step())
+        assert none is None and optimizer.get_slot_names() == ['momentum']
+        slot = optimizer.get_slot(w, 'momentum')
+        assert [one.op.name for one in optimizer.variables()] == [slot.op.name] == ['w/Momentum']
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=train_op, host_call=(
+            lambda value: tf.numpy_function(
+                lambda array: shown.append(array.tolist()), [value], []), [gradient[None]]))
+
+    ete.TPUEstimator(model_fn, config=jobs.run_config(tmp_path, 2, 2), train_batch_size=8).train(
+        input_fn, steps=1)
+    # The means of two samples are 0.5, 2.5, 4.5 and 6.5; a quarter of each is what a core sees.
+    assert shown == [[.125, .625, 1.125, 1.625]]
+    assert tf.train.load_variable(str(tmp_path), 'w/Momentum') == 3.5
 
 
 def test_outside_of_an_estimator_there_is_one_replica_and_one_warning(caplog):

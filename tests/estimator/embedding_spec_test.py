@@ -10,6 +10,8 @@ from estimator_tpu_embedding.core.specs import FeatureSpec
 from estimator_tpu_embedding.estimator import parameters
 from estimator_tpu_embedding.estimator.table_config import FeatureConfig, TableConfig
 
+pytestmark = pytest.mark.section('18')
+
 ADAGRAD = ete.AdagradParameters(.1)
 
 

@@ -1,5 +1,6 @@
 import functools
 import json
+import logging
 import pathlib
 
 import numpy as np
@@ -26,6 +27,7 @@ def bare(directory, **kwargs):
         'train_batch_size': 8, **kwargs})
 
 
+@pytest.mark.section('3')
 @pytest.mark.parametrize('kwargs, error, text', [
     ({'config': None}, ValueError,
      '`config` must be provided with type `tpu_config.RunConfig`'),
@@ -35,10 +37,14 @@ def bare(directory, **kwargs):
     ({'train_batch_size': 8.}, TypeError,
      "train_batch_size must be int, got <class 'float'>"),
     ({'eval_batch_size': -3}, ValueError, 'eval_batch_size must be positive, got -3'),
+    ({'model_fn': None}, TypeError, 'unsupported callable'),
     ({'model_fn': lambda params: None}, ValueError, 'must include features argument.'),
     ({'model_fn': lambda features, zz: None}, ValueError, "not expected args: ['zz']"),
     ({'export_saved_model_api_version': 3}, ValueError,
      'export_saved_model_api_version should be 1 or 2; got 3.'),
+    ({'params': {'context': 1}}, ValueError, "but existed in params {'context': 1}."),
+    ({'model_fn': lambda features: None, 'params': {'a': 1}}, ValueError,
+     "does not include params argument, but params ({'a': 1}) is passed to Estimator."),
     ({'model_dir': '/elsewhere'}, ValueError,
      '`model_dir` are set both in constructor and `RunConfig`')])
 def test_bad_arguments_get_the_errors_of_the_original(tmp_path, kwargs, error, text):
@@ -47,6 +53,54 @@ def test_bad_arguments_get_the_errors_of_the_original(tmp_path, kwargs, error, t
     assert text in str(caught.value)
 
 
+@pytest.mark.section('3')
+def test_the_checks_of_the_constructor_come_in_the_order_of_the_original(tmp_path):
+    def config(mode):
+        return ete.RunConfig(model_dir=str(tmp_path), tpu_config=ete.TPUConfig(
+            num_cores_per_replica=2, per_host_input_for_training=mode))
+
+    arguments = {
+        'model_fn': lambda zz: None, 'model_dir': '/elsewhere', 'config': None,
+        'params': {'batch_size': 3}, 'train_batch_size': None, 'predict_batch_size': 0,
+        'eval_on_tpu': False, 'export_saved_model_api_version': 3,
+        'embedding_config_spec': ete.EmbeddingConfigSpec(
+            [jobs.embedding('f')], ete.AdagradParameters(.1), partition_strategy='mod')}
+    for text, mended in (
+            ('`config` must be provided with type `tpu_config.RunConfig`', {'config': config(1)}),
+            ('are reserved keys', {'params': {'use_tpu': 7}}),  # Which is none.
+            ('`train_batch_size` cannot be `None`', {'train_batch_size': 8}),
+            ('predict_batch_size must be positive, got 0', {'predict_batch_size': None}),
+            ('Model parallelism only supports per host input for training. Please adjust '
+             'TPURunconfig.per_host_input_for_training.', {'config': config(4)}),
+            ('Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU Embedding; got 4.',
+             {'config': config(3)}),
+            ('Mod sharding of embedding tables not supported on CPU.', {'eval_on_tpu': True}),
+            ('must include features argument.', {'model_fn': lambda features, params: None}),
+            ('with different values. In constructor: ', {'model_dir': None}),
+            ('export_saved_model_api_version should be 1 or 2; got 3.',
+             {'export_saved_model_api_version': 2})):
+        with pytest.raises(ValueError) as caught:
+            ete.TPUEstimator(**arguments)
+        assert text in str(caught.value)
+        arguments.update(mended)
+    assert ete.TPUEstimator(**arguments).params == {'use_tpu': 7}
+
+
+@pytest.mark.section('2.3', '3')
+def test_an_estimator_without_params_or_model_dir_has_an_empty_dict_and_a_new_directory(caplog):
+    with caplog.at_level(logging.INFO, 'tensorflow'):
+        made = ete.TPUEstimator(lambda features, params: None, config=ete.RunConfig(),
+                                use_tpu=False, train_batch_size=-1, eval_batch_size='unchecked')
+    assert made.params == {} and pathlib.Path(made.model_dir).is_dir()
+    rewrites = made._session_config.graph_options.rewrite_options
+    assert made._session_config.allow_soft_placement
+    assert rewrites.meta_optimizer_iterations == rewrites.ONE
+    assert '_TPUContext: eval_on_tpu True' in caplog.text
+    assert 'eval_on_tpu ignored because use_tpu is False.' in caplog.text
+    pathlib.Path(made.model_dir).rmdir()
+
+
+@pytest.mark.section('3')
 @pytest.mark.parametrize('kwargs', [{'use_tpu': False}, {'eval_on_tpu': False}])
 def test_mod_tables_are_refused_where_columns_would_read_them_on_the_cpu(tmp_path, kwargs):
     with pytest.raises(ValueError, match='Mod sharding of embedding tables not supported on CPU.'):
@@ -61,15 +115,20 @@ def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path, monkeypatch):
     with pytest.raises(ete.UnsupportedError) as caught:
         make(tmp_path, config=config)
     assert str(caught.value) == (
-        'E907 TPUConfig: experimental_feed_hook is not supported yet.  Leave it out.\n'
+        'E907 TPUConfig.experimental_feed_hook: it must be a subclass of '
+        "TPUInfeedOutfeedSessionHook, without which nothing would feed; got <class 'object'>.\n"
         'E907 TF_CONFIG: a cluster of processes is not supported yet.  '
         'Unset it: hosts are emulated in one process.')
 
 
+@pytest.mark.section('9.1', '10')
 @pytest.mark.parametrize('verb, kwargs, error, text', [
     ('train', {}, ValueError, 'For TPU training, one of `steps` or `max_steps` must be set.'),
     ('train', {'steps': 2.}, TypeError, "Train steps must be int, got <class 'float'>"),
     ('train', {'steps': 0}, ValueError, 'Must specify steps > 0, given: 0'),
+    ('train', {'max_steps': 0}, ValueError, 'Must specify max_steps > 0, given: 0'),
+    ('train', {'max_steps': 2.}, TypeError,
+     "Train max_steps must be int, got <class 'float'>"),
     ('train', {'steps': 1, 'max_steps': 1}, ValueError,
      'Can not provide both steps and max_steps.'),
     ('evaluate', {}, ValueError, 'Evaluate `steps` must be set on TPU. Cannot be `None`.'),
@@ -81,6 +140,7 @@ def test_bad_step_counts_get_the_errors_of_the_original(tmp_path, verb, kwargs, 
     assert text in str(caught.value)
 
 
+@pytest.mark.section('3.1')
 def test_a_batch_that_the_cores_do_not_divide_is_refused_with_the_arithmetic(tmp_path):
     with pytest.raises(ete.ConfigError) as caught:
         make(tmp_path, hosts=2, cores=2, batch_size=10).train(jobs.input_fn_of(STEPS), steps=1)
@@ -90,6 +150,7 @@ def test_a_batch_that_the_cores_do_not_divide_is_refused_with_the_arithmetic(tmp
     assert not list(tmp_path.glob('model.ckpt*'))
 
 
+@pytest.mark.section('3.1')
 def test_an_evaluation_needs_its_batch_size(tmp_path):
     estimator = ete.TPUEstimator(
         model_fn=jobs.linear_model_fn([]), config=jobs.run_config(tmp_path), train_batch_size=4)
@@ -97,11 +158,13 @@ def test_an_evaluation_needs_its_batch_size(tmp_path):
         estimator.evaluate(jobs.input_fn_of(STEPS), steps=1)
 
 
+@pytest.mark.section('4.1', '4.3')
 def test_input_fn_and_model_fn_learn_batch_size_context_and_whatever_else_they_ask_for(tmp_path):
     seen = {}
     columns = [jobs.embedding('f')]
 
-    def input_fn(params, mode, config):
+    def input_fn(params, mode, config, input_context):
+        assert input_context is None  # There is no distribution strategy.
         context = params['context']
         seen[f'input {context.current_host}'] = (
             params['batch_size'], mode, config.model_dir, params['mine'], 'use_tpu' in params)
@@ -109,8 +172,11 @@ def test_input_fn_and_model_fn_learn_batch_size_context_and_whatever_else_they_a
         return jobs.input_fn_of(STEPS)(params)
 
     def model_fn(features, labels, mode, params, config):
-        seen['model'] = (params['batch_size'], mode, params['use_tpu'],
-                         params['context'].num_replicas, params['mine'], features['f'].shape)
+        seen['model'] = (params['batch_size'], mode, params['use_tpu'], params[
+            'context'].num_replicas, list(params['mine']), config.tf_random_seed,
+            features['f'].shape)
+        params['mine'].append('changed')  # copies, both
+        config._tf_random_seed = 7
         return jobs.linear_model_fn(columns)(features, labels, mode, params)
 
     jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, 2, 1), batch_size=4,
@@ -118,9 +184,10 @@ def test_input_fn_and_model_fn_learn_batch_size_context_and_whatever_else_they_a
     assert seen == {
         'input 0': (2, 'train', str(tmp_path), ['changed'], False),
         'input 1': (2, 'train', str(tmp_path), ['changed'], False),
-        'model': (2, 'train', True, 2, [], (2, 2))}
+        'model': (2, 'train', True, 2, [], 1, (2, 2))}
 
 
+@pytest.mark.section('4.1', '4.2')
 @pytest.mark.parametrize('input_fn, error, text', [
     (lambda: None, ValueError, 'does not include params argument, required by TPUEstimator to '
      'pass batch size as params["batch_size"]'),
@@ -133,8 +200,33 @@ def test_input_fns_that_do_not_fit_are_refused(tmp_path, input_fn, error, text):
     assert text in str(caught.value)
 
 
+def _with_chief_hooks(features, labels, mode, params):
+    from estimator_tpu_embedding import _legacy
+    spec = jobs.linear_model_fn([jobs.embedding('f')])(features, labels, mode, params)
+    return _legacy.estimator_spec_class()(
+        mode, loss=spec.loss, train_op=spec.train_op,
+        training_chief_hooks=[tf.train.SessionRunHook()])
+
+
+def _without_scaffold(features, labels, mode, params):
+    return jobs.linear_model_fn([jobs.embedding('f')])(
+        features, labels, mode, params)._replace(scaffold_fn=lambda: None)
+
+
+def _with_a_step_of_its_own(features, labels, params):
+    tf.train.create_global_step()
+
+
+@pytest.mark.section('4.3', '7.3')
 @pytest.mark.parametrize('model_fn, error, text', [
-    (lambda features, labels: None, ValueError, 'does not include params argument'),
+    (lambda features, labels: None, ValueError, 'does not include params argument, required by '
+     "TPUEstimator to pass batch size as params['batch_size']"),
+    (_with_chief_hooks, ValueError, 'training_chief_hooks returned by EstimatorSpec is not '
+     'supported in TPUEstimator.If you want to pass training hooks, please pass via '
+     'training_hooks.'),
+    (_without_scaffold, ValueError, 'TPUEstimatorSpec.scaffold_fn returns None, which is not '
+     'allowed'),
+    (_with_a_step_of_its_own, ValueError, '"global_step" already exists.'),
     (lambda features, params: None, ValueError,
      'model_fn does not take labels, but input_fn returns labels.'),
     (lambda features, labels, params: 3, RuntimeError,
@@ -147,6 +239,7 @@ def test_model_fns_that_do_not_fit_are_refused(tmp_path, model_fn, error, text):
     assert text in str(caught.value)
 
 
+@pytest.mark.section('4.3')
 def test_a_training_model_fn_may_return_a_plain_estimator_spec(tmp_path):
     from estimator_tpu_embedding import _legacy
     columns = [jobs.embedding('f')]
@@ -160,6 +253,7 @@ def test_a_training_model_fn_may_return_a_plain_estimator_spec(tmp_path):
     assert tf.train.load_variable(str(tmp_path), 'global_step') == 1
 
 
+@pytest.mark.section('15', '18')
 def test_without_tpu_it_is_a_plain_estimator(tmp_path):
     estimator = make(tmp_path, use_tpu=False)
 
@@ -173,6 +267,7 @@ def test_without_tpu_it_is_a_plain_estimator(tmp_path):
     assert estimator.evaluate(input_fn)['global_step'] == 3
 
 
+@pytest.mark.section('3.1', '4.2', '11')
 @pytest.mark.parametrize('kwargs, error, text', [
     ({'predict_batch_size': None}, ValueError, 'predict_batch_size in TPUEstimator constructor '
      'cannot be `None` if .predict is running on TPU.'),
@@ -211,6 +306,7 @@ def ids_input_fn(ids):
     return input_fn
 
 
+@pytest.mark.section('11')
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 def test_a_training_checkpoint_predicts_the_newest_or_that_which_is_named(tmp_path, strategy):
     estimator = make(tmp_path, hosts=3, batch_size=6, strategy=strategy)
@@ -225,12 +321,14 @@ def test_a_training_checkpoint_predicts_the_newest_or_that_which_is_named(tmp_pa
         np.testing.assert_array_equal([row['net'] for row in rows], table)
 
 
+@pytest.mark.section('11')
 def test_a_prediction_without_a_checkpoint_warns_that_it_has_learned_nothing(tmp_path, caplog):
     assert len(list(make(tmp_path).predict(ids_input_fn([1, 2])))) == 2
     assert (f'Could not find trained model in model_dir: {tmp_path}, running initialization to '
             'predict.') in caplog.text
 
 
+@pytest.mark.section('14')
 def test_a_prediction_may_start_warm(tmp_path):
     make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=2)
     rows = make(tmp_path / 'new', hosts=2, warm_start_from=str(tmp_path / 'source')).predict(
@@ -252,6 +350,7 @@ def test_subclasses_may_override_what_they_like(tmp_path):
     assert set(estimator.evaluate(jobs.input_fn_of(STEPS), steps=1)) == {'mine'}
 
 
+@pytest.mark.section('10')
 def test_an_evaluation_writes_its_metrics_where_the_original_did(tmp_path):
     estimator = make(tmp_path)
     estimator.train(jobs.input_fn_of(STEPS), steps=2)
@@ -263,6 +362,7 @@ def test_an_evaluation_writes_its_metrics_where_the_original_did(tmp_path):
         ('loss', 2), ('mean_label', 2), ('mean_square', 2), ('checkpoint_path', 2)}
 
 
+@pytest.mark.section('10')
 def test_an_older_checkpoint_can_be_evaluated_by_its_path(tmp_path):
     estimator = make(tmp_path)
     estimator.train(jobs.input_fn_of(STEPS), steps=2)
@@ -271,6 +371,7 @@ def test_an_older_checkpoint_can_be_evaluated_by_its_path(tmp_path):
     assert result['global_step'] == 0
 
 
+@pytest.mark.section('10')
 def test_initial_values_are_evaluated_where_there_is_no_checkpoint(tmp_path):
     assert make(tmp_path).evaluate(jobs.input_fn_of(STEPS), steps=1)['global_step'] == 0
 
@@ -292,6 +393,7 @@ def test_the_arithmetic_optimizer_is_off_in_every_session(tmp_path):
     assert config == tf.ConfigProto(intra_op_parallelism_threads=1)  # the user's is left alone
 
 
+@pytest.mark.section('12')
 @pytest.mark.parametrize('flags, error, text', [
     ({'export_to_cpu': False, 'export_to_tpu': False}, ValueError,
      'One of export_to_cpu and export_to_tpu must be true.'),
@@ -329,9 +431,13 @@ def test_a_directory_for_profiles_that_is_not_plainly_a_local_one_is_refused(
                 profile_data_directory=directory))
 
 
-def test_a_distribution_strategy_is_refused():
-    with pytest.raises(ete.UnsupportedError, match='E914 RunConfig: train_distribute'):
-        ete.RunConfig(train_distribute=tf.distribute.MirroredStrategy(['/cpu:0']))
+@pytest.mark.parametrize('kind', ['train_distribute', 'eval_distribute'])
+def test_a_distribution_strategy_is_refused_where_the_cores_are_the_replicas(tmp_path, kind):
+    config = ete.RunConfig(model_dir=str(tmp_path), **{
+        kind: tf.distribute.MirroredStrategy(['/cpu:0'])})
+    with pytest.raises(ete.UnsupportedError, match='E914 RunConfig: a strategy is for'):
+        ete.TPUEstimator(lambda features: None, config=config, train_batch_size=4)
+    ete.TPUEstimator(lambda features: None, config=config, use_tpu=False)
 
 
 class HParams:
@@ -352,6 +458,7 @@ class HParams:
         self.__dict__[name] = value
 
 
+@pytest.mark.section('4.1', '4.3')
 @pytest.mark.parametrize('use_tpu', [True, False])
 def test_params_keep_their_class(tmp_path, use_tpu):
     columns = [jobs.embedding('f')]
@@ -369,6 +476,7 @@ def test_params_keep_their_class(tmp_path, use_tpu):
                    params=HParams(mine=7)).train(input_fn, steps=1)
 
 
+@pytest.mark.section('4.1')
 def test_what_a_partial_has_bound_is_left_as_it_is(tmp_path):
     seen = []
 
@@ -380,6 +488,7 @@ def test_what_a_partial_has_bound_is_left_as_it_is(tmp_path):
     assert seen == ['bound']
 
 
+@pytest.mark.section('4.3')
 def test_the_scaffold_of_a_plain_estimator_spec_is_ignored_with_a_warning(tmp_path, caplog):
     from estimator_tpu_embedding import _legacy
     columns = [jobs.embedding('f')]
@@ -394,6 +503,7 @@ def test_the_scaffold_of_a_plain_estimator_spec_is_ignored_with_a_warning(tmp_pa
     assert 'EstimatorSpec.Scaffold is ignored by TPU train/eval.' in caplog.text
 
 
+@pytest.mark.section('13')
 def test_train_and_evaluate_of_the_nightly_alternates_between_the_two(tmp_path):
     from estimator_tpu_embedding import _legacy
     nightly = _legacy.load()

@@ -3,6 +3,8 @@
 The same graphs serve evaluation and prediction without the engine, so these are here too.
 """
 
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -11,6 +13,8 @@ from harness.processes import ROOT, run_python
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
+
+pytestmark = pytest.mark.section('12')
 
 ROWS, BATCH = 13, 6
 TABLE = 'dense_features/one_embedding/embedding_weights'
@@ -188,6 +192,7 @@ def test_the_serving_graph_is_that_of_the_cpu_and_says_that_there_is_no_other(
     finally:
         progress.send_announcements_to(sink)
     assert lines == ['export: a graph for the CPU, tagged "serve"; no TPU graph is written']
+    assert pathlib.Path(path).name.isdigit() and estimator.params == {}
     # As in the original: no batch size, no context, no TPU.
     assert seen == [('infer', {'use_tpu': False})]
     from tensorflow.core.protobuf import saved_model_pb2

@@ -6,7 +6,6 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.errors import InputError
 from estimator_tpu_embedding.runner import progress
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -41,6 +40,7 @@ def dense_spec(mode, nets, labels):
     return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
 
 
+@pytest.mark.section('18')
 @pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
 def test_weighted_and_sequence_columns_train_and_evaluate(tmp_path, hosts, cores):
     """Sequences come to the model as activations and lengths, as SequenceFeatures wants them."""
@@ -85,6 +85,7 @@ def test_weighted_and_sequence_columns_train_and_evaluate(tmp_path, hosts, cores
                 dict(tf.train.list_variables(str(tmp_path))))
 
 
+@pytest.mark.section('18')
 @pytest.mark.parametrize('hosts, cores, strategy', [(1, 1, 'div'), (2, 2, 'mod')])
 def test_a_spec_by_dicts_trains_with_an_optimizer_per_table(tmp_path, hosts, cores, strategy):
     """Activations are in features; variables are called as the tables are."""
@@ -118,6 +119,7 @@ def test_a_spec_by_dicts_trains_with_an_optimizer_per_table(tmp_path, hosts, cor
         'item/Momentum': [9, 1]}
 
 
+@pytest.mark.section('18')
 def test_words_of_a_feature_without_a_column_are_refused_with_the_remedy(tmp_path):
     estimator = ete.TPUEstimator(
         model_fn=lambda features, labels, mode, params: None, config=jobs.run_config(tmp_path),
@@ -125,11 +127,12 @@ def test_words_of_a_feature_without_a_column_are_refused_with_the_remedy(tmp_pat
             table_to_config_dict={'t': ete.TableConfig(7, 2)},
             feature_to_config_dict={'f': ete.FeatureConfig('t')},
             optimization_parameters=ete.AdagradParameters(.1)))
-    with pytest.raises(InputError, match='E510 feature "f" on core 0: .*map the words in input'):
+    with pytest.raises(ValueError, match='E510 feature "f" on core 0: .*map the words in input'):
         estimator.train(lambda params: tf.data.Dataset.from_tensors(
             ({'f': ['a', 'b']}, [0., 0.])), steps=1)
 
 
+@pytest.mark.section('18')
 def test_the_gradient_multiplier_scales_the_gradients_of_tables_by_a_function_of_the_step(
         tmp_path):
     columns = [jobs.embedding('f', initializer=tf.ones_initializer())]
@@ -177,6 +180,7 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
             input_fn, steps=1)
 
 
+@pytest.mark.section('18')
 @pytest.mark.parametrize('pipelined', [False, True])
 @pytest.mark.parametrize('beside', [[], ['f']], ids=['alone', 'beside the engine'])
 @pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
@@ -261,6 +265,7 @@ def test_the_policy_for_ids_holds_on_the_tensor_core_too(tmp_path):
     assert (counts.seen, counts.out_of_range) == (1, 1)
 
 
+@pytest.mark.section('18')
 def test_a_feature_of_a_column_of_each_kind_is_refused(tmp_path):
     columns = [jobs.embedding('f'), dense_column('f')]
     with pytest.raises(ete.ConfigError, match='E434 feature "f": .*multiple embeddings'):

@@ -3,6 +3,8 @@ import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
 
+pytestmark = pytest.mark.section('7.1')
+
 
 def make(mode='eval', **kwargs):
     return ete.TPUEstimatorSpec(mode=mode, **{'loss': tf.constant(1.), **kwargs})
@@ -12,6 +14,12 @@ def make(mode='eval', **kwargs):
 def graph():
     with tf.Graph().as_default():
         yield
+
+
+def test_the_fields_are_those_of_the_original_in_its_order():
+    assert ete.TPUEstimatorSpec._fields == (
+        'mode', 'predictions', 'loss', 'train_op', 'eval_metrics', 'export_outputs', 'scaffold_fn',
+        'host_call', 'training_hooks', 'evaluation_hooks', 'prediction_hooks')
 
 
 @pytest.mark.parametrize('kwargs, error, text', [
@@ -28,7 +36,8 @@ def graph():
     ({'eval_metrics': (lambda a, b: 1, [1])}, RuntimeError, 'In TPUEstimatorSpec.eval_metrics, '
      'length of tensors 1 does not match method args of the function, which takes 2.'),
     ({'host_call': 3}, ValueError, 'host_call should be tuple or list'),
-    ({'evaluation_hooks': [1]}, TypeError, 'All hooks must be SessionRunHook instances')])
+    *[({hooks: [1]}, TypeError, 'All hooks must be SessionRunHook instances, given: 1')
+      for hooks in ('training_hooks', 'evaluation_hooks', 'prediction_hooks')]])
 def test_bad_values_get_the_errors_of_the_original(kwargs, error, text):
     with pytest.raises(error) as caught:
         make(**kwargs)
@@ -41,13 +50,39 @@ def test_varargs_and_dicts_fit_any_function(metrics):
     assert make(eval_metrics=metrics).eval_metrics == metrics
 
 
+@pytest.mark.section('7.2')
 def test_a_spec_becomes_an_estimator_spec_with_its_metrics():
     labels = tf.constant([1., 3.])
     made = make(eval_metrics=(lambda x: {'m': tf.metrics.mean(x)}, [labels])).as_estimator_spec()
     assert set(made.eval_metric_ops) == {'m'}
 
 
+@pytest.mark.section('7.2')
 def test_each_spec_keeps_its_own_calls():
     first = make(eval_metrics=(lambda x: {'first': tf.metrics.mean(x)}, {'x': tf.ones([1])}))
     make(eval_metrics=(lambda x: {'second': tf.metrics.mean(x)}, {'x': tf.ones([1])}))
     assert set(first.as_estimator_spec().eval_metric_ops) == {'first'}
+
+
+def test_training_needs_a_loss_which_is_a_scalar():
+    with pytest.raises(ValueError, match='Missing loss.'):
+        make('train', loss=None, train_op=tf.no_op())
+    with pytest.raises(ValueError, match='Loss must be scalar, given: '):
+        make('train', loss=tf.ones([2]), train_op=tf.no_op())
+
+
+def test_a_loss_of_one_element_is_a_scalar_and_predictions_are_exported_as_they_are():
+    assert make(loss=tf.ones([1])).loss.shape == ()
+    predictions = {'y': tf.ones([2])}
+    exported, = make('infer', predictions=predictions).export_outputs.values()
+    assert exported.outputs == predictions
+
+
+@pytest.mark.section('7.2')
+def test_a_host_call_is_a_hook_of_every_mode_and_the_scaffold_is_made_of_its_function():
+    scaffold = tf.train.Scaffold()
+    made = make(host_call=(lambda x: [x], [tf.ones([1])]), scaffold_fn=lambda: scaffold
+                ).as_estimator_spec()
+    assert made.scaffold is scaffold
+    hooks = made.training_hooks, made.evaluation_hooks, made.prediction_hooks
+    assert [len(each) for each in hooks] == [1, 1, 1]

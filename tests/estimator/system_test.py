@@ -47,6 +47,7 @@ def test_num_shards_that_no_tpu_has_asks_for_a_stated_size():
         topology(12)
 
 
+@pytest.mark.section('3.1')
 def test_num_shards_must_agree_with_a_size_that_was_asked_for():
     system.set_default_system(2, 2)
     assert topology(4).num_cores == 4
@@ -65,11 +66,26 @@ def test_sizes_out_of_range_are_refused(hosts, cores):
         ete.TPUClusterResolver(hosts=hosts, cores=cores)
 
 
+@pytest.mark.section('3.1')
 def test_real_systems_are_refused_with_the_remedy():
-    with pytest.raises(UnsupportedError, match="E911 .*got tpu='node-1'.*tpu=\"\""):
-        ete.TPUClusterResolver('node-1')
     with pytest.raises(UnsupportedError, match='E910 RunConfig: .*evaluation_master'):
         topology(master='grpc://10.0.0.1:8470')
+
+
+@pytest.mark.parametrize('steps', [0, -1])
+def test_a_limit_of_no_steps_is_refused(steps):
+    with pytest.raises(ConfigError, match=f'E416 steps: it must be at least 1; got {steps}'):
+        system.set_step_limit(steps)
+
+
+def test_every_name_and_address_finds_the_emulated_system_and_says_so(monkeypatch):
+    lines = []
+    monkeypatch.setattr(progress, '_sink', lines.append)
+    for name in ('node-1', 'grpc://10.0.0.1:8470', ['a', 'b']):
+        resolver = ete.TPUClusterResolver(name, zone='z', project='p', hosts=2, cores=3)
+        assert (resolver.master(), resolver.get_tpu_system_metadata().num_cores) == ('', 6)
+    assert lines[0] == "TPUClusterResolver('node-1') finds the emulated system: no TPU is asked"
+    assert len(lines) == 3
 
 
 def test_the_resolver_is_one_of_tensorflows_and_answers_its_questions():

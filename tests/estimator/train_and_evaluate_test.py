@@ -1,5 +1,7 @@
 """Section 13 of the runner's specification: evaluations inside a training that is open."""
 
+import json
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -7,6 +9,8 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
+
+pytestmark = pytest.mark.section('13')
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 ROWS = 12
@@ -47,6 +51,12 @@ def exporters():
             nightly.BestExporter('best', serving, exports_to_keep=1)]
 
 
+def evaluated_in(directory):
+    """The steps whose checkpoints were evaluated."""
+    return {event.step for path in (directory / 'eval').glob('events*')
+            for event in tf.train.summary_iterator(str(path)) if event.summary.value}
+
+
 def run(estimator, max_steps, hooks=(), **kwargs):
     return nightly.train_and_evaluate(
         estimator, nightly.TrainSpec(batches(max_steps), max_steps=max_steps, hooks=list(hooks)),
@@ -65,9 +75,7 @@ def test_evaluations_and_exports_on_the_way_change_no_bit_of_the_training(
     assert got.keys() == want.keys() and results['global_step'] == 12
     for name in want:
         np.testing.assert_array_equal(got[name], want[name], err_msg=name)
-    evaluated = {event.step for path in (tmp_path / 'both' / 'eval').glob('events*')
-                 for event in tf.train.summary_iterator(str(path)) if event.summary.value}
-    assert evaluated == {4, 8, 12}
+    assert evaluated_in(tmp_path / 'both') == {4, 8, 12}
     assert len(exports) == 3
     for name, count in (('latest', 2), ('final', 1), ('best', 1)):
         made = sorted((tmp_path / 'both' / 'export' / name).glob('[0-9]*'))
@@ -118,3 +126,22 @@ def test_a_metric_that_does_not_get_better_stops_training(tmp_path):
 def test_an_eval_spec_without_steps_is_refused_as_on_a_tpu(tmp_path):
     with pytest.raises(ValueError, match='Evaluate `steps` must be set on TPU.'):
         run(make(tmp_path, 1, 1), 4, steps=None)
+
+
+def test_evaluations_keep_the_time_between_them_but_for_that_of_the_last_step(tmp_path):
+    spec = nightly.EvalSpec(batches(2))
+    assert (spec.steps, spec.start_delay_secs, spec.throttle_secs) == (100, 120, 600)
+    results, exports = run(make(tmp_path, 1, 1), 12, throttle_secs=spec.throttle_secs)
+    assert evaluated_in(tmp_path) == {4, 12} and exports == []  # Not 8, nor what began it all.
+    assert set(results) == {'loss', 'mean_label', 'mean_square', 'global_step'}
+
+
+def test_a_cluster_has_one_evaluator(tmp_path, monkeypatch):
+    monkeypatch.setenv('TF_CONFIG', json.dumps({
+        'cluster': {'chief': ['h:1'], 'ps': ['h:2']}, 'task': {'type': 'evaluator', 'index': 1}}))
+    estimator = ete.TPUEstimator(
+        lambda features, labels, params: None, use_tpu=False,
+        config=ete.RunConfig(model_dir=str(tmp_path)))
+    with pytest.raises(ValueError, match='For distributed training, there can only be one '
+                       r'`evaluator` task \(with task id 0\).  Given task id 1'):
+        run(estimator, 4)

@@ -9,6 +9,8 @@ from harness import jobs
 
 from estimator_tpu_embedding import _legacy
 
+pytestmark = pytest.mark.section('14')
+
 TABLE = 'dense_features/f_embedding/embedding_weights'
 nightly = _legacy.load()
 
@@ -62,6 +64,7 @@ def test_what_was_trained_with_and_without_a_tpu_starts_the_other(tmp_path, ther
     np.testing.assert_array_equal(weight, np.ones([2, 1]) if kind == 'settings' else trained)
 
 
+@pytest.mark.section('9.1')
 def test_training_resumes_where_it_ended_and_skips_what_is_done(tmp_path, caplog):
     estimator = make(tmp_path)
     estimator.train(input_fn, steps=2)

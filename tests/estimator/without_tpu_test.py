@@ -1,5 +1,6 @@
 """Section 15 of the runner's specification: what `use_tpu=False` does, says and refuses."""
 
+import json
 import logging
 import re
 
@@ -9,6 +10,8 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
+
+pytestmark = pytest.mark.section('15')
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 
@@ -135,3 +138,68 @@ def test_sliced_input_needs_a_tpu_except_in_training(tmp_path, kwargs):
         estimator.train(input_fn, steps=1)
         with pytest.raises(ValueError, match='SLICED mode only works on use_tpu = True.'):
             next(estimator.predict(input_fn))
+
+
+def test_functions_get_what_section_15_says_and_input_is_taken_in_every_form(tmp_path):
+    seen = []
+
+    def inputs_of(make_input):
+        def input_fn(params, mode, input_context):
+            element = make_input()
+            device = tf.zeros([]).device
+            seen.append((mode, sorted(params), input_context, device))
+            return element
+        return input_fn
+
+    def model_fn(features, labels, mode, params):
+        seen.append((mode, sorted(params), params['use_tpu'], labels is None))
+        y = features * tf.get_variable('w', [], initializer=tf.ones_initializer())
+        if mode == 'infer':
+            return ete.TPUEstimatorSpec(mode, predictions=y)
+        return ete.TPUEstimatorSpec(mode, loss=tf.reduce_mean(y),
+                                    train_op=tf.train.get_global_step().assign_add(1))
+
+    def made(**kwargs):
+        return ete.TPUEstimator(model_fn, config=jobs.run_config(tmp_path), use_tpu=False,
+                                params={'mine': 7}, **kwargs)
+
+    made().train(inputs_of(lambda: (tf.ones([2]), tf.ones([2]))), steps=1)
+    sized = made(train_batch_size=3, eval_batch_size=4, predict_batch_size=5)
+    sized.train(inputs_of(lambda: tf.ones([2])), steps=1)
+    rows = sized.predict(inputs_of(lambda: tf.data.Dataset.range(20).map(
+        lambda one: (tf.cast(one, tf.float32), one)).batch(8)), yield_single_examples=False)
+    assert [len(row) for row in rows] == [8, 8, 4]
+    cpu = '/device:CPU:0'
+    assert seen == [
+        ('train', ['mine'], None, cpu), ('train', ['mine', 'use_tpu'], False, False),
+        ('train', ['batch_size', 'mine'], None, cpu),
+        ('train', ['batch_size', 'mine', 'use_tpu'], False, True),
+        ('infer', ['batch_size', 'mine'], None, cpu),
+        ('infer', ['batch_size', 'mine', 'use_tpu'], False, True)]
+
+
+def test_what_a_tpu_config_says_of_loops_hosts_and_cores_changes_nothing(tmp_path, caplog):
+    config = ete.RunConfig(model_dir=str(tmp_path), tpu_config=ete.TPUConfig(
+        iterations_per_loop=100, num_shards=7, num_cores_per_replica=128,
+        per_host_input_for_training=ete.InputPipelineConfig.BROADCAST,
+        initial_infeed_sleep_secs=1000, experimental_host_call_every_n_steps=50))
+    hook = jobs.EveryRun()
+    estimator = make(tmp_path, config=config, batch_axis=[7, 7])
+    with caplog.at_level(logging.INFO, 'tensorflow'):
+        estimator.train(input_fn, hooks=[hook])
+    assert hook.runs == 6 and estimator.get_variable_value('global_step') == 6
+    assert 'Running train on CPU/GPU' in caplog.text
+    assert estimator.evaluate(input_fn, hooks=[hook])['global_step'] == 6
+    assert hook.runs == 12  # Both went on to the end of the data.
+    with pytest.raises(ValueError, match='Must specify steps > 0, given: -321'):
+        estimator.evaluate(input_fn, steps=-321)
+
+
+@pytest.mark.parametrize('task', ['ps', 'evaluator'])
+def test_tasks_that_do_not_train_are_told_so(tmp_path, monkeypatch, task):
+    monkeypatch.setenv('TF_CONFIG', json.dumps({
+        'cluster': {'chief': ['h:1'], 'ps': ['h:2']}, 'task': {'type': task, 'index': 0}}))
+    with pytest.raises(ValueError, match='Train has been called wrong configuration. Please use '
+                       'tf.estimator.train_and_evaluate which calls proper API according to given '
+                       'configuration.'):
+        make(tmp_path).train(input_fn, steps=1)

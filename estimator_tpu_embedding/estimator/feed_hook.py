@@ -1,0 +1,82 @@
+"""`TPUInfeedOutfeedSessionHook`: what `TPUConfig(experimental_feed_hook=...)` is derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import Problem
+
+_THREADS = ('_run_infeed', '_run_outfeed', '_create_infeed_controller')
+
+
+class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
+    """The hook that feeds the cores while a job trains.
+
+    A subclass given to `TPUConfig(experimental_feed_hook=...)` stands in its place: it is made
+    with the arguments below, and its methods of a `SessionRunHook` are called; those that it
+    overrides must call these. `self._dequeue_ops` holds, under the name of the stopping signals,
+    their tensors of all cores, joined along the first dimension; `before_run` may fetch them,
+    and `after_run` then has those of the last step of the loop.
+
+    The threads that draw batches are the runner's: methods for threads cannot be overridden.
+    """
+
+    def __init__(self, ctx: Any, enqueue_ops: Any, dequeue_ops: Mapping[str, Any],
+                 tpu_compile_op: Any, run_infeed_loop_on_coordinator: bool = True,
+                 rendezvous: Any = None, master: str | None = None, session_config: Any = None,
+                 tpu_init_ops: Any = None, outfeed_every_n_steps: int = 1):
+        """Takes what the runner hands over.
+
+        Args:
+          ctx: a `TPUContext`, as a model_fn gets it.
+          enqueue_ops: what feeds the cores, to be handed on; here it is a hook.
+          dequeue_ops: the stopping signals, by their name.
+          tpu_compile_op: `None`: nothing is compiled, as for the other arguments of a real TPU.
+          run_infeed_loop_on_coordinator: not used.
+          rendezvous: not used.
+          master: of the RunConfig; not used.
+          session_config: of the RunConfig; not used.
+          tpu_init_ops: not used.
+          outfeed_every_n_steps: `experimental_host_call_every_n_steps`; not used.
+        """
+        self._enqueue_ops = enqueue_ops
+        self._dequeue_ops = dequeue_ops
+
+    @staticmethod
+    def get_stopping_signals_and_name(features: Any) -> tuple[Any, str | None]:
+        """Tensors by name that tell of the end of data, and a name for them; here there are none.
+
+        Args:
+          features: of one core, as model_fn gets them.
+        """
+        return None, None
+
+    def begin(self) -> None:
+        """Prepares to feed."""
+        self._enqueue_ops.begin()
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Starts the threads that feed."""
+        self._enqueue_ops.after_create_session(session, coord)
+
+    def end(self, session: tf.Session) -> None:
+        """Ends with them."""
+        self._enqueue_ops.end(session)
+
+
+def problems_of(cls: Any) -> Iterator[Problem]:
+    """What is wrong with an `experimental_feed_hook`."""
+    if not (isinstance(cls, type) and issubclass(cls, TPUInfeedOutfeedSessionHook)):
+        yield Problem('E907', 'TPUConfig.experimental_feed_hook', 'it must be a subclass of '
+                      'TPUInfeedOutfeedSessionHook, without which nothing would feed', repr(cls))
+        return
+    changed = [name for name in _THREADS if hasattr(cls, name)]
+    if changed:
+        yield Problem(
+            'E907', 'TPUConfig.experimental_feed_hook', 'the threads that feed are the '
+            "runner's and cannot be replaced", f'{cls.__name__} defines {", ".join(changed)}',
+            'Override methods of SessionRunHook instead; before_run may fetch '
+            'self._dequeue_ops.')

@@ -1,0 +1,181 @@
+"""`tensorflow.python.tpu.session_support`, where no worker has a heartbeat.
+
+The workers of an emulated system are this process: they cannot be lame while it runs, and nobody
+is left to shut them down when it ends. So everything here finds no worker, says so as the
+original does on such a system, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+_watchdog: WatchdogManager | None = None
+
+
+class CoordinatorResetError(tf.errors.AbortedError):
+    """Makes a `MonitoredSession` begin a new session."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, 'Resetting session loop due to worker shutdown.')
+
+
+CoordinatorShutdownException = CoordinatorResetError  # its name in early versions
+
+
+class WorkerHeartbeatManager:
+    """The heartbeats of workers, of whom there are none."""
+
+    def __init__(self, session: Any, devices: Sequence[str], heartbeat_ops: Sequence[Any],
+                 request_placeholder: Any):
+        """Takes the arguments of the original and asks none of the devices."""
+        del session, devices, heartbeat_ops, request_placeholder
+
+    @staticmethod
+    def from_devices(session: Any, devices: Sequence[str]) -> WorkerHeartbeatManager:
+        """A manager of no worker, whatever `devices` are."""
+        tf.logging.info('Creating heartbeat manager for %s', devices)
+        return WorkerHeartbeatManager(session, devices, [], None)
+
+    def num_workers(self) -> int:
+        """0."""
+        return 0
+
+    def configure(self, message: Any) -> None:
+        """Sends a `WorkerHeartbeatRequest` to nobody."""
+        tf.logging.info('Configuring worker heartbeat: %s', message)
+
+    def ping(self, request: Any = None, timeout_in_ms: int = 60000) -> list[Any]:
+        """The answers of all workers: none."""
+        return []
+
+    def lame_workers(self) -> WorkerHeartbeatManager | None:
+        """A manager of the workers that are not well: `None`."""
+        return None
+
+    def shutdown(self, wait_time_in_ms: int = 60000, exit_code: int = 0) -> None:
+        """Ends all workers; waits for none."""
+        tf.logging.info('Shutting down %s.', self)
+
+    def __repr__(self) -> str:
+        return 'HeartbeatManager()'
+
+
+def all_worker_devices(session: tf.Session) -> list[str]:
+    """The devices of a session whose workers have heartbeats: those with a TPU, so none."""
+    return []
+
+
+class WatchdogManager:
+    """Ends workers that nobody has asked for a while; usable in a `with` statement."""
+
+    def __init__(self, session: Any, devices: Sequence[str] | None = None,
+                 ping_interval: float = 60, shutdown_timeout: float = 2 * 3600):
+        """Stores the two times, in seconds."""
+        self.ping_interval, self.shutdown_timeout = ping_interval, shutdown_timeout
+
+    def configure_and_run(self) -> None:
+        """Would begin to ask."""
+        tf.logging.info('Enabling watchdog timer with %d second timeout and %d second ping '
+                        'interval.', self.shutdown_timeout, self.ping_interval)
+        _say_that_none_has()
+
+    def stop(self) -> None:
+        """Would stop to ask."""
+        tf.logging.info('Stopping worker watchdog.')
+
+    def __enter__(self) -> None:
+        self.configure_and_run()
+
+    def __exit__(self, *exception: Any) -> None:
+        self.stop()
+
+
+def start_worker_watchdog(session: Any, devices: Sequence[str] | None = None,
+                          ping_interval: float = 60, shutdown_timeout: float = 3600) -> None:
+    """Starts the one watchdog of the process, unless it runs."""
+    global _watchdog
+    if _watchdog is None:
+        _watchdog = WatchdogManager(session, devices, min(shutdown_timeout / 10., ping_interval),
+                                    shutdown_timeout)
+        _watchdog.configure_and_run()
+
+
+def stop_worker_watchdog() -> None:
+    """Stops it, if it runs."""
+    global _watchdog
+    if _watchdog is not None:
+        _watchdog.stop()
+        _watchdog = None
+
+
+class GracefulShutdownHook(tf.train.SessionRunHook):
+    """Would save and call functions when a worker is about to go away.
+
+    For SIGTERM, which tells this process to go away, a TPUEstimator saves without any hook.
+    """
+
+    def __init__(self, checkpoint_prefix: str, saver: Any = None,
+                 on_shutdown_hooks: Sequence[Callable[..., Any]] | None = None):
+        """Stores the saver; the other arguments are of no use without workers."""
+        self._saver = saver
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Says that no worker is watched.
+
+        Raises:
+          ValueError: if there is a saver and no global step.
+        """
+        if self.saver() is not None and tf.train.get_global_step() is None:
+            raise ValueError('Saver defined but no global step.  Run '
+                             '`get_or_create_global_step()` in your model definition to allow '
+                             'checkpointing.')
+        tf.logging.info('Installing graceful shutdown hook.')
+        _say_that_none_has()
+
+    def saver(self) -> Any:
+        """The saver given, else the only one of the graph, else `None`."""
+        savers = [self._saver] if self._saver else tf.get_collection(tf.GraphKeys.SAVERS)
+        if len(savers) > 1:
+            tf.logging.error('The graph has %d savers. Pass GracefulShutdownHook the one that is '
+                             'meant.', len(savers))
+        return savers[0] if len(savers) == 1 else None
+
+
+class ResetComputation:
+    """Ends all workers, and makes the monitored session begin anew."""
+
+    def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
+                 lame_workers: WorkerHeartbeatManager | None) -> None:
+        """Does so.
+
+        Raises:
+          CoordinatorResetError: always.
+        """
+        all_workers.shutdown(exit_code=42)
+        tf.logging.info('Resetting coordinator.')
+        raise CoordinatorResetError
+
+
+class ShutdownLameWorkers:
+    """Ends the workers that are not well."""
+
+    def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
+                 lame_workers: WorkerHeartbeatManager) -> None:
+        """Does so."""
+        lame_workers.shutdown(exit_code=42)
+
+
+class ShutdownAllWorkers:
+    """Ends all workers."""
+
+    def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
+                 lame_workers: WorkerHeartbeatManager | None) -> None:
+        """Does so."""
+        all_workers.shutdown(exit_code=42)
+
+
+def _say_that_none_has() -> None:
+    tf.logging.warning('No workers support heartbeats. Failure handling will be disabled.')
