@@ -13,20 +13,8 @@ import sys
 import types
 from typing import Any
 
-from .errors import Problem, SetupError, UnsupportedError
-
-
-def _should_run_distribute_coordinator(config: Any) -> bool:
-    """Whether a RunConfig hands its processes to a coordinator: only strategies do."""
-    del config  # One with a strategy cannot be made, see below.
-    return False
-
-
-def _init_run_config(config: Any, tf_config: Any) -> None:
-    """What a RunConfig calls when it is given a distribution strategy."""
-    raise UnsupportedError(Problem(
-        'E914', 'RunConfig', 'train_distribute, eval_distribute and experimental_distribute are '
-        'not supported', remedy='Leave them out.'))
+from . import _distribution
+from .errors import Problem, SetupError
 
 
 def _placeholders(*names: str) -> dict[str, Any]:
@@ -38,14 +26,15 @@ _TPU = 'tensorflow_estimator.python.estimator.tpu'
 STAND_INS: dict[str, dict[str, Any]] = {
     # module: what the nightly asks it for
     'tensorflow.python.distribute.estimator_training': {
-        'should_run_distribute_coordinator': _should_run_distribute_coordinator,
-        'init_run_config': _init_run_config},
+        name: getattr(_distribution, name) for name in (
+            'CHIEF', 'EVALUATOR', 'PS', 'WORKER', 'estimator_evaluate', 'estimator_train',
+            'init_run_config', 'should_run_distribute_coordinator', 'train_and_evaluate')},
     f'{_TPU}.tpu_config': _placeholders('InputPipelineConfig', 'RunConfig', 'TPUConfig'),
     f'{_TPU}.tpu_context': _placeholders('TPUContext'),
     f'{_TPU}.tpu_estimator': _placeholders(
         'AdagradParameters', 'AdamParameters', 'BatchConfig', 'EmbeddingConfigSpec',
         'ExportSavedModelApiVersion', 'StochasticGradientDescentParameters', 'TPUEstimator',
-        'TPUEstimatorSpec', 'export_estimator_savedmodel'),
+        'TPUEstimatorSpec', 'TPUInfeedOutfeedSessionHook', 'export_estimator_savedmodel'),
     f'{_TPU}._tpu_estimator_embedding': _placeholders(
         'AdagradParameters', 'AdamParameters', 'EmbeddingConfigSpec',
         'StochasticGradientDescentParameters'),
@@ -73,6 +62,18 @@ def load() -> types.ModuleType:
             'E003', 'tf-estimator-nightly', 'version 2.16.0.dev2024012409 must be importable',
             f'{type(error).__name__}: {error}',
             'pip install tf-estimator-nightly==2.16.0.dev2024012409')) from error
+
+
+def load_v2() -> types.ModuleType:
+    """`tensorflow_estimator._api.v2.estimator`, which TensorFlow 2.x has under `tf`."""
+    load()
+    return importlib.import_module('tensorflow_estimator._api.v2.estimator')
+
+
+def keras_module() -> types.ModuleType:
+    """The module of `model_to_estimator`, which TensorFlow 1.x called `estimator.keras`."""
+    load()
+    return importlib.import_module('tensorflow_estimator.python.estimator.keras_lib')
 
 
 def estimator_class() -> Any:

@@ -6,12 +6,58 @@ import importlib.util
 import os
 import sys
 
-from ..errors import SetupError, Problem
+from ..errors import ConfigError, Problem, SetupError
 
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
+COLAB, COLAB_ADDRESS = 'COLAB_TPU_ADDR', 'emulated:8470'
 PACKAGES = {  # module: what to install
     'tensorflow': 'tensorflow', 'tf_keras': 'tf-keras',
     'tensorflow_estimator': 'tf-estimator-nightly==2.16.0.dev2024012409'}
+
+
+# Variables of the original and the values that it takes; `None` where any is taken.
+_OF_WORKERS: dict[str, tuple[str, ...] | None] = {
+    'TF_TPU_GRACEFUL_SHUTDOWN_MODE': (
+        '', 'reset_computation', 'shutdown_all_workers', 'shutdown_worker'),
+    'TF_TPU_WATCHDOG_TIMEOUT': None, 'TPU_SPLIT_COMPILE_AND_EXECUTE': None}
+
+
+def variables_without_effect() -> list[Problem]:
+    """A warning for each variable that is set and directs workers which do not exist here.
+
+    Raises:
+      ConfigError: for a value that the original refuses.
+    """
+    found = {name: os.environ[name] for name in _OF_WORKERS if name in os.environ}
+    wrong = [Problem('E468', name, f'Unknown {name} "{value}"', value, 'It must be one of '
+                     f'{", ".join(map(repr, _OF_WORKERS[name] or ()))}, or be unset.')
+             for name, value in found.items()
+             if _OF_WORKERS[name] is not None and value not in (_OF_WORKERS[name] or ())]
+    if wrong:
+        raise ConfigError(*wrong)
+    return [Problem('W462', name, 'it has no effect: there are no workers to direct here', value)
+            for name, value in found.items()]
+
+
+def set_colab_address() -> bool:
+    """Sets the variable by which notebooks of Colab ask whether there is a TPU.
+
+    Returns:
+      Whether it was not set before.
+    """
+    is_new = COLAB not in os.environ
+    os.environ.setdefault(COLAB, COLAB_ADDRESS)
+    return is_new
+
+
+def prepare() -> None:
+    """What must be right before TensorFlow is imported.
+
+    Raises:
+      SetupError: if it is not.
+    """
+    check_packages()
+    use_legacy_keras()
 
 
 def check_packages() -> None:

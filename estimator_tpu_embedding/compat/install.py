@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 from . import environment
 
 
-def install(hosts: int | None = None, cores: int | None = None, ids: str | None = None) -> None:
+def install(hosts: int | None = None, cores: int | None = None, ids: str | None = None, *,
+            steps: int | None = None, contrib: bool = False, tf1: bool = False) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
-    Call it before TensorFlow is imported. It restores `tf.estimator` and
-    `tf.compat.v1.estimator` with the TPU classes of this package in them, the optimizer
-    parameters under `tf.compat.v1.tpu.experimental`, makes `TPUClusterResolver` find the
-    emulated system, gives what has no CPU kernel a meaning (`cross_replica_sum`, `shard`,
-    `replicate`, `batch_parallel`, `rewrite`, `initialize_system`, `shutdown_system` of
-    `tf.compat.v1.tpu`), and restores `tensorflow.python.tpu.tpu_embedding` and
-    `tpu_embedding_gradient`. Calling it again only changes the size.
+    Call it before TensorFlow is imported. By every road that TensorFlow 2.15 had, it restores
+    `tf.estimator` and `tf.compat.v1.estimator` with the TPU classes of this package in them, the
+    optimizer parameters under `tf.compat.v1.tpu.experimental`,
+    `tf.data.experimental.CheckpointInputPipelineHook` and the deleted modules of
+    `tensorflow.python`, makes `TPUClusterResolver` find the emulated system, and gives what has
+    no CPU kernel a meaning (`cross_replica_sum`, `shard`, `replicate`, `batch_parallel`,
+    `rewrite`, `initialize_system`, `shutdown_system` of `tf.compat.v1.tpu`). Connecting to the
+    emulated system and initialising it do nothing. LOST_NAMES.md lists all names and what became
+    of them. Calling it again changes what its arguments say.
 
     Args:
       hosts: emulated TPU hosts, >= 1.
@@ -26,73 +27,109 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         the script's `TPUConfig(num_shards=...)` says.
       ids: what becomes of ids outside of their vocabulary where a `RunConfig` does not say it:
         `'error'`, `'drop'`, `'clip'` or `'mod'`; `'error'` if `None`.
+      steps: every `train()` of an Estimator ends after so many steps at most, >= 1.
+      contrib: whether there is a `tf.contrib`, with what jobs for TPUs use of it.
+      tf1: whether `import tensorflow` gives the names and the behaviour of TensorFlow 1.15 from
+        now on, instead of those of TensorFlow 2. It cannot be taken back.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
         package is missing.
-      ConfigError: if a number is out of range, or for an unknown policy.
+      ConfigError: if a number is out of range, for an unknown policy, or for a value of
+        TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
     """
-    environment.check_packages()
-    environment.use_legacy_keras()
+    environment.prepare()
+    without_effect = environment.variables_without_effect()
     from ..estimator import system
+    from ..runner.progress import announce
+    from . import limits
+    for problem in without_effect:
+        announce(str(problem))
     system.set_default_system(hosts, cores)
     system.set_default_id_policy(ids)
-    for namespace, name, value in _restored():
-        setattr(namespace, name, value)
+    system.set_step_limit(steps)
+    _restore_modules()
+    _restore_estimator()
+    _restore_names()
     _emulate_tpu_functions()
+    limits.limit_plain_estimators()
+    if tf1:
+        from . import tf1 as face
+        face.put_on()
+    if contrib:
+        from .contrib import place
+        place.put_in_place()
 
 
-def _restored() -> Iterator[tuple[Any, str, Any]]:
-    """Yields the namespace, the name and the value of everything that is restored."""
-    import tensorflow as tf
-
+def _restore_modules() -> None:
+    """Fills the deleted modules, and replaces what others imported of them before."""
     from .. import _legacy
+    from . import modules, roads
+    _legacy.load()
+    ours: dict[object, object] = {}
+    for path, names in modules.names_by_module().items():
+        module = roads.module_to_fill(path, _legacy.StandIn)
+        placeholders = _legacy.STAND_INS.get(path, {})
+        ours.update((placeholders[name], names[name]) for name in placeholders.keys() & names)
+        vars(module).update(names)
+    for path, module in list(sys.modules.items()):
+        if path.startswith('tensorflow_estimator.'):
+            for name, value in list(vars(module).items()):
+                if isinstance(value, type) and value in ours:
+                    setattr(module, name, ours[value])
+    for path, target in modules.other_paths().items():
+        roads.lead(path, target)
+
+
+def _restore_estimator() -> None:
+    """Restores `estimator` below all roots, and `tensorflow.python.estimator`."""
+    from .. import _legacy
+    from . import roads
+    v1, v2 = _legacy.load(), _legacy.load_v2()
+    for one, other in ((v2, v1), (v2.experimental, v1.experimental)):
+        for name in vars(other).keys() - vars(one).keys():
+            if not name.startswith('_'):
+                setattr(one, name, getattr(other, name))  # TensorFlow 1.x had it under `tf`.
+    for root in roads.ROOTS:
+        roads.put_api(root, v1 if root in roads.V1_ROOTS else v2)
+    package = 'tensorflow_estimator.python.estimator'
+    roads.put_module(f'{package}.keras', _legacy.keras_module())
+    if not any(isinstance(finder, roads.MovedPackage) for finder in sys.meta_path):
+        sys.meta_path.insert(0, roads.MovedPackage('tensorflow.python.estimator', package))
+
+
+def _restore_names() -> None:
+    """Restores names of modules that are still there."""
     from ..estimator import parameters
-    from ..estimator.config import (
-        ExportSavedModelApiVersion, InputPipelineConfig, RunConfig, TPUConfig)
-    from ..estimator.context import TPUContext
-    from ..estimator.embedding_spec import EmbeddingConfigSpec
-    from ..estimator.estimator import TPUEstimator
-    from ..estimator.export import BatchConfig, export_estimator_savedmodel
-    from ..estimator.spec import TPUEstimatorSpec
-    from . import modules
+    from ..runner.input_state import CheckpointInputPipelineHook
+    from . import remote, roads
     from .resolver import TPUClusterResolver
-    estimator = _legacy.load()
-    optimizers = (parameters.AdagradParameters, parameters.AdamParameters,
-                  parameters.FtrlParameters, parameters.StochasticGradientDescentParameters)
-    ours: dict[str, Any] = {one.__name__: one for one in (
-        *optimizers, BatchConfig, EmbeddingConfigSpec, ExportSavedModelApiVersion,
-        InputPipelineConfig, RunConfig, TPUConfig, TPUContext, TPUEstimator, TPUEstimatorSpec,
-        export_estimator_savedmodel)}
-    places = [estimator.tpu, estimator.tpu.experimental,
-              *[sys.modules[path] for path in _legacy.STAND_INS]]
-    for namespace in places:
-        for name in ours.keys() & vars(namespace).keys():
-            yield namespace, name, ours[name]
-    for cls in optimizers:
-        yield tf.compat.v1.tpu.experimental, cls.__name__, cls
-    for root in (tf, tf.compat.v1, tf.compat.v2, tf.compat.v2.compat.v1):
-        yield root, 'estimator', estimator
-        yield root.distribute.cluster_resolver, 'TPUClusterResolver', TPUClusterResolver
-    for path, module in modules.deleted_modules().items():
-        sys.modules[path] = module
-        package, _, name = path.rpartition('.')
-        yield sys.modules[package], name, module
-    for path in ('tensorflow.estimator', 'tensorflow.compat.v1.estimator'):
-        sys.modules[path] = estimator  # For statements such as `import tensorflow.estimator`.
+    for root in roads.ROOTS:
+        roads.put(roads.joined(root, 'data.experimental'), 'CheckpointInputPipelineHook',
+                  CheckpointInputPipelineHook)
+        roads.put(roads.joined(root, 'distribute.cluster_resolver'), 'TPUClusterResolver',
+                  TPUClusterResolver)
+    for cls in (parameters.AdagradParameters, parameters.AdamParameters,
+                parameters.FtrlParameters, parameters.StochasticGradientDescentParameters):
+        for root in roads.V1_ROOTS:
+            roads.put(roads.joined(root, 'tpu.experimental'), cls.__name__, cls)
+    for path, name, function in remote.replaced():
+        for root in roads.ROOTS:
+            roads.put(roads.joined(root, path), name, function)
 
 
 def _emulate_tpu_functions() -> None:
     """Replaces functions that need the ops of a TPU, for all who call them by whatever road."""
-    import tensorflow.compat.v1 as tf
-
     from .. import _tf
     from ..estimator import replicate
     from ..estimator.cross_shard import cross_replica_sum
+    from . import roads
     _tf.tpu_ops_module().cross_replica_sum = cross_replica_sum
-    tf.tpu.cross_replica_sum = cross_replica_sum
     module = _tf.tpu_module()
     module.split_compile_and_replicate = replicate.split_compile_and_replicate
-    for function in (replicate.initialize_system, replicate.shutdown_system):
-        for namespace in (module, tf.tpu):
-            setattr(namespace, function.__name__, function)
+    module.initialize_system = replicate.initialize_system
+    module.shutdown_system = replicate.shutdown_system
+    for root in roads.V1_ROOTS:
+        for function in (cross_replica_sum, replicate.initialize_system,
+                         replicate.shutdown_system):
+            roads.put(roads.joined(root, 'tpu'), function.__name__, function)

@@ -7,15 +7,15 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..errors import Problem, UnsupportedError
-from ..estimator.system import System, default_system, system_of
+from ..estimator.system import System, default_system, system_of, tpu_topology
+from ..runner.progress import announce
 
 
 _CloudResolver: Any = _tf.tpu_cluster_resolver_module().TPUClusterResolver
 
 
 class TPUClusterResolver(_CloudResolver):
-    """Resolves the names `None`, `''` and `'local'` to the emulated system."""
+    """Resolves every name and address to the emulated system; says so of those of a real one."""
 
     def __init__(self, tpu: str | None = None, zone: str | None = None,
                  project: str | None = None, job_name: str = 'worker',
@@ -26,7 +26,7 @@ class TPUClusterResolver(_CloudResolver):
         """Finds the emulated system.
 
         Args:
-          tpu: `None`, `''` or `'local'`.
+          tpu: name or address of a TPU, as scripts have it in their flags.
           zone: ignored, like all that only the cloud needs.
           project: ignored.
           job_name: ignored.
@@ -39,20 +39,30 @@ class TPUClusterResolver(_CloudResolver):
           cores: cores per host; `None` as for `hosts`.
 
         Raises:
-          UnsupportedError: for any other name.
           ConfigError: for numbers out of range.
         """
-        if tpu not in (None, '', 'local'):
-            raise UnsupportedError(Problem(
-                'E911', 'TPUClusterResolver', 'only the emulated system can be resolved',
-                f'tpu={tpu!r}', 'Pass tpu="" or leave it out to run on this machine.'))
         super().__init__('local', job_name=job_name)  # Under that name it asks no cloud.
         self._stated = system_of(hosts, cores)
+        if tpu not in (None, '', 'local'):
+            announce(f'TPUClusterResolver({tpu!r}) finds the emulated system: no TPU is asked')
 
     @property
     def emulated_system(self) -> System:
         """The system that a TPUEstimator with this resolver runs on."""
         return self._stated if self._stated.is_explicit else default_system()
+
+    @staticmethod
+    def connect(tpu: str | None = None, zone: str | None = None, project: str | None = None
+                ) -> TPUClusterResolver:
+        """A resolver; the emulated system needs neither a connection nor initialisation."""
+        return TPUClusterResolver(tpu, zone, project)
+
+    def get_tpu_system_metadata(self) -> Any:
+        """The size of the emulated system, as a `TPUSystemMetadata`."""
+        size = self.emulated_system.topology
+        return tf.tpu.experimental.TPUSystemMetadata(
+            num_cores=size.num_cores, num_hosts=size.num_hosts,
+            num_of_cores_per_host=size.cores_per_host, topology=tpu_topology(size), devices=[])
 
     def master(self, task_type: str | None = None, task_id: int | None = None,
                rpc_layer: str | None = None) -> str:

@@ -16,14 +16,18 @@ def embedding(key, buckets=10, dimension=2, combiner='sum', **kwargs):
 
 
 def run_config(model_dir, hosts=1, cores=1, iterations=2, num_shards=None, **kwargs):
-    """A RunConfig for an emulated system of a stated size; logs and summaries off."""
+    """A RunConfig for an emulated system of a stated size; logs and summaries off.
+
+    It waits two seconds, not a minute, for what a test lets hang.
+    """
     return ete.RunConfig(
         cluster=ete.TPUClusterResolver(hosts=hosts, cores=cores), model_dir=str(model_dir),
         tpu_config=ete.TPUConfig(
             iterations_per_loop=iterations, num_shards=num_shards,
             per_host_input_for_training=ete.InputPipelineConfig.PER_HOST_V2),
         **{'save_checkpoints_steps': 100, 'save_summary_steps': 0,
-           'log_step_count_steps': None, 'tf_random_seed': 1, **kwargs})
+           'log_step_count_steps': None, 'tf_random_seed': 1, 'shutdown_deadline_secs': 2.,
+           **kwargs})
 
 
 def estimator(model_fn, columns, config, *, batch_size=8, strategy='div', optimizer=None,

@@ -1,20 +1,27 @@
 """Real processes for what only a fresh process can show; always reaped, output always shown."""
 
+import contextlib
+import json
 import os
 import pathlib
+import random
+import socket
 import subprocess
 import sys
+import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ROOT / 'tools' / 'examples' / 'census_tpu_job.py'
 HANDWRITTEN = ROOT / 'tools' / 'examples' / 'census_handwritten_loop.py'
 
 
-def run_python(*arguments, deadline=100, **environment):
+def run_python(*arguments, deadline=100, cwd=None, **environment):
     """Runs this Python without our switches set; returns the completed process.
 
     Args:
       *arguments: of the command line.
+      cwd: the folder to run it in, instead of this one.
       deadline: seconds after which the process is killed and the test fails.
       **environment: variables to set; `None` removes one.
     """
@@ -22,7 +29,7 @@ def run_python(*arguments, deadline=100, **environment):
                  **environment}
     done = subprocess.run(
         [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=deadline,
-        env={name: value for name, value in variables.items() if value is not None})
+        cwd=cwd, env={name: value for name, value in variables.items() if value is not None})
     print(done.stdout[-4000:], done.stderr[-4000:], sep='\n--- stderr ---\n')
     return done
 
@@ -30,3 +37,64 @@ def run_python(*arguments, deadline=100, **environment):
 def run_etpe(*arguments, **kwargs):
     """Runs `python -m estimator_tpu_embedding`."""
     return run_python('-m', 'estimator_tpu_embedding', *arguments, **kwargs)
+
+
+def free_addresses(count):
+    """Addresses of this machine on which nobody listens.
+
+    Outgoing connections get higher ports than these, so a test that is run at the same time is
+    the only one who could take them before a server does, by the same draw.
+    """
+    sockets = []
+    while len(sockets) < count:
+        one = socket.socket()
+        try:
+            one.bind(('127.0.0.1', random.SystemRandom().randrange(12_000, 32_000)))
+        except OSError:
+            one.close()
+        else:
+            sockets.append(one)
+    addresses = [f'127.0.0.1:{one.getsockname()[1]}' for one in sockets]
+    for one in sockets:
+        one.close()
+    return addresses
+
+
+def run_cluster(tasks, *arguments, deadline=100):
+    """Runs a script by `etpe run` in one process for each task of a cluster.
+
+    Args:
+      tasks: how many there are of each kind, for example `{'chief': 1, 'ps': 1}`. Parameter
+        servers never end by themselves: they are killed when all others have ended.
+      *arguments: the script and its arguments.
+      deadline: seconds for all; a task that fails ends all others at once.
+
+    Returns:
+      The output of each task but the parameter servers, by `'worker 0'` and so on.
+    """
+    addresses = iter(free_addresses(sum(tasks.values())))
+    cluster = {kind: [next(addresses) for _ in range(count)] for kind, count in tasks.items()}
+    end = time.monotonic() + deadline
+    with tempfile.TemporaryDirectory() as logs, contextlib.ExitStack() as stack:
+        running = {}
+        for kind, index in [(kind, i) for kind, count in tasks.items() for i in range(count)]:
+            name = f'{kind} {index}'
+            log = stack.enter_context(open(f'{logs}/{name}', 'w'))
+            running[name] = subprocess.Popen(
+                [sys.executable, '-m', 'estimator_tpu_embedding', 'run', *map(str, arguments)],
+                stdout=log, stderr=subprocess.STDOUT, env={
+                    **os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'TF_CONFIG': json.dumps(
+                        {'cluster': cluster, 'task': {'type': kind, 'index': index}})})
+            stack.callback(running[name].wait)
+            stack.callback(running[name].kill)
+        ends = [name for name in running if not name.startswith('ps')]
+        while time.monotonic() < end:
+            codes = {name: running[name].poll() for name in ends}
+            if all(code == 0 for code in codes.values()) or any(codes.values()):
+                break
+            time.sleep(.1)
+        outputs = {name: pathlib.Path(logs, name).read_text() for name in running}
+    for name, output in outputs.items():  # pytest shows it if the test fails.
+        print(f'--- {name} ---', output[-4000:], sep='\n')
+    assert set(codes.values()) == {0}, codes  # None is one that did not end in time.
+    return {name: outputs[name] for name in ends}

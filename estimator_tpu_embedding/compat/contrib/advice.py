@@ -1,0 +1,79 @@
+"""What to use instead of names of `tf.contrib` that are not provided."""
+
+from __future__ import annotations
+
+_SLIM = 'the package tf-slim, which has it'
+_ADDONS = 'the package tensorflow-addons, or write it down'
+_PROBABILITY = 'the package tensorflow-probability'
+
+_REPLACEMENTS = {
+    'autograph': 'tf.autograph', 'bayesflow': _PROBABILITY, 'checkpoint': 'tf.train.Checkpoint',
+    'cloud': 'the package tensorflow-io', 'cluster_resolver.TPUConfig': 'tf.contrib.tpu.TPUConfig',
+    'compiler': 'tf.xla.experimental', 'crf': _ADDONS, 'cudnn_rnn': 'tf.keras.layers.LSTM, GRU',
+    'data.assert_element_shape': 'tf.ensure_shape in a map',
+    'data.make_one_shot_iterator': 'tf.data.make_one_shot_iterator',
+    'data.read_batch_features': 'tf.data.experimental.make_batched_features_dataset',
+    'data.reduce_dataset': 'dataset.reduce', 'data.sliding_window_batch': 'dataset.window',
+    'distribute': 'tf.distribute', 'distributions': _PROBABILITY,
+    'eager': 'tf.enable_eager_execution, tf.Variable',
+    'estimator': 'tf.estimator, tf.estimator.experimental',
+    'feature_column': 'tf.feature_column, tf.keras.experimental.SequenceFeatures',
+    'framework.load_and_remap_matrix': 'tf.train.warm_start',
+    'gan': 'the package tensorflow-gan', 'graph_editor': 'tf.graph_util',
+    'image': f'tf.image, {_ADDONS}', 'keras': 'tf.keras', 'learn': 'tf.estimator',
+    'layers': _SLIM, 'layers.layer_norm': 'tf.keras.layers.LayerNormalization',
+    'layers.batch_norm': 'tf.layers.batch_normalization', 'layers.conv2d': 'tf.layers.conv2d',
+    'layers.convolution2d': 'tf.layers.conv2d', 'layers.max_pool2d': 'tf.layers.max_pooling2d',
+    'layers.avg_pool2d': 'tf.layers.average_pooling2d',
+    'layers.bucketized_column': 'tf.feature_column.bucketized_column',
+    'layers.crossed_column': 'tf.feature_column.crossed_column',
+    'layers.embedding_column': 'tf.feature_column.embedding_column',
+    'layers.real_valued_column': 'tf.feature_column.numeric_column',
+    'layers.safe_embedding_lookup_sparse': 'tf.nn.safe_embedding_lookup_sparse',
+    'layers.sparse_column_with_hash_bucket':
+        'tf.feature_column.categorical_column_with_hash_bucket',
+    'layers.sparse_column_with_integerized_feature':
+        'tf.feature_column.categorical_column_with_identity',
+    'legacy_seq2seq': 'tf.nn.dynamic_rnn', 'linear_optimizer': 'tf.train.FtrlOptimizer',
+    'lite': 'tf.lite', 'lookup': 'tf.lookup, tf.lookup.StaticHashTable', 'losses': 'tf.losses',
+    'lookup.HashTable': 'tf.lookup.StaticHashTable',
+    'lookup.index_table_from_file':
+        'tf.lookup.StaticVocabularyTable with tf.lookup.TextFileInitializer',
+    'metrics': 'tf.metrics, which has most of them',
+    'mixed_precision': 'tf.train.experimental, loss scaling',
+    'nn': 'tf.nn', 'opt': _ADDONS, 'predictor': 'tf.saved_model.load',
+    'quantize': 'the package tensorflow-model-optimization',
+    'model_pruning': 'the package tensorflow-model-optimization',
+    'rnn': 'tf.nn.rnn_cell, which has most cells', 'saved_model': 'tf.saved_model',
+    'seq2seq': _ADDONS,
+    'slim': 'the package tf-slim: import tf_slim as slim',
+    'stateless': 'tf.random.stateless_uniform, stateless_normal',
+    'summary.create_db_writer': 'tf.contrib.summary.create_file_writer',
+    'tensor_forest': 'the package tensorflow-decision-forests',
+    'tpu.Topology': 'tf.tpu.experimental.Topology', 'tpu.topology': 'tf.tpu.experimental.Topology',
+    'tpu.DeviceAssignment': 'tf.tpu.experimental.DeviceAssignment',
+    'tpu.TPUDistributionStrategy': 'tf.contrib.tpu.TPUEstimator',
+    'tpu.keras_to_tpu_model': 'tf.contrib.tpu.TPUEstimator',
+    'training.bucket_by_sequence_length': 'tf.data.experimental.bucket_by_sequence_length',
+    'training.create_train_op': 'optimizer.minimize; ' + _SLIM,
+    'training.train': 'tf.train.MonitoredTrainingSession; ' + _SLIM,
+    'training.wait_for_new_checkpoint': 'tf.train.checkpoints_iterator',
+    'util': 'tf.get_static_value, tf.make_tensor_proto, tf.make_ndarray',
+}
+
+
+def missing(path: str) -> str:
+    """What to say of a name that is not provided.
+
+    Args:
+      path: such as `'tensorflow.contrib.layers.conv2d'`.
+
+    >>> missing('tensorflow.contrib.losses.log_loss')
+    'tf.contrib.losses.log_loss is not provided by install(contrib=True); use tf.losses'
+    """
+    name = path.removeprefix('tensorflow.contrib.')
+    known = name
+    while known and known not in _REPLACEMENTS:
+        known = known.rpartition('.')[0]
+    advice = f'; use {_REPLACEMENTS[known]}' if known else ''
+    return f'tf.contrib.{name} is not provided by install(contrib=True){advice}'

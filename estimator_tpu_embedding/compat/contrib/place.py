@@ -1,0 +1,94 @@
+"""Puts the areas where scripts import them from, and answers for what they lack."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ... import _tf
+from .. import tf1
+from . import (
+    advice, cluster_resolver, data, framework, layers, opt, summary, tpu, training)
+
+_ROOT = 'tensorflow.contrib'
+_AREAS = (cluster_resolver, data, framework, layers, opt, summary, tpu, training)
+_INNER_PATHS: dict[str, dict[str, tuple[str, ...]]] = {
+    # area: paths in it that scripts of 2018 took, and what they found there
+    'cluster_resolver': {'python.training': (
+        'cluster_resolver', 'tpu_cluster_resolver')},
+    'data': {'python.ops': ('batching', 'grouping', 'interleave_ops', 'shuffle_ops')},
+    'framework': {'python.framework': ('checkpoint_utils',),
+                  'python.ops': ('arg_scope', 'variables')},
+    'layers': {'python.layers': ('initializers', 'layers', 'optimizers', 'regularizers')},
+    'opt': {'python.training': (
+        'lars_optimizer', 'lazy_adam_optimizer', 'weight_decay_optimizers')},
+    'summary': {'': ('summary',)},
+    'tpu': {'python.tpu': ('async_checkpoint',)},
+    'training': {'python.training': ('evaluation', 'hparam')}}
+_NIGHTLY = 'tensorflow_estimator.python.estimator.tpu'
+
+
+class _Area(types.ModuleType):
+    """A module below `tensorflow.contrib`, or that one."""
+
+    def __init__(self, path: str, names: Mapping[str, Any]):
+        super().__init__(path)
+        spec = importlib.machinery.ModuleSpec(path, None, is_package=True)
+        vars(self).update(names, __path__=[], __spec__=spec, __all__=sorted(names))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith('__'):
+            raise AttributeError(name)
+        raise AttributeError(advice.missing(f'{self.__name__}.{name}'), name=name, obj=self)
+
+
+class _Answer:
+    """Says of modules below `tensorflow.contrib` that there are none, and what to take."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any, target: types.ModuleType | None = None) -> None:
+        if name.startswith(f'{_ROOT}.'):
+            # Of one with a `name`, `from ... import ...` would swallow the message.
+            raise ModuleNotFoundError(advice.missing(name))
+
+
+def put_in_place() -> None:
+    """Makes `tf.contrib` and the modules below it; again, it does nothing."""
+    if _ROOT in sys.modules:
+        return
+    modules: dict[str, types.ModuleType] = {}
+    for area in _AREAS:
+        name = area.__name__.rpartition('.')[2]
+        modules[name] = _Area(f'{_ROOT}.{name}', area.NAMES)
+    root = _Area(_ROOT, modules)
+    for path, module in [*modules.items(), *_inner(modules)]:
+        sys.modules[f'{_ROOT}.{path}'] = module
+        package, _, name = path.rpartition('.')
+        setattr(sys.modules[f'{_ROOT}.{package}'] if package else root, name, module)
+    sys.modules[_ROOT] = root
+    real = tf1.real()
+    for namespace in (real, real.compat.v1):
+        namespace.contrib = root
+    sys.meta_path.insert(0, _Answer())
+
+
+def _inner(modules: Mapping[str, types.ModuleType]) -> Iterator[tuple[str, types.ModuleType]]:
+    """Yields path and module of `_INNER_PATHS`, packages before what they hold."""
+    for area, packages in _INNER_PATHS.items():
+        for package, leaves in packages.items():
+            path = area
+            for part in package.split('.') if package else ():
+                path = f'{path}.{part}'
+                yield path, _Area(f'{_ROOT}.{path}', {})
+            for leaf in leaves:
+                yield f'{path}.{leaf}', modules[area]
+    for name in ('tpu_config', 'tpu_context', 'tpu_estimator'):
+        yield f'tpu.python.tpu.{name}', sys.modules[f'{_NIGHTLY}.{name}']
+    for name, module in _tf.modules_of_contrib().items():
+        if module.__name__.startswith('tensorflow.python.tpu.'):
+            yield f'tpu.python.tpu.{name}', module
+    yield 'tpu.python.ops', _Area(f'{_ROOT}.tpu.python.ops', {})
+    yield 'tpu.python.ops.tpu_ops', _tf.tpu_ops_module()

@@ -1,0 +1,35 @@
+"""`tf.contrib.summary`: summaries that operations of the graph write, at a step of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ... import _tf
+
+_module = _tf.modules_of_contrib()['summary_ops_v2']
+
+
+def create_file_writer(logdir: str | None, max_queue: Any = None, flush_millis: Any = None,
+                       filename_suffix: Any = None, name: str | None = None) -> Any:
+    """A writer to a directory; all that are made for one directory are one writer.
+
+    Args:
+      logdir: the directory; `None` gives a writer that writes nothing.
+      max_queue: summaries that are kept until they are written, 10 if `None`.
+      flush_millis: for how long they are kept at most, 120,000 if `None`.
+      filename_suffix: of the file, `'.v2'` if `None`.
+      name: by which writers are one, that of the directory if `None`.
+    """
+    with tf.control_dependencies(None):  # It opens before the first step, also of a host_call.
+        return _module.create_file_writer(logdir, max_queue, flush_millis, filename_suffix, name)
+
+
+NAMES: dict[str, Any] = {name: getattr(_module, name) for name in (
+    'always_record_summaries audio eval_dir flush generic histogram image import_event '
+    'never_record_summaries record_summaries_every_n_global_steps scalar '
+    'summary_writer_initializer_op').split()}
+NAMES |= {'all_summary_ops': tf.summary.all_v2_summary_ops, 'graph': _module.graph_v1,
+          'create_file_writer': create_file_writer,
+          'create_summary_file_writer': create_file_writer, 'initialize': tf.summary.initialize}

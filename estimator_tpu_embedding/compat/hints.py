@@ -1,0 +1,57 @@
+"""Which flag of `etpe run` would have helped a script that failed."""
+
+from __future__ import annotations
+
+import re
+import types
+
+from . import tf1
+
+_FOR_CONTRIB = ('tf.contrib was removed in TensorFlow 2: "etpe run --contrib" restores the part of '
+                'it that jobs for TPUs use; a script of TensorFlow 1.x needs --tf1 too')
+_FOR_TF1 = ('{} is a name of TensorFlow 1: "etpe run --tf1" makes "import tensorflow" give '
+            'what it gave then')
+_FOR_GRAPHS = ('Scripts of TensorFlow 1.x build graphs: "etpe run --tf1" switches eager '
+               'execution off')
+
+
+def flag_that_helps(error: BaseException) -> str | None:
+    """A line for the user of `etpe run`, or `None` if no flag would help.
+
+    Args:
+      error: what ended the script.
+    """
+    if isinstance(error, RuntimeError) and 'eager execution' in str(error):
+        return _FOR_GRAPHS
+    module, _, name = _sought(error).rpartition('.')
+    if not re.match(r'tensorflow(\.|$)', module):
+        return None
+    path = re.sub(r'^tensorflow(\._api\.v2|\.compat\.v1)*\.?', '', f'{module}.{name}')
+    if path == 'contrib':
+        return _FOR_CONTRIB
+    return _FOR_TF1.format(f'tf.{path}') if _was_in_tensorflow_1(path) else None
+
+
+def _sought(error: BaseException) -> str:
+    """The full name that was not found in a module; `''` for errors of another kind."""
+    if isinstance(error, ImportError):
+        asked = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", error.msg)
+        return f'{asked[2]}.{asked[1]}' if asked else error.name or ''
+    if (isinstance(error, AttributeError) and isinstance(error.obj, types.ModuleType)
+            and not isinstance(error.obj, tf1.Face)):  # That one says it itself.
+        return f'{_path_of(error.obj)}.{error.name}'
+    return ''
+
+
+def _path_of(module: types.ModuleType) -> str:
+    """The name of a module, as a script wrote it where TensorFlow has it from Keras."""
+    of_keras = re.fullmatch(r'(?:tf_)?keras\..*\b(initializers|losses|metrics|optimizers)',
+                            module.__name__)
+    return f'tensorflow.{of_keras[1]}' if of_keras else module.__name__
+
+
+def _was_in_tensorflow_1(path: str) -> bool:
+    found = tf1.real().compat.v1
+    for part in path.split('.'):
+        found = getattr(found, part, None)
+    return found is not None

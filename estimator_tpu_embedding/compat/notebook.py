@@ -1,0 +1,110 @@
+"""Notebooks without Jupyter: the code cells of an `.ipynb` file, in order, as one program."""
+
+from __future__ import annotations
+
+import io
+import json
+import linecache
+import re
+import tokenize
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType
+
+from ..errors import Problem, SetupError
+from ..proto import files
+
+MAX_BYTES = 2**28
+_ONLY_IPYTHON = re.compile(r'([ \t]*)([%!?].*|[\w.]+\?{1,2})')
+_AROUND_CODE = ('%%capture', '%%time')
+"""Magic of a cell whose rest is code of Python."""
+
+
+def read(path: str) -> list[str]:
+    """The source of every code cell.
+
+    Raises:
+      SetupError: if it is no notebook of Python code.
+    """
+    try:
+        with files.open_regular(path, follow=True) as stream:
+            content = json.loads(files.read_at_most(stream, MAX_BYTES))
+        kernel = (content.get('metadata') or {}).get('kernelspec') or {}
+        language = kernel.get('language', 'python')
+        cells = content['cells'] if 'cells' in content else [  # So until version 3 of the format.
+            cell for sheet in content['worksheets'] for cell in sheet['cells']]
+        sources = [_joined(cell['source'] if 'source' in cell else cell['input'])
+                   for cell in cells if cell['cell_type'] == 'code']
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _refused(path, f'{type(error).__name__}: {error}') from error
+    if language != 'python':
+        raise _refused(path, f'code in {language}')
+    return sources
+
+
+def codes(cells: Sequence[str], path: str, say: Callable[[str], None]) -> Iterator[CodeType]:
+    """Compiles one cell after another.
+
+    A line that only IPython understands, such as `!pip install x` or `%matplotlib inline`, is
+    skipped, and so is a cell that is one, as `%%bash`; `say` is told of each. Tracebacks show
+    the lines of cells.
+
+    Args:
+      cells: source of each.
+      path: of the notebook.
+      say: see above.
+    """
+    for number, source in enumerate(cells, 1):
+        name = f'{path}[code cell {number}]'
+        text = _python_of(source, lambda line: say(
+            f'{path}, code cell {number}: skipped "{line}", which needs ' + (
+                'etpe run --tf1' if line.startswith('%tensorflow_version 1') else 'IPython')))
+        lines = [f'{line}\n' for line in text.split('\n')]
+        linecache.cache[name] = (len(text), None, lines, name)
+        yield compile(text, name, 'exec', dont_inherit=True)
+
+
+def _python_of(source: str, skipped: Callable[[str], None]) -> str:
+    """A cell without what only IPython understands; lines keep their numbers."""
+    try:
+        compile(source, 'cell', 'exec', dont_inherit=True)
+        return source  # A line that begins so may be part of a string.
+    except SyntaxError:
+        pass
+    if source.lstrip().startswith('%%'):
+        magic, _, rest = source.lstrip().partition('\n')
+        skipped(magic)
+        return '\n' + _python_of(rest, skipped) if magic.split()[0] in _AROUND_CODE else ''
+    kept: list[str] = []
+    goes_on = False  # A line for a shell may end in a backslash.
+    for line in source.split('\n'):
+        found = _ONLY_IPYTHON.fullmatch(line)
+        if goes_on or found and _begins_statement(kept):
+            if not goes_on:
+                skipped(line.strip())
+            goes_on = line.endswith('\\')
+            kept.append(f'{found[1]}pass' if found else '')
+        else:
+            kept.append(line)
+    return '\n'.join(kept)
+
+
+def _begins_statement(before: Sequence[str]) -> bool:
+    """Whether the line after these is in no string and in no bracket that they open."""
+    if before and before[-1].endswith('\\'):
+        return False
+    try:
+        for _ in tokenize.generate_tokens(io.StringIO('\n'.join(before) + '\n').readline):
+            pass
+    except tokenize.TokenError:
+        return False
+    except SyntaxError:
+        pass  # That is for the compiler to say.
+    return True
+
+
+def _joined(source: str | list[str]) -> str:
+    return source if isinstance(source, str) else ''.join(source)
+
+
+def _refused(path: str, got: str) -> SetupError:
+    return SetupError(Problem('E005', path, 'it must be a notebook with code cells in Python', got))

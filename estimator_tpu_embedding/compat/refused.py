@@ -1,0 +1,50 @@
+"""Names that resolve, so that a script which only imports them runs, and raise when used."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..errors import Problem, UnsupportedError
+
+_OF_THE_RUNNER = 'TPUEstimator makes the input threads and the step itself; leave it out.'
+_OF_COLUMNS = 'Give the columns to EmbeddingConfigSpec(feature_columns=...).'
+_REFUSED = {
+    'tpu_estimator': {
+        'CatchInvalidHostcallFunctions': 'Pass the function as host_call of a TPUEstimatorSpec.',
+        'TPUInfeedOutfeedSessionHookForPrediction': _OF_THE_RUNNER,
+        'TensorPacker': 'Features reach the cores as they are; leave it out.',
+        'generate_broadcast_enqueue_ops_fn': _OF_THE_RUNNER,
+        'generate_per_core_enqueue_ops_fn_for_host': _OF_THE_RUNNER,
+        'generate_per_host_enqueue_ops_fn_for_host': _OF_THE_RUNNER,
+        'generate_per_host_v2_enqueue_ops_fn_for_host': _OF_THE_RUNNER},
+    '_tpu_estimator_embedding': {
+        'EmbeddingConfig': _OF_COLUMNS,
+        'get_configs_from_feature_columns': _OF_COLUMNS,
+        'get_full_variable_names': 'etpe inspect lists the variables of a checkpoint.',
+        'get_tpu_embedding_columns': _OF_COLUMNS,
+        'split_inputs': _OF_THE_RUNNER}}
+
+
+class _Refused:
+    """A class of which no object can be made."""
+
+    remedy = ''
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(Problem(
+            'E930', cls.__name__, 'it is part of how the original ran on a TPU, and has no '
+            'meaning here', remedy=cls.remedy))
+
+
+def refused(module: str) -> dict[str, Any]:
+    """What a module of the original has and this package cannot give.
+
+    Args:
+      module: its last name, `'tpu_estimator'` or `'_tpu_estimator_embedding'`.
+
+    Returns:
+      By name a class that raises `UnsupportedError`, E930, when it is called, or when one
+      derived from it is.
+    """
+    return {name: type(name, (_Refused,), {'remedy': remedy})
+            for name, remedy in _REFUSED[module].items()}

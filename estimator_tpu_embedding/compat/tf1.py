@@ -1,0 +1,127 @@
+"""The face of TensorFlow 1.15: what `import tensorflow as tf` gives to scripts written for it.
+
+The face is a module of its own under the name `tensorflow`. Libraries that are loaded hold the
+module that they imported; those in `LIBRARIES` that are loaded later get that one too. They
+count on names of TensorFlow 2, so the module itself is not changed: with the names of TensorFlow
+1 put into it, `tf.losses` for one, the heads of tensorflow_estimator refuse their own defaults.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.machinery
+import sys
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+VERSION = '1.15.5'
+LIBRARIES = frozenset({  # packages whose releases of today go by names of TensorFlow 2
+    'keras', 'tensorboard', 'tensorflow', 'tensorflow_datasets', 'tensorflow_estimator',
+    'tensorflow_addons', 'tensorflow_hub', 'tensorflow_io', 'tensorflow_model_optimization',
+    'tensorflow_probability', 'tf_keras'})
+REPLACED = {  # names older than TensorFlow 1.15: what scripts of 2019 write
+    'pywrap_tensorflow': 'tf.train.NewCheckpointReader, tf.train.load_checkpoint',
+    'mul': 'tf.multiply', 'sub': 'tf.subtract', 'neg': 'tf.negative', 'inv': 'tf.reciprocal',
+    'pack': 'tf.stack', 'unpack': 'tf.unstack', 'select': 'tf.where',
+    'listdiff': 'tf.setdiff1d', 'complex_abs': 'tf.abs', 'batch_matmul': 'tf.matmul',
+    'batch_cholesky': 'tf.cholesky', 'batch_matrix_inverse': 'tf.matrix_inverse',
+    'scalar_summary': 'tf.summary.scalar', 'histogram_summary': 'tf.summary.histogram',
+    'image_summary': 'tf.summary.image', 'audio_summary': 'tf.summary.audio',
+    'merge_summary': 'tf.summary.merge', 'merge_all_summaries': 'tf.summary.merge_all'}
+NO_CONTRIB = ('tf.contrib was removed in TensorFlow 2; "etpe run --contrib" or '
+              'install(contrib=True) gives the part of it that jobs for TPUs use')
+
+
+class Face(types.ModuleType):
+    """A module `tensorflow` with the names of TensorFlow 1.15."""
+
+    def __init__(self, real: types.ModuleType):
+        """Makes the face of `real`, which is TensorFlow 2."""
+        super().__init__('tensorflow', 'TensorFlow 1.15, by estimator_tpu_embedding.')
+        names = real.compat.v1
+        vars(self).update(
+            _real=real, __file__=real.__file__, __path__=real.__path__, __spec__=real.__spec__,
+            __all__=[name for name in dir(names) if not name.startswith('_')],
+            # Not compat.v1.compat: statements such as `import tensorflow.compat.v2 as tf` go by
+            # this attribute, and there is one `tensorflow.compat` for all.
+            compat=real.compat, VERSION=VERSION, __version__=VERSION, version=_version(names))
+
+    def __getattr__(self, name: str) -> Any:
+        """Looks among the names of TensorFlow 1, then among the packages that are loaded."""
+        try:
+            return getattr(self._real.compat.v1, name)
+        except AttributeError:
+            if f'tensorflow.{name}' in sys.modules:  # `tf.python`, `tf.core` and their like.
+                return sys.modules[f'tensorflow.{name}']
+        if name == 'contrib':
+            raise AttributeError(NO_CONTRIB, name=name, obj=self)
+        advice = f'; use {REPLACED[name]}' if name in REPLACED else ''
+        raise AttributeError(f'TensorFlow 1.15, as install(tf1=True) gives it, has no tf.{name}'
+                             f'{advice}', name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *dir(self._real.compat.v1)})
+
+
+def put_on() -> None:
+    """Makes `tensorflow` the face, with the behaviour of TensorFlow 1; again, it does nothing.
+
+    What was imported before keeps the module that it has.
+    """
+    import tensorflow as tf
+
+    from .. import _tf
+    if isinstance(tf, Face):
+        return
+    with _tf.without_deprecation_warnings():
+        tf.compat.v1.disable_v2_behavior()
+    face = sys.modules['tensorflow'] = Face(tf)
+    for name in face.__all__:  # Else `import tensorflow.nn` would load that of TensorFlow 2.
+        if isinstance(getattr(face, name), types.ModuleType):
+            sys.modules.setdefault(f'tensorflow.{name}', getattr(face, name))
+    sys.modules['tensorflow.estimator'] = face.estimator  # install() has put that of 2 there.
+    sys.meta_path.insert(0, _Finder())
+
+
+def real() -> Any:
+    """The module `tensorflow` of TensorFlow 2, whatever scripts get under that name."""
+    import tensorflow as tf
+    return tf._real if isinstance(tf, Face) else tf
+
+
+def _version(names: Any) -> types.ModuleType:
+    """`tf.version`, which says the same as `tf.VERSION`."""
+    module = types.ModuleType('tensorflow.version')
+    vars(module).update({name: getattr(names.version, name) for name in dir(names.version)
+                         if not name.startswith('_')}, VERSION=VERSION)
+    return module
+
+
+class _Finder:
+    """Finds the modules of `LIBRARIES`, to be loaded by `_Loader`."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+                  ) -> importlib.machinery.ModuleSpec | None:
+        if name.partition('.')[0] not in LIBRARIES:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is importlib.machinery.SourceFileLoader:
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Loads a module for whose import statements, early and late, `tensorflow` is no face."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        vars(module)['__builtins__'] = {**vars(builtins), '__import__': _import_behind_the_face}
+        super().exec_module(module)
+
+
+def _import_behind_the_face(name: str, globals: Mapping[str, Any] | None = None,
+                            locals: Mapping[str, Any] | None = None,
+                            fromlist: Sequence[str] = (), level: int = 0) -> Any:
+    found = builtins.__import__(name, globals, locals, fromlist, level)
+    return found._real if isinstance(found, Face) else found

@@ -1,0 +1,474 @@
+"""The small `tf.contrib`: its numbers, redone by hand, and what it says of what it lacks."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness.processes import run_python
+
+from estimator_tpu_embedding.compat.contrib import (
+    arg_scope, data, framework, initial_values, layers, opt, summary)
+from estimator_tpu_embedding.compat.contrib.hparams import HParams, parse_values
+from estimator_tpu_embedding.compat.contrib.optimize_loss import optimize_loss
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default():
+        yield
+
+
+def values(*fetches, times=1):
+    """The fetches in a new session, after `times - 1` runs of them."""
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(times):
+            got = session.run(fetches)
+    return got
+
+
+def after(train_op, variable, times=1):
+    """A variable after so many steps."""
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(times):
+            session.run(train_op)
+        return session.run(variable).tolist()
+
+
+def variable(value, resource=True, name='w'):
+    return tf.get_variable(name, initializer=tf.constant(value), use_resource=resource)
+
+
+# layer_norm
+
+def test_layer_norm_of_the_last_axis_takes_the_mean_and_variance_of_each_row():
+    x = tf.constant([[1., 3.], [2., 6.]])  # Means 2 and 4, variances 1 and 4.
+    given, = values(layers.layer_norm(x, begin_norm_axis=-1, begin_params_axis=-1))
+    np.testing.assert_allclose(given, [[-1, 1], [-1, 1]], rtol=1e-6)
+
+
+def test_layer_norm_takes_all_axes_but_the_first_and_variables_of_the_last():
+    x = tf.constant([[[1., 2.], [3., 6.]]])  # Mean 3, variance (4 + 1 + 0 + 9) / 4.
+    given, = values(layers.layer_norm(x))
+    np.testing.assert_allclose(given, np.array([[[-2, -1], [0, 3]]]) / np.sqrt(3.5), rtol=1e-6)
+    assert [(one.name, one.shape) for one in tf.model_variables()] == [
+        ('LayerNorm/beta:0', [2]), ('LayerNorm/gamma:0', [2])]
+    layers.layer_norm(x, center=False, scope='mine', begin_params_axis=1, trainable=False)
+    layers.layer_norm(x)
+    assert [one.op.name for one in tf.global_variables()] == [
+        'LayerNorm/beta', 'LayerNorm/gamma', 'mine/gamma', 'LayerNorm_1/beta',
+        'LayerNorm_1/gamma']
+    assert [one.op.name for one in tf.trainable_variables('mine')] == []
+    assert tf.global_variables('mine')[0].shape == [2, 2]
+
+
+def test_layer_norm_scales_shifts_and_activates_in_this_order():
+    given = layers.layer_norm(tf.constant([[1., 3.]]), activation_fn=tf.nn.relu, scope='n',
+                              variables_collections={'beta': ['shifts']},
+                              outputs_collections='outputs')
+    shift, = tf.get_collection('shifts')
+    assert tf.get_collection('outputs') == [given]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([shift.assign([.5, .5]), tf.model_variables('n/gamma')[0].assign([3., 3.])])
+        assert session.run(given) == pytest.approx(np.array([[0, 3.5]]))  # relu(-2.5), 3.5
+
+
+def test_layer_norm_of_half_precision_adds_more_to_the_variance():
+    x = tf.constant([[0., 2 ** -5]], tf.float16)  # Variance 2**-12, to which 1e-3 is added.
+    given, = values(layers.layer_norm(x))
+    assert given[0, 1] == pytest.approx(2 ** -6 / np.sqrt(2 ** -12 + 1e-3), rel=2e-3)
+
+
+@pytest.mark.parametrize('shape, arguments, message', [
+    (None, {}, 'undefined rank'), ([2, None], {}, 'not fully defined'),
+    ([2, 3], {'begin_norm_axis': 2}, 'must be < rank'),
+    ([2, 3], {'begin_params_axis': 2}, 'must be < rank')])
+def test_layer_norm_refuses_shapes_that_say_too_little(shape, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        layers.layer_norm(tf.placeholder(tf.float32, shape), **arguments)
+
+
+# other layers
+
+def test_fully_connected_is_relu_of_a_product_and_biases_with_the_old_names():
+    ones = tf.ones_initializer()
+    x = tf.constant([[1., 2.], [-4., 1.]])
+    given, = values(layers.fully_connected(x, 3, weights_initializer=ones,
+                                           biases_initializer=ones))
+    assert given.tolist() == [[4., 4., 4.], [0., 0., 0.]]
+    assert {one.op.name: one.shape.as_list() for one in tf.trainable_variables()} == {
+        'fully_connected/weights': [2, 3], 'fully_connected/biases': [3]}
+    normed = layers.NAMES['linear'](x[None], 3, normalizer_fn=layers.layer_norm, scope='linear')
+    assert normed.shape == [1, 2, 3]
+    assert [one.op.name for one in tf.trainable_variables('linear')] == [
+        'linear/weights', 'linear/LayerNorm/beta', 'linear/LayerNorm/gamma']
+
+
+def test_the_other_layers():
+    x = tf.ones([2, 3, 4])
+    kept = layers.dropout(x, .5, is_training=False)
+    dropped = layers.dropout(x, .5, seed=1)
+    rows = layers.embed_sequence([[1, 1], [0, 1]], 2, 3, initializer=tf.ones_initializer())
+    same = layers.embed_sequence([[1, 1], [0, 1]], 2, 3, scope='EmbedSequence', reuse=True,
+                                 unique=True)
+    got = values(layers.flatten(x), kept, dropped, rows - same,
+                 layers.one_hot_encoding(tf.constant([1], tf.int32), 3))
+    assert got[0].shape == (2, 12) and (got[1] == 1).all()
+    assert set(got[2].flat) == {0, 2}
+    assert got[3].shape == (2, 2, 3) and not got[3].any()
+    assert got[4].tolist() == [[0, 1, 0]]
+    assert tf.trainable_variables()[0].op.name == 'EmbedSequence/embeddings'
+
+
+def test_initializers_have_the_bounds_and_deviations_of_their_formulas():
+    drawn = initial_values.xavier_initializer(seed=1)([100, 200])  # sqrt(3 / 150) is .1414
+    normal = initial_values.variance_scaling_initializer(seed=1)([2, 50, 10])  # n is 2 * 50
+    uniform, normal = values(drawn, normal)
+    assert .1410 < abs(uniform).max() < .14143
+    assert normal.std() == pytest.approx(np.sqrt(2 / 100), rel=.05)
+    assert abs(normal).max() <= 2 * np.sqrt(1.3 * 2 / 100)
+
+
+def test_regularizers_are_a_half_of_squares_and_a_sum_of_absolute_values():
+    w = tf.constant([3., -4.])
+    both = initial_values.l1_l2_regularizer(.5, .1)
+    assert values(initial_values.l2_regularizer(.1)(w), initial_values.l1_regularizer(.5)(w),
+                  both(w)) == pytest.approx([1.25, 3.5, 4.75])
+    assert initial_values.l2_regularizer(0.)(w) is None
+    total = initial_values.apply_regularization(both, [w, w])
+    assert tf.losses.get_regularization_losses() == [total] and values(total) == (9.5,)
+    for scale in (-1., 1):
+        with pytest.raises(ValueError):
+            initial_values.l2_regularizer(scale)
+
+
+# optimize_loss: w = 2, loss = 3 w, so the gradient is 3; with SGD of .1, w becomes 1.7.
+
+@pytest.mark.parametrize('arguments, expected', [
+    ({}, 1.7), ({'optimizer': tf.train.GradientDescentOptimizer}, 1.7),
+    ({'optimizer': lambda rate: tf.train.GradientDescentOptimizer(2 * rate)}, 1.4),
+    ({'optimizer': lambda: tf.train.GradientDescentOptimizer(1.), 'learning_rate': None}, -1),
+    ({'clip_gradients': 1.}, 1.9),
+    ({'clip_gradients': lambda pairs: [(-gradient, w) for gradient, w in pairs]}, 2.3),
+    ({'gradient_multipliers': {'w:0': 2.}}, 1.4), ({'gradient_noise_scale': 0.}, 1.7),
+    ({'learning_rate_decay_fn': lambda rate, step: rate / 2}, 1.85)])
+def test_optimize_loss_makes_the_step_of_its_arguments(arguments, expected):
+    step = tf.train.get_or_create_global_step()
+    w = variable(2.)
+    train_op = optimize_loss(
+        3 * w, **{'global_step': step, 'learning_rate': .1, 'optimizer': 'SGD', **arguments})
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(train_op) == 6.  # The loss from before the step.
+        assert session.run([w, step]) == pytest.approx([expected, 1])
+
+
+def test_optimize_loss_runs_updates_first_and_counts_only_if_asked():
+    step = tf.train.get_or_create_global_step()
+    w, moving = variable(2.), tf.get_variable('moving', initializer=0., trainable=False)
+    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, moving.assign(5.).op)
+    train_op = optimize_loss(3 * w, None, tf.constant(.1), 'SGD', increment_global_step=False)
+    assert after(train_op, tf.stack([w, moving, tf.cast(step, tf.float32)])) == pytest.approx(
+        [1.7, 5, 0])
+    assert 'OptimizeLoss/learning_rate' not in [one.op.name for one in tf.global_variables()]
+
+
+def test_optimize_loss_writes_the_summaries_that_it_is_told_to():
+    step, w = tf.train.get_or_create_global_step(), variable([2., 1.])
+
+    def tags(**kwargs):
+        with tf.Session() as session:
+            optimize_loss(
+                tf.reduce_sum(w * [3., 4.]), step, .1, 'SGD', name='o', **kwargs)
+            session.run(tf.global_variables_initializer())
+            merged = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+        tf.get_default_graph().clear_collection(tf.GraphKeys.SUMMARIES)
+        tf.get_variable_scope().reuse_variables()
+        return {one.tag.split('/', 1)[1]: one.simple_value for one in merged.value}
+
+    assert tags() == pytest.approx({  # The variable `learning_rate` has that name already.
+        'loss': 10, 'learning_rate_1': .1, 'global_norm/gradient_norm': 5})
+    assert tags(clip_gradients=1., summaries=['gradient_norm', 'gradients']) == pytest.approx({
+        'global_norm/clipped_gradient_norm': 1, 'gradients/w_0': 0, 'gradient_norm/w_0': 1})
+
+
+@pytest.mark.parametrize('arguments, message', [
+    ({'optimizer': 'Sgd'}, 'one of .Adagrad'), ({'optimizer': 3}, 'Optimizer should be'),
+    ({'learning_rate': None}, 'Learning rate is None'), ({'learning_rate': -.1}, 'Invalid'),
+    ({'learning_rate': 'x'}, '0d Tensor'), ({'summaries': ['loss', 'no']}, 'Summaries should'),
+    ({'clip_gradients': 'x'}, 'Unknown type'), ({'loss': [1., 2.]}, 'scalar loss')])
+def test_optimize_loss_refuses(arguments, message):
+    w = variable(2.)
+    with pytest.raises(ValueError, match=message):
+        optimize_loss(**{
+            'loss': 3 * w, 'global_step': tf.train.get_or_create_global_step(),
+            'learning_rate': .1, 'optimizer': 'SGD', **arguments})
+
+
+# optimizers; `resource=False` is what variables are without v2 behaviour
+
+@pytest.mark.parametrize('resource', [True, False])
+def test_lazy_adam_leaves_the_rows_alone_that_have_no_gradient(resource):
+    w = variable([[1.], [2.], [3.]], resource)
+    twice = tf.gather(w, [0, 2, 0])
+    optimizer = opt.LazyAdamOptimizer(.1)
+    # The first step of Adam is the rate, whatever the gradient; row 0 has one of 1 + 3.
+    first = optimizer.minimize(tf.reduce_sum(twice * [[1.], [2.], [3.]]))
+    # A second gradient of 2: m = .38, v = .007996, rate .1 sqrt(.001999) / .19, in all .1.
+    second = optimizer.minimize(tf.reduce_sum(tf.gather(w, [2]) * 2.))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(first)
+        assert session.run(w) == pytest.approx(np.array([[.9], [2], [2.9]]), abs=1e-5)
+        m, v = session.run([optimizer.get_slot(w, 'm'), optimizer.get_slot(w, 'v')])
+        assert m.tolist() == pytest.approx(np.array([[.4], [0], [.2]]))
+        assert v.tolist() == pytest.approx(np.array([[.016], [0], [.004]]), rel=1e-4)
+        session.run(second)
+        assert session.run(w) == pytest.approx(np.array([[.9], [2], [2.8]]), abs=1e-5)
+        assert session.run(optimizer.get_slot(w, 'm')) == pytest.approx(
+            np.array([[.4], [0], [.38]]))
+
+
+@pytest.mark.parametrize('resource', [True, False])
+def test_weights_decay_apart_from_the_gradient(resource):
+    w = variable(2., resource)
+    adam = opt.AdamWOptimizer(.5, learning_rate=.1)
+    assert after(adam.minimize(3 * w), w) == pytest.approx(.9)  # 2 - 1 - .1
+    momentum = opt.MomentumWOptimizer(.5, .1, .9)
+    assert after(momentum.minimize(3 * w), w) == pytest.approx(.7)  # 2 - 1 - .3
+    with tf.variable_scope('other'):
+        other = variable(2., resource)
+    assert after(adam.minimize(3 * w, decay_var_list=[other]), w) == pytest.approx(1.9)
+    assert after(adam.minimize(3 * w, decay_var_list=[]), w) == pytest.approx(.9)
+
+
+@pytest.mark.parametrize('resource', [True, False])
+@pytest.mark.parametrize('base', [tf.train.GradientDescentOptimizer, tf.train.AdagradOptimizer])
+def test_of_a_sparse_gradient_the_rows_decay_once(resource, base):
+    w = variable([[2.], [2.], [4.]], resource)
+    optimizer = opt.extend_with_decoupled_weight_decay(base)(weight_decay=.5, learning_rate=0.)
+    train_op = optimizer.minimize(tf.reduce_sum(tf.gather(w, [2, 0, 2])))
+    assert after(train_op, w) == [[1.], [2.], [2.]]
+
+
+@pytest.mark.parametrize('resource', [True, False])
+def test_lars_goes_by_the_norms_of_a_variable_and_its_gradient(resource):
+    w = variable([3., 4.], resource)  # Norm 5, gradient [6, 8] of norm 10.
+    loss = tf.reduce_sum(w * [6., 8.])
+    # .2 * 5 / (10 + .1 * 5) = 1 / 10.5, times [6.3, 8.4]
+    lars = opt.LARSOptimizer(1., momentum=0., weight_decay=.1, eeta=.2)
+    assert after(lars.minimize(loss), w) == pytest.approx([2.4, 3.2])
+    plain = opt.LARSOptimizer(.1, momentum=0., weight_decay=.1, skip_list=['w'])
+    assert after(plain.minimize(loss), w) == pytest.approx([2.4, 3.2])
+
+
+# hyper-parameters
+
+def test_hparams_keep_the_types_of_their_first_values():
+    hparams = HParams(rate=.5, steps=3, flags=[True, False], name='a')
+    hparams.parse('rate=2,steps=4,flags[1]=true,name=b c')
+    assert hparams.values() == {'rate': 2., 'steps': 4, 'flags': [True, True], 'name': 'b c'}
+    assert (hparams.rate, 'rate' in hparams, 'no' in hparams) == (2., True, False)
+    assert hparams.get('no', 7) == 7 and hparams.get('steps', 7) == 4
+    assert hparams.parse_json('{"steps": 9}').steps == 9
+    assert HParams(**hparams.values()).to_json() == hparams.to_json()
+    hparams.add_hparam('new', 1)
+    hparams.del_hparam('rate')
+    assert sorted(hparams.values()) == ['flags', 'name', 'new', 'steps']
+    assert not hasattr(hparams, 'rate')
+
+
+@pytest.mark.parametrize('text, message', [
+    ('steps=1.5', 'Could not parse'), ('no=1', 'Unknown'), ('steps', 'Malformed'),
+    ('steps=[1,2]', 'Must not pass a list'), ('flags=true', 'Must pass a list'),
+    ('steps=1,steps=2', 'Multiple'), ('flags=[1],flags[0]=1', 'Multiple'),
+    ('flags[0]=[1]', 'list index'), ('flags[0]=maybe', 'Could not parse')])
+def test_hparams_refuse_assignments(text, message):
+    with pytest.raises(ValueError, match=message):
+        HParams(steps=3, flags=[True, False]).parse(text)
+
+
+@pytest.mark.parametrize('name, value', [
+    ('steps', 1.5), ('steps', True), ('steps', 'a'), ('flag', 1), ('name', 1), ('steps', [1])])
+def test_hparams_refuse_values_of_other_types(name, value):
+    hparams = HParams(steps=3, flag=True, name='a', rate=1.)
+    with pytest.raises(ValueError):
+        hparams.set_hparam(name, value)
+    hparams.set_hparam('rate', 2)
+    assert isinstance(hparams.rate, float)
+    for reserved in ('steps', 'parse'):
+        with pytest.raises(ValueError, match='reserved'):
+            hparams.add_hparam(reserved, 1)
+    assert parse_values('a=1,b=2', {'a': int}, ignore_unknown=True) == {'a': 1}
+
+
+# framework, data, summaries
+
+def test_variables_are_found_by_scope_suffix_and_pattern():
+    for scope in ('a', 'b'):
+        with tf.variable_scope(scope):
+            framework.model_variable('weights', [2])
+    framework.variable('other', [1])
+
+    def names(found):
+        return [one.op.name for one in found]
+
+    assert names(framework.get_variables('a')) == names(framework.get_model_variables('a')) == [
+        'a/weights']
+    assert names(framework.get_variables_by_name('weights')) == ['a/weights', 'b/weights']
+    assert names(framework.get_variables_to_restore(exclude=['b'])) == ['a/weights', 'other']
+    assert names(framework.get_variables_to_restore(include=['b', 'o'])) == ['b/weights', 'other']
+    assert names(framework.filter_variables(
+        framework.get_variables(), ['weights'], ['^a'])) == ['b/weights']
+    assert framework.get_unique_variable('other').op.name == 'other'
+    with pytest.raises(ValueError, match='Variable no '):
+        framework.get_unique_variable('no')
+
+
+def test_variables_take_the_values_of_a_checkpoint(tmp_path):
+    w, other = variable([1., 2.]), variable([[5.], [6.]], name='other')
+    path = f'{tmp_path}/c'
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver({'w': w, 'column': other}).save(session, path)
+        session.run([w.assign([0., 0.]), other.assign([[0.], [0.]])])
+        framework.assign_from_checkpoint_fn(path, [w])(session)
+        assert session.run(w).tolist() == [1., 2.]
+        framework.assign_from_checkpoint_fn(path, {'w': other}, reshape_variables=True)(session)
+        assert session.run(other).tolist() == [[1.], [2.]]
+        framework.assign_from_values_fn({'w': [7., 8.]})(session)
+        assert session.run(w).tolist() == [7., 8.]
+    assert framework.assign_from_checkpoint_fn(path, {'no': w}, ignore_missing_vars=True) is None
+    with pytest.raises(ValueError, match='lacks no'):
+        framework.assign_from_checkpoint_fn(path, {'no': w})
+    with pytest.raises(ValueError, match='has the shape .2, 1., and .2. in'):
+        framework.assign_from_checkpoint_fn(path, {'w': other})
+
+
+def test_scopes_of_arguments_nest_and_end():
+    with arg_scope.arg_scope([layers.fully_connected], activation_fn=None) as outer:
+        with arg_scope.arg_scope([layers.fully_connected, layers.layer_norm], trainable=False):
+            layers.layer_norm(layers.fully_connected(tf.ones([1, 2]), 3))
+        with arg_scope.arg_scope(outer):
+            layers.fully_connected(tf.ones([1, 2]), 3, scope='free')
+    assert len(tf.model_variables()) == 6
+    assert [one.op.name for one in tf.trainable_variables()] == ['free/weights', 'free/biases']
+    assert arg_scope.current_arg_scope() == {}
+    assert arg_scope.has_arg_scope(layers.dropout)
+    with pytest.raises(ValueError, match='not decorated'):
+        with arg_scope.arg_scope([len], x=1):
+            pass
+
+
+def test_a_known_condition_builds_one_branch():
+    known = framework.smart_cond(tf.constant(True), lambda: 'a', lambda: 'b')
+    unknown = framework.smart_cond(tf.placeholder_with_default(False, []),
+                                   lambda: tf.constant(1), lambda: tf.constant(2))
+    assert known == 'a' and values(unknown) == (2,)
+
+
+def test_batches_without_a_remainder_have_a_static_size():
+    full = tf.data.Dataset.range(5).apply(data.batch_and_drop_remainder(2))
+    padded = tf.data.Dataset.range(5).map(lambda x: tf.range(x)).apply(
+        data.padded_batch_and_drop_remainder(2, [None]))
+    assert full.output_shapes == [2] and padded.output_shapes.as_list() == [2, None]
+    drawn = full.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert [session.run(drawn).tolist() for _ in range(2)] == [[0, 1], [2, 3]]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(drawn)
+
+
+def test_summaries_are_written_at_their_steps_with_the_old_kinds(tmp_path):
+    names = summary.NAMES
+    with names['create_file_writer'](str(tmp_path)).as_default():
+        with names['always_record_summaries']():
+            names['scalar']('loss', tf.constant(2.), step=tf.constant(7, tf.int64))
+            names['histogram']('weights', tf.constant([1., 2.]), step=8)
+            names['image']('picture', tf.zeros([1, 2, 2, 3]), step=9)
+            names['scalar']('accuracy', tf.constant(.5), family='eval', step=9)
+        names['scalar']('unwanted', tf.constant(2.), step=7)  # Nothing is recorded by default.
+        every = tf.placeholder(tf.int64, [])
+        with names['record_summaries_every_n_global_steps'](2, every):
+            names['scalar']('rate', tf.constant(.1), step=every)
+        assert len(names['all_summary_ops']()) == 6
+        with tf.Session() as session:
+            session.run(names['summary_writer_initializer_op']())
+            for step in (3, 4):
+                session.run(names['all_summary_ops'](), {every: step})
+            session.run(names['flush']())
+    path, = tmp_path.iterdir()
+    found = [(value.tag, event.step, value.WhichOneof('value'))
+             for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
+    assert sorted(set(found)) == [
+        ('eval/eval/accuracy', 9, 'simple_value'), ('loss', 7, 'simple_value'),
+        ('picture/image/0', 9, 'image'), ('rate', 4, 'simple_value'), ('weights', 8, 'histo')]
+
+
+def test_the_areas_are_found_by_every_road_and_say_what_they_lack():
+    done = run_python('-c', '''
+import sys
+import estimator_tpu_embedding as ete
+ete.install(hosts=2, cores=2)
+import tensorflow as tf
+assert not hasattr(tf, 'contrib') and not any('compat.contrib' in each for each in sys.modules)
+for _ in range(2):
+    ete.install(2, 2, contrib=True)
+import tensorflow.contrib.layers as by_path
+from tensorflow import contrib
+from tensorflow.contrib import training as contrib_training
+from tensorflow.contrib.tpu.python.tpu import async_checkpoint, tpu_config, tpu_function
+from tensorflow.contrib.training.python.training import evaluation, hparam
+assert tf.contrib is tf.compat.v1.contrib is contrib and contrib.layers is by_path
+assert hparam.HParams is contrib_training.HParams and evaluation.checkpoints_iterator
+assert tpu_config.TPUConfig is tf.contrib.tpu.TPUConfig is ete.TPUConfig
+assert contrib.tpu.TPUEstimator is ete.TPUEstimator
+assert contrib.tpu.cross_replica_sum is ete.cross_replica_sum
+assert contrib.cluster_resolver.TPUClusterResolver().num_accelerators() == {'TPU': 2}
+assert issubclass(async_checkpoint.AsyncCheckpointSaverHook,
+                  tf.compat.v1.train.CheckpointSaverHook)
+assert tpu_function.get_tpu_context().number_of_shards is None
+assert contrib.framework.nest.flatten_up_to([1, 1], [[2], 3]) == [[2], 3]
+for area in contrib.__all__:
+    for name in getattr(contrib, area).__all__:
+        assert getattr(getattr(contrib, area), name) is not None
+
+import tensorflow.compat.v1 as tf1
+tpu = contrib.tpu
+with tf.Graph().as_default(), tf1.Session(
+        config=tf1.ConfigProto(allow_soft_placement=True)) as session:
+    def computation(x):
+        return 2 * tpu.outside_compilation(lambda y: tf1.py_func(lambda z: z + 1, [y], 'float'), x)
+    with tf.device(tpu.core(0)):
+        one = tf.constant(1.)
+    session.run(tpu.initialize_system())
+    assert session.run(tpu.rewrite(computation, [one])) == [4]
+    assert session.run(tpu.rewrite(lambda: tpu.repeat(5, lambda x: [x + 1], [0.]))) == [5]
+    assert session.run(tpu.rewrite(
+        lambda: tpu.while_loop(lambda x: x < 7, lambda x: [x + 1], [0.]))) == [7]
+    assert session.run(tpu.replicate(tpu.cross_replica_sum, [[one], [one]])) == [[2], [2]]
+    split = [tf.constant([1., 2., 3., 4.])]
+    summed, = session.run(tpu.shard(tpu.cross_replica_sum, split, num_shards=2))
+    doubled, = session.run(tpu.batch_parallel(lambda x: 2 * x, split, num_shards=2))
+    assert summed.tolist() == [4, 6, 4, 6] and doubled.tolist() == [2, 4, 6, 8]
+    session.run(tpu.shutdown_system())
+
+def said(kind, code):
+    try:
+        exec(code)
+    except kind as error:
+        print(error)
+said(AttributeError, 'contrib.layers.conv2d')
+said(AttributeError, 'contrib.rnn.LSTMCell')
+said(AttributeError, 'contrib.tpu.nonsense')
+said(ModuleNotFoundError, 'from tensorflow.contrib import slim')
+said(ModuleNotFoundError, 'import tensorflow.contrib.lookup')
+''')
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        f'tf.contrib.{name} is not provided by install(contrib=True){advice}' for name, advice in (
+            ('layers.conv2d', '; use tf.layers.conv2d'),
+            ('rnn', '; use tf.nn.rnn_cell, which has most cells'), ('tpu.nonsense', ''),
+            ('slim', '; use the package tf-slim: import tf_slim as slim'),
+            ('lookup', '; use tf.lookup, tf.lookup.StaticHashTable'))]

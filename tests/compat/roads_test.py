@@ -1,0 +1,162 @@
+"""Every road that scripts took to a name leads to it again, and the table of names is true."""
+
+import importlib.metadata
+import json
+import pathlib
+
+import pytest
+from harness import lost_names, roads
+from harness.processes import run_python
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+GOLDEN = json.loads(lost_names.GOLDEN.read_text())
+
+
+@pytest.fixture(scope='module')
+def found():
+    """What one process with `install()` says of all roads and names."""
+    done = run_python('-c', f'import sys; sys.path.insert(0, {str(TESTS)!r}); '
+                      'from harness import roads; roads.main()')
+    assert done.returncode == 0
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize('number', range(len(roads.ROADS)), ids=[
+    f'{statement}: {name}' for statement, name, _ in roads.ROADS])
+def test_a_road_leads_to_the_very_object(found, number):
+    assert found['roads'][number] == ''
+
+
+def test_every_name_that_the_table_calls_restored_resolves(found):
+    assert not {name: problem for name, problem in found['names'].items()
+                if problem and lost_names.rule_of(name).fate == 'restored'}
+
+
+def test_what_the_table_calls_refused_can_be_imported_and_raises_when_it_is_used(found):
+    assert not {name: found['names'][name] for name in found['uses'] if found['names'][name]}
+    assert len(found['uses']) >= 10
+    assert not {name: problem for name, problem in found['uses'].items()
+                if not problem.startswith(('UnsupportedError: E930 ', 'UnsupportedError: E914 '))}
+
+
+@pytest.mark.skipif(
+    importlib.metadata.version('tensorflow').split('.')[:2] != GOLDEN['current'].split('.')[:2],
+    reason='an older TensorFlow has some of it still')
+def test_what_the_table_calls_gone_is_gone(found):
+    assert not {name for name, problem in found['names'].items()
+                if not problem and lost_names.rule_of(name).fate == 'gone'}
+
+
+def test_every_lost_name_falls_under_a_rule_and_every_rule_is_needed():
+    rules = [lost_names.rule_of(name) for name in lost_names.lost_names()]
+    assert None not in rules
+    assert set(lost_names.RULES) == set(rules)
+
+
+def test_the_table_is_made_of_the_golden_and_the_rules():
+    assert lost_names.TABLE.read_text() == lost_names.table(GOLDEN)
+
+
+def test_the_difference_of_two_apis_names_what_the_second_lacks():
+    old = {'version': '1', 'names': {'tf.a': ['x', 'y'], 'tf.b': None, 'tf.b.c': []},
+           'modules': {'p.gone': ['f'], 'p.left': ['f', 'g'], 'p.whole': ['*']}}
+    new = {'version': '2', 'names': {'tf.a': ['y', 'z'], 'tf.d': None},
+           'modules': {'p.left': ['g']}}
+    assert lost_names.difference(old, new) == {
+        'original': '1', 'current': '2', 'lost': {
+            'p.gone': ['.', 'f'], 'p.left': ['f'], 'p.whole': ['.'],
+            'tf': ['b'], 'tf.a': ['x'], 'tf.b': ['c']}}
+
+
+def test_classes_of_several_roads_are_one_for_isinstance_and_subclasses(tmp_path):
+    done = run_python('-c', f'''
+import estimator_tpu_embedding as ete
+ete.install()
+import tensorflow as tf
+from tensorflow.compat.v1 import estimator as v1
+from tensorflow.python.estimator import estimator as old, run_config as old_run_config
+from tensorflow.python.tpu import tpu_config, tpu_estimator
+from tensorflow_estimator.python.estimator.tpu import tpu_estimator as by_path, util
+from tensorflow_estimator.python.estimator.tpu.iteration_count_estimator import (
+    IterationCountEstimator)
+
+class Mine(tf.compat.v1.estimator.tpu.TPUEstimator):
+    def __init__(self, **kwargs):
+        super().__init__(lambda features, mode, params: None, **kwargs)
+
+mine = Mine(config=tpu_config.RunConfig(model_dir={str(tmp_path)!r}), train_batch_size=8)
+for cls in (tpu_estimator.TPUEstimator, by_path.TPUEstimator, ete.TPUEstimator, old.Estimator,
+            v1.Estimator):
+    assert isinstance(mine, cls) and issubclass(Mine, cls), cls
+assert isinstance(mine.config, old_run_config.RunConfig)
+assert isinstance(mine.config, tf.estimator.RunConfig)
+
+class Spec(by_path.TPUEstimatorSpec):
+    pass
+
+assert isinstance(Spec('infer', predictions=dict(a=tf.zeros([1]))), v1.tpu.TPUEstimatorSpec)
+assert v1.Estimator in tf.estimator.Estimator.__mro__  # as in 2.15, not the other way round
+
+class NeverMade(by_path.TensorPacker):
+    pass
+
+try:
+    NeverMade(1, 5)
+except ete.UnsupportedError as error:
+    assert str(error).startswith('E930 NeverMade: '), error
+else:
+    raise AssertionError
+counter = IterationCountEstimator()
+counter.update(2., 4)  # half a second for a step
+assert counter.get(10) == 20
+assert util.parse_iterations_per_loop('5m') == util.IterationsPerLoopCounter(300, 'seconds')
+before = tf.estimator, by_path.TensorPacker
+ete.install()
+assert (tf.estimator, by_path.TensorPacker) == before
+assert tpu_estimator.TPUEstimator is ete.TPUEstimator
+from tensorflow.python.estimator import no_such_module
+''')
+    assert done.stderr.strip().splitlines()[-1].startswith(
+        "ImportError: cannot import name 'no_such_module'")
+
+
+def test_what_the_roads_lead_to_works(tmp_path):
+    done = run_python('-c', f'''
+import estimator_tpu_embedding
+estimator_tpu_embedding.install()
+import numpy as np
+import tensorflow as tf
+from tensorflow.compat.v1 import estimator as v1
+from tensorflow.python.estimator.inputs import numpy_io
+from tensorflow.python.tpu import error_handling
+from tensorflow.python.training import training_ops
+
+x = np.array([[1.], [2.]], np.float32)
+make_input = numpy_io.numpy_input_fn(dict(x=x), np.array([0, 1]), 2, None, False)
+columns = [tf.feature_column.numeric_column('x')]
+for name, classifier in (
+        ('v2', tf.estimator.DNNClassifier([3], columns, {str(tmp_path)!r} + '/v2',
+                                          optimizer='Adagrad')),
+        ('v1', v1.DNNClassifier([3], columns, {str(tmp_path)!r} + '/v1',
+                                optimizer=tf.compat.v1.train.AdagradOptimizer(.1)))):
+    assert classifier.train(make_input, steps=3).get_variable_value('global_step') == 3, name
+    assert set(classifier.evaluate(make_input, steps=1)) > {{'accuracy', 'loss'}}
+
+with tf.compat.v1.Session(graph=tf.Graph()) as session:
+    weights = tf.compat.v1.get_variable('w', initializer=[1., 2.], use_resource=True)
+    session.run(weights.initializer)
+    session.run(training_ops.resource_apply_gradient_descent(weights.handle, .5, [2., 2.]))
+    assert session.run(weights).tolist() == [0., 1.]
+
+errors = error_handling.ErrorRendezvous(num_sources=2)
+with errors.catch_errors('infeed'):
+    raise tf.errors.CancelledError(None, None, 'the session was closed')
+with errors.catch_errors('outfeed'):
+    raise OSError('no such file')
+try:
+    errors.raise_errors()
+except OSError as error:  # the cause, not what followed from it
+    print(error)
+''')
+    assert done.returncode == 0
+    assert done.stdout == 'no such file\n'

@@ -1,0 +1,176 @@
+"""Ways in which scripts import what TensorFlow lost, and a process that takes them all.
+
+Run as a script it prints JSON; it needs `tests` on the path.
+"""
+
+import contextlib
+import functools
+import importlib
+import io
+import json
+import sys
+
+E, NIGHTLY = 'estimator_tpu_embedding.', 'tensorflow_estimator.python.estimator.'
+ESTIMATOR, CONFIG, CONTEXT = E + 'estimator.estimator.', E + 'estimator.config.', (
+    E + 'estimator.context.')
+V1, V2 = 'tensorflow_estimator._api.v1.', 'tensorflow_estimator._api.v2.'
+
+ROADS = [  # a statement, what it names then, and what that must be
+    ('import tensorflow as tf', 'tf.estimator.tpu.TPUEstimator', ESTIMATOR + 'TPUEstimator'),
+    ('import tensorflow as tf', 'tf.estimator.Estimator', NIGHTLY + 'estimator.EstimatorV2'),
+    ('import tensorflow as tf', 'tf.estimator.DNNClassifier',
+     NIGHTLY + 'canned.dnn.DNNClassifierV2'),
+    ('import tensorflow as tf', 'tf.estimator.inputs.numpy_input_fn',
+     NIGHTLY + 'inputs.numpy_io.numpy_input_fn'),
+    ('import tensorflow as tf', 'tf.estimator.experimental.RNNEstimator',
+     NIGHTLY + 'canned.rnn.RNNEstimator'),
+    ('import tensorflow as tf', 'tf.compat.v1.estimator.tpu.RunConfig', CONFIG + 'RunConfig'),
+    ('import tensorflow as tf', 'tf.compat.v1.estimator.DNNClassifier',
+     NIGHTLY + 'canned.dnn.DNNClassifier'),
+    ('import tensorflow as tf', 'tf.compat.v2.compat.v1.estimator.tpu.TPUConfig',
+     CONFIG + 'TPUConfig'),
+    ('import tensorflow as tf', 'tf.compat.v1.compat.v1.estimator.tpu.TPUConfig',
+     CONFIG + 'TPUConfig'),
+    ('import tensorflow as tf', 'tf.compat.v1.compat.v2.estimator.Estimator',
+     NIGHTLY + 'estimator.EstimatorV2'),
+    ('import tensorflow as tf', 'tf.data.experimental.CheckpointInputPipelineHook',
+     E + 'runner.input_state.CheckpointInputPipelineHook'),
+    ('import tensorflow as tf', 'tf.compat.v1.tpu.experimental.FtrlParameters',
+     E + 'estimator.parameters.FtrlParameters'),
+    ('import tensorflow as tf', 'tf.compat.v2.distribute.cluster_resolver.TPUClusterResolver',
+     E + 'compat.resolver.TPUClusterResolver'),
+    ('import tensorflow.estimator', 'tensorflow.estimator', V2 + 'estimator'),
+    ('import tensorflow.estimator.export as e', 'e', V2 + 'estimator.export'),
+    ('import tensorflow.estimator.tpu as e', 'e', V1 + 'estimator.tpu'),
+    ('from tensorflow import estimator', 'estimator', V2 + 'estimator'),
+    ('from tensorflow.estimator import EstimatorSpec', 'EstimatorSpec',
+     NIGHTLY + 'model_fn.EstimatorSpec'),
+    ('import tensorflow.compat.v1 as tf', 'tf.estimator.tpu.TPUEstimatorSpec',
+     E + 'estimator.spec.TPUEstimatorSpec'),
+    ('from tensorflow.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
+    ('import tensorflow.compat.v1.estimator as e', 'e', V1 + 'estimator'),
+    ('import tensorflow.compat.v1.estimator.tpu as e', 'e', V1 + 'estimator.tpu'),
+    ('from tensorflow.compat.v1.estimator.tpu import TPUEstimator', 'TPUEstimator',
+     ESTIMATOR + 'TPUEstimator'),
+    ('from tensorflow.compat.v1.estimator.tpu.experimental import EmbeddingConfigSpec',
+     'EmbeddingConfigSpec', E + 'estimator.embedding_spec.EmbeddingConfigSpec'),
+    ('import tensorflow.compat.v2.estimator as e', 'e', V2 + 'estimator'),
+    ('from tensorflow.compat.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
+    ('from tensorflow._api.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
+    ('from tensorflow.compat.v1.tpu.experimental import AdamParameters', 'AdamParameters',
+     E + 'estimator.parameters.AdamParameters'),
+    ('import tensorflow.compat.v1.tpu.experimental as e', 'e.AdagradParameters',
+     E + 'estimator.parameters.AdagradParameters'),
+    ('from tensorflow.compat.v1.tpu import cross_replica_sum', 'cross_replica_sum',
+     E + 'estimator.cross_shard.cross_replica_sum'),
+    ('from tensorflow.data.experimental import CheckpointInputPipelineHook',
+     'CheckpointInputPipelineHook', E + 'runner.input_state.CheckpointInputPipelineHook'),
+    ('from tensorflow.compat.v1.distribute.cluster_resolver import TPUClusterResolver',
+     'TPUClusterResolver', E + 'compat.resolver.TPUClusterResolver'),
+    ('from tensorflow.python.distribute.cluster_resolver import TPUClusterResolver',
+     'TPUClusterResolver', E + 'compat.resolver.TPUClusterResolver'),
+    ('from tensorflow_estimator.python.estimator.api._v1 import estimator',
+     'estimator.tpu.TPUEstimator', ESTIMATOR + 'TPUEstimator'),
+    ('from tensorflow_estimator.python.estimator import estimator_lib',
+     'estimator_lib.TPUEstimator', ESTIMATOR + 'TPUEstimator'),
+    ('import tensorflow_estimator', 'tensorflow_estimator.estimator.tpu.TPUEstimator',
+     ESTIMATOR + 'TPUEstimator'),
+    ('import tensorflow_estimator.python.estimator.tpu.tpu_estimator',
+     'tensorflow_estimator.python.estimator.tpu.tpu_estimator.TPUEstimator',
+     ESTIMATOR + 'TPUEstimator'),
+    ('from tensorflow_estimator.python.estimator.tpu import tpu_config', 'tpu_config.RunConfig',
+     CONFIG + 'RunConfig'),
+    ('from tensorflow_estimator.python.estimator.tpu import tpu_context',
+     'tpu_context.TPUContext', CONTEXT + 'TPUContext'),
+    ('from tensorflow_estimator.python.estimator.tpu.tpu_estimator import BatchConfig',
+     'BatchConfig', E + 'estimator.export.BatchConfig'),
+    ('from tensorflow_estimator.python.estimator.tpu._tpu_estimator_embedding import '
+     'MomentumParameters', 'MomentumParameters', E + 'estimator.parameters.MomentumParameters'),
+    ('from tensorflow.python.tpu import tpu_estimator', 'tpu_estimator.TPUEstimator',
+     ESTIMATOR + 'TPUEstimator'),
+    ('import tensorflow.python.tpu.tpu_config as e', 'e.TPUConfig', CONFIG + 'TPUConfig'),
+    ('from tensorflow.python.tpu.tpu_context import TPUContext', 'TPUContext',
+     CONTEXT + 'TPUContext'),
+    ('from tensorflow.python.tpu import util', 'util', NIGHTLY + 'tpu.util'),
+    ('from tensorflow.python.tpu import error_handling', 'error_handling.ErrorRendezvous',
+     NIGHTLY + 'tpu.error_handling.ErrorRendezvous'),
+    ('import tensorflow.python.tpu.tpu_embedding as e', 'e.TPUEmbedding',
+     E + 'estimator.tpu_embedding.TPUEmbedding'),
+    ('from tensorflow.python.tpu import tpu_embedding_gradient',
+     'tpu_embedding_gradient.create_dummy_table_variables',
+     E + 'estimator.tpu_embedding_gradient.create_dummy_table_variables'),
+    ('from tensorflow.python.tpu.async_checkpoint import AsyncCheckpointSaverHook',
+     'AsyncCheckpointSaverHook', E + 'runner.async_saver.AsyncCheckpointSaverHook'),
+    ('from tensorflow.python.tpu import session_support', 'session_support.GracefulShutdownHook',
+     E + 'estimator.session_support.GracefulShutdownHook'),
+    ('from tensorflow.python.training import training_ops', 'training_ops',
+     'tensorflow.python.ops.gen_training_ops'),
+    ('from tensorflow.python.training.training_ops import resource_apply_adagrad',
+     'resource_apply_adagrad', 'tensorflow.python.ops.gen_training_ops.resource_apply_adagrad'),
+    ('from tensorflow.python.estimator import estimator', 'estimator', NIGHTLY + 'estimator'),
+    ('from tensorflow.python.estimator import keras', 'keras', NIGHTLY + 'keras_lib'),
+    ('import tensorflow.python.estimator.canned.dnn as e', 'e', NIGHTLY + 'canned.dnn'),
+    ('from tensorflow.python.estimator.run_config import RunConfig', 'RunConfig',
+     NIGHTLY + 'run_config.RunConfig'),
+    ('from tensorflow.python.estimator.export import export', 'export',
+     NIGHTLY + 'export.export'),
+    ('from tensorflow.python.estimator.inputs.queues import feeding_functions',
+     'feeding_functions', NIGHTLY + 'inputs.queues.feeding_functions'),
+]
+
+
+def resolved(name):
+    """What a dotted name is: by attributes below `tf`, else a module or a name in one.
+
+    Raises:
+      ImportError, AttributeError: if it is nothing.
+    """
+    first, *rest = name.split('.')
+    if first == 'tf':
+        return functools.reduce(getattr, rest, importlib.import_module('tensorflow'))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, last = name.rpartition('.')
+        return getattr(importlib.import_module(module), last)
+
+
+def taken(statement, expression):
+    """What a road leads to."""
+    namespace = {}
+    exec(statement, namespace)
+    return eval(expression, namespace)
+
+
+def problem(function, *arguments):
+    """What `function` raises, as text; `''` if nothing."""
+    try:
+        function(*arguments)
+    except Exception as error:
+        return f'{type(error).__name__}: {error}'
+    return ''
+
+
+def leads_to(statement, expression, path):
+    """Raises unless a road leads to the very object that has a path."""
+    found, wanted = taken(statement, expression), resolved(path)
+    if found is not wanted:
+        raise AssertionError(f'{found!r} is not {wanted!r}')
+
+
+def main():
+    """Prints what is wrong with each road, and with each name of the golden."""
+    from harness import lost_names
+
+    import estimator_tpu_embedding
+    estimator_tpu_embedding.install()
+    with contextlib.redirect_stdout(io.StringIO()):
+        roads = [problem(leads_to, *road) for road in ROADS]
+        names = {name: problem(resolved, name) for name in lost_names.lost_names()}
+        uses = {name: problem(resolved(name), None, None) for name in names
+                if lost_names.rule_of(name).fate == 'refused'}
+    json.dump({'roads': roads, 'names': names, 'uses': uses}, sys.stdout)
+
+
+if __name__ == '__main__':
+    main()
