@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import re
 import sys
+import traceback
 from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
 
 from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, SetupError
 
-_OPTIONS = ('--hosts', '--cores', '--ids')
+_OPTIONS = ('--hosts', '--cores', '--ids', '--steps')
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.usage = 'etpe run [--hosts H] [--cores C] [--ids POLICY] SCRIPT [ARGS...]'
+    parser.usage = ('etpe run [--hosts H] [--cores C] [--ids POLICY] [--steps N] [--tf1] '
+                    '[--contrib] (SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]')
     parser.description = (
-        'Runs a script as "python SCRIPT ARGS..." would, with the names in place '
+        'Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, '
+        'or the code cells of a notebook in order, with the names in place '
         'that TensorFlow removed, on an emulated TPU system of H hosts with C cores each. With '
         'neither size given the system has one core, or as many as the script\'s '
         'TPUConfig(num_shards=...) says. What follows SCRIPT is handed to it untouched. The '
@@ -26,9 +33,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
     parser.add_argument('--ids', choices=ID_POLICIES, help='what becomes of ids outside of their '
                         'vocabulary, where the script does not say it')
-    parser.add_argument('script', metavar='SCRIPT', help='path of the script; its own flags '
-                        'go after it')
-    parser.set_defaults(command=run)
+    parser.add_argument('--steps', type=int, metavar='N', help='every call of train() of an '
+                        'Estimator ends after N steps at most')
+    parser.add_argument('--tf1', action='store_true', help='for a script of TensorFlow 1.x: '
+                        '"import tensorflow" gives its names and behaviour')
+    parser.add_argument('--contrib', action='store_true', help='restore the part of tf.contrib '
+                        'that jobs for TPUs use')
+    parser.add_argument('-m', dest='module', metavar='MODULE', help='run a module or package')
+    parser.add_argument('script', metavar='SCRIPT', nargs='?', help='path of the script or '
+                        'notebook; its own flags go after it')
+    parser.set_defaults(command=run, refuse=parser.error)
 
 
 def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -36,39 +50,80 @@ def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
     >>> split_at_script(['--hosts', '2', 'job.py', '--', '--hosts', '3'])
     (['--hosts', '2', 'job.py'], ['--', '--hosts', '3'])
+    >>> split_at_script(['-m', 'job', '-m', 'other'])
+    (['-m', 'job'], ['-m', 'other'])
+    >>> split_at_script(['-mjob', 'one'])
+    (['-mjob'], ['one'])
     """
     at = 0
-    while at < len(arguments) and arguments[at].startswith('-'):
+    while at < len(arguments) and re.match('-(?!m)', arguments[at]):
         at += 2 if arguments[at] in _OPTIONS else 1
-    return list(arguments[:at + 1]), list(arguments[at + 1:])
+    at += 2 if arguments[at:at + 1] == ['-m'] else 1
+    return list(arguments[:at]), list(arguments[at:])
 
 
 def run(parsed: argparse.Namespace) -> int:
     """Runs the script; what the tool itself says goes to standard error."""
+    if parsed.module is None and parsed.script is None:
+        parsed.refuse('the following arguments are required: SCRIPT')
     problems = list(Topology(num_hosts=1 if parsed.hosts is None else parsed.hosts,
                              cores_per_host=1 if parsed.cores is None else parsed.cores
                              ).problems())
     if problems:
         return _refuse('\n'.join(map(str, problems)))
-    if not os.path.exists(parsed.script):
+    if parsed.steps is not None and parsed.steps < 1:
+        return _refuse(f'--steps must be at least 1, not {parsed.steps}')
+    if parsed.script is not None and not os.path.exists(parsed.script):
         return _refuse(f'cannot find the script {parsed.script!r}')
-    from ..compat.install import install
-    from ..compat.script import frames_of_script, run_script
+    from ..compat import script
+    script.put_folder_first(parsed.script if parsed.module is None else None)
     try:
-        install(parsed.hosts, parsed.cores, parsed.ids)
+        program = _prepared(parsed)
     except (ConfigError, SetupError) as error:
         return _refuse(str(error))
     from ..runner import progress
-    progress.send_announcements_to(_say)
     try:
-        run_script(parsed.script, parsed.rest)
+        script.run(program, parsed.rest)
     except Exception as error:
-        own = frames_of_script(error, parsed.script)
-        sys.excepthook(type(error), error.with_traceback(own), own)
+        _show(error, script.frames_of(error, program))
         return 1
     finally:
         _say(f'in all: {progress.totals()}')
     return 0
+
+
+def _prepared(parsed: argparse.Namespace) -> Any:
+    """Puts everything in place for the `compat.script.Program` that is named.
+
+    Raises:
+      ConfigError, SetupError: if that cannot be.
+    """
+    from ..compat import environment, script
+    from ..compat.install import install
+    environment.prepare()  # Before the next line, which imports TensorFlow.
+    from ..runner import progress
+    progress.send_announcements_to(_say)
+    install(parsed.hosts, parsed.cores, parsed.ids, steps=parsed.steps, contrib=parsed.contrib,
+            tf1=parsed.tf1)
+    if parsed.module is not None:
+        return script.module(parsed.module)
+    if parsed.script.lower().endswith('.ipynb'):
+        if environment.set_colab_address():
+            _say(f'{environment.COLAB} is set, as it is in a notebook with a TPU')
+        return script.notebook_program(parsed.script, _say)
+    return script.script(parsed.script)
+
+
+def _show(error: Exception, frames: TracebackType | None) -> None:
+    """Shows an error of the program as Python would, and which flag might have helped."""
+    from ..compat.hints import flag_that_helps
+    show = sys.excepthook
+    if show is sys.__excepthook__:
+        show = traceback.print_exception  # It knows the lines of notebooks too.
+    with contextlib.suppress(OSError, ValueError):  # Where standard error is closed or broken.
+        show(type(error), error.with_traceback(frames), frames)
+    if hint := flag_that_helps(error):
+        _say(hint)
 
 
 def _say(line: str) -> None:
@@ -82,4 +137,5 @@ def _refuse(reason: str) -> int:
 
 def _to_stderr(line: str) -> None:
     if sys.stderr is not None:  # Else `print` would take standard output, which is the script's.
-        print(line, file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError, ValueError):  # The script may have closed it.
+            print(line, file=sys.stderr, flush=True)

@@ -1,12 +1,20 @@
 """`etpe run` as a user types it: real scripts in real processes."""
 
+import json
+import os
 import re
+import sys
 import textwrap
+import threading
 
 import pytest
 import tensorflow.compat.v1 as tf
 from harness.names import tensorflow_names
 from harness.processes import EXAMPLE, HANDWRITTEN, ROOT, run_etpe, run_python
+
+from estimator_tpu_embedding.compat import notebook
+from estimator_tpu_embedding.compat import script as programs
+from estimator_tpu_embedding.errors import SetupError
 
 RESULT = re.compile(r'step (\d+): accuracy ([\d.]+), auc ([\d.]+), loss ([\d.]+)')
 
@@ -55,17 +63,19 @@ def test_the_tool_says_topology_and_arithmetic_first_and_steps_and_rates_last(ce
     said = [line for line in process.stderr.splitlines() if line.startswith('[etpe] ')]
     expected = [
         'train: global 512 = 2 hosts x 2 cores x 128; 5 div-partitioned tables, trained by adagrad',
-        'train: 600 steps, RATE, ids missing: native_country COUNT, workclass COUNT',
+        'train: 600 steps, RATE; TIME; ids missing: native_country COUNT, workclass COUNT',
         'evaluate: global 176 = 2 hosts x 2 cores x 44; 5 div-partitioned tables',
-        'evaluate: 37 steps, RATE, ids missing: native_country COUNT, workclass COUNT']
+        'evaluate: 37 steps, RATE; TIME; ids missing: native_country COUNT, workclass COUNT']
     expected += [expected[0], expected[1].replace('600', '300'), *expected[2:],
                  expected[2].replace('evaluate', 'predict'),
                  expected[3].replace('evaluate: 37', 'predict: 38'),
                  'export: a graph for the CPU, tagged "serve"; no TPU graph is written',
-                 'in all: train 900 steps, RATE; predict 38 steps, RATE; evaluate 74 steps, RATE']
+                 'in all: train 900 steps, RATE; predict 38 steps, RATE; evaluate 74 steps, RATE; '
+                 'TIME; ids missing: COUNT; ids truncated: 0; ids out of range: 0']
     for line, pattern in zip(said, expected, strict=True):
-        pattern = re.escape(f'[etpe] {pattern}').replace('RATE', r'[\d,]+ examples/s')
-        assert re.fullmatch(pattern.replace('COUNT', r'\d+'), line), (pattern, line)
+        pattern = re.escape(f'[etpe] {pattern}').replace('RATE', r'[\d,]+ examples/s').replace(
+            'TIME', r'time: input \d+ %, lookup \d+ %, dense \d+ %, update \d+ %, other \d+ %')
+        assert re.fullmatch(pattern.replace('COUNT', r'[\d,]+'), line), (pattern, line)
     assert '[etpe]' not in process.stdout
 
 
@@ -187,6 +197,7 @@ def test_num_shards_of_a_script_sizes_the_system_when_no_flag_does(tmp_path):
      'etpe run: E410 topology: the number of hosts must be in [1, 4096]; got 0.'),
     (['--ids', 'ignore', EXAMPLE], "etpe run: error: argument --ids: invalid choice: 'ignore' "
      "(choose from 'error', 'drop', 'clip', 'mod')"),
+    (['--steps', '0', EXAMPLE], 'etpe run: --steps must be at least 1, not 0'),
     (['--hosts', 'two', EXAMPLE],
      "etpe run: error: argument --hosts: invalid int value: 'two'"),
     (['--host', '2', EXAMPLE], 'etpe: error: unrecognized arguments: --host'),
@@ -195,6 +206,107 @@ def test_usage_errors_are_one_line_after_the_usage_and_status_2(arguments, text)
     done = run_etpe('run', *arguments)
     assert done.returncode == 2
     assert [line for line in done.stderr.splitlines() if not line.startswith('usage: ')] == [text]
+
+
+def test_a_script_finds_itself_and_what_is_beside_it_as_with_python(tmp_path):
+    (tmp_path / 'statistics.py').write_text('mean = "that beside the script"\n')
+    script(tmp_path, '''
+        import atexit, os, pickle, statistics, sys
+        class A: pass
+        os.chdir('/')
+        print(os.path.exists(__file__), __file__, sys.argv, sys.path[0], statistics.mean)
+        atexit.register(lambda: print(len(pickle.dumps(A())) > 0))
+        def annotated(x: int): pass
+        print(annotated.__annotations__)
+        sys.stderr.close()
+        sys.exit(0)
+    ''')
+    done, plain = [run(*command, 'job.py', 'x', cwd=tmp_path)
+                   for run, command in ((run_etpe, ['run']), (run_python, []))]
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+    assert done.stdout.startswith(f'True {tmp_path}/job.py') and done.stdout.endswith('True\n')
+
+
+def test_a_pipe_may_be_a_script(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, '__main__', sys.modules['__main__'])
+    pipe = tmp_path / 'pipe'
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=('ran = __name__',))
+    writer.start()
+    programs.script(str(pipe)).execute()
+    writer.join(10)
+    assert sys.modules['__main__'].ran == '__main__'
+
+
+def test_a_module_sees_and_ends_as_python_has_it(tmp_path):
+    package = tmp_path / 'package'
+    package.mkdir()
+    (package / '__init__.py').write_text('')
+    (package / 'helper.py').write_text('def fail():\n    return 1 / 0\n')
+    (package / '__main__.py').write_text(textwrap.dedent('''
+        import sys
+        from . import helper
+        print(__name__, __package__, sys.argv, sys.path[0])
+        helper.fail()
+    '''))
+    done = [run(*command, '-m', '--steps', cwd=tmp_path)
+            for run, command in ((run_etpe, ['run', '-mpackage']), (run_python, ['-mpackage']))]
+    assert [one.returncode for one in done] == [1, 1]
+    assert done[0].stdout == done[1].stdout
+    shown = [[line for line in one.stderr[one.stderr.find('Traceback'):].splitlines()
+              if '[etpe]' not in line and 'runpy' not in line] for one in done]
+    assert shown[0] == shown[1]
+
+
+def test_a_module_that_is_not_there_is_told_from_one_that_misses_another(tmp_path):
+    (tmp_path / 'lacking.py').write_text('import nowhere_at_all')
+    done = run_etpe('run', '-m', 'nowhere', cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith('etpe run: E004 -m: it must name a module')
+    done = run_etpe('run', '-m', 'lacking', cwd=tmp_path)
+    assert done.returncode == 1
+    assert "No module named 'nowhere_at_all'" in done.stderr
+
+
+def test_a_failing_cell_is_shown_with_its_line(tmp_path):
+    path = tmp_path / 'failing.ipynb'
+    path.write_text(json.dumps({'nbformat': 4, 'metadata': {}, 'cells': [
+        {'cell_type': 'code', 'source': ['def fail():\n', '    return 1 / 0\n']},
+        {'cell_type': 'code', 'source': ['print("so far")\n', 'fail()']},
+        {'cell_type': 'code', 'source': ['print("never")']}]}))
+    done = run_etpe('run', path)
+    assert (done.returncode, done.stdout) == (1, 'so far\n')
+    shown = done.stderr[done.stderr.find('Traceback'):].splitlines()
+    assert shown[1:5] == [
+        f'  File "{path}[code cell 2]", line 2, in <module>', '    fail()',
+        f'  File "{path}[code cell 1]", line 2, in fail', '    return 1 / 0']
+
+
+@pytest.mark.parametrize('source, skipped, expected', [
+    ('!pip install x\ny = (7\n   % 4)', ['!pip install x'], 3),
+    ('%matplotlib inline\ny = \"\"\"\n!kept\n%d\n\"\"\" % 5',
+     ['%matplotlib inline'], '\n!kept\n5\n'),
+    ('!pip install \\\n   a \\\n   b\ny = 1', ['!pip install \\'], 1),
+    ('y = 2\nif y:\n    !ls\nstr?\n', ['!ls', 'str?'], 2),
+    ('y = 8 \\\n  % 5\n%time', ['%time'], 3),
+    ('%%time\ny = 4', ['%%time'], 4)])
+def test_of_a_cell_only_what_is_for_ipython_is_skipped(source, skipped, expected):
+    said, namespace = [], {}
+    for code in notebook.codes([source], 'a.ipynb', said.append):
+        exec(code, namespace)
+    assert said == [f'a.ipynb, code cell 1: skipped "{line}", which needs IPython'
+                    for line in skipped]
+    assert namespace['y'] == expected
+
+
+@pytest.mark.parametrize('content', [
+    b'', b'[]', b'{"cells": [{}]}', b'\xff', b'{"cells": [], "metadata": {"kernelspec": {'
+    b'"language": "R"}}}', b'[' * 10**5])
+def test_what_is_no_notebook_in_python_is_refused(tmp_path, content):
+    path = tmp_path / 'job.ipynb'
+    path.write_bytes(content)
+    with pytest.raises(SetupError, match='E005 .*job.ipynb: it must be a notebook'):
+        notebook.read(str(path))
 
 
 def test_the_tool_starts_without_tensorflow():
@@ -215,7 +327,7 @@ def test_a_loop_without_an_estimator_trains_evaluates_and_saves(hosts, cores, fl
     shapes = dict(tf.train.list_variables(str(tmp_path)))
     assert shapes['skill'] == shapes['skill/Adagrad'] == [64, 8]
     assert shapes['life'] == shapes['life/Adagrad'] == [64, 4]
-    assert '[etpe] in all: no TPUEstimator made a step' in done.stderr
+    assert '[etpe] in all: no step was made on the emulated system' in done.stderr
 
 
 def test_a_loop_without_an_estimator_ends_when_its_input_fails(tmp_path):

@@ -35,6 +35,8 @@ ENTRIES = {
     'E415': ('initializer that cannot be called',
              'An initializer is called with the shape of the rows of a host.',
              'Pass an object, such as tf.truncated_normal_initializer(), not a value.'),
+    'E416': ('illegal number of steps', 'etpe run --steps and install(steps=...) limit every call '
+             'of train() to that many, at least 1.', 'Correct it, or leave it out.'),
     'E421': ('illegal learning rate',
              'A learning rate is a finite number >= 0; 0 freezes the table.',
              'Correct it; for a rate that depends on the step give learning_rate_fn.'),
@@ -123,6 +125,8 @@ ENTRIES = {
              'same replica, and may be sent once.', 'Call get_activations() before, in training.'),
     'E467': ('no dummy variables', 'Gradients are caught through a dummy variable per table.',
              'Call create_dummy_table_variables() before.'),
+    'E468': ('unknown value of a variable', 'The original refuses other values too.',
+             'Unset the variable, or use one of the values that the message lists.'),
     'E470': ('content that would be lost', 'The config is readable, but has fields or an order '
              'that this package cannot hold, and it refuses to drop them in silence: unknown '
              'fields, tables not sorted by name, features not grouped by table.',
@@ -130,6 +134,11 @@ ENTRIES = {
     'E471': ('another order than that of TensorFlow 2.15', 'Tables are sorted by name, features '
              'grouped by table. Other writers order them otherwise, which the hardware takes; a '
              'plan cannot hold it.', 'Sort them, and change each table_id with them.'),
+    'E472': ('strategy or cluster given twice', 'RunConfig takes strategies by two roads, and a '
+             'cluster from TF_CONFIG or from experimental_distribute.', 'Remove one.'),
+    'E473': ('strategy over a cluster', 'train and evaluate of an Estimator are for one process; '
+             'where a strategy runs over the tasks of a cluster, they cannot be called.',
+             'Call tf.estimator.train_and_evaluate.'),
     'E478': ('input that does not fit the command',
              'A comparison needs one config on each side, or one checkpoint on each side.',
              'Name the file of one config.'),

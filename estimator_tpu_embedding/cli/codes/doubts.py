@@ -64,6 +64,12 @@ ENTRIES = {
              'Leave it out, or give the plain path of a directory.'),
     'W461': ('clipping_limit', 'It was never read by TensorFlow, so it clips nothing.',
              'Set clip_weight_min and clip_weight_max of the optimization_parameters.'),
-    'W462': ('input_partition_dims', 'It says how the tensors of one replica are spread over its '
-             'cores, which share one memory here.', 'Nothing: the numbers are the same.'),
+    'W462': ('setting without effect', 'input_partition_dims says how the tensors of one replica '
+             'are spread over its cores, which share one memory here; '
+             'initial_infeed_sleep_secs lets input wait for a compiler, and none runs here; '
+             'variables TF_TPU_... and TPU_SPLIT_COMPILE_AND_EXECUTE direct workers that do not '
+             'exist here.', 'Nothing: the numbers are the same.'),
+    'W474': ('saving_listeners of a TrainSpec', 'Where a strategy runs over the tasks of a '
+             'cluster, train_and_evaluate calls its hooks alone, as the original does.',
+             'Use hooks.'),
 }

@@ -8,6 +8,10 @@ ENTRIES = {
              'Install what the message names.'),
     'E003': ('wrong tf-estimator-nightly', 'Estimator itself comes from one known version of '
              'that package.', 'Install the version that the message names.'),
+    'E004': ('module that is not there', 'etpe run -m looks for a module in the current folder and '
+             'where Python looks.', 'Run it where the package is, or set PYTHONPATH.'),
+    'E005': ('file that is no notebook', 'A name that ends with .ipynb must be a notebook whose '
+             'code is Python.', 'Save it again, or give a script.'),
     'E501': ('id out of range', 'An id is negative or not below the vocabulary size of its '
              'table.', 'Clean the data, or raise num_buckets.'),
     'E510': ('ids of a wrong type', 'Ids are int32 or int64 tensors, sparse or ragged tensors; '
@@ -81,16 +85,15 @@ ENTRIES = {
              'Where they are many, look for a division or logarithm of 0.'),
     'E901': ('weights on the tensor core', 'A column for the tensor core has weights, which the '
              'original fails for too.', 'Do what the message proposes.'),
-    'E907': ('setting of TPUConfig or TPUEstimator', 'It is not supported yet.', 'Do what the '
-             'message proposes.'),
+    'E907': ('setting of TPUConfig or TF_CONFIG', 'It is not supported, or not in this form.',
+             'Do what the message proposes.'),
     'E910': ('remote master', 'Only systems emulated in this process are run.', 'Leave master '
              'out.'),
-    'E911': ('TPU by name', 'Only the emulated system can be resolved.', 'Pass tpu="" or leave '
-             'it out.'),
     'E913': ('remote directory', 'Checkpoints and profiles of ids are written to local '
              'directories only.', 'Copy the results when the job has ended.'),
-    'E914': ('distribution strategy', 'RunConfig with train_distribute and its like is not '
-             'supported.', 'Leave it out.'),
+    'E914': ('distribution strategy of a TPUEstimator', 'With use_tpu=True the cores of the '
+             'emulated system are the replicas. Strategies are for plain Estimators.',
+             'Leave it out.'),
     'E915': ('export for the TPU alone', 'Only graphs for the CPU can be written.', 'Leave '
              'export_to_cpu out.'),
     'E918': ('optimizer without a published formula', 'The proto names it, but what it computes '
@@ -103,6 +106,8 @@ ENTRIES = {
              'are of TF1: they need a graph.', 'Disable v2 behaviour, or build in a tf.Graph.'),
     'E920': ('infeed queue', 'Replicas of a computation are given tensors.',
              'Use the inputs argument of tf.tpu.shard.'),
+    'E930': ('part of the original runner', 'The name is there, so that a script that imports it '
+             'runs, but it has no meaning without a TPU.', 'Do what the message proposes.'),
     'E919': ('ids for a vocabulary, without the engine', 'An exported graph, or evaluation on the '
              'CPU, maps words by the vocabulary of the column, the engine takes ids as they are.',
              'Give it the words.'),
