@@ -15,6 +15,7 @@ _HOMES = {
     'AdagradMomentumParameters': 'estimator.parameters',
     'AdagradParameters': 'estimator.parameters',
     'AdamParameters': 'estimator.parameters',
+    'CheckpointOptions': 'checkpoint.options',
     'ConfigError': 'errors',
     'CrossShardOptimizer': 'estimator.cross_shard',
     'DeviceConfig': 'estimator.table_config',
@@ -54,7 +55,7 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    if home not in ('errors', 'compat.install'):
+    if home not in ('errors', 'checkpoint.options', 'compat.install'):
         from .compat import environment
         environment.check_packages()
         environment.use_legacy_keras()

@@ -115,6 +115,14 @@ class IncompatibleCheckpointError(CheckpointError, ValueError):
     """E60x: a checkpoint that does not fit the plan."""
 
 
+class CheckpointWriteError(CheckpointError):
+    """E621: a checkpoint could not be written; those before it are as they were."""
+
+
+class NonFiniteCheckpointError(CheckpointError):
+    """E620: a value to be saved is NaN or infinite, so nothing was."""
+
+
 class UnsupportedError(EteError, NotImplementedError):
     """E9xx: a legacy feature that this version does not run; says what to do instead."""
 

@@ -1,9 +1,129 @@
-"""The one way this package writes a file, and what it does with one that is in its way."""
+"""The one way this package writes files, and what it does with one that is in its way."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 import tempfile
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from ..proto import files
+
+_NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Storage:
+    """The operations of which committing, recovering and deleting checkpoints consist.
+
+    They work on one directory, which is opened once and may itself be a link. Names are relative
+    to it, with at most one `/`, that of a folder in it; no link is followed at either place. What
+    was created or renamed is durable only after `sync` of the file and of what it lies in.
+
+    Every method raises OSError as the call of the system below it does.
+    """
+
+    def __init__(self, directory: str):
+        """Opens a directory, which must be there."""
+        self._directory = directory
+        self._descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def __enter__(self) -> Storage:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Gives the directory back."""
+        os.close(self._descriptor)
+
+    def path(self, name: str) -> str:
+        """The path of a name, for code that opens files by itself."""
+        return os.path.join(self._directory, name)
+
+    def names(self, folder: str = '') -> list[str]:
+        """What is in the directory or in a folder of it, sorted."""
+        with self._opened(folder) as descriptor:
+            return sorted(os.listdir(descriptor))
+
+    def status(self, name: str) -> os.stat_result | None:
+        """What is there, links not followed; `None` for nothing."""
+        with contextlib.suppress(FileNotFoundError), self._parent(name) as (descriptor, base):
+            return os.stat(base, dir_fd=descriptor, follow_symlinks=False)
+        return None
+
+    def open(self, name: str) -> BinaryIO:
+        """Opens a regular file for reading."""
+        return files.open_regular(self.path(name), follow=False)
+
+    def make_folder(self, name: str) -> None:
+        """Makes a folder, which must not be there."""
+        os.mkdir(name, dir_fd=self._descriptor)
+
+    def create(self, name: str, content: bytes) -> None:
+        """Writes a file, which must not be there."""
+        with self._parent(name) as (descriptor, base):
+            file = os.open(base, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666,
+                           dir_fd=descriptor)
+            with os.fdopen(file, 'wb') as stream:
+                stream.write(content)
+
+    def sync(self, name: str = '') -> None:
+        """Makes the content of a file durable, or the names in a folder or in the directory."""
+        if not name:
+            os.fsync(self._descriptor)
+            return
+        with self._parent(name) as (descriptor, base):
+            file = os.open(base, os.O_RDONLY | _NO_LINK, dir_fd=descriptor)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
+
+    def rename(self, source: str, target: str) -> None:
+        """Gives a file another name, in the place of what has it."""
+        with self._parent(source) as (before, old), self._parent(target) as (after, new):
+            os.rename(old, new, src_dir_fd=before, dst_dir_fd=after)
+
+    def remove(self, name: str) -> None:
+        """Deletes a regular file.
+
+        Raises:
+          OSError: also if it is something else, which is left alone.
+        """
+        with self._parent(name) as (descriptor, base):
+            status = os.stat(base, dir_fd=descriptor, follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(f'{name} is no regular file and is not deleted')
+            os.unlink(base, dir_fd=descriptor)
+
+    def remove_folder(self, name: str) -> None:
+        """Deletes a folder with the files in it."""
+        for file in self.names(name):
+            self.remove(f'{name}/{file}')
+        os.rmdir(name, dir_fd=self._descriptor)
+
+    @contextlib.contextmanager
+    def _opened(self, folder: str) -> Iterator[int]:
+        """The descriptor of a folder, or of the directory itself by `''`."""
+        if not folder:
+            yield self._descriptor
+            return
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK,
+                             dir_fd=self._descriptor)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def _parent(self, name: str) -> Iterator[tuple[int, str]]:
+        """The descriptor of what holds a name, and the last part of it."""
+        folder, _, base = name.rpartition('/')
+        with self._opened(folder) as descriptor:
+            yield descriptor, base
 
 
 def write_atomically(path: str, content: bytes) -> None:

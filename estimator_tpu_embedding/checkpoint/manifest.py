@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import math
 import os
 import re
 from typing import Any
@@ -20,11 +21,15 @@ from ..core.plan import Plan
 from ..core.specs import is_count
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
+from ..version import VERSION
 
-FORMAT = 1
+FORMAT = 2
+_WITHOUT_FILES = 1
+"""An older format, which does not say what is in the files; there checksums of TensorFlow do."""
 _SUFFIX = '.tables.json'
 _MAX_BYTES = 16 * 2**20
 _MAX_SLOTS = 10
+_MAX_FILES = 10_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +52,16 @@ class StoredTable:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """One file of a checkpoint: its size in bytes, and its SHA-256 in hexadecimal digits."""
+
+    size: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """The tables of one checkpoint.
+    """What one checkpoint consists of; where it is, the checkpoint is complete.
 
     Attributes:
       step: the global step it was saved at.
@@ -56,12 +69,20 @@ class Manifest:
       created_by: name and version of the writer.
       config: the serialized `TPUEmbeddingConfiguration` of the job, for people and tools; nothing
         that is restored depends on it. It may be empty.
+      plan_digest: hexadecimal digits that are those of every checkpoint of the same plan; may
+        be empty.
+      created: when, in seconds since 1970; people read it, and `keep_checkpoint_every_n_hours`.
+      files: all files of the checkpoint but this one, by their names in its directory; empty in
+        manifests of before 2.
     """
 
     step: int
     tables: dict[str, StoredTable]
     created_by: str
     config: bytes = b''
+    plan_digest: str = ''
+    created: float = 0.0
+    files: dict[str, StoredFile] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """The content of the file."""
@@ -104,8 +125,9 @@ def read_manifest(checkpoint: str) -> Manifest | None:
     try:
         with files.open_regular(path, follow=False) as file:
             content = files.read_at_most(file, _MAX_BYTES + 1)
-        return _from_json(content)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return _from_json(content, os.path.basename(checkpoint))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
+            OverflowError) as error:
         raise CorruptCheckpointError(Problem(
             'E611', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
             f'its manifest {shown(os.path.basename(path), 255)} must be readable',
@@ -113,20 +135,43 @@ def read_manifest(checkpoint: str) -> Manifest | None:
             'Restore the file from a copy, or use another checkpoint.')) from error
 
 
-def _from_json(content: bytearray) -> Manifest:
+def _from_json(content: bytearray, checkpoint: str) -> Manifest:
     if len(content) > _MAX_BYTES:
         raise ValueError(f'more than {_MAX_BYTES} bytes')
     fields = json.loads(content, object_pairs_hook=_without_duplicates)
-    if fields['format'] != FORMAT:
-        raise ValueError(f'format {fields["format"]!r}; this version reads format {FORMAT}')
-    if not is_count(fields['step'], 0, 2**63 - 1) or not isinstance(fields['created_by'], str):
-        raise ValueError('step must be an int >= 0 and created_by a string')
-    if len(fields['tables']) > limits.MAX_TABLES:
-        raise ValueError(f'more than {limits.MAX_TABLES} tables')
-    return Manifest(
-        step=fields['step'], created_by=fields['created_by'],
-        config=base64.b64decode(fields.get('config', ''), validate=True),
-        tables={name: _table(name, entry) for name, entry in fields['tables'].items()})
+    version = fields.pop('format')
+    if version not in (_WITHOUT_FILES, FORMAT) or isinstance(version, bool):
+        raise ValueError(f'format {version!r}, written by {shown(fields.get("created_by"))}; '
+                         f'estimator_tpu_embedding {VERSION} reads formats up to {FORMAT}')
+    expected = {field.name for field in dataclasses.fields(Manifest)}
+    if version == _WITHOUT_FILES:
+        expected -= {'plan_digest', 'created', 'files'}
+        fields.setdefault('config', '')
+    if set(fields) != expected:
+        raise ValueError(f'unknown or missing fields {sorted(set(fields) ^ expected)}')
+    for key, kinds in (('created_by', str), ('plan_digest', str), ('created', (int, float))):
+        if key in fields and (not isinstance(fields[key], kinds)
+                              or isinstance(fields[key], bool)):
+            raise ValueError(f'{key}: {fields[key]!r}')
+    if not is_count(fields['step'], 0, 2**63 - 1) or not math.isfinite(fields.get('created', 0)):
+        raise ValueError('step must be an int >= 0 and created a time')
+    if len(fields['tables']) > limits.MAX_TABLES or len(fields.get('files', ())) > _MAX_FILES:
+        raise ValueError(f'more than {limits.MAX_TABLES} tables or {_MAX_FILES} files')
+    return Manifest(**{
+        **fields, 'config': base64.b64decode(fields['config'], validate=True),
+        'tables': {name: _table(name, entry) for name, entry in fields['tables'].items()},
+        'files': {name: _file(name, entry, checkpoint)
+                  for name, entry in fields.get('files', {}).items()}})
+
+
+def _file(name: str, entry: dict[str, Any], checkpoint: str) -> StoredFile:
+    """One file; its name must be that of a file of this very checkpoint, beside the manifest."""
+    if not re.fullmatch(re.escape(checkpoint) + r'\.(index|meta|data-\d{5}-of-\d{5})', name):
+        raise ValueError(f'{shown(name)} is no file of it')
+    if not is_count(entry['size'], 0, 2**63 - 1) or not re.fullmatch(
+            '[0-9a-f]{64}', entry['sha256']) or len(entry) != 2:
+        raise ValueError(f'file {name}: {shown(entry)}')
+    return StoredFile(**entry)
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

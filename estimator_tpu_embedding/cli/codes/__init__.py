@@ -9,13 +9,14 @@ from __future__ import annotations
 import difflib
 import itertools
 
-from . import config, doubts, reading, run
+from . import checkpoints, config, doubts, reading, run
 
 Entry = tuple[str, str, str]
 """Title, what it means, what to do."""
 
 ENTRIES: dict[str, Entry] = dict(sorted({
-    **config.ENTRIES, **doubts.ENTRIES, **reading.ENTRIES, **run.ENTRIES}.items()))
+    **checkpoints.ENTRIES, **config.ENTRIES, **doubts.ENTRIES, **reading.ENTRIES,
+    **run.ENTRIES}.items()))
 
 
 def nearest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""All codes but those of configs: the process, the data, checkpoints, numbers, what is missing."""
+"""Codes of the process, the data, numbers, and what is missing."""
 
 ENTRIES = {
     'E001': ('Keras 3 is in place', 'Estimators and TF1 layers need Keras 2, and TensorFlow '
@@ -42,37 +42,6 @@ ENTRIES = {
              'Return rows, or give only full batches to all cores.'),
     'E524': ('prediction that lost its session', 'Its input would begin again, and rows that were '
              'given would come twice.', 'Predict again; what was lost is in the log.'),
-    'E604': ('shape that differs from the checkpoint', 'A variable of the job has another shape '
-             'than the checkpoint holds.', 'Use the sizes it was trained with, or another '
-             'model_dir. etpe diff of both configs shows what changed.'),
-    'E606': ('variable missing in the checkpoint', 'The job has a variable, perhaps a slot of '
-             'another optimizer, that the checkpoint does not hold.',
-             'Restore the names and optimizer it was trained with, or use another model_dir.'),
-    'E607': ('rows in another order', 'The checkpoint was written with another strategy, or for '
-             'mod with another number of hosts.', 'Run with those that the message names.'),
-    'E608': ('mod without a manifest', 'What the rows of a mod table mean is in the manifest '
-             'beside the checkpoint, and there is none.', 'Copy it too, or train with div.'),
-    'E609': ('mod rows where rows must be in the order of ids', 'Training with use_tpu=False, and '
-             'tables of another size or in parts, cannot take them.', 'Do what the message '
-             'proposes.'),
-    'E610': ('warm start across orders', 'A warm start copies rows as they lie, and here or '
-             'there they are in the order of mod.', 'Use div in both.'),
-    'E611': ('manifest that cannot be read', 'The file beside the checkpoint is damaged or of a '
-             'newer version.', 'Restore it from a copy, or use another checkpoint.'),
-    'E612': ('no readable checkpoint', 'model_dir has checkpoints, all damaged.',
-             'Restore a copy, or move them away to start anew.'),
-    'E613': ('checkpoint that cannot be read', 'Its files are damaged or incomplete.',
-             'Use an older one.'),
-    'E614': ('manifest of another checkpoint', 'The manifest says other sizes or another step '
-             'than its checkpoint holds.', 'Restore both from the same copy.'),
-    'E615': ('profile_data_directory that cannot be written', 'Statistics of ids are written '
-             'there while the job trains, and a file could not be made or renamed.',
-             'Give a directory of this machine, or leave it out.'),
-    'W616': ('profile set aside', 'A file in profile_data_directory has the name of a profile of '
-             'this job and does not hold one. It is kept under another name, and counting begins '
-             'anew.', 'Remove it if nobody needs it.'),
-    'W617': ('profile not written', 'Statistics of ids could not be written, so the file is as '
-             'it was before, or missing. Training is not affected.', 'Look at the disk.'),
     'E801': ('numbers that are not finite', 'A loss or the gradients of a table are NaN or '
              'infinite; nothing of that step was written.',
              'Look for a division or logarithm of 0; lower the learning rate; clip; or set '

@@ -1,0 +1,112 @@
+"""What a job says about its checkpoints, besides how often and how many."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..core import limits
+from ..core.partition import STRATEGIES
+from ..core.specs import is_count
+from ..errors import ConfigError, Problem, shown
+
+VERIFY = ('sha256', 'size')
+_NAMES = ('grow', 'drop', 'reset_slots')
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CheckpointOptions:
+    """How the checkpoints of a job are written, and which differences are meant.
+
+    Tables are named as in the checkpoint, for example `'input_layer/user_embedding'`, or by the
+    last part of that name where only one table ends so.
+
+    Attributes:
+      grow: tables that may have more rows than in the checkpoint; the rows that are new begin
+        with their initial values.
+      drop: tables of the checkpoint that the job no longer has.
+      reset_slots: tables whose optimizer begins anew.
+      rename: what a table is called in the checkpoint -> what the job calls it.
+      assume: `'div'`, or `'mod:2'` for two hosts: how the rows of checkpoints are ordered that
+        do not say it, as those of the original.
+      follow_pointer: whether the file `checkpoint` may name one outside of its directory.
+      verify: `'sha256'` reads every file of a checkpoint before it is restored; `'size'` looks
+        at the sizes only.
+      expected_digest: the SHA-256 of the manifest that is to be restored, in hexadecimal digits.
+        Without it whoever can write files of a checkpoint can also write a manifest that fits.
+      asynchronous: whether training goes on while a checkpoint is checked and made durable. An
+        error then is raised by the next save or at the end.
+      max_save_failures: training ends with the error of a save after so many in a row that
+        failed, >= 1; the last save of a training must succeed in any case.
+      keep_every_steps: checkpoints whose step is a multiple of it are never deleted, >= 1;
+        `None` keeps those that the RunConfig says.
+
+    Raises:
+      ConfigError: E626 with all that is wrong.
+
+    >>> CheckpointOptions(assume='mod:2').assumed_order()
+    ('mod', 2)
+    """
+
+    grow: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    reset_slots: Sequence[str] = ()
+    rename: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    assume: str | None = None
+    follow_pointer: bool = False
+    verify: str = 'sha256'
+    expected_digest: str | None = None
+    asynchronous: bool = False
+    max_save_failures: int = 1
+    keep_every_steps: int | None = None
+
+    def __post_init__(self) -> None:
+        """Checks all values."""
+        problems = list(self._problems())
+        if problems:
+            raise ConfigError(*problems)
+
+    def assumed_order(self) -> tuple[str, int] | None:
+        """`assume` as (strategy, hosts); for `div` the number of hosts makes no difference."""
+        if self.assume is None:
+            return None
+        strategy, _, hosts = self.assume.partition(':')
+        return strategy, int(hosts or 1)
+
+    def _problems(self) -> Iterator[Problem]:
+        for field in _NAMES:
+            names = getattr(self, field)
+            if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+                yield _problem(field, 'it must be a sequence of names of tables', names)
+        if not (isinstance(self.rename, Mapping) and all(
+                isinstance(name, str) for pair in self.rename.items() for name in pair)):
+            yield _problem('rename', 'it must be a dict from names to names', self.rename)
+        elif len(set(self.rename.values())) < len(self.rename):
+            yield _problem('rename', 'two tables cannot become one', dict(self.rename))
+        if self.assume is not None and not self._is_order(self.assume):
+            yield _problem('assume', f'it must be "div" or "mod:H" with 1 <= H <= '
+                           f'{limits.MAX_HOSTS}', self.assume)
+        if self.verify not in VERIFY:
+            yield _problem('verify', f'it must be one of {VERIFY}', self.verify)
+        digest = self.expected_digest
+        if digest is not None and not re.fullmatch('[0-9a-f]{64}', str(digest)):
+            yield _problem('expected_digest', 'it must be 64 hexadecimal digits', digest)
+        if not is_count(self.max_save_failures, 1, 2**31):
+            yield _problem('max_save_failures', 'it must be an int >= 1', self.max_save_failures)
+        if self.keep_every_steps is not None and not is_count(self.keep_every_steps, 1, 2**63):
+            yield _problem('keep_every_steps', 'it must be an int >= 1 or None',
+                           self.keep_every_steps)
+
+    @staticmethod
+    def _is_order(text: object) -> bool:
+        found = re.fullmatch(r'([a-z]+)(?::([1-9][0-9]{0,9}))?', str(text))
+        if found is None or found.group(1) not in STRATEGIES:
+            return False
+        return found.group(2) is None and text == STRATEGIES[0] or (
+            found.group(2) is not None and int(found.group(2)) <= limits.MAX_HOSTS)
+
+
+def _problem(field: str, rule: str, value: Any) -> Problem:
+    return Problem('E626', f'CheckpointOptions.{field}', rule, shown(repr(value), 200))

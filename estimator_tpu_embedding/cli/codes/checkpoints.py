@@ -1,0 +1,54 @@
+"""E60x to E65x: what is on disk."""
+
+ENTRIES = {
+    'E604': ('shape that differs from the checkpoint', 'A variable of the job has another shape '
+             'than the checkpoint holds.', 'Use the sizes it was trained with, or another '
+             'model_dir. etpe diff of both configs shows what changed.'),
+    'E606': ('variable missing in the checkpoint', 'The job has a variable, perhaps a slot of '
+             'another optimizer, that the checkpoint does not hold.',
+             'Restore the names and optimizer it was trained with, or use another model_dir.'),
+    'E607': ('rows in another order', 'The checkpoint was written with another strategy, or for '
+             'mod with another number of hosts.', 'Run with those that the message names.'),
+    'E608': ('mod without a manifest', 'What the rows of a mod table mean is in the manifest '
+             'beside the checkpoint, and there is none.', 'Copy it too, or train with div.'),
+    'E609': ('mod rows where rows must be in the order of ids', 'Training with use_tpu=False, and '
+             'tables of another size or in parts, cannot take them.', 'Do what the message '
+             'proposes.'),
+    'E610': ('warm start across orders', 'A warm start copies rows as they lie, and here or '
+             'there they are in the order of mod.', 'Use div in both.'),
+    'E611': ('manifest that cannot be read', 'The file beside the checkpoint is damaged or of a '
+             'newer version.', 'Restore it from a copy, or use another checkpoint.'),
+    'E612': ('no readable checkpoint', 'model_dir has checkpoints, all damaged.',
+             'Restore a copy, or move them away to start anew.'),
+    'E613': ('checkpoint that cannot be read', 'Its files are damaged or incomplete.',
+             'Use an older one.'),
+    'E614': ('manifest of another checkpoint', 'The manifest says other sizes or another step '
+             'than its checkpoint holds.', 'Restore both from the same copy.'),
+    'E615': ('profile_data_directory that cannot be written', 'Statistics of ids are written '
+             'there while the job trains, and a file could not be made or renamed.',
+             'Give a directory of this machine, or leave it out.'),
+    'W616': ('profile set aside', 'A file in profile_data_directory has the name of a profile of '
+             'this job and does not hold one. It is kept under another name, and counting begins '
+             'anew.', 'Remove it if nobody needs it.'),
+    'W617': ('profile not written', 'Statistics of ids could not be written, so the file is as '
+             'it was before, or missing. Training is not affected.', 'Look at the disk.'),
+    'E618': ('file that is not what was saved', 'A file of a checkpoint is missing, or its size '
+             'or SHA-256 is not what the manifest says.', 'Use an older checkpoint, or restore '
+             'the file from a copy.'),
+    'E619': ('pointer to another directory', 'The file "checkpoint" names a checkpoint outside '
+             'of its directory.', 'If that is meant, use etpe run --follow-pointer or '
+             'CheckpointOptions(follow_pointer=True); else remove the file.'),
+    'E620': ('numbers that are not finite, not saved', 'A table, slot or other variable held NaN '
+             'or infinity when it was to be saved.', 'Look at what the message names; training '
+             'goes on from the last checkpoint.'),
+    'E621': ('checkpoint that could not be written', 'The disk is full, read-only or failed. '
+             'The checkpoints before it are as they were.', 'Make room, and start again.'),
+    'E622': ('model_dir in use', 'Another process trains in this directory.',
+             'Stop it, or use another model_dir.'),
+    'E623': ('link in a model_dir', 'A file of a checkpoint, or what is in its place, is a link, '
+             'which is neither followed nor replaced.', 'Put the file itself there.'),
+    'E625': ('manifest that is not the expected one', 'Its SHA-256 differs from '
+             'CheckpointOptions(expected_digest=...).', 'Find out who wrote it.'),
+    'E626': ('option of checkpoints', 'A value of CheckpointOptions is not one.',
+             'See its documentation.'),
+}
