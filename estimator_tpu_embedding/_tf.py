@@ -127,6 +127,23 @@ def add_listeners(saver_hook: Any, listeners: Any) -> None:
         listener for listener in listeners if listener not in saver_hook._listeners)
 
 
+def replace_saver(saver_hook: Any, wrap: Callable[[Any], Any]) -> Any:
+    """Lets a `CheckpointSaverHook` that exists save with another saver, which is returned.
+
+    Args:
+      saver_hook: that of a user, who may use it again for another graph.
+      wrap: makes the other one from the saver of the hook, of which nothing may be used before
+        there is a session: until then nobody knows which one it is. Checked: 2.16-2.21.
+    """
+    class Chosen:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(type(saver_hook)._get_saver(saver_hook), name)
+
+    wrapped = wrap(Chosen())
+    saver_hook._get_saver = lambda: wrapped
+    return wrapped
+
+
 def saver_builder() -> Any:
     """The class whose instances build the operations of a `tf.train.Saver`, by default.
 

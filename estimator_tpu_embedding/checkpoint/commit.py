@@ -1,77 +1,292 @@
-"""Saving: TensorFlow's Saver, plus the manifest, minus overwriting what is already saved."""
+"""Makes the files of a checkpoint the newest one, so that a crash at any instant loses neither.
+
+    stage    write the files into .ete-stage-<step>-<nonce>
+    guard    shapes are those of the plan, every number is finite
+    sync     every file and the manifest, then the stage
+    publish  rename all into the directory, the manifest first as <prefix>.tables.json.partial and
+             at last to its name: from then on the checkpoint is there
+    point    replace the file `checkpoint`
+    retain   rename the manifest of an old one to .partial, then delete what it lists
+
+What a `.partial` lists belongs to no checkpoint: it was being published or deleted. The next job
+in the directory deletes it. No file of a checkpoint that is there is ever written again.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
-from collections.abc import Sequence
-from typing import Any
+import re
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-import tensorflow.compat.v1 as tf
+from absl import logging
 
-from ..version import VERSION
-from .files import write_atomically
-from .manifest import Manifest, StoredTable, manifest_path, orphaned_manifests
-from .pieces import SaverBuilder
+from ..errors import (
+    CheckpointError, CheckpointWriteError, CorruptCheckpointError, NonFiniteCheckpointError,
+    Problem, shown)
+from . import pointer, recover
+from .bundle import Bundle
+from .files import Storage
+from .manifest import PARTIAL, SUFFIX, Manifest, StoredFile, read_file
+from .retention import Retention, Saved
+from .scan import scan
 
-
-def default_saver(max_to_keep: int, keep_every_n_hours: float) -> tf.train.Saver:
-    """A saver of everything, named and laid out as that of the original, but see `pieces`."""
-    return tf.train.Saver(sharded=True, max_to_keep=max_to_keep,
-                          keep_checkpoint_every_n_hours=keep_every_n_hours,
-                          builder=SaverBuilder(), defer_build=True,
-                          save_relative_paths=True)
-
-
-def saver_of_iterators(saveables: Sequence[Any], max_to_keep: int) -> tf.train.Saver:
-    """A saver of what `tf.data.experimental.make_saveable_from_iterator` gave."""
-    return tf.train.Saver(saveables, sharded=True, max_to_keep=max_to_keep,
-                          save_relative_paths=True)
+_STAGE = '.ete-stage-'
+_MANIFEST = 'manifest'
+OnPhase = Callable[[str], None]
 
 
-class CommittingSaver:
-    """Wraps a `tf.train.Saver` for `tf.train.CheckpointSaverHook(saver=...)`.
+class Staged(NamedTuple):
+    """Files that wait in a stage.
 
-    The newest checkpoint is never written again: the hook saves once right after a restore,
-    and a crash in that instant would destroy the only good checkpoint.
+    Attributes:
+      folder: the name of the stage.
+      base: what the names of checkpoints begin with.
+      step: of the model.
     """
 
-    def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable], config: bytes):
-        """Wraps `saver`.
-
-        Args:
-          saver: built, or to be built before the first save.
-          tables: what the checkpoints hold, by variable name; may be empty.
-          config: see `Manifest`.
-        """
-        self._config = config
-        self._saver = saver
-        self._tables = tables
+    folder: str
+    base: str
+    step: int
 
     @property
-    def saver_def(self) -> Any:
-        """The SaverDef of the wrapped saver."""
-        return self._saver.saver_def
+    def name(self) -> str:
+        """The name of the checkpoint that it is to become."""
+        return f'{self.base}-{self.step}'
 
-    def save(self, session: tf.Session, save_path: str, global_step: int,
-             write_meta_graph: bool = True) -> str:
-        """Saves `save_path-global_step` with its manifest, unless it is the newest already.
 
-        Returns:
-          The prefix of the checkpoint.
-        """
-        prefix = f'{save_path}-{global_step}'
-        directory = os.path.dirname(prefix)
-        if tf.train.latest_checkpoint(directory) == prefix:
-            tf.logging.info('Step %d is saved already; %s is left as it is.', global_step,
-                            prefix)
-            return prefix
-        if self._tables:
-            # Before the data: a checkpoint of mod rows must never be seen without it.
-            write_atomically(manifest_path(prefix), Manifest(
-                step=int(global_step), tables=self._tables, config=self._config,
-                created_by=f'estimator_tpu_embedding {VERSION}').to_json())
-        self._saver.save(session, save_path, global_step=global_step,
-                         write_meta_graph=write_meta_graph)
-        for name in orphaned_manifests(directory):
-            os.unlink(os.path.join(directory, name))
-        return prefix
+def commit(storage: Storage, step: int, write: Callable[[str], None],
+           manifest: Callable[[dict[str, StoredFile]], Manifest], *,
+           saved: Sequence[Saved] = (), retention: Retention = Retention(),
+           clock: Callable[[], float] = time.monotonic, base: str = recover.BASE,
+           on_phase: OnPhase = lambda phase: None) -> list[Saved]:
+    """Commits a checkpoint, unless the directory has one of that step that is whole.
+
+    Args:
+      storage: of the directory.
+      step: its global step.
+      write: writes the files of a checkpoint with a prefix, which it gets.
+      manifest: of the checkpoint, from what is known of its files.
+      saved: the checkpoints that `retention` is to decide upon, oldest first.
+      retention: which ones are deleted then.
+      clock: gives seconds, for `Saved.at`.
+      base: what its name begins with.
+      on_phase: told what has just been done; see the phases in the code. For tests.
+
+    Returns:
+      `saved` for the next commit.
+
+    Raises:
+      NonFiniteCheckpointError: if a number is not finite.
+      CheckpointWriteError: if the checkpoint could not be written.
+      CheckpointError: if a link is in the way.
+      Whatever `write` raises that is no OSError.
+      After each of these the checkpoints are as before, and the stage is gone.
+    """
+    known = keep(storage, step, saved, base=base)
+    if known is not None:
+        return known
+    staged = stage(storage, step, write, base=base, on_phase=on_phase)
+    return publish(storage, staged, manifest, saved=saved, retention=retention, clock=clock,
+                   on_phase=on_phase)
+
+
+def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = recover.BASE
+         ) -> list[Saved] | None:
+    """Leaves a checkpoint that is whole as it is, and makes `checkpoint` name it.
+
+    Returns:
+      As `commit`; `None` if there is none of that step.
+    """
+    if not recover.is_whole(storage.path(f'{base}-{step}')):
+        return None
+    logging.info('Step %d is saved already; %s-%d is left as it is.', step, base, step)
+    ordered = _in_order(saved, Saved(step))
+    with _writing(storage, step):
+        _point(storage, f'{base}-{step}', base, ordered)
+    return ordered
+
+
+def stage(storage: Storage, step: int, write: Callable[[str], None], *,
+          base: str = recover.BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
+    """Writes the files of a checkpoint into a folder of its own; see `commit`."""
+    staged = Staged(f'{_STAGE}{step}-{secrets.token_hex(4)}', base, step)
+    with _stage_removed(storage, staged), _writing(storage, step):
+        storage.make_folder(staged.folder)
+        on_phase('stage')
+        write(storage.path(f'{staged.folder}/{staged.name}'))
+        on_phase('staged')
+    return staged
+
+
+def publish(storage: Storage, staged: Staged,
+            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
+            saved: Sequence[Saved] = (), retention: Retention = Retention(),
+            clock: Callable[[], float] = time.monotonic,
+            on_phase: OnPhase = lambda phase: None) -> list[Saved]:
+    """Makes what was staged a checkpoint; see `commit`."""
+    with _stage_removed(storage, staged), _writing(storage, staged.step, staged.folder):
+        complete = _guarded(storage, staged, manifest, saved)
+        on_phase('guarded')
+        _sync(storage, staged, complete)
+        on_phase('synced')
+        _rename_all(storage, staged, complete, on_phase)
+        on_phase('published')
+        storage.remove_folder(staged.folder)
+    recover.remember(storage.path(staged.name))
+    with _writing(storage, staged.step):
+        left, released = retention.split(_in_order(saved, Saved(staged.step, clock())))
+        on_phase('point')
+        _point(storage, staged.name, staged.base, left)
+        on_phase('pointed')
+        for number, one in enumerate(released):
+            _retire(storage, f'{staged.base}-{one.step}', lambda: on_phase(f'retain.{number}'))
+        on_phase('retained')
+    return left
+
+
+def clean(storage: Storage) -> int:
+    """Deletes what jobs left behind that were killed; returns how many such things there were.
+
+    Nobody else may be committing into the directory.
+    """
+    count = 0
+    for name in storage.names():
+        if name.startswith(_STAGE):
+            storage.remove_folder(name)
+        elif re.fullmatch(r'.+-\d+' + re.escape(SUFFIX + PARTIAL), name):
+            _delete_listed(storage, name.removesuffix(SUFFIX + PARTIAL))
+        else:
+            continue
+        count += 1
+    return count
+
+
+def _in_order(saved: Sequence[Saved], one: Saved) -> list[Saved]:
+    """All of them by step; of two of one step the one that was saved before."""
+    return sorted({each.step: each for each in (one, *saved)}.values())
+
+
+def _guarded(storage: Storage, staged: Staged,
+             manifest: Callable[[dict[str, StoredFile]], Manifest], saved: Sequence[Saved]
+             ) -> Manifest:
+    """The manifest of files that are what they should be."""
+    prefix = storage.path(f'{staged.folder}/{staged.name}')
+    last = (f'{staged.base}-{saved[-1].step} is the last good checkpoint.' if saved
+            else 'There is no checkpoint before it.')
+    files, nonfinite = scan(prefix)
+    if nonfinite:
+        raise NonFiniteCheckpointError(*[Problem(
+            'E620', f'variable "{shown(name, 200)}" at step {staged.step}',
+            'all numbers of a checkpoint must be finite',
+            f'{rows} rows with NaN or infinity', last) for name, rows in nonfinite.items()])
+    tensors = Bundle.open(prefix).tensors
+    complete = manifest(files)
+    complete = dataclasses.replace(complete, tables={  # A saver of the user may save a part.
+        name: table for name, table in complete.tables.items() if name in tensors})
+    wrong = [f'"{shown(name, 200)}"' for table, stored in complete.tables.items()
+             for name in (table, *[f'{table}/{slot}' for slot in stored.slots])
+             if name not in tensors or tensors[name].shape != (stored.rows, stored.width)]
+    if wrong:
+        raise CheckpointWriteError(Problem(
+            'E621', f'step {staged.step}', 'what was written must hold the tables of the plan',
+            f'nothing, or another shape, for {", ".join(wrong[:10])}',
+            'A saver of the model must save all variables. ' + last))
+    return complete
+
+
+def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
+    """Makes all that was staged durable."""
+    storage.create(f'{staged.folder}/{_MANIFEST}', complete.to_json())
+    for name in (*complete.files, _MANIFEST):
+        storage.sync(f'{staged.folder}/{name}')
+    storage.sync(staged.folder)
+
+
+def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: OnPhase) -> None:
+    """Moves what was staged to its place; what is there of that step is damaged."""
+    name = staged.name
+    for target in (name + SUFFIX, name + SUFFIX + PARTIAL, *complete.files):
+        status = storage.status(target)
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            raise CheckpointError(Problem(
+                'E623', shown(storage.path(target), 200), 'a checkpoint must consist of files',
+                'a link or something else in the place of one', 'Remove it.'))
+    _retire(storage, name)
+    storage.rename(f'{staged.folder}/{_MANIFEST}', name + SUFFIX + PARTIAL)
+    storage.sync()
+    on_phase('publish.0')
+    for number, file in enumerate(complete.files, 1):
+        storage.rename(f'{staged.folder}/{file}', file)
+        on_phase(f'publish.{number}')
+    storage.sync()
+    storage.rename(name + SUFFIX + PARTIAL, name + SUFFIX)
+    storage.sync()
+
+
+def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> None:
+    """Makes the file `checkpoint` name the newest and all of `saved`, unless it does."""
+    names = tuple(f'{base}-{one.step}' for one in saved)
+    if pointer.read(storage.path('')) != (newest, names):
+        pointer.write(storage, newest, names)
+
+
+def _retire(storage: Storage, name: str, on_marked: Callable[[], None] = lambda: None) -> None:
+    """Deletes a checkpoint that has a manifest; what has none is left alone."""
+    if storage.status(name + SUFFIX) is None:
+        return
+    storage.rename(name + SUFFIX, name + SUFFIX + PARTIAL)
+    storage.sync()
+    on_marked()
+    _delete_listed(storage, name)
+
+
+def _delete_listed(storage: Storage, name: str) -> None:
+    """Deletes the files that the `.partial` of a checkpoint lists, and then that file."""
+    marker = name + SUFFIX + PARTIAL
+    if storage.status(name + SUFFIX) is None:
+        try:
+            listed = read_file(storage.path(marker), name).files
+        except CorruptCheckpointError as error:
+            logging.warning('%s The files of this step are left where they are.', error)
+            return
+        for file in listed:
+            status = storage.status(file)
+            if status is not None and stat.S_ISREG(status.st_mode):
+                storage.remove(file)
+        storage.sync()
+    storage.remove(marker)
+
+
+@contextlib.contextmanager
+def _stage_removed(storage: Storage, staged: Staged) -> Iterator[None]:
+    """Removes the stage if the body fails."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            storage.remove_folder(staged.folder)
+        raise
+
+
+@contextlib.contextmanager
+def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
+    """Turns an OSError of the body into one that says what there was room for."""
+    try:
+        yield
+    except OSError as error:
+        room = os.statvfs(storage.path(''))
+        size = 0
+        with contextlib.suppress(OSError):
+            size = sum(each.st_size for each in (
+                storage.status(f'{folder}/{name}') for name in storage.names(folder))
+                if folder and each is not None)
+        raise CheckpointWriteError(Problem(
+            'E621', f'step {step}', f'a checkpoint must be written to {storage.path("")}',
+            f'{shown(error, 300)}; {size:,} bytes were written, {room.f_bavail * room.f_frsize:,} '
+            'are free', 'What was saved before is as it was.')) from error

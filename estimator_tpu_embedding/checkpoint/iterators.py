@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .commit import saver_of_iterators
+from .saver import saver_of_iterators
 
 
 class IteratorStates:

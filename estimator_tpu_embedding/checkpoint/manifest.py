@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import hashlib
 import json
 import math
 import os
@@ -26,7 +27,9 @@ from ..version import VERSION
 FORMAT = 2
 _WITHOUT_FILES = 1
 """An older format, which does not say what is in the files; there checksums of TensorFlow do."""
-_SUFFIX = '.tables.json'
+SUFFIX = '.tables.json'
+PARTIAL = '.partial'
+"""After the name of a manifest: what it lists is no checkpoint, or not yet; see `commit.py`."""
 _MAX_BYTES = 16 * 2**20
 _MAX_SLOTS = 10
 _MAX_FILES = 10_000
@@ -110,34 +113,54 @@ def stored_tables(plan: Plan, variable_names: dict[str, str]) -> dict[str, Store
 
 def manifest_path(checkpoint: str) -> str:
     """Where the manifest of a checkpoint prefix such as `dir/model.ckpt-100` is."""
-    return checkpoint + _SUFFIX
+    return checkpoint + SUFFIX
 
 
 def read_manifest(checkpoint: str) -> Manifest | None:
     """The manifest beside a checkpoint, or `None` if there is none.
 
     Raises:
-      CorruptCheckpointError: if there is one that cannot be read.
+      CorruptCheckpointError: E611 if there is one that cannot be read.
     """
     path = manifest_path(checkpoint)
-    if not os.path.lexists(path):
-        return None
+    return read_file(path, os.path.basename(checkpoint)) if os.path.lexists(path) else None
+
+
+def read_file(path: str, name: str) -> Manifest:
+    """The manifest at a path, of a checkpoint of that name, such as `'model.ckpt-7'`.
+
+    Raises:
+      CorruptCheckpointError: E611 if it cannot be read.
+    """
     try:
-        with files.open_regular(path, follow=False) as file:
-            content = files.read_at_most(file, _MAX_BYTES + 1)
-        return _from_json(content, os.path.basename(checkpoint))
+        return _from_json(_content(path), name)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
             OverflowError) as error:
         raise CorruptCheckpointError(Problem(
-            'E611', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
+            'E611', f'checkpoint {shown(name, 255)}',
             f'its manifest {shown(os.path.basename(path), 255)} must be readable',
             f'{type(error).__name__}: {shown(error, 200)}',
             'Restore the file from a copy, or use another checkpoint.')) from error
 
 
-def _from_json(content: bytearray, checkpoint: str) -> Manifest:
+def digest(checkpoint: str) -> str:
+    """The SHA-256 of the manifest of a checkpoint, which covers those of all its files.
+
+    Raises:
+      OSError: if it cannot be read.
+    """
+    return hashlib.sha256(_content(manifest_path(checkpoint))).hexdigest()
+
+
+def _content(path: str) -> bytearray:
+    with files.open_regular(path, follow=False) as file:
+        content = files.read_at_most(file, _MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise ValueError(f'more than {_MAX_BYTES} bytes')
+    return content
+
+
+def _from_json(content: bytearray, checkpoint: str) -> Manifest:
     fields = json.loads(content, object_pairs_hook=_without_duplicates)
     version = fields.pop('format')
     if version not in (_WITHOUT_FILES, FORMAT) or isinstance(version, bool):
@@ -197,12 +220,3 @@ def _table(name: str, entry: dict[str, Any]) -> StoredTable:
         raise ValueError(f'strategy {entry["strategy"]!r}')
     return StoredTable(rows=entry['rows'], width=entry['width'], strategy=entry['strategy'],
                        hosts=entry['hosts'], slots=tuple(slots))
-
-
-def orphaned_manifests(directory: str) -> list[str]:
-    """Manifests in `directory` whose checkpoint is gone, as file names."""
-    names = set(os.listdir(directory))
-    return sorted(
-        name for name in names
-        if re.fullmatch(r'model\.ckpt-\d+' + re.escape(_SUFFIX), name)
-        and name.removesuffix(_SUFFIX) + '.index' not in names)

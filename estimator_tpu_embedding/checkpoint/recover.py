@@ -1,225 +1,237 @@
-"""Which checkpoint to restore, and whether it fits."""
+"""Which checkpoint of a directory to restore: the newest one that is what was committed.
+
+What the manifests say is the truth, and the file `checkpoint` a hint for legacy tools; it counts
+only where it leads elsewhere. Checkpoints without a manifest, as the original writes them, are
+read whole once, since TensorFlow's checksums are all that speaks for them.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import difflib
 import os
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-import tensorflow.compat.v1 as tf
+from absl import logging
 
-from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem
-from .manifest import Manifest, StoredTable, read_manifest
+from ..errors import CorruptCheckpointError, Problem, shown
+from . import pointer, scan
+from .bundle import Bundle
+from .manifest import PARTIAL, SUFFIX, Manifest, digest, manifest_path, read_manifest
+from .options import VERIFY, CheckpointOptions
+
+BASE = 'model.ckpt'
+_FILE = re.compile(re.escape(BASE) + r'-(\d+)(\.index|\.data-\d{5}-of-\d{5}|'
+                   + re.escape(SUFFIX) + '|' + re.escape(SUFFIX + PARTIAL) + ')')
+
+_Signature = tuple[tuple[str, int, int, int, int], ...]
+_verified: dict[str, tuple[str, _Signature]] = {}
+"""What the files of a checkpoint were when this process wrote or verified them, and how, by
+prefix: a nested evaluation need not read again what has just been written."""
 
 
-def newest_checkpoint(directory: str) -> str | None:
-    """The prefix of the newest checkpoint in `directory`, or `None` if it holds none.
+class Recovered(NamedTuple):
+    """A checkpoint that can be restored.
 
-    The file `checkpoint` names it. Where that file is missing or says nothing, as after a
-    crash, the checkpoint of the highest step that can be opened is taken, with a warning:
-    training must not start at step 0 beside checkpoints and overwrite them one by one.
-
-    Raises:
-      CorruptCheckpointError: if there are checkpoints and none of them can be opened.
+    Attributes:
+      prefix: its path without the endings of its files.
+      step: the step that its name says.
+      manifest: `None` if it has none.
+      skipped: what is wrong with newer ones.
     """
-    try:
-        newest = tf.train.latest_checkpoint(directory)
-    except ValueError:  # The file is there and names nothing.
-        newest = None
-    if newest is not None or not os.path.isdir(directory):
-        return newest
-    steps = _steps_in(directory)
-    for step in reversed(steps):
-        prefix = os.path.join(directory, f'model.ckpt-{step}')
-        try:
-            _stored_shapes(prefix)
-        except CorruptCheckpointError as error:
-            tf.logging.warning('%s', error)
-            continue
-        tf.logging.warning('The file "checkpoint" in %s names no checkpoint; the newest one '
-                           'that can be opened is taken: %s', directory, prefix)
-        return prefix
-    if steps:
-        raise CorruptCheckpointError(Problem(
-            'E612', f'model_dir {directory}', 'one of its checkpoints must be readable',
-            f'damaged ones of the steps {steps[-5:]}, and no file "checkpoint" that names '
-            'another', 'Restore a copy, or move them away to start anew.'))
-    return None
+
+    prefix: str
+    step: int
+    manifest: Manifest | None
+    skipped: tuple[Problem, ...] = ()
 
 
-def make_newest(directory: str, checkpoint: str) -> None:
-    """Makes the file `checkpoint` of `directory` name a checkpoint, unless it does."""
-    state = None
-    with contextlib.suppress(ValueError):
-        state = tf.train.latest_checkpoint(directory)
-    if state != checkpoint:
-        tf.train.update_checkpoint_state(directory, os.path.basename(checkpoint))
-
-
-def _steps_in(directory: str) -> list[int]:
-    found = [re.fullmatch(r'model\.ckpt-(\d+)\.index', name) for name in os.listdir(directory)]
-    return sorted(int(one.group(1)) for one in found if one is not None)
-
-
-def _stored_shapes(checkpoint: str) -> Mapping[str, Sequence[int]]:
-    """The shapes of all tensors of a checkpoint.
-
-    Raises:
-      CorruptCheckpointError: if it cannot be opened.
-    """
-    try:
-        shapes: Mapping[str, Sequence[int]] = (
-            tf.train.load_checkpoint(checkpoint).get_variable_to_shape_map())
-        return shapes
-    except (tf.errors.OpError, ValueError, RuntimeError) as error:
-        raise CorruptCheckpointError(Problem(
-            'E613', f'checkpoint {checkpoint}', 'it must be readable',
-            f'{type(error).__name__}: {str(error)[:200]}', 'Use an older one.')) from error
-
-
-def tables_out_of_order(checkpoint: str | None) -> dict[str, StoredTable]:
-    """The tables of a checkpoint whose rows are not in the order of ids, by variable name.
+def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
+            ) -> Recovered | None:
+    """The newest checkpoint of a directory that can be restored; `None` if there is none at all.
 
     Args:
-      checkpoint: its prefix; `None` is no checkpoint.
+      directory: need not be there.
+      options: `follow_pointer`, `verify` and `expected_digest` count here.
 
     Raises:
-      CorruptCheckpointError: if its manifest cannot be read.
+      CorruptCheckpointError: E619 if the file `checkpoint` leads elsewhere; E612 if there are
+        checkpoints and none of them is whole: training must not begin at step 0 beside them and
+        overwrite them one by one.
     """
-    manifest = read_manifest(checkpoint) if checkpoint is not None else None
-    return dict(_out_of_order(manifest.tables if manifest is not None else {}))
+    if not os.path.isdir(directory):
+        return None
+    elsewhere = _named_elsewhere(directory)
+    if elsewhere is not None:
+        if not options.follow_pointer:
+            raise CorruptCheckpointError(Problem(
+                'E619', f'model_dir {directory}', 'its file "checkpoint" must name a checkpoint '
+                'in it', shown(os.path.realpath(elsewhere), 300), 'If that is meant, use '
+                'etpe run --follow-pointer or CheckpointOptions(follow_pointer=True); else '
+                'remove the file "checkpoint".'))
+        return Recovered(elsewhere, _step_of(elsewhere), verify(elsewhere, options))
+    return _newest_whole(directory, _candidates(directory), options)
 
 
-def check_order_of_ids(checkpoint: str | None) -> None:
-    """Makes sure that training without the engine can continue from a checkpoint.
-
-    Raises:
-      IncompatibleCheckpointError: if a table in it is `mod` on several hosts.
-      CorruptCheckpointError: if its manifest cannot be read.
-    """
-    problems = [
-        Problem('E609', f'checkpoint {os.path.basename(checkpoint or "")}',
-                f'the rows of table "{name}" must be in the order of ids to be trained with '
-                'use_tpu=False', f'mod rows of {table.hosts} hosts',
-                'Train with use_tpu=True, or with partition_strategy="div" from the start.')
-        for name, table in tables_out_of_order(checkpoint).items()]
-    if problems:
-        raise IncompatibleCheckpointError(*problems)
+def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOptions()
+                      ) -> str | None:
+    """The prefix of what `recover` finds."""
+    found = recover(directory, options)
+    return found.prefix if found is not None else None
 
 
-def check_order_for_warm_start(source: str, tables: Mapping[str, StoredTable]) -> None:
-    """Makes sure that a warm start gives every id its own row.
-
-    Args:
-      source: a checkpoint, or a directory of checkpoints or of a SavedModel.
-      tables: those that are to be started, by variable name.
-
-    Raises:
-      IncompatibleCheckpointError: if rows of the source or of the tables are not in the order
-        of ids.
-      CorruptCheckpointError: if the manifest of the source cannot be read.
-    """
-    checkpoint = newest_checkpoint(source) if os.path.isdir(source) else source
-    manifest = read_manifest(checkpoint) if checkpoint is not None else None
-    problems = [
-        Problem('E610', f'warm start from {source}', 'rows must be in the order of ids, there '
-                'and here', f'mod rows of {table.hosts} hosts for table "{name}" {place}',
-                'Use partition_strategy="div" in both; this version does not reorder rows.')
-        for place, those in (('there', manifest.tables if manifest is not None else {}),
-                             ('here', tables))
-        for name, table in _out_of_order(those)]
-    if problems:
-        raise IncompatibleCheckpointError(*problems)
-
-
-def _out_of_order(tables: Mapping[str, StoredTable]) -> list[tuple[str, StoredTable]]:
-    """The tables whose rows are not in the order of ids."""
-    return [(name, table) for name, table in sorted(tables.items())
-            if table.strategy == 'mod' and min(table.hosts, table.rows) > 1]
-
-
-def check_fits(checkpoint: str, shapes: Mapping[str, Sequence[int | None] | None],
-               tables: Mapping[str, StoredTable], *, optional: Container[str] = ()) -> None:
-    """Makes sure that a checkpoint fits a graph, before anything is restored from it.
-
-    TensorFlow restores another shape into a resource variable without a word, and `mod` rows
-    of another number of hosts into the wrong rows.
+def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) -> Manifest | None:
+    """Makes sure that a checkpoint is what was committed.
 
     Args:
       checkpoint: its prefix.
-      shapes: the full shape of every variable of the graph, by checkpoint name.
-      tables: the tables of the plan, by variable name.
-      optional: variables that may be absent from the checkpoint.
+      options: `verify` and `expected_digest` count here.
+
+    Returns:
+      Its manifest, if it has one.
 
     Raises:
-      IncompatibleCheckpointError: with all differences.
-      CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
+      CorruptCheckpointError: with what is wrong; E611 and E614 are about its manifest, E618 and
+        E613 about its files, E625 about `expected_digest`.
     """
-    stored = _stored_shapes(checkpoint)
-    where = f'checkpoint {os.path.basename(checkpoint)}'
     manifest = read_manifest(checkpoint)
-    if manifest is not None:
-        _check_belongs(where, checkpoint, manifest, stored)
-    problems = [*_shape_problems(where, stored, shapes, optional),
-                *_order_problems(where, manifest, tables)]
-    if problems:
-        raise IncompatibleCheckpointError(*problems)
-
-
-def _shape_problems(where: str, stored: Mapping[str, Sequence[int]],
-                    shapes: Mapping[str, Sequence[int | None] | None], optional: Container[str]
-                    ) -> Iterator[Problem]:
-    for name, shape in sorted(shapes.items()):
-        if name not in stored:
-            if name not in optional:
-                near = difflib.get_close_matches(name, stored, n=3)
-                yield Problem('E606', where, f'it must hold the variable "{name}" '
-                              f'{shape}', 'no variable of that name',
-                              f'Similar names there: {near}.' if near else '')
-        elif not _is_compatible(stored[name], shape):
-            yield Problem('E604', where, f'the variable "{name}" is {shape} in this job',
-                          f'{list(stored[name])} in the checkpoint',
-                          'Use the sizes it was trained with, or another model_dir.')
-
-
-def _is_compatible(stored: Sequence[int], shape: Sequence[int | None] | None) -> bool:
-    """Whether a stored shape is one that a variable of a partly known shape may have."""
-    return shape is None or len(stored) == len(shape) and all(
-        want in (None, have) for have, want in zip(stored, shape))
-
-
-def _check_belongs(where: str, checkpoint: str, manifest: Manifest,
-                   stored: Mapping[str, Sequence[int]]) -> None:
-    """Makes sure that a manifest is that of the checkpoint it lies beside."""
-    wrong = [f'table "{name}" of {table.rows} x {table.width}'
-             for name, table in sorted(manifest.tables.items())
-             if list(stored.get(name, ())) != [table.rows, table.width]]
-    if not checkpoint.endswith(f'-{manifest.step}'):
-        wrong.append(f'step {manifest.step}')
-    if wrong:
+    if options.expected_digest is not None:
+        _check_digest(checkpoint, options.expected_digest)
+    if manifest is not None and manifest.step != _step_of(checkpoint):
         raise CorruptCheckpointError(Problem(
-            'E614', where, 'its manifest must say what it holds', ', '.join(wrong),
+            'E614', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
+            'its manifest must say what it holds', f'step {manifest.step}',
             'Restore both from the same copy.'))
+    if _was_verified(checkpoint, options.verify, 'sha256'):
+        return manifest
+    signature = _signature(checkpoint)
+    if manifest is not None and manifest.files:
+        scan.check_files(checkpoint, manifest.files, options.verify)
+    elif options.verify == 'size':
+        Bundle.open(checkpoint)
+    else:
+        unchecked = scan.check_crcs(checkpoint)
+        if unchecked:
+            logging.warning('%s: these tensors have no checksum that can be read: %s',
+                            checkpoint, ', '.join(shown(name, 200) for name in unchecked))
+    _verified[os.path.realpath(checkpoint)] = options.verify, signature
+    return manifest
 
 
-def _order_problems(where: str, manifest: Manifest | None, tables: Mapping[str, StoredTable]
-                    ) -> Iterator[Problem]:
-    if manifest is None:
-        if any(table.strategy == 'mod' for table in tables.values()):
-            yield Problem('E608', where, 'a job with partition_strategy="mod" needs the '
-                          'manifest that says how its rows are ordered', 'no manifest',
-                          'Train with "div" if the checkpoint holds rows in the order of ids.')
-        return
-    for name, table in sorted(tables.items()):
-        there = manifest.tables.get(name)
-        if there is None:
-            continue  # Not a table there: its shape is compared like that of any variable.
-        if there.strategy != table.strategy or (
-                table.strategy == 'mod' and there.hosts != table.hosts):
-            yield Problem(
-                'E607', where, f'the rows of table "{name}" are ordered for {table.strategy} on '
-                f'{table.hosts} hosts in this job', f'{there.strategy} on {there.hosts} hosts '
-                'in the checkpoint', f'Run it with partition_strategy="{there.strategy}" on '
-                f'{there.hosts} hosts; this version does not reorder rows.')
+def is_whole(checkpoint: str) -> bool:
+    """Whether a checkpoint is there and passes `verify`."""
+    if not (os.path.lexists(manifest_path(checkpoint)) or os.path.lexists(f'{checkpoint}.index')):
+        return False
+    if _was_verified(checkpoint, *VERIFY):
+        return True
+    try:
+        verify(checkpoint)
+    except CorruptCheckpointError as error:
+        logging.warning('%s It is written anew.', error)
+        return False
+    return True
+
+
+def remember(checkpoint: str) -> None:
+    """Takes a checkpoint for verified, since this process has just committed it."""
+    _verified[os.path.realpath(checkpoint)] = 'sha256', _signature(checkpoint)
+
+
+def _was_verified(checkpoint: str, *ways: str) -> bool:
+    """Whether this process has verified the files that are there, in one of some ways."""
+    way, signature = _verified.get(os.path.realpath(checkpoint), ('', ()))
+    return way in ways and signature == _signature(checkpoint)
+
+
+def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptions
+                  ) -> Recovered | None:
+    """The newest of several checkpoints that is whole; `None` if there is none to look at."""
+    skipped: list[Problem] = []
+    for name in reversed(names):
+        prefix = os.path.join(directory, name)
+        try:
+            manifest = verify(prefix, options)
+        except CorruptCheckpointError as error:
+            if os.path.lexists(manifest_path(prefix) + PARTIAL):
+                continue  # The job that trains here has deleted it meanwhile.
+            skipped += error.problems
+            logging.warning('%s', error)
+            continue
+        if skipped:
+            logging.warning('%s is restored instead.', prefix)
+        return Recovered(prefix, _step_of(prefix), manifest, tuple(skipped))
+    if skipped:
+        raise CorruptCheckpointError(Problem(
+            'E612', f'model_dir {directory}', 'one of its checkpoints must be whole',
+            f'none of {", ".join(names[-5:])}', 'Restore a copy, or move them away to start '
+            'anew.'), *skipped)
+    return None
+
+
+def _candidates(directory: str) -> list[str]:
+    """The names of all that could be a checkpoint, the newest last.
+
+    Steps tell what is newer. A name other than `model.ckpt-<step>` counts only where the file
+    `checkpoint` says that it is the newest.
+    """
+    found: dict[int, set[str]] = {}
+    for name in os.listdir(directory):
+        match = _FILE.fullmatch(name)
+        if match is not None:
+            found.setdefault(int(match.group(1)), set()).add(match.group(2))
+    steps = [step for step, endings in sorted(found.items())
+             if SUFFIX in endings or SUFFIX + PARTIAL not in endings]
+    begun = [step for step in steps if found[step] & {'.index', SUFFIX}]
+    # TensorFlow writes the index last, so data alone is of a save that did not end; but where
+    # nothing else is, something was lost.
+    names = [f'{BASE}-{step}' for step in begun or steps]
+    named = pointer.read(directory)
+    if named is not None:
+        name = os.path.basename(named.newest)
+        if not _FILE.fullmatch(f'{name}.index') and os.path.lexists(
+                os.path.join(directory, f'{name}.index')):
+            names.append(name)
+    return names
+
+
+def _named_elsewhere(directory: str) -> str | None:
+    """Where the file `checkpoint` leads, if that is outside of its directory."""
+    named = pointer.read(directory)
+    if named is None:
+        return None
+    path = os.path.join(directory, named.newest)
+    folder = os.path.realpath(os.path.dirname(path))
+    return None if folder == os.path.realpath(directory) else path
+
+
+def _step_of(checkpoint: str) -> int:
+    """The number at the end of a prefix; -1 if there is none."""
+    found = re.search(r'-(\d+)\Z', checkpoint)
+    return int(found.group(1)) if found is not None else -1
+
+
+def _check_digest(checkpoint: str, expected: str) -> None:
+    try:
+        found = digest(checkpoint)
+    except OSError:
+        found = 'no manifest'
+    if found != expected:
+        raise CorruptCheckpointError(Problem(
+            'E625', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
+            f'the SHA-256 of its manifest must be {expected}', found,
+            'Find out who wrote it; etpe checkpoint show prints the SHA-256 of a manifest.'))
+
+
+def _signature(checkpoint: str) -> _Signature:
+    """What would change if a file of a checkpoint were replaced or written."""
+    return tuple(sorted(_stats(checkpoint)))
+
+
+def _stats(checkpoint: str) -> Iterator[tuple[str, int, int, int, int]]:
+    directory, base = os.path.split(checkpoint)
+    with os.scandir(directory or '.') as entries:
+        for entry in entries:
+            if entry.name.startswith(base + '.'):
+                status = entry.stat(follow_symlinks=False)
+                yield (entry.name, status.st_dev, status.st_ino, status.st_size,
+                       status.st_mtime_ns)

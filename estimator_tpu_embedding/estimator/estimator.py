@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
-from ..checkpoint import recover
+from ..checkpoint import fits, recover
 from ..runner import loop, predictions
 from ..runner.guards import StopAtStep
 from ..runner.model import Job
@@ -140,7 +140,7 @@ class TPUEstimator(WithoutTpu):
     def _train_model(self, input_fn: Callable[..., Any], hooks: list[tf.train.SessionRunHook],
                      saving_listeners: list[Any]) -> Any:
         if not self._use_tpu:
-            recover.check_order_of_ids(recover.newest_checkpoint(self.model_dir))
+            fits.check_order_of_ids(recover.newest_checkpoint(self.model_dir))
             return super()._train_model(input_fn, hooks, saving_listeners)
         assert self._stop is not None
         return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=self._stop,

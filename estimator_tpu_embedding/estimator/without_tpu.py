@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy
-from ..checkpoint import recover, reorder
+from ..checkpoint import fits, recover, reorder
 from ..checkpoint.manifest import StoredTable
 from ..errors import IncompatibleCheckpointError, Problem, UnsupportedError
 from ..runner.graph import refuse_foreign_sums
@@ -45,7 +45,7 @@ class WithoutTpu(_Estimator):
     @contextlib.contextmanager
     def _restoring(self, checkpoint: str | None, is_export: bool = False) -> Iterator[None]:
         """While the base class calls model_fn for a graph that it restores from `checkpoint`."""
-        self._reading = _Reading(recover.tables_out_of_order(checkpoint), is_export)
+        self._reading = _Reading(fits.tables_out_of_order(checkpoint), is_export)
         try:
             yield
         finally:
@@ -95,7 +95,7 @@ class WithoutTpu(_Estimator):
     def _maybe_warm_start(self, checkpoint: str | None) -> None:
         """Starts from what `warm_start_from` says, as the base class does, in the right order."""
         if not checkpoint and self._warm_start_settings:
-            recover.check_order_for_warm_start(
+            fits.check_order_for_warm_start(
                 self._warm_start_settings.ckpt_to_initialize_from, {})
         super()._maybe_warm_start(checkpoint)
 

@@ -1,4 +1,4 @@
-"""`AsyncCheckpointSaverHook` of `tensorflow.python.tpu.async_checkpoint`, which saves in time."""
+"""`AsyncCheckpointSaverHook` of `tensorflow.python.tpu.async_checkpoint`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint.commit import CommittingSaver
-from ..checkpoint.manifest import StoredTable
-
 
 class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
-    """Saves between two runs, before training goes on.
+    """Saves between two runs; training goes on while the files are checked and made durable.
 
     The original saves in a thread while variables change beneath it, skips a save that comes
-    while one runs, and loses what such a thread was at when the process ends. On this system a
-    save takes no TPU's time, so it is done at once.
+    while one runs, and loses what such a thread was at when the process ends. Here TensorFlow has
+    written the files before training goes on, and none of these things happens.
     """
 
     def __init__(self, checkpoint_dir: str, save_secs: int | None = None,
@@ -40,41 +37,6 @@ class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
         """
         if saver is not None and scaffold is not None:
             raise ValueError('You cannot provide both saver and scaffold.')
-        self._chosen = _ChosenSaver(saver, scaffold)
         super().__init__(checkpoint_dir, save_secs=save_secs, save_steps=save_steps,
-                         saver=self._chosen, checkpoint_basename=checkpoint_basename,
+                         saver=saver, scaffold=scaffold, checkpoint_basename=checkpoint_basename,
                          listeners=list(listeners or ()))
-        tf.logging.info('AsyncCheckpointSaverHook saves into %s between two loops, in no thread.',
-                        checkpoint_dir)
-
-    def commit(self, tables: dict[str, StoredTable], config: bytes) -> None:
-        """Makes its checkpoints those of a job with tables; see `CommittingSaver`."""
-        self._chosen.tables, self._chosen.config = tables, config
-
-
-class _ChosenSaver:
-    """The saver that the arguments of the hook name, once the graph is there."""
-
-    def __init__(self, saver: Any, scaffold: Any):
-        self._saver, self._scaffold = saver, scaffold
-        self.tables: dict[str, StoredTable] = {}
-        self.config = b''
-
-    @property
-    def saver_def(self) -> Any:
-        return self._found().saver_def
-
-    def save(self, session: tf.Session, save_path: str, global_step: int,
-             write_meta_graph: bool = True) -> str:
-        return CommittingSaver(self._found(), self.tables, self.config).save(
-            session, save_path, global_step, write_meta_graph)
-
-    def _found(self) -> Any:
-        saver = self._saver or (self._scaffold and self._scaffold.saver)
-        if saver:
-            return saver
-        savers = tf.get_collection(tf.GraphKeys.SAVERS)
-        if len(savers) != 1:
-            raise RuntimeError(f'The graph has {len(savers)} savers in the collection '
-                               f'{tf.GraphKeys.SAVERS}. Pass a saver or scaffold.')
-        return savers[0]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import commit
-from ..errors import ConfigError, Problem
+from ..checkpoint.saver import CommittingSaver
 from .async_saver import AsyncCheckpointSaverHook
+from .background import Background
 from .input_state import CheckpointInputPipelineHook
 from .guards import FiniteWeights, StopAtStep
 from .measures import summarize_tables
@@ -53,7 +55,8 @@ class Cadence:
 
 def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop: StopAtStep,
                    hooks: Sequence[tf.train.SessionRunHook],
-                   listeners: Sequence[tf.train.CheckpointSaverListener]) -> Hooks:
+                   listeners: Sequence[tf.train.CheckpointSaverListener],
+                   background: Background) -> Hooks:
     """All hooks of a training run.
 
     The order is that of the original, with one change: the guards against a loss and weights
@@ -66,18 +69,19 @@ def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop
       stop: ends the run; one of `hooks`.
       hooks: of the user, and `stop`.
       listeners: of the saver.
+      background: where savers do what they need not wait for.
     """
     loss = run.graph.loss
     own = run.graph.outputs[0].hooks
     listeners = [*[hook.listener() for hook in (*hooks, *own)
                    if isinstance(hook, CheckpointInputPipelineHook)], *listeners]
-    savers = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners)
+    savers, finish = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners, background)
     guards = [tf.train.NanTensorHook(loss)]
     if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
         guards.append(FiniteWeights())
     return run.with_steps(
         [*guards, *savers, *_summary_hooks(run, scaffold, cadence)],
-        hooks, _log_hooks(run, cadence), run.graph.step, stop=stop,
+        hooks, [*finish, *_log_hooks(run, cadence)], run.graph.step, stop=stop,
         pace=(FixedPace(cadence.steps_per_run) if cadence.secs_per_run is None
               else TimedPace(cadence.secs_per_run)), host_call_every=cadence.host_call_every,
         feed=_feed_hook(run))
@@ -93,41 +97,46 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
     return run.job.feed_hook(run.infeed, joined)
 
 
+class SavesFinished(tf.train.SessionRunHook):
+    """Ends a training only when its last checkpoint is committed; comes after what saves."""
+
+    def __init__(self, saver: CommittingSaver):
+        """Waits for `saver`."""
+        self._saver = saver
+
+    def end(self, session: tf.Session) -> None:
+        """Raises what the last save met."""
+        self._saver.finish()
+
+
 def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
                  given: Sequence[tf.train.SessionRunHook],
-                 listeners: Sequence[tf.train.CheckpointSaverListener]) -> Hooks:
-    """The hook that saves, unless the user gave one."""
+                 listeners: Sequence[tf.train.CheckpointSaverListener], background: Background
+                 ) -> tuple[Hooks, Hooks]:
+    """The hook that saves, unless the user gave one, and those that come after it."""
+    def committing(saver: Any, *, beside: bool) -> CommittingSaver:
+        return CommittingSaver(
+            saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
+            background=background if beside or run.job.checkpoint.asynchronous else None)
+
     theirs = [hook for hook in given if isinstance(hook, tf.train.CheckpointSaverHook)]
     if theirs:
-        for hook in theirs:
-            if isinstance(hook, AsyncCheckpointSaverHook):
-                hook.commit(run.stored_tables(), run.config())
-            else:
-                _refuse_unordered(run)
+        savers = [_tf.replace_saver(hook, functools.partial(
+            committing, beside=isinstance(hook, AsyncCheckpointSaverHook))) for hook in theirs]
         _tf.add_listeners(theirs[0], listeners)
         tf.logging.info('Bypassing TPUEstimator hook')
-        return []
+        return [], [SavesFinished(saver) for saver in savers]
     if not cadence.save_steps and not cadence.save_secs:
         if listeners:
             raise ValueError(
                 'There should be a CheckpointSaverHook to use saving_listeners. Please set one '
                 'of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
-        return []
-    saver = scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0]
+        return [], []
+    saver = committing(scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0], beside=False)
     return [tf.train.CheckpointSaverHook(
         run.job.model_dir, save_secs=cadence.save_secs, save_steps=cadence.save_steps,
-        saver=commit.CommittingSaver(saver, run.stored_tables(), run.config()),
-        listeners=list(listeners),
-        save_graph_def=cadence.save_graph_def)]
-
-
-def _refuse_unordered(run: Run) -> None:
-    """A saver hook of the user writes no manifest, and mod rows mean nothing without one."""
-    if any(table.strategy == 'mod' for table in run.stored_tables().values()):
-        raise ConfigError(Problem(
-            'E455', 'training_hooks', 'a job with partition_strategy="mod" must leave saving to '
-            'the estimator', 'a CheckpointSaverHook',
-            'Set save_checkpoints_steps or save_checkpoints_secs of the RunConfig instead.'))
+        saver=saver, listeners=list(listeners), save_graph_def=cadence.save_graph_def)], [
+            SavesFinished(saver)]
 
 
 def _summary_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence) -> Hooks:

@@ -7,14 +7,17 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint import commit, recover
+from ..checkpoint import directory
+from ..checkpoint.recover import recover
+from ..checkpoint.saver import default_saver
+from .background import Background
 from .graph import StepGraph
 from .guards import StopAtStep
 from .host_calls import call_on_host
 from .hooks import Cadence, training_hooks
 from .model import Job, concatenate
 from .pace import FixedPace
-from .session import Run
+from .session import RecoveringCreator, Run
 
 
 def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook],
@@ -33,23 +36,24 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
 
     Raises:
       tf.errors.OutOfRangeError: if the data ended first. The steps that were run are saved.
+      CheckpointError: if `job.model_dir` cannot be used, or what is in it not be restored.
       Whatever failed first, in whichever thread.
     """
-    checkpoint = recover.newest_checkpoint(job.model_dir)
-    with tf.Graph().as_default():
+    with directory.claimed(job.model_dir), Background() as background, \
+            tf.Graph().as_default():
+        found = recover(job.model_dir, job.checkpoint)
         run = Run(job)
-        if checkpoint is None:
+        if found is None:
             run.warm_start()
         scaffold = scaffold_of(run.graph)
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
-            tf.add_to_collection(tf.GraphKeys.SAVERS, commit.default_saver(
+            tf.add_to_collection(tf.GraphKeys.SAVERS, default_saver(
                 cadence.keep_max, cadence.keep_every_n_hours))
-        if checkpoint is not None:
-            run.check_fits(checkpoint)
-            recover.make_newest(job.model_dir, checkpoint)
-        all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners)
-        creator = tf.train.ChiefSessionCreator(
-            scaffold, checkpoint_dir=job.model_dir, config=job.session_config)
+        if found is not None:
+            run.check_fits(found.prefix)
+            directory.continue_from(job.model_dir, found)
+        all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners, background)
+        creator = RecoveringCreator(scaffold, job)
         fetches = {'loss': run.graph.loss, 'step': run.graph.step}
         return run.execute(creator, all_hooks, fetches, wanted=lambda: stop.final_step)['loss']
 

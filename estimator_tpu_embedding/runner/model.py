@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from ..checkpoint.options import CheckpointOptions
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
 from ..core.specs import Topology
@@ -102,6 +103,7 @@ class Job:
       session_config: for every session of the run.
       feed_hook: the hook that feeds a training and the signals of the model, by their name ->
         the hook of the user that stands in its place; `None` where nobody gave one.
+      checkpoint: what is said about the checkpoints of `model_dir`.
     """
 
     verb: str
@@ -118,6 +120,7 @@ class Job:
     warm_start: Any
     session_config: tf.ConfigProto
     feed_hook: FeedHookMaker | None = None
+    checkpoint: CheckpointOptions = CheckpointOptions()
 
     @property
     def topology(self) -> Topology:

@@ -13,8 +13,9 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import recover
+from ..checkpoint import fits
 from ..checkpoint.manifest import StoredTable, stored_tables
+from ..checkpoint.recover import newest_checkpoint
 from ..errors import Problem
 from ..proto.codec import plan_to_config
 from .faults import Failures, SessionLostError, typed
@@ -49,6 +50,21 @@ class SessionCreator(tf.train.SessionCreator):
         session.close = functools.partial(
             _close_in_time, session, session.close, self._deadline)
         return session
+
+
+class RecoveringCreator(tf.train.SessionCreator):
+    """Makes sessions of a training: each from the newest checkpoint there is by then."""
+
+    def __init__(self, scaffold: tf.train.Scaffold, job: Job):
+        """Takes checkpoints from `job.model_dir`, or initial values where there are none."""
+        self._scaffold, self._job = scaffold, job
+
+    def create_session(self) -> tf.Session:
+        """A session whose variables have values."""
+        newest = newest_checkpoint(self._job.model_dir, self._job.checkpoint)
+        return tf.train.ChiefSessionCreator(
+            self._scaffold, config=self._job.session_config,
+            checkpoint_filename_with_path=newest).create_session()
 
 
 def _close_in_time(session: tf.Session, close: Callable[[], None], deadline: float) -> None:
@@ -180,7 +196,7 @@ class Run:
         shapes = dict(_tf.full_name_and_shape(variable) for variable in tf.global_variables())
         # A scaffold of the user may restore from elsewhere what is not there.
         optional = shapes if self.graph.outputs[0].scaffold_fn is not None else ()
-        recover.check_fits(checkpoint, shapes, self.stored_tables(), optional=optional)
+        fits.check_fits(checkpoint, shapes, self.stored_tables(), optional=optional)
 
     def config(self) -> bytes:
         """The serialized config of the plan; empty without one."""
@@ -202,7 +218,7 @@ class Run:
         if settings is None:
             return
         tables = self.stored_tables()
-        recover.check_order_for_warm_start(settings.ckpt_to_initialize_from, tables)
+        fits.check_order_for_warm_start(settings.ckpt_to_initialize_from, tables)
         trainable = tf.get_collection_ref(tf.GraphKeys.TRAINABLE_VARIABLES)
         before = list(trainable)
         dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}

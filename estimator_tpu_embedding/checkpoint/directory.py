@@ -1,0 +1,79 @@
+"""What a training job does with its model_dir before anything else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+from absl import logging
+
+from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
+from . import commit, lock, pointer
+from .files import Storage
+from .recover import Recovered
+from .retention import Saved
+
+
+@contextlib.contextmanager
+def claimed(directory: str) -> Iterator[None]:
+    """While the body runs, the directory belongs to this job alone.
+
+    What killed jobs left there is deleted first.
+
+    Args:
+      directory: is made if it is not there.
+
+    Raises:
+      CheckpointWriteError: E621 if it cannot be made or written to.
+      CheckpointError: E622 if another job trains in it; E624 if it is on another kind of storage
+        than files, where nothing of what is promised holds.
+    """
+    if '://' in directory:
+        raise CheckpointError(Problem(
+            'E624', 'model_dir', 'it must be a directory of this machine', shown(directory, 200),
+            'Train in a local directory and copy its checkpoints.'))
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError as error:
+        raise CheckpointWriteError(_unwritable(directory, error)) from error
+    with lock.held(directory), Storage(directory) as storage:
+        try:
+            count = commit.clean(storage)
+        except OSError as error:
+            raise CheckpointWriteError(_unwritable(directory, error)) from error
+        if count:
+            logging.info('%s: removed what %d saves or deletions that did not end had left.',
+                         directory, count)
+        yield
+
+
+def saved_in(directory: str, base: str) -> list[Saved]:
+    """The checkpoints that earlier jobs left to the retention of later ones, oldest first.
+
+    As for TensorFlow, they are those that the file `checkpoint` lists; what was to be kept
+    forever is not among them.
+    """
+    named = pointer.read(directory)
+    steps = {name.removeprefix(f'{base}-') for name in (named.all if named is not None else ())
+             if name.startswith(f'{base}-')
+             and os.path.lexists(os.path.join(directory, f'{name}.index'))}
+    return [Saved(step) for step in sorted(int(step) for step in steps if step.isdecimal())]
+
+
+def continue_from(directory: str, found: Recovered) -> None:
+    """Makes a checkpoint of a directory the one that all else there comes before.
+
+    Newer ones are damaged. They stay until their step is saved again, and no longer count among
+    those that the retention keeps.
+    """
+    base = os.path.basename(found.prefix).removesuffix(f'-{found.step}')
+    if os.path.dirname(found.prefix) == directory and found.step >= 0:
+        older = [one for one in saved_in(directory, base) if one.step <= found.step]
+        with Storage(directory) as storage:
+            commit.keep(storage, found.step, older, base=base)
+
+
+def _unwritable(directory: str, error: OSError) -> Problem:
+    return Problem('E621', f'model_dir {directory}', 'it must be a directory that can be written '
+                   'to', shown(error.strerror or error, 200), 'Use another one.')

@@ -1,0 +1,82 @@
+"""One training job per model_dir."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import errno
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+
+from absl import logging
+
+from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
+
+NAME = '.ete-lock'
+_MAX_BYTES = 4096
+
+
+@contextlib.contextmanager
+def held(directory: str) -> Iterator[None]:
+    """While the body runs, no other process or thread can hold the lock of a directory.
+
+    The system gives the lock back when a process ends, however it does; the note in the file then
+    tells the next one what was there before.
+
+    Args:
+      directory: which must be there.
+
+    Raises:
+      CheckpointError: E622 if another holds it: which process, on which host, since when.
+      CheckpointWriteError: E621 if the file of the lock cannot be made.
+    """
+    path = os.path.join(directory, NAME)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise CheckpointWriteError(Problem(
+            'E621', f'model_dir {directory}', f'the file {NAME} of its lock must be writable',
+            shown(error.strerror or error), 'Use a directory that this process may write to.'
+            )) from error
+    with os.fdopen(descriptor, 'r+b', buffering=0) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                # Some network file systems have no locks; there nothing can be promised.
+                logging.warning('%s cannot be locked (%s): make sure that no other job trains '
+                                'in it.', directory, error.strerror)
+                yield
+                return
+            raise CheckpointError(Problem(
+                'E622', f'model_dir {directory}', 'one job at a time may train in it',
+                f'another one: {_who(file.read(_MAX_BYTES))}',
+                'Wait for its end, stop it, or use another model_dir.')) from None
+        before = file.read(_MAX_BYTES)
+        if before:
+            logging.warning('%s was left by a job that did not end in order: %s', directory,
+                            _who(before))
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps({
+            'pid': os.getpid(), 'host': socket.gethostname(),
+            'since': datetime.datetime.now().astimezone().isoformat(timespec='seconds'),
+        }).encode())
+        try:
+            yield
+        finally:
+            file.seek(0)
+            file.truncate()
+
+
+def _who(note: bytes) -> str:
+    """What the file of a lock says, fit to be shown."""
+    try:
+        fields = json.loads(note)
+        return (f'pid {int(fields["pid"])} on {shown(fields["host"])} since '
+                f'{shown(fields["since"])}')
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return 'it left no readable note'

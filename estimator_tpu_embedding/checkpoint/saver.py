@@ -1,0 +1,187 @@
+"""Savers: TensorFlow's Saver writes the files, `commit` makes them a checkpoint."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import CheckpointWriteError
+from ..version import VERSION
+from . import commit, directory
+from .files import Storage
+from .manifest import Manifest, StoredFile, StoredTable
+from .options import CheckpointOptions
+from .pieces import SaverBuilder
+from .retention import KeepEveryHours, KeepEverySteps, Policy, Retention, Saved
+
+_OF_THE_DISK = (
+    tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError, tf.errors.NotFoundError,
+    tf.errors.UnknownError, tf.errors.InternalError, tf.errors.DataLossError,
+    tf.errors.OutOfRangeError)
+"""What TensorFlow raises when it cannot write a file."""
+
+
+def default_saver(max_to_keep: int, keep_every_n_hours: float) -> tf.train.Saver:
+    """A saver of everything, named and laid out as that of the original, but see `pieces`."""
+    return tf.train.Saver(sharded=True, max_to_keep=max_to_keep,
+                          keep_checkpoint_every_n_hours=keep_every_n_hours,
+                          builder=SaverBuilder(), defer_build=True,
+                          save_relative_paths=True)
+
+
+def saver_of_iterators(saveables: Sequence[Any], max_to_keep: int) -> tf.train.Saver:
+    """A saver of what `tf.data.experimental.make_saveable_from_iterator` gave."""
+    return tf.train.Saver(saveables, sharded=True, max_to_keep=max_to_keep,
+                          save_relative_paths=True)
+
+
+class Background(Protocol):
+    """Does one piece of work at a time while its caller goes on."""
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Begins with it."""
+
+    def wait(self) -> None:
+        """Waits for its end; raises what it raised, once."""
+
+
+class CommittingSaver:
+    """Stands for a `tf.train.Saver` in `tf.train.CheckpointSaverHook(saver=...)`.
+
+    A step that is committed is never written again: the hook saves once right after a restore,
+    and a crash in that instant would destroy the only good checkpoint.
+    """
+
+    def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable], config: bytes, *,
+                 options: CheckpointOptions = CheckpointOptions(),
+                 background: Background | None = None,
+                 on_phase: commit.OnPhase = lambda phase: None):
+        """Wraps `saver`.
+
+        Args:
+          saver: built, or to be built before the first save; how many checkpoints are kept is
+            what it says.
+          tables: what the checkpoints hold, by variable name; may be empty.
+          config: see `Manifest`.
+          options: `max_save_failures` and `keep_every_steps` count here.
+          background: where the files are checked, made durable and published while training
+            goes on; `None` does it before `save` returns. TensorFlow has written the files by
+            then: they are the snapshot, and need no memory.
+          on_phase: see `commit.commit`.
+        """
+        self._saver, self._tables, self._config = saver, tables, config
+        self._options, self._background, self._on_phase = options, background, on_phase
+        self._saved: list[Saved] | None = None
+        self._retention: Retention | None = None
+        self._failures = 0
+        self._failure: CheckpointWriteError | None = None
+
+    @property
+    def saver_def(self) -> Any:
+        """The SaverDef of the wrapped saver."""
+        return self._saver.saver_def
+
+    def save(self, session: tf.Session, save_path: str, global_step: int,
+             write_meta_graph: bool = True) -> str:
+        """Saves `save_path-global_step`, unless it is there and whole.
+
+        Returns:
+          The prefix of the checkpoint.
+
+        Raises:
+          What `commit.commit` raises; in the background what the save before has met. Errors of
+          the disk are only logged while there are not too many of them.
+        """
+        path, base = os.path.split(save_path)
+        self._counting_failures(self._wait)
+        if self._saved is None:
+            self._saved = directory.saved_in(path, base)
+        self._counting_failures(functools.partial(
+            self._commit, path, base, int(global_step),
+            functools.partial(self._write, session, write_meta_graph, int(global_step))))
+        return f'{save_path}-{global_step}'
+
+    def finish(self) -> None:
+        """Waits for the last save.
+
+        Raises:
+          CheckpointError: if it failed, whatever `max_save_failures` is.
+        """
+        self._wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def _wait(self) -> None:
+        if self._background is not None:
+            self._background.wait()
+
+    def _counting_failures(self, work: Callable[[], None]) -> None:
+        """Does what may fail because of the disk a few times."""
+        try:
+            work()
+        except CheckpointWriteError as error:
+            self._failures += 1
+            self._failure = error
+            if self._failures >= self._options.max_save_failures:
+                raise
+            tf.logging.error('%s Training goes on; %d saves in a row have failed, of which %d '
+                             'would end it.', error, self._failures,
+                             self._options.max_save_failures)
+
+    def _commit(self, path: str, base: str, step: int, write: Callable[[str], None]) -> None:
+        """Saves a step, or leaves the rest of that to the background."""
+        with Storage(path) as storage:
+            known = commit.keep(storage, step, self._saved or [], base=base)
+            if known is not None:
+                self._succeed(known)
+                return
+            staged = commit.stage(storage, step, write, base=base, on_phase=self._on_phase)
+        work = functools.partial(self._publish, path, staged)
+        if self._background is None:
+            work()
+        else:
+            self._background.submit(work)
+
+    def _publish(self, path: str, staged: commit.Staged) -> None:
+        if self._retention is None:
+            self._retention = self._retention_of(self._saver.saver_def)
+        with Storage(path) as storage:
+            self._succeed(commit.publish(
+                storage, staged, functools.partial(self._manifest, staged.step),
+                saved=self._saved or [], retention=self._retention, on_phase=self._on_phase))
+
+    def _succeed(self, saved: list[Saved]) -> None:
+        self._saved, self._failures, self._failure = saved, 0, None
+
+    def _retention_of(self, definition: Any) -> Retention:
+        others: list[Policy] = []
+        if definition.keep_checkpoint_every_n_hours:
+            others.append(KeepEveryHours(definition.keep_checkpoint_every_n_hours,
+                                         time.monotonic()))
+        if self._options.keep_every_steps is not None:
+            others.append(KeepEverySteps(self._options.keep_every_steps))
+        return Retention(definition.max_to_keep, others)
+
+    def _manifest(self, step: int, files: dict[str, StoredFile]) -> Manifest:
+        return Manifest(
+            step=step, tables=self._tables, config=self._config, files=files,
+            plan_digest=hashlib.sha256(self._config).hexdigest() if self._config else '',
+            created=time.time(), created_by=f'estimator_tpu_embedding {VERSION}')
+
+    def _write(self, session: tf.Session, write_meta_graph: bool, step: int, prefix: str) -> None:
+        """Lets TensorFlow write the files of a checkpoint, and no file `checkpoint`.
+
+        Raises:
+          OSError: if it cannot.
+        """
+        try:
+            self._saver.save(session, prefix.removesuffix(f'-{step}'), global_step=step,
+                             write_meta_graph=write_meta_graph, write_state=False)
+        except _OF_THE_DISK as error:
+            raise OSError(error.message) from error
