@@ -4,12 +4,14 @@ import os
 import pytest
 
 from estimator_tpu_embedding.checkpoint.manifest import (
-    Manifest, StoredTable, manifest_path, orphaned_manifests, read_manifest)
+    Manifest, StoredFile, StoredTable, digest, manifest_path, read_manifest)
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 MANIFEST = Manifest(step=7, created_by='test', tables={
     'scope/t': StoredTable(rows=5, width=2, strategy='mod', hosts=3, slots=('Adagrad',))},
-    config=b'\x10\x02')
+    config=b'\x10\x02', plan_digest='ab', created=5.5, files={
+        'model.ckpt-7.index': StoredFile(size=3, sha256='0' * 64),
+        'model.ckpt-7.data-00000-of-00001': StoredFile(size=0, sha256='9' * 64)})
 
 
 def write(directory, content):
@@ -39,10 +41,11 @@ def changed(**changes):
 
 
 TABLE = json.loads(MANIFEST.to_json())['tables']['scope/t']
+FILE = {'size': 3, 'sha256': '0' * 64}
 
 
 @pytest.mark.parametrize('content', [
-    b'', b'{', b'[]', b'null', b'\xff\xfe', b'[' * 100_000, changed(format=2),
+    b'', b'{', b'[]', b'null', b'\xff\xfe', b'[' * 100_000, changed(format=3), changed(format=True),
     changed(tables=[]), changed(tables__t__rows=-1), changed(tables__t__rows=2.5),
     changed(tables__t__hosts=True), changed(tables__t__strategy='hash'),
     changed(tables__t__slots=3), changed(step='x'), changed(step=None),
@@ -54,7 +57,13 @@ TABLE = json.loads(MANIFEST.to_json())['tables']['scope/t']
     changed(tables__t__slots='Adagrad'), changed(tables__t__rows=2**31),
     changed(tables__t__width=2**17), changed(tables__t__hosts=4097), changed(step=-1),
     changed(config='!'), changed(config=3),
-    changed(step=2**63), changed(step=7.5), changed(step=True), changed(created_by=3),
+    changed(files={'../model.ckpt-7.index': FILE}), changed(files={'model.ckpt-8.index': FILE}),
+    changed(files={'checkpoint': FILE}), changed(files={'model.ckpt-7.tables.json': FILE}),
+    changed(files={'model.ckpt-7.index': {**FILE, 'size': -1}}), changed(unknown=1),
+    changed(files={'model.ckpt-7.index': {**FILE, 'sha256': 'x' * 64}}), changed(files=7),
+    changed(files={'model.ckpt-7.index': {**FILE, 'mode': 1}}), changed(created='now'),
+    changed(files={f'model.ckpt-7.data-{i:05}-of-20000': FILE for i in range(10_001)}),
+    changed(created=float('nan')), changed(plan_digest=3), changed(step=2**63), changed(step=7.5), changed(step=True), changed(created_by=3),
     MANIFEST.to_json().replace(b'"step": 7', b'"step": 7, "step": 8'),
     MANIFEST.to_json().replace(b'"rows": 5', b'"rows": 5, "rows": 6'),
     MANIFEST.to_json().replace(b'7', b'7' * 5_000),
@@ -82,8 +91,14 @@ def test_a_manifest_that_is_a_link_is_not_followed(tmp_path):
         read_manifest(str(prefix))
 
 
-def test_only_manifests_of_checkpoints_that_are_gone_are_orphans(tmp_path):
-    for name in ('model.ckpt-1.tables.json', 'model.ckpt-2.tables.json', 'model.ckpt-2.index',
-                 'other.tables.json', 'model.ckpt-3.data', 'model.ckpt-x.tables.json'):
-        (tmp_path / name).touch()
-    assert orphaned_manifests(str(tmp_path)) == ['model.ckpt-1.tables.json']
+def test_a_manifest_of_before_files_were_listed_is_read(tmp_path):
+    fields = json.loads(MANIFEST.to_json())
+    for name in ('plan_digest', 'created', 'files'):
+        del fields[name]
+    found = read_manifest(write(tmp_path, json.dumps({**fields, 'format': 1}).encode()))
+    assert found.tables == MANIFEST.tables and found.files == {}
+
+
+def test_the_digest_is_that_of_the_file(tmp_path):
+    assert digest(write(tmp_path, b'abc')) == (
+        'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')

@@ -3,7 +3,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.checkpoint import pieces
-from estimator_tpu_embedding.checkpoint.commit import default_saver
+from estimator_tpu_embedding.checkpoint.saver import default_saver
 
 ROWS, WIDTH = 70, 2
 

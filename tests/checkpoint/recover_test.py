@@ -1,52 +1,130 @@
+import os
+
 import pytest
-import tensorflow.compat.v1 as tf
+from harness.checkpoints import describe, writer
 
-from estimator_tpu_embedding.checkpoint.manifest import StoredTable
-from estimator_tpu_embedding.checkpoint.recover import check_fits, newest_checkpoint
-from estimator_tpu_embedding.errors import CorruptCheckpointError, IncompatibleCheckpointError
+from estimator_tpu_embedding.checkpoint import pointer, recover
+from estimator_tpu_embedding.checkpoint.commit import commit
+from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 
-def save(directory, **shapes):
-    with tf.Graph().as_default(), tf.Session() as session:
-        for name, shape in shapes.items():
-            tf.get_variable(name, shape)
-        session.run(tf.global_variables_initializer())
-        return tf.train.Saver().save(session, str(directory / 'model.ckpt'), global_step=3)
+def committed(path, *steps):
+    saved = []
+    with Storage(str(path)) as storage:
+        for step in steps:
+            saved = commit(storage, step, writer(float(step)), describe(step), saved=saved)
+    return path
+
+
+def legacy(path, name):
+    writer()(str(path / name))
+    return path
 
 
 def test_an_empty_or_absent_directory_has_no_newest_checkpoint(tmp_path):
-    assert newest_checkpoint(str(tmp_path)) is None
-    assert newest_checkpoint(str(tmp_path / 'absent')) is None
+    assert recover.newest_checkpoint(str(tmp_path)) is None
+    assert recover.newest_checkpoint(str(tmp_path / 'absent')) is None
 
 
-def test_the_pointer_names_the_newest(tmp_path):
-    path = save(tmp_path, v=[2])
-    assert newest_checkpoint(str(tmp_path)) == path
+def test_the_newest_is_the_one_of_the_highest_step_whatever_the_pointer_says(tmp_path):
+    committed(tmp_path, 9, 10)
+    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-9"\n')
+    found = recover.recover(str(tmp_path))
+    assert (found.prefix, found.step, found.manifest.step, found.skipped) == (
+        str(tmp_path / 'model.ckpt-10'), 10, 10, ())
 
 
-def test_all_differences_come_in_one_error(tmp_path):
-    path = save(tmp_path, table=[4, 2], dense=[3], table_old=[1])
-    with pytest.raises(IncompatibleCheckpointError) as caught:
-        check_fits(path, {'table': [4, 3], 'dense': [3], 'table_new': [1], 'x': [2]}, {})
-    assert [problem.code for problem in caught.value.problems] == ['E604', 'E606', 'E606']
-    assert "Similar names there: ['table', 'table_old']." in str(caught.value)
+def test_one_without_a_manifest_is_taken_if_its_checksums_hold(tmp_path):
+    found = recover.recover(str(legacy(committed(tmp_path, 3), 'model.ckpt-4')))
+    assert found.step == 4 and found.manifest is None
 
 
-def test_variables_may_lack_where_the_user_restores_them(tmp_path):
-    check_fits(save(tmp_path, v=[2]), {'v': [2], 'w': [1]}, {}, optional={'w'})
+def test_another_name_counts_where_the_pointer_says_so(tmp_path):
+    legacy(legacy(tmp_path, 'model.ckpt-4'), 'mine-2')
+    assert recover.recover(str(tmp_path)).step == 4
+    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "mine-2"\n')
+    assert recover.newest_checkpoint(str(tmp_path)) == str(tmp_path / 'mine-2')
 
 
-@pytest.mark.parametrize('damage', [
-    lambda path: path.write_bytes(b''), lambda path: path.write_bytes(path.read_bytes()[:-40]),
-    lambda path: path.write_bytes(bytes(path.stat().st_size)), lambda path: path.unlink()])
-def test_a_damaged_index_is_an_error_that_names_the_checkpoint(tmp_path, damage):
-    path = save(tmp_path, v=[2])
-    damage(tmp_path / 'model.ckpt-3.index')
-    with pytest.raises(CorruptCheckpointError, match='E613 checkpoint .*model.ckpt-3'):
-        check_fits(path, {'v': [2]}, {})
+def test_data_without_an_index_is_passed_over_beside_a_checkpoint_and_refused_alone(tmp_path):
+    writer(without=['.index'])(str(tmp_path / 'model.ckpt-5'))
+    with pytest.raises(CorruptCheckpointError, match='E612 .*none of model.ckpt-5'):
+        recover.recover(str(tmp_path))
+    committed(tmp_path, 4)
+    assert recover.recover(str(tmp_path)).step == 4
 
 
-def test_a_table_that_was_no_table_before_is_compared_by_shape_only(tmp_path):
-    path = save(tmp_path, t=[4, 2])
-    table = StoredTable(rows=4, width=2, strategy='div', hosts=2, slots=())
-    check_fits(path, {'t': [4, 2]}, {'t': table})
+def test_what_is_being_published_or_deleted_is_no_checkpoint(tmp_path):
+    committed(tmp_path, 3, 4)
+    (tmp_path / 'model.ckpt-4.tables.json').rename(tmp_path / 'model.ckpt-4.tables.json.partial')
+    assert recover.recover(str(tmp_path)).step == 3
+
+
+def test_a_manifest_of_another_step_is_not_believed(tmp_path):
+    committed(tmp_path, 4)
+    with Storage(str(tmp_path)) as storage:
+        commit(storage, 5, writer(), describe(6))
+    with pytest.raises(CorruptCheckpointError, match='E614 .*step 6'):
+        recover.verify(str(tmp_path / 'model.ckpt-5'))
+    assert recover.recover(str(tmp_path)).step == 4
+
+
+def test_files_are_read_once_by_a_process_unless_they_change(tmp_path, monkeypatch):
+    committed(tmp_path, 4)
+    recover._verified.clear()
+    read = []
+    check = recover.scan.check_files
+    monkeypatch.setattr(recover.scan, 'check_files',
+                        lambda *arguments: (read.append(1), check(*arguments)))
+    for _ in range(2):
+        recover.recover(str(tmp_path))
+    assert len(read) == 1
+    data = tmp_path / 'model.ckpt-4.data-00000-of-00001'
+    content = data.read_bytes()
+    data.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    with pytest.raises(CorruptCheckpointError, match='E618'):
+        recover.recover(str(tmp_path))
+    data.write_bytes(content)
+    assert recover.recover(str(tmp_path)).step == 4
+
+
+def test_sizes_alone_are_looked_at_where_that_is_asked_for(tmp_path):
+    committed(tmp_path, 4)
+    data = tmp_path / 'model.ckpt-4.data-00000-of-00001'
+    data.write_bytes(bytes(data.stat().st_size))
+    options = CheckpointOptions(verify='size')
+    assert recover.recover(str(tmp_path), options).step == 4
+    with pytest.raises(CorruptCheckpointError, match='E618'):  # Size is no proof for SHA-256.
+        recover.verify(str(tmp_path / 'model.ckpt-4'))
+    os.truncate(data, 3)
+    with pytest.raises(CorruptCheckpointError, match='E612'):
+        recover.recover(str(tmp_path), options)
+
+
+@pytest.mark.parametrize('text, newest, names', [
+    ('model_checkpoint_path: "a-1"\nall_model_checkpoint_paths: "a-0"\n'
+     'all_model_checkpoint_paths: "a-1"\nlast_preserved_timestamp: 1.5\n', 'a-1', ('a-0', 'a-1')),
+    (r'model_checkpoint_path: "\303\244\"\\x-1"', 'ä"\\x-1', ())])
+def test_the_pointer_of_tensorflow_is_read(tmp_path, text, newest, names):
+    (tmp_path / 'checkpoint').write_text(text)
+    assert pointer.read(str(tmp_path)) == (newest, names)
+
+
+@pytest.mark.parametrize('content', [
+    b'', b'\xff\xfe', b'model_checkpoint_path: ""', b'model_checkpoint_path: "a', b'{' * 10**6,
+    b'model_checkpoint_path: "a"\nmodel_checkpoint_path: "b"', b'\0' * 100,
+    b'model_checkpoint_path: "a\\000b"', b'"' * 2**21])
+def test_a_garbled_pointer_says_nothing(tmp_path, content):
+    (tmp_path / 'checkpoint').write_bytes(content)
+    assert pointer.read(str(tmp_path)) is None
+
+
+def test_tensorflow_reads_the_pointer_that_is_written(tmp_path):
+    import tensorflow.compat.v1 as tf
+    committed(tmp_path, 3, 20)
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert state.model_checkpoint_path == str(tmp_path / 'model.ckpt-20')
+    assert list(state.all_model_checkpoint_paths) == [
+        str(tmp_path / f'model.ckpt-{step}') for step in (3, 20)]
