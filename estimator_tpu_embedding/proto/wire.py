@@ -46,14 +46,14 @@ class Wire:
             self.left -= 1
             if self.left < 0:
                 raise Malformed(f'it has more than {MAX_FIELDS:,} fields')
-            tag, at = self._varint(at, end)
+            tag, at = self.varint(at, end)
             number, kind = tag >> 3, tag & 7
             start = at
             if kind == LENGTH:
-                length, start = self._varint(at, end)
+                length, start = self.varint(at, end)
                 at = start + length
             elif kind == VARINT:
-                _, at = self._varint(at, end)
+                _, at = self.varint(at, end)
             elif kind in (FIXED32, FIXED64):
                 at += 4 if kind == FIXED32 else 8
             else:  # Groups, which no message of TensorFlow has, and what does not exist.
@@ -62,8 +62,8 @@ class Wire:
                 raise Malformed(f'no whole field at byte {start}')
             yield number, kind, (start, at)
 
-    def _varint(self, at: int, end: int) -> tuple[int, int]:
-        """The number that begins at `at`, and where it ends."""
+    def varint(self, at: int, end: int) -> tuple[int, int]:
+        """The number that begins at `at`, and where it ends; at `end` at the latest."""
         value = shift = 0
         while at < end and shift < 64:
             byte = self.content[at]

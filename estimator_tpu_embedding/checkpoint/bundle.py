@@ -1,0 +1,176 @@
+"""Reads the tensors of a checkpoint without TensorFlow, and believes nothing that it says.
+
+A checkpoint `model.ckpt-7` is an index, `model.ckpt-7.index`, and data files such as
+`model.ckpt-7.data-00000-of-00002` that hold the bytes of tensors one after another.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+from ..errors import CorruptCheckpointError, Problem, shown
+from ..proto import files
+from ..proto.wire import Malformed
+from . import index, sstable
+from .index import NO_ROW, Piece, Tensor
+
+if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
+    import numpy as np
+
+_MAX_ROW_BYTES = 2**30
+
+
+class Bundle:
+    """The tensors of a checkpoint.
+
+    Attributes:
+      prefix: path of the checkpoint, without a suffix.
+      tensors: by name.
+      files: names of the index and of the data files.
+    """
+
+    def __init__(self, prefix: str, tensors: dict[str, Tensor], files: tuple[str, ...]):
+        """Takes what `open` found."""
+        self.prefix = prefix
+        self.tensors = tensors
+        self.files = files
+
+    @classmethod
+    def open(cls, prefix: str) -> Bundle:
+        """Reads the index of a checkpoint; of the data files only how large they are.
+
+        Args:
+          prefix: its path without a suffix, for example `dir/model.ckpt-7`.
+
+        Raises:
+          CorruptCheckpointError: E613, if a file is missing or a link, a checksum in the index
+            does not hold, or an entry does not describe bytes that are there and nobody else's.
+        """
+        base = os.path.basename(prefix)
+        with opened(prefix, f'{base}.index') as file:
+            size = files.size_of(file)
+            if size > sstable.MAX_BYTES:
+                raise corrupt(prefix, f'an index has at most {sstable.MAX_BYTES:,} bytes',
+                              f'{size:,}')
+            content = bytes(files.read_at_most(file, sstable.MAX_BYTES))
+        try:
+            entries = dict(sstable.entries(content))
+            shards = index.number_of_shards(entries.pop(b'', b''))
+            sizes = {}
+            for name in (f'{base}.data-{shard:05d}-of-{shards:05d}' for shard in range(shards)):
+                with opened(prefix, name) as file:
+                    sizes[name] = files.size_of(file)
+            tensors = index.Index(entries, sizes).tensors()
+        except Malformed as error:
+            raise corrupt(prefix, f'its index {shown(base, 255)}.index must be readable',
+                          str(error)) from error
+        return cls(prefix, tensors, (f'{base}.index', *sizes))
+
+    def read(self, name: str, first: int, stop: int) -> np.ndarray:
+        """Rows of a tensor of numbers, in the order in which they are stored.
+
+        Args:
+          name: of the tensor, a key of `tensors`.
+          first: the first row.
+          stop: the row behind the last.
+
+        Returns:
+          An array `[stop - first, ...]`; of a single number `[1]`. bfloat16 comes as float32.
+
+        Raises:
+          CorruptCheckpointError: if they cannot be read as rows of numbers.
+        """
+        import numpy as np
+        tensor = self.tensors[name]
+        if not 0 <= first <= stop <= tensor.rows:
+            raise IndexError(f'rows {first} to {stop} of {tensor.rows}')
+        self._check_readable(tensor)
+        raw = np.empty((stop - first) * tensor.row_bytes, np.uint8)
+        view = raw.data
+        begin = bisect.bisect_right(tensor.pieces, first, key=lambda one: one.first_row) - 1
+        for piece in tensor.pieces[max(begin, 0):] if raw.size else ():
+            low, high = max(first, piece.first_row), min(stop, piece.first_row + piece.rows)
+            if low >= high:
+                break
+            with opened(self.prefix, piece.file) as file:
+                file.seek(piece.offset + (low - piece.first_row) * tensor.row_bytes)
+                part = view[(low - first) * tensor.row_bytes:(high - first) * tensor.row_bytes]
+                if file.readinto(part) != len(part):  # type: ignore[attr-defined]
+                    raise shortened(self.prefix, piece.file)
+        rows = raw.view(tensor.code).reshape(stop - first, *tensor.shape[1:])
+        if tensor.dtype == index.BFLOAT16:
+            return (rows.astype(np.uint32) << 16).view(np.float32)
+        return rows
+
+    def chunks(self, name: str, most: int = 2**24) -> Iterator[tuple[int, np.ndarray]]:
+        """Yields (first row, rows) of all rows of a tensor of numbers, as `read` gives them.
+
+        Args:
+          name: of the tensor, a key of `tensors`.
+          most: about so many bytes at once; a row at least.
+        """
+        tensor = self.tensors[name]
+        self._check_readable(tensor)
+        step = max(most // max(tensor.row_bytes, 1), 1)
+        for first in range(0, tensor.rows, step) if tensor.row_bytes else ():
+            yield first, self.read(name, first, min(first + step, tensor.rows))
+
+    def segments(self) -> dict[str, list[tuple[Piece, Tensor]]]:
+        """The pieces in each data file, in the order in which they lie there."""
+        found: dict[str, list[tuple[Piece, Tensor]]] = {name: [] for name in self.files[1:]}
+        for tensor in self.tensors.values():
+            for piece in tensor.pieces:
+                found[piece.file].append((piece, tensor))
+        for pieces in found.values():
+            pieces.sort(key=lambda one: (one[0].offset, one[0].size))
+        return found
+
+    def _check_readable(self, tensor: Tensor) -> None:
+        """Makes sure that the rows of a tensor can be read, each at once."""
+        for wrong, got in (
+                (not tensor.code, tensor.kind),
+                (any(piece.first_row == NO_ROW for piece in tensor.pieces), 'slices of columns'),
+                (tensor.row_bytes > _MAX_ROW_BYTES, f'rows of {tensor.row_bytes:,} bytes')):
+            if wrong:
+                raise corrupt(self.prefix, f'tensor "{shown(tensor.name)}" must be stored as rows '
+                              'of numbers to be read here', got)
+
+
+def corrupt(prefix: str, rule: str, got: str) -> CorruptCheckpointError:
+    """The error for a checkpoint that cannot be read."""
+    return CorruptCheckpointError(Problem(
+        'E613', f'checkpoint {shown(os.path.basename(prefix), 255)}', rule, got,
+        'Use an older one, or restore its files from a copy.'))
+
+
+def shortened(prefix: str, name: str) -> CorruptCheckpointError:
+    """The error for a file that ends before it did when it was opened."""
+    return corrupt(prefix, f'its file {shown(name, 255)} must stay as it is while it is read',
+                   'an earlier end')
+
+
+@contextlib.contextmanager
+def opened(prefix: str, name: str) -> Iterator[BinaryIO]:
+    """Opens a file of a checkpoint, which lies in its directory.
+
+    Raises:
+      CorruptCheckpointError: E613, if it is not there, not a regular file, or reading fails.
+    """
+    try:
+        path = os.path.join(os.path.dirname(prefix), name)
+        with contextlib.closing(_regular(path)) as file:
+            yield file
+    except OSError as error:
+        raise corrupt(prefix, f'its file {shown(name, 255)} must be readable',
+                      shown(error.strerror or error)) from error
+
+
+def _regular(path: str) -> BinaryIO:
+    try:
+        return files.open_regular(path, follow=False)
+    except ValueError as error:  # A name that no file can have is one that is not there.
+        raise OSError(str(error)) from error

@@ -1,0 +1,296 @@
+"""What the entries of a checkpoint's index mean: which tensors there are, and where.
+
+An index has an entry for each tensor: its type, its shape and where its bytes are; or, if it was
+saved in slices, which slices there are, each with an entry of its own under an encoded key. What
+an entry says is compared with all else, so that no byte is read that is not there.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..errors import shown
+from ..proto.wire import FIXED32, LENGTH, VARINT, Malformed, Span, Wire
+
+STRING, VARIANT, BFLOAT16 = 7, 21, 14
+KINDS = {
+    1: ('float32', 'f4'), 2: ('float64', 'f8'), 3: ('int32', 'i4'), 4: ('uint8', 'u1'),
+    5: ('int16', 'i2'), 6: ('int8', 'i1'), STRING: ('string', ''), 8: ('complex64', 'c8'),
+    9: ('int64', 'i8'), 10: ('bool', 'b1'), 11: ('qint8', 'i1'), 12: ('quint8', 'u1'),
+    13: ('qint32', 'i4'), BFLOAT16: ('bfloat16', 'u2'), 15: ('qint16', 'i2'),
+    16: ('quint16', 'u2'), 17: ('uint16', 'u2'), 18: ('complex128', 'c16'),
+    19: ('float16', 'f2'), 20: ('resource', ''), VARIANT: ('variant', ''), 22: ('uint32', 'u4'),
+    23: ('uint64', 'u8'), 24: ('float8_e5m2', 'u1'), 25: ('float8_e4m3fn', 'u1')}
+"""Name of a `DataType`, and how NumPy codes its numbers, or what holds their bits."""
+
+NO_ROW = -1
+_MAX_SHARDS = 10_000
+_MAX_RANK = 254
+_VERSION = 1
+_LITTLE_ENDIAN = 0
+
+_SCALARS = {1: VARINT, 2: LENGTH, 3: VARINT, 4: VARINT, 5: VARINT, 6: FIXED32}
+"""Numbers of the fields of a `BundleEntryProto`: dtype, shape, shard, offset, size, crc32c."""
+_SLICES = 7
+_LENGTHS_CRC = 4
+"""Bytes in a tensor of strings beside each string and its length, which has a byte at least."""
+
+
+class Piece(NamedTuple):
+    """Bytes of a tensor that lie together.
+
+    Attributes:
+      file: name of the data file, without its directory.
+      offset: where in the file they begin.
+      size: how many there are.
+      crc: their CRC32C, masked as TensorFlow does it.
+      first_row: the first of its rows; `NO_ROW` if it does not hold whole rows.
+      rows: how many rows there are; 1 if the tensor is a single number.
+    """
+
+    file: str
+    offset: int
+    size: int
+    crc: int
+    first_row: int
+    rows: int
+
+
+class Tensor(NamedTuple):
+    """What the index says of a tensor.
+
+    Attributes:
+      name: of it; bytes that are no UTF-8 are surrogates.
+      dtype: a number of the enum `DataType`.
+      shape: of the whole.
+      pieces: in the order of their rows.
+    """
+
+    name: str
+    dtype: int
+    shape: tuple[int, ...]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def kind(self) -> str:
+        """Its type, as people call it."""
+        return KINDS[self.dtype][0] if self.dtype in KINDS else f'type {self.dtype}'
+
+    @property
+    def code(self) -> str:
+        """Its type, as NumPy codes it; empty if it holds no numbers."""
+        return KINDS[self.dtype][1] if self.dtype in KINDS else ''
+
+    @property
+    def item_bytes(self) -> int:
+        """Bytes of one of its numbers; 0 if it holds none."""
+        return int(self.code[1:] or 0)
+
+    @property
+    def rows(self) -> int:
+        """Its first dimension; 1 if it is a single number."""
+        return self.shape[0] if self.shape else 1
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row of numbers."""
+        return math.prod(self.shape[1:]) * self.item_bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its pieces."""
+        return sum(piece.size for piece in self.pieces)
+
+
+def number_of_shards(header: bytes) -> int:
+    """How many data files a checkpoint has, by the entry of its index with an empty key.
+
+    Raises:
+      Malformed: if it is no header of a kind that can be read here.
+    """
+    found = _scalars(Wire(header), (0, len(header)), {1: VARINT, 2: VARINT, 3: LENGTH})
+    wire = Wire(header)
+    versions = _scalars(wire, found.get(3, (0, 0)), {1: VARINT, 2: VARINT})
+    if _count(wire, versions.get(2)) > _VERSION or _count(wire, found.get(2)) != _LITTLE_ENDIAN:
+        raise Malformed('it is of a newer version, or of a big-endian machine')
+    shards = _count(wire, found.get(1))
+    if not 1 <= shards <= _MAX_SHARDS:
+        raise Malformed(f'{shards} data files; there are 1 to {_MAX_SHARDS:,}')
+    return shards
+
+
+class Index:
+    """The entries of an index but the header, and what they must fit to."""
+
+    def __init__(self, entries: Mapping[bytes, bytes], sizes: Mapping[str, int]):
+        """Takes them.
+
+        Args:
+          entries: by key.
+          sizes: bytes of the data files by their names, in the order of their numbers.
+        """
+        self._entries = entries
+        self._files = list(sizes.items())
+        self._used: set[bytes] = set()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors, by name.
+
+        Raises:
+          Malformed: if an entry contradicts another one, itself or a data file.
+        """
+        found = {}
+        for key in self._entries:
+            if key[:1] == b'\0':
+                continue  # A slice; which there are is said by the entry of the whole.
+            name = key.decode(errors='surrogateescape')
+            try:
+                if b'\0' in key or b'\xff' in key:
+                    raise Malformed('it is no name')
+                found[name] = self._tensor(key, name)
+            except Malformed as error:
+                raise Malformed(f'tensor "{shown(name)}": {error}') from error
+        if sum(key[:1] == b'\0' for key in self._entries) != len(self._used):
+            raise Malformed('there are slices that belong to no tensor')
+        _check_disjoint(found)
+        return found
+
+    def _tensor(self, key: bytes, name: str) -> Tensor:
+        content = self._entries[key]
+        wire = Wire(content)
+        fields = _scalars(wire, wire.whole(), _SCALARS)
+        dtype, shape = _count(wire, fields.get(1)), _shape(wire, fields.get(2, (0, 0)))
+        slices = [_extents(wire, span, shape) for span in wire.all_at((_SLICES,), wire.whole())]
+        whole = Tensor(name, dtype, shape, ())
+        if slices:
+            pieces = [self._slice(key, whole, extents) for extents in slices]
+            _check_complete(whole, pieces, slices)
+        else:
+            pieces = [self._piece(wire, fields, whole, 0)]
+        return whole._replace(pieces=tuple(sorted(pieces, key=lambda one: one.first_row)))
+
+    def _slice(self, key: bytes, whole: Tensor, extents: list[tuple[int, int]]) -> Piece:
+        """The piece that is a slice, given as (start, length) by dimension, -1 being all of it."""
+        own = slice_key(key, extents)
+        if own not in self._entries or own in self._used:
+            raise Malformed('a slice is missing, or named twice')
+        self._used.add(own)
+        wire = Wire(self._entries[own])
+        fields = _scalars(wire, wire.whole(), _SCALARS)
+        shape = tuple(full if length < 0 else length
+                      for full, (_, length) in zip(whole.shape, extents))
+        if (_count(wire, fields.get(1)), _shape(wire, fields.get(2, (0, 0)))) != (
+                whole.dtype, shape):
+            raise Malformed('a slice has another type or shape than the whole says')
+        has_rows = shape[1:] == whole.shape[1:]
+        return self._piece(wire, fields, whole._replace(shape=shape),
+                           extents[0][0] if has_rows else NO_ROW)
+
+    def _piece(self, wire: Wire, fields: Mapping[int, Span], part: Tensor, first_row: int
+               ) -> Piece:
+        """The piece that an entry describes; `part` has its own shape."""
+        shard, offset, size = (_count(wire, fields.get(number)) for number in (3, 4, 5))
+        if shard >= len(self._files):
+            raise Malformed(f'it is in data file {shard} of {len(self._files)}')
+        file, file_size = self._files[shard]
+        if offset + size > file_size:
+            raise Malformed(f'its bytes {offset:,} to {offset + size:,} are not in '
+                            f'{shown(file, 255)} of {file_size:,} bytes')
+        items = math.prod(part.shape)
+        if part.item_bytes and size != items * part.item_bytes or (
+                part.dtype == STRING and size < items + _LENGTHS_CRC):
+            raise Malformed(f'{part.kind} {list(part.shape)} of {size:,} bytes')
+        crc = fields.get(6, (0, 0))
+        return Piece(file, offset, size, int.from_bytes(wire.content[slice(*crc)], 'little'),
+                     first_row, part.rows)
+
+
+def slice_key(name: bytes, extents: list[tuple[int, int]]) -> bytes:
+    """The key of a slice of a tensor, as TensorFlow's `EncodeTensorNameSlice` writes it.
+
+    Args:
+      name: of the tensor; without bytes 0 and 255, which would have to be escaped.
+      extents: (start, length) by dimension; a length of -1 is all of it.
+
+    >>> slice_key(b't', [(200, 100), (0, 2)]).hex(' ')
+    '00 74 00 01 01 02 c0 c8 c0 64 80 82'
+    """
+    return b'\0' + name + b'\0\1' + bytes([1, len(extents)]) + b''.join(
+        _ordered(number) for extent in extents for number in extent)
+
+
+def _ordered(number: int) -> bytes:
+    """A signed number in a code that sorts as numbers do: a longer one begins with more ones."""
+    size = ((~number if number < 0 else number).bit_length() + 1 + 6) // 7
+    # The first `size` bits are ones, unless the number is negative, then zeros.
+    bits = (2**size - 1) << (7 * size)
+    return ((bits ^ number) & (2**(8 * size) - 1)).to_bytes(size, 'big')
+
+
+def _scalars(wire: Wire, span: Span, kinds: Mapping[int, int]) -> dict[int, Span]:
+    """Where the values of some fields of a message are, each of which occurs once at most."""
+    found: dict[int, Span] = {}
+    for number, kind, value in wire.fields(span):
+        if number in kinds:
+            if kind != kinds[number] or number in found:
+                raise Malformed(f'field {number} occurs twice, or has wire type {kind}')
+            found[number] = value
+    return found
+
+
+def _count(wire: Wire, span: Span | None, absent: int = 0) -> int:
+    """The number at a place, which must not be negative; `absent` where there is none."""
+    if span is None:
+        return absent
+    value = wire.varint(*span)[0]
+    if value >= 2**63:
+        raise Malformed('a number is negative, or has more than 63 bits')
+    return value
+
+
+def _shape(wire: Wire, span: Span) -> tuple[int, ...]:
+    """The dimensions of a `TensorShapeProto`."""
+    fields = [(number, value) for number, _, value in wire.fields(span)]
+    if len(fields) > _MAX_RANK or any(number != 2 for number, _ in fields):
+        raise Malformed('its shape is not known, or has too many dimensions')
+    return tuple(_count(wire, _scalars(wire, value, {1: VARINT}).get(1))
+                 for value in wire.all_at((2,), span))
+
+
+def _extents(wire: Wire, span: Span, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """(start, length) of a `TensorSliceProto` by dimension; -1 where it takes all."""
+    found = []
+    for extent in wire.all_at((1,), span):
+        fields = _scalars(wire, extent, {1: VARINT, 2: VARINT})
+        found.append((_count(wire, fields.get(1)), _count(wire, fields.get(2), -1)))
+    if not shape or len(found) != len(shape) or any(
+            length == 0 or start + max(length, 0) > full or (length < 0 and start)
+            for full, (start, length) in zip(shape, found)):
+        raise Malformed(f'a slice is not one of the shape {list(shape)}')
+    return found
+
+
+def _check_complete(whole: Tensor, pieces: list[Piece], slices: list[list[tuple[int, int]]]
+                    ) -> None:
+    """Makes sure that slices are all of a tensor, and do not overlap."""
+    items = sum(math.prod(full if length < 0 else length for full, (_, length) in zip(
+        whole.shape, extents)) for extents in slices)
+    ends = [piece.first_row + piece.rows for piece in pieces if piece.first_row != NO_ROW]
+    firsts = [piece.first_row for piece in pieces if piece.first_row != NO_ROW]
+    if items != math.prod(whole.shape) or len(ends) == len(pieces) and (
+            sorted(firsts) != sorted([0, *ends])[:-1]):
+        raise Malformed('its slices overlap, or leave something out')
+
+
+def _check_disjoint(tensors: Mapping[str, Tensor]) -> None:
+    """Makes sure that no two pieces share bytes: each byte of a file is then read once."""
+    ends: collections.Counter[str] = collections.Counter()
+    for file, offset, end, name in sorted(
+            (piece.file, piece.offset, piece.offset + piece.size, tensor.name)
+            for tensor in tensors.values() for piece in tensor.pieces if piece.size):
+        if offset < ends[file]:
+            raise Malformed(f'tensor "{shown(name)}": it shares bytes with another one')
+        ends[file] = end

@@ -1,0 +1,241 @@
+"""Reads all bytes of a checkpoint once, for what must be known of them.
+
+A checkpoint is hashed after it was written, and must not be kept if a number in it is not finite.
+Both are found on the same bytes while the processor has them at hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from ..errors import CorruptCheckpointError, Problem, shown
+from ..proto import files
+from . import checksums
+from .bundle import Bundle, corrupt, opened, shortened
+from .index import BFLOAT16, Piece, Tensor
+from .manifest import StoredFile
+
+if TYPE_CHECKING:  # Checksums need no NumPy.
+    import numpy as np
+
+_CHUNK = 2**19
+"""Bytes at once: few enough to be in the cache of a processor when they are looked at again."""
+_MOST_NAMED = 5
+
+_EXPONENTS = {
+    1: ('u4', 0x7f800000), 2: ('u8', 0x7ff << 52), 8: ('u4', 0x7f800000),
+    BFLOAT16: ('u2', 0x7f80), 18: ('u8', 0x7ff << 52), 19: ('u2', 0x7c00), 24: ('u1', 0x7c),
+    25: ('u1', 0x7f)}
+"""For types with numbers that are not finite: of what integers they consist, and the bits that
+are all set in these numbers alone."""
+_FLOATS = {'u4': 'f4', 'u8': 'f8'}
+
+
+class Scanned(NamedTuple):
+    """What is in the files of a checkpoint.
+
+    Attributes:
+      files: size and hash, by the name of the file.
+      nonfinite: by the name of a tensor that has numbers which are not finite, how many of its
+        rows have some; of a tensor without rows, how many numbers.
+    """
+
+    files: dict[str, StoredFile]
+    nonfinite: dict[str, int]
+
+
+def scan(prefix: str) -> Scanned:
+    """Hashes all files of a checkpoint and looks for numbers that are not finite.
+
+    It takes a few MB of memory beside the index, however large the tensors are.
+
+    Args:
+      prefix: of the checkpoint.
+
+    Raises:
+      CorruptCheckpointError: E613, if a file cannot be read.
+    """
+    bundle = Bundle.open(prefix)
+    segments = bundle.segments()
+    names = list(bundle.files)
+    meta = f'{os.path.basename(prefix)}.meta'
+    if os.path.lexists(f'{prefix}.meta'):
+        names.append(meta)
+    stored, nonfinite = {}, dict.fromkeys(bundle.tensors, 0)
+    for name in names:
+        with opened(prefix, name) as file:
+            read = _Reader(prefix, name, file)
+            for piece, tensor in segments.get(name, ()):
+                read.skip_to(piece.offset)
+                nonfinite[tensor.name] += _nonfinite_rows(tensor, piece, read.chunks(piece.size))
+            read.skip_to(None)
+            stored[name] = StoredFile(size=read.at, sha256=read.digest.hexdigest())
+    return Scanned(stored, {name: count for name, count in nonfinite.items() if count})
+
+
+class _Reader:
+    """Reads and hashes a file from its beginning to its end."""
+
+    def __init__(self, prefix: str, name: str, file: BinaryIO):
+        self._place, self._file = (prefix, name), file
+        self._buffer = memoryview(bytearray(_CHUNK))
+        self.digest = hashlib.sha256()
+        self.at = 0
+
+    def chunks(self, size: int) -> Iterator[memoryview]:
+        """The next `size` bytes, all but the last `_CHUNK` of them at once; then overwritten."""
+        end = self.at + size
+        while self.at < end:
+            chunk = self._buffer[:min(_CHUNK, end - self.at)]
+            if self._file.readinto(chunk) != len(chunk):  # type: ignore[attr-defined]
+                raise shortened(*self._place)
+            self.digest.update(chunk)
+            self.at += len(chunk)
+            yield chunk
+
+    def skip_to(self, offset: int | None) -> None:
+        """Reads what belongs to no tensor; `None` is the end of the file."""
+        end = files.size_of(self._file) if offset is None else offset
+        for _ in self.chunks(end - self.at):
+            pass
+
+
+def _nonfinite_rows(tensor: Tensor, piece: Piece, chunks: Iterator[memoryview]) -> int:
+    """How many rows of a piece have numbers that are not finite; uses up its chunks."""
+    import numpy as np
+    code, exponent = _EXPONENTS.get(tensor.dtype, ('', 0))
+    # Of a vector each number counts; of columns the part of a row that is in the piece.
+    row_bytes = (piece.size // max(piece.rows, 1) if len(tensor.shape) > 1 else tensor.item_bytes)
+    zeros = np.zeros(_CHUNK // int(code[1:]), _FLOATS[code]) if code in _FLOATS else None
+    count, last, at = 0, -1, 0
+    for chunk in chunks:
+        if code and not _is_finite(chunk, code, zeros):
+            bits = np.frombuffer(chunk, code) & np.array(exponent, code)
+            wrong = np.flatnonzero(bits == exponent) * int(code[1:])
+            rows = np.unique((at + wrong) // row_bytes)
+            rows = rows[rows > last]  # A row may have begun in the chunk before.
+            count += len(rows)
+            last = int(rows[-1]) if len(rows) else last
+        at += len(chunk)
+    return count
+
+
+def _is_finite(chunk: memoryview, code: str, zeros: np.ndarray | None) -> bool:
+    """Whether all numbers are finite; may say no where they are, if there are no `zeros`."""
+    import numpy as np
+    if zeros is None:
+        return False
+    numbers = np.frombuffer(chunk, _FLOATS[code])
+    with np.errstate(invalid='ignore'):
+        # What is not finite is NaN when multiplied by 0, and then the sum is; nothing is faster.
+        return bool(np.dot(numbers, zeros[:len(numbers)]) == 0)
+
+
+def check_crcs(prefix: str) -> list[str]:
+    """Compares the bytes of all tensors with the checksums in the index.
+
+    Args:
+      prefix: of the checkpoint.
+
+    Returns:
+      The names of tensors that have no checksum which is understood here, sorted.
+
+    Raises:
+      CorruptCheckpointError: E613, if a file cannot be read, or does not hold what was written:
+        a problem for each such file, with the names of its damaged tensors.
+    """
+    bundle = Bundle.open(prefix)
+    unknown: set[str] = set()
+    problems: list[Problem] = []
+    for name, segments in bundle.segments().items():
+        damaged = _damaged(prefix, name, segments, unknown)
+        if damaged:
+            problems += corrupt(prefix, f'the bytes in its file {shown(name, 255)} must be those '
+                                'that were written', _tensors_text(damaged)).problems
+    if problems:
+        raise CorruptCheckpointError(*problems)
+    return sorted(unknown)
+
+
+def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
+    """Makes sure that the files of a checkpoint are those that its manifest lists.
+
+    Args:
+      prefix: of the checkpoint.
+      files: what the manifest says, by name.
+      how: `'sha256'`, or `'size'`, which reads no data.
+
+    Raises:
+      CorruptCheckpointError: E618 with a problem for each file that is missing, a link or
+        another one; E613 if they are as listed, but are no checkpoint.
+    """
+    problems = [Problem('E618', f'checkpoint {shown(os.path.basename(prefix), 255)}',
+                        f'its file {shown(name, 255)} must be as the manifest says', got,
+                        'Use an older one, or restore the file from a copy.')
+                for name, stored in sorted(files.items())
+                for got in _differences(prefix, name, stored, how)]
+    if problems:
+        raise CorruptCheckpointError(*problems)
+    for name in set(Bundle.open(prefix).files) - set(files):
+        raise CorruptCheckpointError(Problem(
+            'E618', f'checkpoint {shown(os.path.basename(prefix), 255)}',
+            'its manifest must list all its files', f'not {shown(name, 255)}',
+            'Use an older one, or restore the manifest from a copy.'))
+
+
+def _differences(prefix: str, name: str, stored: StoredFile, how: str) -> Iterator[str]:
+    """What is there instead of a file that a manifest lists; nothing if that is."""
+    if not os.path.lexists(os.path.join(os.path.dirname(prefix), name)):
+        yield 'listed in manifest, not found'
+        return
+    try:
+        with opened(prefix, name) as file:
+            if (size := files.size_of(file)) != stored.size:
+                yield f'{size:,} bytes, not {stored.size:,}'
+            elif how == 'sha256':
+                read = _Reader(prefix, name, file)
+                read.skip_to(None)
+                if read.digest.hexdigest() != stored.sha256:
+                    yield f'another SHA-256, {read.digest.hexdigest()}' + _culprits(prefix, name)
+    except CorruptCheckpointError as error:
+        yield error.problems[0].got
+
+
+def _culprits(prefix: str, name: str) -> str:
+    """Which tensors in a file are damaged, as far as it can be told, for a message."""
+    try:
+        bundle = Bundle.open(prefix)
+        damaged = _damaged(prefix, name, bundle.segments().get(name, []), set())
+    except CorruptCheckpointError:
+        return ''
+    return f', damaged is {_tensors_text(damaged)}' if damaged else ''
+
+
+def _tensors_text(names: list[str]) -> str:
+    text = ', '.join(f'"{shown(name)}"' for name in names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return f'tensor {text}' + (f' and {more} more' if more > 0 else '')
+
+
+def _damaged(prefix: str, name: str, segments: list[tuple[Piece, Tensor]], unknown: set[str]
+             ) -> list[str]:
+    """The tensors in a data file whose checksum does not hold, sorted.
+
+    Args:
+      prefix: of the checkpoint.
+      name: of the file.
+      segments: what is in it.
+      unknown: gets the names of those that cannot be checked.
+    """
+    damaged = set()
+    with opened(prefix, name) as file:
+        for piece, tensor in segments:
+            holds = checksums.holds(file, piece, tensor)
+            if holds is None:
+                unknown.add(tensor.name)
+            elif not holds:
+                damaged.add(tensor.name)
+    return sorted(damaged)

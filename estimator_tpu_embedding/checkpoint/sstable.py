@@ -1,0 +1,142 @@
+"""The format of a checkpoint's index: sorted keys with their values, in blocks with checksums.
+
+It is that of leveldb's tables, as TensorFlow writes it: blocks of entries one after another, an
+empty block, a block that says where the others are, and 48 bytes at the end. In an entry the part
+of its key that it shares with the key before it is left out; a block ends with the positions of
+entries that leave out nothing.
+
+TensorFlow overlooks damage in the places that it does not need. Here every byte is accounted for,
+so that there is none whose change passes unnoticed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import google_crc32c
+
+from ..proto.wire import Malformed, Span, Wire
+
+MAX_BYTES = 2**28
+MAX_KEYS = 1_000_000
+_MAX_KEY_BYTES = 2**28
+"""Of all keys together: what a few bytes of an entry can stand for is long."""
+
+_MAGIC = struct.pack('<Q', 0xdb4775248b80fb57)
+_FOOTER = 48
+_TRAILER = 5
+_NOT_COMPRESSED = 0
+
+
+def masked(crc: int) -> int:
+    """A CRC32C as files hold it; that of bytes that contain their CRC would be no good one.
+
+    >>> hex(masked(0))
+    '0xa282ead8'
+    """
+    return ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff
+
+
+def entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yields (key, value) of a table, in the order of keys.
+
+    Args:
+      content: the whole file, up to `MAX_BYTES`.
+
+    Raises:
+      Malformed: if it is not exactly such a table. What was yielded before may be damaged where
+        no checksum shows it.
+    """
+    wire, end = Wire(content), len(content) - _FOOTER
+    if end < 0 or content[-len(_MAGIC):] != _MAGIC:
+        raise Malformed('its end is not that of an index')
+    meta, at = _handle(wire, end, len(content))
+    index, at = _handle(wire, at, len(content))
+    if content[at:-len(_MAGIC)].strip(b'\0') or index[1] + _TRAILER != end or (
+            index[0] != meta[1] + _TRAILER):
+        raise Malformed('its footer does not say where its blocks are')
+    _check_block(content, index, end)
+    _check_block(content, meta, end)
+    before, keys, key_bytes = 0, 0, 0
+    previous: bytes | None = None
+    for last, (start, stop) in _in_block(wire, index, None):
+        block, at = _handle(wire, start, stop)
+        # Blocks that lie one after another also cannot be read many times.
+        if at != stop or block[0] != before or block[1] + _TRAILER > meta[0]:
+            raise Malformed(f'no block where one must be, at byte {before}')
+        _check_block(content, block, meta[0])
+        for key, (start, stop) in _in_block(wire, block, previous):
+            keys, key_bytes = keys + 1, key_bytes + len(key)
+            if keys > MAX_KEYS or key_bytes > _MAX_KEY_BYTES:
+                raise Malformed(f'more than {MAX_KEYS:,} keys, or {_MAX_KEY_BYTES:,} bytes of them')
+            if key > last:
+                raise Malformed(f'a key is behind the last of its block, at byte {start}')
+            yield key, content[start:stop]
+        before, previous = block[1] + _TRAILER, last
+    if before != meta[0] or any(True for _ in _in_block(wire, meta, None)):
+        raise Malformed(f'unknown content at byte {before}')
+
+
+def _number(wire: Wire, at: int, end: int) -> tuple[int, int]:
+    """A number, and where it ends; it has no more bytes than it needs."""
+    value, stop = wire.varint(at, end)
+    if stop - at > 1 and wire.content[stop - 1] == 0:
+        raise Malformed(f'a number is too long at byte {at}')
+    return value, stop
+
+
+def _handle(wire: Wire, at: int, end: int) -> tuple[Span, int]:
+    """A reference to a block: where its content is, and where the reference ends."""
+    start, at = _number(wire, at, end)
+    size, at = _number(wire, at, end)
+    return (start, start + size), at
+
+
+def _check_block(content: bytes, span: Span, end: int) -> None:
+    """Makes sure that there is a block, and that its checksum holds."""
+    start, stop = span
+    if stop + _TRAILER > end:
+        raise Malformed(f'a block from byte {start} to {stop} ends behind it')
+    kind, crc = struct.unpack_from('<BI', content, stop)
+    if masked(google_crc32c.value(content[start:stop + 1])) != crc:
+        raise Malformed(f'the checksum of the block at byte {start} does not hold')
+    if kind != _NOT_COMPRESSED:
+        raise Malformed(f'the block at byte {start} is compressed')
+
+
+def _in_block(wire: Wire, span: Span, previous: bytes | None) -> Iterator[tuple[bytes, Span]]:
+    """Yields (key, span of the value) of the entries of a block.
+
+    Args:
+      wire: the file.
+      span: of the block.
+      previous: a key that all keys must be behind, if there is one.
+    """
+    start, stop = span
+    if stop - start < 4:
+        raise Malformed(f'the block at byte {start} is too short')
+    restarts, = struct.unpack_from('<I', wire.content, stop - 4)
+    end = stop - 4 - 4 * restarts
+    if restarts < 1 or end < start:
+        raise Malformed(f'the block at byte {start} has {restarts} restarts')
+    key, at, passed = b'', start, 0
+    while at < end:
+        is_restart = passed < restarts and at - start == struct.unpack_from(
+            '<I', wire.content, end + 4 * passed)[0]
+        passed += is_restart
+        shared, own_at = _number(wire, at, end)
+        own, own_at = _number(wire, own_at, end)
+        size, own_at = _number(wire, own_at, end)
+        at = own_at + own + size
+        if shared > (0 if is_restart else len(key)) or at > end:
+            raise Malformed(f'no whole entry before byte {own_at}')
+        key = key[:shared] + bytes(wire.content[own_at:own_at + own])
+        if previous is not None and key <= previous:
+            raise Malformed(f'a key is not behind the one before it at byte {own_at}')
+        previous = key
+        yield key, (own_at + own, at)
+    # A block without entries has one restart, at its beginning.
+    if passed != restarts and (start != end or wire.content[end:stop] != bytes([*bytes(4), 1, 0,
+                                                                               0, 0])):
+        raise Malformed(f'the block at byte {start} names entries that are not there')

@@ -1,0 +1,200 @@
+import hashlib
+import pathlib
+import tracemalloc
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import bundles
+from harness.bundles import entry
+
+from estimator_tpu_embedding.checkpoint.manifest import StoredFile
+from estimator_tpu_embedding.checkpoint.scan import check_crcs, check_files, scan
+from estimator_tpu_embedding.errors import CorruptCheckpointError
+
+DATA = 'm-7.data-00000-of-00001'
+NAN, INF = float('nan'), float('inf')
+
+
+@pytest.fixture(scope='module')
+def real(tmp_path_factory):
+    """The prefix of a small checkpoint of all kinds of tensors that TensorFlow wrote."""
+    directory = tmp_path_factory.mktemp('real')
+    with tf.Graph().as_default(), tf.Session() as session:
+        for name, axis in (('t', 0), ('columns', 1)):
+            tf.get_variable(name, [6, 4], partitioner=tf.fixed_size_partitioner(2, axis=axis))
+        for name, value in {'half': np.array([1, .1], 'f2'), 'step': np.int64(5), 'flag': True,
+                            'strings': [['a', ''], ['b' * 130, 'ü']]}.items():
+            tf.Variable(value, name=name)
+        session.run(tf.global_variables_initializer())
+        return tf.train.Saver().save(session, str(directory / 'm'), 7)
+
+
+@pytest.fixture
+def copy(real, tmp_path):
+    """The prefix of a copy of it."""
+    for path in pathlib.Path(real).parent.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    return str(tmp_path / 'm-7')
+
+
+def test_all_files_are_hashed(real):
+    assert scan(real) == ({
+        path.name: StoredFile(size=len(content), sha256=hashlib.sha256(content).hexdigest())
+        for path in pathlib.Path(real).parent.glob('m-7.*') for content in [path.read_bytes()]}, {})
+
+
+def test_bytes_of_no_tensor_are_hashed_too(tmp_path):
+    data = bytes(range(40))
+    bundles.write_index(tmp_path / 'm', {b't': entry(4, [8], size=8, offset=16)}, data)
+    assert scan(str(tmp_path / 'm')).files['m.data-00000-of-00001'] == StoredFile(
+        size=40, sha256=hashlib.sha256(data).hexdigest())
+
+
+def test_c09_c11_every_damage_in_a_data_file_is_found(copy):
+    """Each byte changed, each length cut: by the checksums, and by the manifest."""
+    path, files = pathlib.Path(copy).parent / DATA, scan(copy).files
+    content = path.read_bytes()
+    assert check_crcs(copy) == [] and check_files(copy, files, 'sha256') is None
+    for at in range(len(content)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 128]) + content[at + 1:])
+        with pytest.raises(CorruptCheckpointError, match=f'E613 .*{DATA}.*; got tensor "'):
+            check_crcs(copy)
+        with pytest.raises(CorruptCheckpointError, match=f'E618 .*{DATA}.*damaged is tensor "'):
+            check_files(copy, files, 'sha256')
+        path.write_bytes(content[:at])
+        with pytest.raises(CorruptCheckpointError, match='E613 checkpoint m-7: .*are not in'):
+            check_crcs(copy)
+        with pytest.raises(CorruptCheckpointError, match=f'E618 .*{DATA}.*{at} bytes, not'):
+            check_files(copy, files, 'size')
+
+
+def test_c10_every_damage_in_an_index_is_found(copy):
+    path, files = pathlib.Path(f'{copy}.index'), scan(copy).files
+    content = path.read_bytes()
+    for at in range(len(content)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1:])
+        with pytest.raises(CorruptCheckpointError, match='E613 checkpoint m-7: its index m-'):
+            check_crcs(copy)
+        with pytest.raises(CorruptCheckpointError, match='E618 .*m-7.index'):
+            check_files(copy, files, 'sha256')
+
+
+def test_the_damaged_tensors_are_named(tmp_path):
+    prefix = bundles.write(tmp_path / 'm', {
+        name: np.ones(2, 'f4') for name in ('a', 'b', 'c', 'd', 'e', 'f\x1b', 'g')})
+    path = tmp_path / 'm.data-00000-of-00001'
+    path.write_bytes(bytes(4) + path.read_bytes()[4:])
+    with pytest.raises(CorruptCheckpointError, match='were written; got tensor "a".  Use an'):
+        check_crcs(prefix)
+    path.write_bytes(bytes(7 * 8))  # C12: a page cache that was lost.
+    with pytest.raises(CorruptCheckpointError, match='tensor "a", "b", "c", "d", "e" and 2 more'):
+        check_crcs(prefix)
+
+
+def test_what_cannot_be_checked_is_told(tmp_path):
+    bundles.write_index(tmp_path / 'm', {b'v': entry(21, [1], size=9), b'w': entry(99, [], size=1)},
+                        bytes(9))
+    with pytest.raises(CorruptCheckpointError, match='it shares bytes'):
+        check_crcs(str(tmp_path / 'm'))
+    bundles.write_index(tmp_path / 'm', {
+        b'v': entry(21, [1], size=9), b'w': entry(99, [], size=1, offset=9)}, bytes(10))
+    assert check_crcs(str(tmp_path / 'm')) == ['v', 'w']
+    assert scan(str(tmp_path / 'm')).nonfinite == {}
+
+
+def test_c13_a_file_of_the_manifest_that_is_missing_is_named(copy):
+    files = scan(copy).files
+    (pathlib.Path(copy).parent / DATA).unlink()
+    with pytest.raises(CorruptCheckpointError, match=f'{DATA} must be as the manifest says; got '
+                       'listed in manifest, not found'):
+        check_files(copy, files, 'size')
+
+
+def test_c17_a_file_of_the_manifest_that_is_a_link_is_refused(copy):
+    files, path = scan(copy).files, pathlib.Path(copy).parent / DATA
+    path.rename(path.parent / 'elsewhere')
+    path.symlink_to('elsewhere')
+    with pytest.raises(CorruptCheckpointError, match=f'E618 .*{DATA}.*a link, which is not'):
+        check_files(copy, files, 'size')
+
+
+def test_a_manifest_that_leaves_out_a_file_is_none(copy):
+    files = scan(copy).files
+    del files[DATA]
+    with pytest.raises(CorruptCheckpointError, match=f'must list all its files; got not {DATA}'):
+        check_files(copy, files, 'size')
+
+
+def test_all_files_that_differ_are_named_at_once(copy):
+    files = {name: StoredFile(size=one.size, sha256='0' * 64)
+             for name, one in scan(copy).files.items()}
+    check_files(copy, files, 'size')
+    with pytest.raises(CorruptCheckpointError) as caught:
+        check_files(copy, files, 'sha256')
+    assert [problem.code for problem in caught.value.problems] == ['E618'] * 3
+
+
+def bad_at(place, value, dtype='f4', shape=(3, 2)):
+    """Ones, but for one."""
+    array = np.ones(shape, dtype)
+    array.flat[place] = value
+    return array
+
+
+@pytest.mark.parametrize('dtype', ['f2', 'f4', 'f8', 'c8', 'c16'])
+@pytest.mark.parametrize('value', [NAN, INF, -INF])
+def test_c32_numbers_that_are_not_finite_are_found_in_every_type(tmp_path, dtype, value):
+    prefix = bundles.write(tmp_path / 'm', {
+        'last': [np.ones([3, 2], dtype), bad_at(-1, value, dtype)],
+        'scalar': np.array(value, dtype), 'fine': np.full([5], np.finfo(dtype).max, dtype),
+        'tiny': np.full([5], np.finfo(dtype).smallest_subnormal, dtype)})
+    assert scan(prefix).nonfinite == {'last': 1, 'scalar': 1}
+
+
+@pytest.mark.parametrize('dtype, bits', [
+    (14, 0x7fc0), (14, 0xff80), (19, 0x7c01), (24, 0x7c), (25, 0xff)])
+def test_c32_they_are_found_in_types_that_numpy_lacks(tmp_path, dtype, bits):
+    size = 2 if dtype < 20 else 1
+    for value, want in ((bits, {'t': 1}), (bits & ~(1 << 2 if size == 1 else 1 << 10), {})):
+        bundles.write_index(tmp_path / 'm', {b't': entry(dtype, [2, 1], size=2 * size)},
+                            bytes(size) + value.to_bytes(size, 'little'))
+        assert scan(str(tmp_path / 'm')).nonfinite == want
+
+
+def test_c32_a_row_counts_once_and_numbers_of_a_vector_each(tmp_path):
+    prefix = bundles.write(tmp_path / 'm', {
+        'rows': np.array([[NAN, INF], [1, 2], [-INF, 3]]), 'vector': np.array([NAN, 1, INF]),
+        # A row of a MiB is read in two chunks, and has one of them in each.
+        'wide': np.pad(bad_at(0, NAN, 'f4', [1, 2**18]), [[1, 0], [0, 0]]) + bad_at(
+            -1, INF, 'f4', [2, 2**18]),
+        'integers': np.array([-1, 2**31 - 1], 'i4'), 'empty': np.zeros([0, 2])})
+    assert scan(prefix).nonfinite == {'rows': 2, 'vector': 2, 'wide': 1}
+
+
+def test_c32_slices_of_columns_are_looked_at(tmp_path):
+    prefix = str(tmp_path / 'm')
+    with tf.Graph().as_default(), tf.Session() as session:
+        session.run(tf.raw_ops.SaveV2(
+            prefix=prefix, tensor_names=['c', 'c'],
+            shape_and_slices=['2 4 0,2:0,1', '2 4 0,2:1,3'],
+            tensors=[np.ones([2, 1], 'f4'), bad_at(3, NAN, shape=[2, 3])]))
+    assert scan(prefix).nonfinite == {'c': 1} and check_crcs(prefix) == []
+
+
+def test_large_tensors_take_little_memory(tmp_path):
+    """120 MB, of which nothing is on the disk."""
+    size = 30_000_000
+    bundles.write_index(tmp_path / 'm', {b't': entry(1, [size // 10, 10], size=4 * size)})
+    path = tmp_path / 'm.data-00000-of-00001'
+    with open(path, 'r+b') as file:
+        file.truncate(4 * size)
+        file.seek(4 * (size - 1))
+        file.write(np.float32(INF).tobytes())
+    tracemalloc.start()
+    assert scan(str(tmp_path / 'm')).nonfinite == {'t': 1}
+    with pytest.raises(CorruptCheckpointError, match='got tensor "t"'):
+        check_crcs(str(tmp_path / 'm'))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8e6
