@@ -1,0 +1,52 @@
+"""Small checkpoints in files, for processes that commit them again and again without TensorFlow."""
+
+import dataclasses
+import pathlib
+
+from harness.checkpoints import describe, writer
+
+VALUES = 4
+"""So many checkpoints of different values there are; steps take turns."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Tiny:
+    """Checkpoints of any step; no two steps have the same files.
+
+    Attributes:
+      directory: where `make` wrote them.
+    """
+
+    directory: str
+
+    def files(self, step):
+        """`{suffix: content}` of all files but the manifest."""
+        prefix = str(step % VALUES)
+        found = {path.name.removeprefix(prefix): path.read_bytes()
+                 for path in sorted(pathlib.Path(self.directory).glob(f'{prefix}.*'))}
+        return {**found, '.meta': b'graph of step %d' % step}
+
+    def write(self, step, one=lambda path, content: pathlib.Path(path).write_bytes(content)):
+        """A callback for `commit` that writes the files of a step, each by a call of `one`."""
+        def write(prefix):
+            for suffix, content in self.files(step).items():
+                one(prefix + suffix, content)
+        return write
+
+    def manifest(self, step):
+        """A callback for `commit`."""
+        return describe(step)
+
+    def is_at(self, prefix, step):
+        """Whether the files of a prefix are those of a step, byte for byte."""
+        return self.files(step) == {
+            path.name.removeprefix(f'model.ckpt-{step}'): path.read_bytes()
+            for path in pathlib.Path(prefix).parent.glob(f'model.ckpt-{step}.*')
+            if not path.name.endswith('.json')} and prefix.endswith(f'model.ckpt-{step}')
+
+
+def make(directory):
+    """Has TensorFlow write the checkpoints."""
+    for number in range(VALUES):
+        writer(float(number))(f'{directory}/{number}')
+    return Tiny(str(directory))
