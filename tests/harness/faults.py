@@ -48,24 +48,41 @@ class Faults:
         number = getattr(errno, self._kind)
         raise OSError(number, os.strerror(number), operation)
 
-    def write(self, path, content):
-        """Writes a file; if this is the operation that fails, the first half of it."""
-        file = pathlib.Path(path)
-        self.meet(f'write {file.name}', lambda: file.write_bytes(content[:len(content) // 2]))
-        file.write_bytes(content)
-
-    def failpoint(self, phase):
-        """For `on_phase`: every phase is an operation."""
-        self.meet(f'phase {phase}')
-
 
 class FaultyStorage(Storage):
-    """A storage whose changes meet faults; `create` fails when half of the file is written."""
+    """A storage whose changes meet faults; what writes a file fails when it has half of it.
 
-    def __init__(self, directory, faults):
-        """Opens a directory."""
+    Attributes:
+      returned: the steps whose commits returned.
+    """
+
+    def __init__(self, directory, faults, done=lambda step: None):
+        """Opens a directory.
+
+        Args:
+          directory: where.
+          faults: they count what is done here.
+          done: called with each step whose commit has returned.
+        """
         super().__init__(directory)
-        self._faults = faults
+        self.returned = []
+        self._faults, self._done = faults, done
+
+    def write(self, path, content):
+        """Writes a file by its path, as others do."""
+        file = pathlib.Path(path)
+        self._faults.meet(f'write {file.name}', lambda: file.write_bytes(
+            content[:len(content) // 2]))
+        file.write_bytes(content)
+
+    def on_phase(self, phase):
+        """A phase of a commit is an operation too."""
+        self._faults.meet(f'phase {phase}')
+
+    def done(self, step):
+        """The commit of a step has returned."""
+        self.returned.append(step)
+        self._done(step)
 
     def make_folder(self, name):
         self._faults.meet(f'make folder {name}')

@@ -59,6 +59,9 @@ class RecordingStorage(Storage):
         name = str(pathlib.Path(path).relative_to(self._root))
         self.operations.append(('create', name, content))
 
+    def on_phase(self, phase):
+        """What the system does not see is lost without a trace."""
+
     def done(self, step):
         """Notes that the commit of a step has returned: from here on it must not be lost."""
         self.operations.append(('done', step))
@@ -170,25 +173,23 @@ def broken_promises(storage, read, is_at):
       read: called with a directory; returns (prefix, step), or None.
       is_at: called with a prefix and a step; whether the files there are those of the step.
 
-    Returns:
-      (how many states there are, what was wrong in some of them, in words).
+    Yields:
+      What is wrong in one of them, in words.
     """
     states = crash_states(storage.before, storage.operations)
     disk = contents(storage.path(''))
     assert frozenset(disk.items()) in states, 'something was changed and not recorded'
-    wrong = []
     for state, step in states.items():
         with tempfile.TemporaryDirectory() as directory:
             for name, content in sorted(state, key=lambda item: item[0]):
                 path = pathlib.Path(directory, name)
                 path.mkdir() if content is None else path.write_bytes(content)
-            wrong += _verdict(directory, step, read, is_at)
-    return len(states), wrong
+            yield from _verdict(directory, step, read, is_at)
 
 
 def _verdict(directory, step, read, is_at):
     """Yields what is wrong with what a reader finds after `step` was committed, or -1."""
-    names = sorted(name for name, _ in contents(directory).items())
+    names = sorted(contents(directory))
     try:
         found = read(directory)
     except Exception as error:  # Whatever it is, the job does not go on.

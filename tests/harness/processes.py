@@ -1,10 +1,12 @@
 """Real processes for what only a fresh process can show; always reaped, output always shown."""
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
 import random
+import signal
 import socket
 import subprocess
 import sys
@@ -16,22 +18,36 @@ EXAMPLE = ROOT / 'tools' / 'examples' / 'census_tpu_job.py'
 HANDWRITTEN = ROOT / 'tools' / 'examples' / 'census_handwritten_loop.py'
 
 
-def run_python(*arguments, deadline=100, cwd=None, **environment):
+def run_python(*arguments, deadline=100, cwd=None, before=(), **environment):
     """Runs this Python without our switches set; returns the completed process.
 
     Args:
       *arguments: of the command line.
       cwd: the folder to run it in, instead of this one.
+      before: a command that runs the command line which follows it.
       deadline: seconds after which the process is killed and the test fails.
       **environment: variables to set; `None` removes one.
     """
     variables = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'TF_USE_LEGACY_KERAS': None,
                  **environment}
     done = subprocess.run(
-        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=deadline,
-        cwd=cwd, env={name: value for name, value in variables.items() if value is not None})
+        [*before, sys.executable, *map(str, arguments)], capture_output=True, text=True,
+        timeout=deadline, cwd=cwd, env={name: value for name, value in variables.items() if value is not None})
     print(done.stdout[-4000:], done.stderr[-4000:], sep='\n--- stderr ---\n')
     return done
+
+
+def run_harness(module, *arguments, before=(), **kwargs):
+    """Runs a module of the harness as a script, perhaps as the end of another command line."""
+    path = [str(ROOT / 'tests'), os.environ.get('PYTHONPATH', '')]
+    return run_python('-m', f'harness.{module}', *arguments, before=before,
+                      PYTHONPATH=os.pathsep.join(filter(None, path)), **kwargs)
+
+
+def die_with_parent():
+    """Has the system kill this process when the one that started it ends, however it does."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def run_etpe(*arguments, **kwargs):

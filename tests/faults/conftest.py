@@ -1,0 +1,56 @@
+"""What every test of faults promises besides: no leaked file descriptor, thread or child."""
+
+import gc
+import multiprocessing
+import os
+import pathlib
+import tempfile
+import threading
+import time
+
+import pytest
+from harness import checkpoints
+
+
+def open_files():
+    """What the descriptors of this process are, sockets and pipes of TensorFlow's among them."""
+    found = []
+    for name in os.listdir('/proc/self/fd'):
+        try:
+            found.append(os.readlink(f'/proc/self/fd/{name}'))
+        except FileNotFoundError:
+            pass  # That of the listing.
+    return [path for path in found if path.startswith('/') and not path.startswith('/dev/')]
+
+
+def children():
+    """The processes that this one has started and not waited for."""
+    return pathlib.Path('/proc/self/task', str(os.getpid()), 'children').read_text().split()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_leaked():
+    """Files, threads and children are those of before."""
+    files, threads, processes = open_files(), set(threading.enumerate()), children()
+    yield
+    gc.collect()
+    end = time.monotonic() + 20  # tf.data may notice late that its iterator is gone.
+    while set(threading.enumerate()) - threads and time.monotonic() < end:
+        time.sleep(.05)
+    assert not set(threading.enumerate()) - threads
+    assert sorted(open_files()) == sorted(files)
+    assert children() == processes and not multiprocessing.active_children()
+
+
+@pytest.fixture(scope='session')
+def tiny(tmp_path_factory):
+    """Checkpoints of a few hundred bytes."""
+    return checkpoints.make(tmp_path_factory.mktemp('tiny'))
+
+
+@pytest.fixture
+def memory_folder():
+    """A folder in memory, where nothing waits for a disk; else that of other temporary files."""
+    parent = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=parent) as directory:
+        yield directory

@@ -1,0 +1,106 @@
+"""C05: whatever a loss of power leaves of the operations of a commit, nothing committed is lost."""
+
+import os
+
+import pytest
+from harness import power_loss, sweeps
+from harness.faults import Faults, FaultyStorage
+from harness.power_loss import RecordingStorage
+
+from estimator_tpu_embedding.checkpoint import pointer
+from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.errors import CheckpointWriteError
+
+
+def restored(directory):
+    """What the next job restores."""
+    found = recover(directory)
+    return None if found is None else (found.prefix, found.step)
+
+
+def believed(directory):
+    """What a reader restores that believes the file `checkpoint`, as TensorFlow does."""
+    named = pointer.read(directory)
+    return None if named is None else (
+        os.path.join(directory, named.newest), int(named.newest.rpartition('-')[2]))
+
+
+def broken(storage, tiny, read=restored):
+    """What is wrong in the first state after a loss of power where something is."""
+    return next(power_loss.broken_promises(storage, read, tiny.is_at), None)
+
+
+class Careless(RecordingStorage):
+    """Leaves out some of what it is asked to sync."""
+
+    def __init__(self, directory, left_out):
+        super().__init__(directory)
+        self._left_out = left_out
+
+    def sync(self, name=''):
+        if not self._left_out(name):
+            super().sync(name)
+
+
+def test_c05_no_loss_of_power_loses_a_step_that_was_committed(memory_folder, tiny):
+    with RecordingStorage(memory_folder) as storage:
+        sweeps.live(storage, tiny, [1, 2, 3])
+        sweeps.live(storage, tiny, [3, 4])  # The next job, which saves what it restored.
+    assert not broken(storage, tiny)
+    assert len(power_loss.crash_states(storage.before, storage.operations)) > 100
+
+
+@pytest.mark.parametrize('at', [
+    pytest.param(20, id='a stage'), pytest.param(32, id='files')])
+def test_c05_nor_does_one_in_the_job_that_follows_a_kill(memory_folder, tiny, at):
+    with FaultyStorage(memory_folder, Faults(at, 'EIO', lasting=True)) as storage:
+        with pytest.raises(CheckpointWriteError):
+            sweeps.live(storage, tiny, [1, 2])
+    with RecordingStorage(memory_folder) as storage:
+        sweeps.live(storage, tiny, [1, 2])
+    assert not broken(storage, tiny)
+
+
+@pytest.mark.parametrize('left_out', [
+    lambda name: True, lambda name: '/' in name, lambda name: name.endswith('manifest'),
+    lambda name: name.endswith('.index'), lambda name: name == ''],
+    ids=['everything', 'files', 'manifest', 'index', 'directory'])
+def test_c05_a_commit_that_does_not_sync_is_found_out(memory_folder, tiny, left_out):
+    with Careless(memory_folder, left_out) as storage:
+        sweeps.live(storage, tiny, [1, 2])
+    assert broken(storage, tiny)
+
+
+def staged(storage, tiny, step):
+    """Writes the files of a step into a folder, all of them synced."""
+    storage.make_folder('stage')
+    for suffix, content in tiny.files(step).items():
+        storage.create(f'stage/model.ckpt-{step}{suffix}', content)
+        storage.sync(f'stage/model.ckpt-{step}{suffix}')
+    storage.sync('stage')
+
+
+def test_c05_pointing_before_the_files_are_there_is_found_out(memory_folder, tiny):
+    with RecordingStorage(memory_folder) as storage:
+        for step in (1, 2):
+            staged(storage, tiny, step)
+            pointer.write(storage, f'model.ckpt-{step}', [])
+            for suffix in tiny.files(step):
+                name = f'model.ckpt-{step}{suffix}'
+                storage.rename(f'stage/{name}', name)
+            storage.sync()
+            storage.remove_folder('stage')
+            storage.done(step)
+    assert broken(storage, tiny, believed)
+
+
+def test_c05_writing_the_newest_step_again_in_its_place_is_found_out(memory_folder, tiny):
+    with RecordingStorage(memory_folder) as storage:
+        sweeps.live(storage, tiny, [1, 2])
+        for suffix, content in tiny.files(2).items():
+            storage.remove(f'model.ckpt-2{suffix}')
+            storage.create(f'model.ckpt-2{suffix}', content)
+            storage.sync(f'model.ckpt-2{suffix}')
+        storage.sync()
+    assert broken(storage, tiny)
+    assert broken(storage, tiny, believed)
