@@ -30,6 +30,8 @@ _WITHOUT_FILES = 1
 SUFFIX = '.tables.json'
 PARTIAL = '.partial'
 """After the name of a manifest: what it lists is no checkpoint, or not yet; see `commit.py`."""
+_OWN = 'sha256'
+"""The field that holds the SHA-256 of all others."""
 _MAX_BYTES = 16 * 2**20
 _MAX_SLOTS = 10
 _MAX_FILES = 10_000
@@ -91,7 +93,13 @@ class Manifest:
         """The content of the file."""
         fields = {'format': FORMAT, **dataclasses.asdict(self),
                   'config': base64.b64encode(self.config).decode()}
+        fields[_OWN] = _sha256_of(fields)
         return (json.dumps(fields, indent=1, sort_keys=True) + '\n').encode()
+
+
+def _sha256_of(fields: dict[str, Any]) -> str:
+    """What a manifest says of itself: with one bit less, 3 hosts may be 2, and rows others."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def stored_tables(plan: Plan, variable_names: dict[str, str]) -> dict[str, StoredTable]:
@@ -162,6 +170,14 @@ def _content(path: str) -> bytearray:
 
 def _from_json(content: bytearray, checkpoint: str) -> Manifest:
     fields = json.loads(content, object_pairs_hook=_without_duplicates)
+    own = fields.pop(_OWN, None)
+    manifest = _checked(dict(fields), checkpoint)
+    if own != (_sha256_of(fields) if fields['format'] != _WITHOUT_FILES else None):
+        raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
+    return manifest
+
+
+def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
     version = fields.pop('format')
     if version not in (_WITHOUT_FILES, FORMAT) or isinstance(version, bool):
         raise ValueError(f'format {version!r}, written by {shown(fields.get("created_by"))}; '
