@@ -1,7 +1,6 @@
 """What every test of faults promises besides: no leaked file descriptor, thread or child."""
 
 import gc
-import multiprocessing
 import os
 import pathlib
 import tempfile
@@ -33,13 +32,14 @@ def nothing_is_leaked():
     """Files, threads and children are those of before."""
     files, threads, processes = open_files(), set(threading.enumerate()), children()
     yield
-    gc.collect()
     end = time.monotonic() + 20  # tf.data may notice late that its iterator is gone.
     while set(threading.enumerate()) - threads and time.monotonic() < end:
         time.sleep(.05)
     assert not set(threading.enumerate()) - threads
+    if sorted(open_files()) != sorted(files):
+        gc.collect()
     assert sorted(open_files()) == sorted(files)
-    assert children() == processes and not multiprocessing.active_children()
+    assert children() == processes
 
 
 @pytest.fixture(scope='session')

@@ -1,0 +1,115 @@
+"""C01 to C04, C30: a job that is killed, or met by an error, at any operation of a commit."""
+
+import os
+import re
+
+import pytest
+from harness import sweeps
+from harness.faults import ERRORS, Faults, FaultyStorage
+from harness.processes import run_harness
+
+from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.errors import CheckpointWriteError
+
+STEPS = [1, 2, 3]
+
+
+@pytest.fixture(scope='module')
+def found_after(tiny, tmp_path_factory):
+    """[(operation, the step that was found after a kill there)] of three steps, in order."""
+    parent = '/dev/shm' if os.access('/dev/shm', os.W_OK) else tmp_path_factory.mktemp('kills')
+    done = run_harness('sweeps', tiny.directory, parent)
+    assert done.returncode == 0, done.stderr
+    return [(operation, None if step == 'None' else int(step)) for operation, step in
+            (line.rsplit(': ', 1) for line in done.stdout.splitlines())]
+
+
+def of_phases(found_after, pattern):
+    """The steps that were found after kills at phases of each of the three commits, in order."""
+    found, step = [], 0
+    for operation, last in found_after:
+        step += operation.startswith('make folder')
+        if re.fullmatch(f'phase ({pattern})', operation):
+            found.append((step, last or 0))
+    return found
+
+
+def test_c01_a_kill_while_files_are_written_costs_only_the_step_in_flight(found_after):
+    assert of_phases(found_after, 'stage|staged|guarded|synced') == [
+        (step, step - 1) for step in STEPS for _ in range(4)]
+    writes = [operation for operation, _ in found_after if operation.startswith('write ')]
+    assert len(writes) == 12
+
+
+def test_c02_a_step_that_is_half_published_is_not_seen(found_after):
+    assert of_phases(found_after, r'publish\.\d') == [
+        (step, step - 1) for step in STEPS for _ in range(5)]
+
+
+def test_c03_a_step_that_is_published_is_found_though_nothing_points_to_it(found_after):
+    assert of_phases(found_after, 'published|point|pointed') == [
+        (step, step) for step in STEPS for _ in range(3)]
+
+
+def test_c30_a_step_that_is_half_deleted_is_not_seen(found_after):
+    assert of_phases(found_after, r'retain\.0') == [(3, 3)]
+    # What is left then goes away in the next job: `sweeps.check_goes_on`.
+    assert [operation for operation, step in found_after
+            if re.fullmatch(r'remove model\.ckpt-1\..*', operation) and step == 3] == [
+        f'remove model.ckpt-1{suffix}' for suffix in (
+            '.data-00000-of-00002', '.data-00001-of-00002', '.index', '.meta',
+            '.tables.json.partial')]
+
+
+def test_c04_the_step_that_was_restored_is_not_written_again(memory_folder, tiny):
+    with FaultyStorage(memory_folder, Faults()) as storage:
+        sweeps.live(storage, tiny, [1, 2])
+    before = {name: os.stat(f'{memory_folder}/{name}') for name in os.listdir(memory_folder)}
+    faults = Faults(1)  # The first operation would be the last.
+    with FaultyStorage(memory_folder, faults) as storage:
+        sweeps.live(storage, tiny, [2])
+    assert not faults.log
+    assert before == {name: os.stat(f'{memory_folder}/{name}')
+                      for name in os.listdir(memory_folder)}
+
+
+@pytest.mark.parametrize('suffix', ['.index', '.data-00001-of-00002', '.meta', '.tables.json'])
+def test_c04_unless_it_is_damaged(memory_folder, tiny, suffix):
+    with FaultyStorage(memory_folder, Faults()) as storage:
+        sweeps.live(storage, tiny, [1, 2])
+    os.truncate(f'{memory_folder}/model.ckpt-2{suffix}', 10)
+    assert recover(memory_folder).step == 1
+    with FaultyStorage(memory_folder, Faults()) as storage:
+        sweeps.live(storage, tiny, [2])
+    assert sweeps.check(memory_folder, tiny, 2) == 2
+
+
+def error_at(directory, tiny, at, kind, lasting):
+    """Commits three steps with an error at an operation; returns whether it came to its end."""
+    faults = Faults(at, kind, lasting)
+    with FaultyStorage(directory, faults) as storage:
+        try:
+            sweeps.live(storage, tiny, STEPS)
+        except CheckpointWriteError as error:
+            returned = storage.returned
+            assert error.code == 'E621' and f'step {len(returned) + 1}' in str(error)
+            assert os.strerror(28 if kind == 'ENOSPC' else 5) in str(error)
+        else:
+            return True
+    found = sweeps.check(directory, tiny, returned[-1] if returned else None, len(returned) + 1)
+    left = [name for name in os.listdir(directory) if name.startswith('.ete-stage')]
+    assert lasting or not left
+    sweeps.check_goes_on(directory, tiny, found)
+    return False
+
+
+@pytest.mark.parametrize('kind, lasting', [(kind, lasting) for kind in ERRORS
+                                           for lasting in (False, True)])
+def test_c06_an_error_at_any_operation_leaves_what_was_committed(memory_folder, tiny, kind,
+                                                                 lasting):
+    at, ended = 0, False
+    while not ended:
+        at += 1
+        with sweeps.folder(memory_folder) as directory:
+            ended = error_at(directory, tiny, at, kind, lasting)
+    assert at > 100

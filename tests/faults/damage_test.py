@@ -1,0 +1,173 @@
+"""C09 to C14, C28: damaged files are named, never restored, and cost one checkpoint at most."""
+
+import os
+import pathlib
+import random
+import shutil
+
+import pytest
+from harness import sweeps
+from harness.faults import Faults, FaultyStorage
+
+from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.checkpoint.recover import recover, verify
+from estimator_tpu_embedding.errors import CorruptCheckpointError
+
+SUFFIXES = ['.data-00000-of-00002', '.data-00001-of-00002', '.index', '.meta', '.tables.json']
+TENSORS = [suffix for suffix in SUFFIXES if suffix not in ('.meta', '.tables.json')]
+
+
+@pytest.fixture
+def committed(memory_folder, tiny):
+    """A directory with the checkpoints of steps 1 and 2."""
+    with FaultyStorage(memory_folder, Faults()) as storage:
+        sweeps.live(storage, tiny, [1, 2])
+    return memory_folder
+
+
+@pytest.fixture
+def damaged(committed):
+    """`damaged(suffix, change)`: the directory after a change of the bytes of a file of step 2.
+
+    A change that returns `None` removes the file. It is another directory each time, so that no
+    file is the one that was verified before.
+    """
+    numbers = iter(range(10_000))
+
+    def damage(suffix, change):
+        directory = pathlib.Path(committed, f'copy-{next(numbers)}')
+        shutil.copytree(committed, directory, ignore=lambda path, names: [
+            name for name in names if name.startswith('copy-')])
+        file = directory / f'model.ckpt-2{suffix}'
+        content = change(file.read_bytes())
+        file.unlink()
+        if content is not None:
+            file.write_bytes(content)
+        return str(directory)
+
+    return damage
+
+
+def problems_of(directory, tiny):
+    """What is said of step 2, which is damaged: step 1 is found, and step 2 refused by name."""
+    found = recover(directory)
+    assert found.step == 1 and tiny.is_at(found.prefix, 1)
+    with pytest.raises(CorruptCheckpointError) as caught:
+        verify(f'{directory}/model.ckpt-2')
+    assert {problem.code for problem in caught.value.problems} <= {'E611', 'E613', 'E614', 'E618'}
+    assert [problem.code for problem in found.skipped] == [
+        problem.code for problem in caught.value.problems]
+    return str(caught.value)
+
+
+def flipped(content, place, bit=0):
+    return content[:place] + bytes([content[place] ^ 1 << bit]) + content[place + 1:]
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+def test_c09_c10_a_flipped_bit_is_found_wherever_it_is(damaged, tiny, suffix):
+    places = random.Random(suffix)
+    for _ in range(50):
+        directory = damaged(suffix, lambda content: flipped(
+            content, places.randrange(len(content)), places.randrange(8)))
+        assert f'model.ckpt-2{suffix}' in problems_of(directory, tiny)
+
+
+@pytest.mark.parametrize('before, after', [
+    (b'"hosts": 2', b'"hosts": 3'), (b'"mod"', b'"div"'), (b'"rows": 6', b'"rows": 7'),
+    (b'"Adagrad"', b'"Adagrae"')])
+def test_c09_a_manifest_that_says_another_order_of_rows_is_found(damaged, tiny, before, after):
+    text = problems_of(damaged('.tables.json', lambda content: content.replace(
+        before, after)), tiny)
+    assert 'its SHA-256 of itself is another one' in text
+
+
+def test_c09_the_message_names_the_tensor_of_a_flip(damaged, tiny):
+    directory = damaged('.data-00001-of-00002', lambda content: flipped(content, 30))
+    assert '"t/Adagrad"' in problems_of(directory, tiny)
+
+
+@pytest.mark.parametrize('suffix', TENSORS)
+def test_c09_c10_without_a_manifest_checksums_of_tensorflow_find_flips(damaged, tiny, suffix):
+    values = tiny.files(2)
+    passed = 0
+    for place in range(0, len(values[suffix]), 1 if 'data' in suffix else 7):
+        directory = damaged(suffix, lambda content: flipped(content, place))
+        for step in (1, 2):
+            os.unlink(f'{directory}/model.ckpt-{step}.tables.json')
+        if recover(directory).step == 2:
+            passed += 1  # Parts of the index that say nothing, such as its padding.
+        else:
+            assert 'E613' in problems_of(directory, tiny)
+    assert passed == 0 or suffix == '.index' and passed < 30
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+@pytest.mark.parametrize('left', [-10, -2, 0])
+def test_c10_c11_a_file_that_is_cut_short_is_found(damaged, tiny, suffix, left):
+    directory = damaged(suffix, lambda content: content[:left])
+    assert f'model.ckpt-2{suffix}' in problems_of(directory, tiny)
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES)
+def test_c12_a_file_of_zeros_is_found(damaged, tiny, suffix):
+    directory = damaged(suffix, lambda content: bytes(len(content)))
+    assert f'model.ckpt-2{suffix}' in problems_of(directory, tiny)
+
+
+@pytest.mark.parametrize('suffix', SUFFIXES[:-1])
+def test_c13_a_file_that_is_missing_is_said_to_be_listed(damaged, tiny, suffix):
+    text = problems_of(damaged(suffix, lambda content: None), tiny)
+    assert f'model.ckpt-2{suffix}' in text and 'listed in manifest, not found' in text
+
+
+def test_c13_without_a_manifest_the_checksums_of_tensorflow_speak_for_it(damaged, tiny):
+    directory = damaged('.tables.json', lambda content: None)
+    found = recover(directory)
+    assert found.step == 2 and found.manifest is None
+
+
+def test_c09_an_older_checkpoint_under_the_name_of_a_newer_one_is_found(damaged, tiny):
+    directory = damaged('.meta', bytes)
+    for suffix in SUFFIXES:
+        shutil.copy(f'{directory}/model.ckpt-1{suffix}', f'{directory}/model.ckpt-2{suffix}')
+    problems_of(directory, tiny)
+
+
+@pytest.mark.parametrize('suffix', ['.data-00001-of-00002', '.index'])
+def test_c09_a_shard_of_an_older_step_is_found(damaged, tiny, suffix):
+    directory = damaged(suffix, lambda content: tiny.files(1)[suffix])
+    assert f'model.ckpt-2{suffix}' in problems_of(directory, tiny)
+
+
+def test_c09_two_shards_that_changed_places_are_found(damaged, tiny):
+    shards = [tiny.files(2)[suffix] for suffix in TENSORS[:2]]
+    directory = damaged(TENSORS[0], lambda content: shards[1])
+    pathlib.Path(directory, f'model.ckpt-2{TENSORS[1]}').write_bytes(shards[0])
+    problems_of(directory, tiny)
+
+
+def test_c14_where_all_are_damaged_training_does_not_begin_at_step_0(damaged):
+    directory = damaged('.index', lambda content: b'')
+    os.truncate(f'{directory}/model.ckpt-1.data-00000-of-00002', 3)
+    with pytest.raises(CorruptCheckpointError, match='E612 model_dir') as caught:
+        recover(directory)
+    assert {problem.code for problem in caught.value.problems} == {'E612', 'E618'}
+
+
+def test_c09_by_size_alone_a_flip_is_not_found_and_a_cut_is(damaged):
+    quick = CheckpointOptions(verify='size')
+    assert recover(damaged(TENSORS[0], lambda content: flipped(content, 3)), quick).step == 2
+    assert recover(damaged(TENSORS[0], lambda content: content[:-1]), quick).step == 1
+
+
+def test_c28_a_manifest_of_a_newer_version_is_refused_with_both_versions(damaged, tiny):
+    text = problems_of(damaged('.tables.json', lambda content: content.replace(
+        b'"format": 2', b'"format": 3')), tiny)
+    assert 'format 3' in text and 'up to 2' in text and 'a test' in text
+
+
+def test_c28_a_manifest_with_unknown_fields_is_refused(damaged, tiny):
+    text = problems_of(damaged('.tables.json', lambda content: content.replace(
+        b'{\n', b'{\n "rows_are": "shuffled",\n', 1)), tiny)
+    assert 'rows_are' in text
