@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
@@ -9,7 +10,7 @@ import tensorflow.compat.v1 as tf
 from ..core.optimizer import Optimizer
 from ..core.plan import Plan
 from ..core.rates import DynamicRate
-from ..errors import Problem
+from ..errors import ConfigError, Problem
 from ..ops import checks, combine, rows, rules
 from .backend import Activations, CoreBatch, LookupReceipt
 from .queues import IdQueues
@@ -121,8 +122,7 @@ class LocalBackend:
         for table in self.plan.tables:
             rate = self.plan.rate(table.name)
             if rate not in values:
-                values[rate] = (tf.reshape(tf.cast(rate.function(step), tf.float32), [])
-                                if isinstance(rate, DynamicRate)
+                values[rate] = (_rate_at(step, rate, table.name) if isinstance(rate, DynamicRate)
                                 else tf.constant(rate.value, tf.float32))
         return {table.name: values[self.plan.rate(table.name)] for table in self.plan.tables}
 
@@ -194,6 +194,26 @@ class LocalBackend:
                        else rows.write(shard, at, value)
                        for shard, value in zip(shards, (new_rows, *new_slots))]
         return tf.group(*writes)
+
+
+def _rate_at(step: tf.Tensor, rate: DynamicRate, table: str) -> tf.Tensor:
+    """What a function of the step gives, float32 scalar; all that goes wrong names the table.
+
+    Raises:
+      ConfigError: if it is no scalar, as the original does.
+    """
+    # Where the function fails in a step, it is the name of its operations that TensorFlow tells.
+    with tf.name_scope('learning_rate_of/' + re.sub(r'[^\w./-]', '_', table, flags=re.ASCII)):
+        try:
+            value = tf.convert_to_tensor(rate.function(step))
+        except Exception as error:
+            error.add_note(f'raised by the learning_rate_fn of table "{table}"')
+            raise
+        if not value.shape.is_compatible_with([]):
+            raise ConfigError(Problem(
+                'E421', f'table "{table}"', 'the learning rate must be a finite number >= 0',
+                f'a tensor of shape {value.shape}', 'Let learning_rate_fn return a scalar.'))
+        return tf.ensure_shape(tf.cast(value, tf.float32), [])
 
 
 def _accumulates(table: HostedTable) -> bool:

@@ -4,6 +4,9 @@ The formulas are those of TensorFlow's `optimization_parameters.proto` and, wher
 to them, of the CPU kernels of `tf.raw_ops.ResourceApply...`; for Proximal Yogi, which neither
 has, that of TensorFlow Addons' Yogi. All are element-wise. In each rule `w` are rows and `g` is
 the gradient. Adam and Yogi have no bias correction, as on the hardware.
+
+A root may be 0, since processors take numbers below 2**-126 for 0. What would be divided by it is
+0 then: the element stays where it is, where 0 / 0 would make it a NaN.
 """
 
 from __future__ import annotations
@@ -62,7 +65,7 @@ def _stochastic_gradient_descent(optimizer: o.StochasticGradientDescent, w: tf.T
 def _adagrad(optimizer: o.Adagrad, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
              ) -> Updated:
     accumulator = slots[0] + tf.square(g)
-    return w - rate * g / tf.sqrt(accumulator), (accumulator,)
+    return w - _over(rate * g, tf.sqrt(accumulator)), (accumulator,)
 
 
 def _adagrad_momentum(optimizer: o.AdagradMomentum, w: tf.Tensor, slots: Slots, g: tf.Tensor,
@@ -72,7 +75,7 @@ def _adagrad_momentum(optimizer: o.AdagradMomentum, w: tf.Tensor, slots: Slots, 
         accumulator += tf.square(g)
     else:
         accumulator = _decayed(accumulator, tf.square(g), optimizer.beta2)
-    step = g * tf.pow(accumulator + optimizer.epsilon, -1 / optimizer.exponent)
+    step = _over(g, tf.pow(accumulator + optimizer.epsilon, 1 / optimizer.exponent))
     momenta = optimizer.momentum * momenta + step
     update = optimizer.momentum * momenta + step if optimizer.use_nesterov else momenta
     return w - rate * update, (accumulator, momenta)
@@ -81,7 +84,7 @@ def _adagrad_momentum(optimizer: o.AdagradMomentum, w: tf.Tensor, slots: Slots, 
 def _proximal_adagrad(optimizer: o.ProximalAdagrad, w: tf.Tensor, slots: Slots, g: tf.Tensor,
                       rate: tf.Tensor) -> Updated:
     accumulator = slots[0] + tf.square(g)
-    rates = rate / tf.sqrt(accumulator)
+    rates = _over(rate, tf.sqrt(accumulator))
     return _shrunk(w - rates * g, rates, optimizer.l1, optimizer.l2), (accumulator,)
 
 
@@ -90,9 +93,8 @@ def _adam(optimizer: o.Adam, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.
     m = _decayed(slots[0], g, optimizer.beta1)
     v = _decayed(slots[1], tf.square(g), optimizer.beta2)
     if optimizer.use_sum_inside_sqrt:
-        # The square of epsilon may be below what a float can hold, and 0 / 0 is not a number.
-        return w - rate * tf.math.divide_no_nan(m, tf.sqrt(v + optimizer.epsilon**2)), (m, v)
-    return w - rate * m / (tf.sqrt(v) + optimizer.epsilon), (m, v)
+        return w - rate * _over(m, tf.sqrt(v + optimizer.epsilon**2)), (m, v)
+    return w - _over(rate * m, tf.sqrt(v) + optimizer.epsilon), (m, v)
 
 
 def _ftrl(optimizer: o.Ftrl, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
@@ -113,7 +115,7 @@ def _ftrl(optimizer: o.Ftrl, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.
         linear = slots[1] + g - change * w / scale
         bound = tf.constant(optimizer.l1, tf.float32)
         denominator = (power(accumulator) + optimizer.beta) / scale + 2 * optimizer.l2
-    new = tf.math.divide_no_nan(tf.clip_by_value(linear, -bound, bound) - linear, denominator)
+    new = _over(tf.clip_by_value(linear, -bound, bound) - linear, denominator)
     trains = rate > 0
     return tf.where(trains, new, w), tuple(
         tf.where(trains, value, old) for value, old in zip((accumulator, linear), slots))
@@ -129,7 +131,7 @@ def _momentum(optimizer: o.Momentum, w: tf.Tensor, slots: Slots, g: tf.Tensor, r
 def _rms_prop(optimizer: o.RMSProp, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
               ) -> Updated:
     squares = _decayed(slots[0], tf.square(g), optimizer.rho)
-    momenta = optimizer.momentum * slots[1] + rate * tf.math.divide_no_nan(
+    momenta = optimizer.momentum * slots[1] + rate * _over(
         g, tf.sqrt(squares + optimizer.epsilon))
     return w - momenta, (squares, momenta)
 
@@ -139,7 +141,7 @@ def _proximal_yogi(optimizer: o.ProximalYogi, w: tf.Tensor, slots: Slots, g: tf.
     squared = tf.square(g)
     v = slots[0] + (1 - optimizer.beta2) * tf.sign(squared - slots[0]) * squared
     m = _decayed(slots[1], g, optimizer.beta1)
-    rates = rate / (tf.sqrt(v) + optimizer.epsilon)
+    rates = _over(rate, tf.sqrt(v) + optimizer.epsilon)
     return _shrunk(w - rates * m, rates, optimizer.l1, optimizer.l2), (v, m)
 
 
@@ -156,7 +158,8 @@ def _frequency_estimator(optimizer: o.FrequencyEstimator, w: tf.Tensor, slots: S
 def _adadelta(optimizer: o.Adadelta, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.Tensor
               ) -> Updated:
     squares = _decayed(slots[0], tf.square(g), optimizer.rho)
-    update = tf.sqrt(slots[1] + optimizer.epsilon) / tf.sqrt(squares + optimizer.epsilon) * g
+    update = g * _over(tf.sqrt(slots[1] + optimizer.epsilon),
+                       tf.sqrt(squares + optimizer.epsilon))
     return w - rate * update, (squares, _decayed(slots[1], tf.square(update), optimizer.rho))
 
 
@@ -165,7 +168,8 @@ def _centered_rms_prop(optimizer: o.CenteredRMSProp, w: tf.Tensor, slots: Slots,
     squares = _decayed(slots[0], tf.square(g), optimizer.rho)
     mean = _decayed(slots[2], g, optimizer.rho)
     variance = tf.maximum(squares - tf.square(mean), 0.0)
-    momenta = optimizer.momentum * slots[1] + rate * g / tf.sqrt(variance + optimizer.epsilon)
+    momenta = optimizer.momentum * slots[1] + _over(
+        rate * g, tf.sqrt(variance + optimizer.epsilon))
     return w - momenta, (squares, momenta, mean)
 
 
@@ -177,6 +181,11 @@ def _lion(optimizer: o.Lion, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.
 
 def _decayed(old: tf.Tensor, new: tf.Tensor, decay: float) -> tf.Tensor:
     return decay * old + (1 - decay) * new
+
+
+def _over(values: tf.Tensor, divisor: tf.Tensor) -> tf.Tensor:
+    """A quotient that is 0 where the divisor is: see the top of this file."""
+    return tf.math.divide_no_nan(values, divisor)
 
 
 def _shrunk(values: tf.Tensor, rates: tf.Tensor, l1: float, l2: float) -> tf.Tensor:

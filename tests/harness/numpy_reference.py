@@ -80,20 +80,26 @@ def clip(values, limits):
     return np.clip(values, lower, upper)
 
 
+def over(values, divisor):
+    """A quotient that is 0 where the divisor is, as the rules have it."""
+    values, divisor = np.broadcast_arrays(values, divisor)
+    return np.divide(values, divisor, where=divisor != 0, out=np.zeros(values.shape))
+
+
 def sgd(optimizer, w, state, g, rate):
     return w - rate * g, state
 
 
 def adagrad(optimizer, w, state, g, rate):
     accumulator = state['Adagrad'] + g**2
-    return w - rate * g / np.sqrt(accumulator), {'Adagrad': accumulator}
+    return w - over(rate * g, np.sqrt(accumulator)), {'Adagrad': accumulator}
 
 
 def adagrad_momentum(optimizer, w, state, g, rate):
     old = state['AdagradMomentum/Accumulator']
     accumulator = old + g**2 if optimizer.beta2 == 1 else (
         optimizer.beta2 * old + (1 - optimizer.beta2) * g**2)
-    preconditioned = g * (accumulator + optimizer.epsilon)**(-1 / optimizer.exponent)
+    preconditioned = over(g, (accumulator + optimizer.epsilon)**(1 / optimizer.exponent))
     momenta = optimizer.momentum * state['AdagradMomentum/Momentum'] + preconditioned
     update = (optimizer.momentum * momenta + preconditioned if optimizer.use_nesterov
               else momenta)
@@ -107,7 +113,7 @@ def proximal(values, rates, l1, l2):
 
 def proximal_adagrad(optimizer, w, state, g, rate):
     accumulator = state['ProximalAdagrad'] + g**2
-    rates = rate / np.sqrt(accumulator)
+    rates = over(rate, np.sqrt(accumulator))
     return (proximal(w - rates * g, rates, optimizer.l1, optimizer.l2),
             {'ProximalAdagrad': accumulator})
 
@@ -117,7 +123,7 @@ def adam(optimizer, w, state, g, rate):
     v = optimizer.beta2 * state['Adam/v'] + (1 - optimizer.beta2) * g**2
     root = (np.sqrt(v + optimizer.epsilon**2) if optimizer.use_sum_inside_sqrt
             else np.sqrt(v) + optimizer.epsilon)
-    return w - rate * m / root, {'Adam/m': m, 'Adam/v': v}
+    return w - over(rate * m, root), {'Adam/m': m, 'Adam/v': v}
 
 
 def ftrl(optimizer, w, state, g, rate):
@@ -129,11 +135,11 @@ def ftrl(optimizer, w, state, g, rate):
     if optimizer.multiply_linear_by_lr:
         linear = state['Ftrl_1'] + rate * g - sigma * w
         clamped = np.clip(linear, -rate * optimizer.l1, rate * optimizer.l1)
-        w = (clamped - linear) / (power + optimizer.beta + 2 * rate * optimizer.l2)
+        w = over(clamped - linear, power + optimizer.beta + 2 * rate * optimizer.l2)
     else:
         linear = state['Ftrl_1'] + g - sigma * w / rate
         clamped = np.clip(linear, -optimizer.l1, optimizer.l1)
-        w = (clamped - linear) / ((power + optimizer.beta) / rate + 2 * optimizer.l2)
+        w = over(clamped - linear, (power + optimizer.beta) / rate + 2 * optimizer.l2)
     return w, {'Ftrl': accumulator, 'Ftrl_1': linear}
 
 
@@ -146,7 +152,7 @@ def momentum(optimizer, w, state, g, rate):
 def rms_prop(optimizer, w, state, g, rate):
     squares = optimizer.rho * state['RMSProp/ms'] + (1 - optimizer.rho) * g**2
     momenta = (optimizer.momentum * state['RMSProp/mom']
-               + rate * g / np.sqrt(squares + optimizer.epsilon))
+               + over(rate * g, np.sqrt(squares + optimizer.epsilon)))
     return w - momenta, {'RMSProp/ms': squares, 'RMSProp/mom': momenta}
 
 
@@ -154,7 +160,7 @@ def proximal_yogi(optimizer, w, state, g, rate):
     old = state['ProximalYogi']
     v = old + (1 - optimizer.beta2) * np.sign(g**2 - old) * g**2
     m = optimizer.beta1 * state['ProximalYogi_1'] + (1 - optimizer.beta1) * g
-    rates = rate / (np.sqrt(v) + optimizer.epsilon)
+    rates = over(rate, np.sqrt(v) + optimizer.epsilon)
     return (proximal(w - rates * m, rates, optimizer.l1, optimizer.l2),
             {'ProximalYogi': v, 'ProximalYogi_1': m})
 
@@ -170,7 +176,7 @@ def frequency_estimator(optimizer, w, state, g, step):
 def adadelta(optimizer, w, state, g, rate):
     old = state['Adadelta_1']
     squares = optimizer.rho * state['Adadelta'] + (1 - optimizer.rho) * g**2
-    update = np.sqrt(old + optimizer.epsilon) / np.sqrt(squares + optimizer.epsilon) * g
+    update = over(np.sqrt(old + optimizer.epsilon), np.sqrt(squares + optimizer.epsilon)) * g
     return w - rate * update, {'Adadelta': squares, 'Adadelta_1': (
         optimizer.rho * old + (1 - optimizer.rho) * update**2)}
 
@@ -180,7 +186,7 @@ def centered_rms_prop(optimizer, w, state, g, rate):
     squares = rho * state['CenteredRMSProp/ms'] + (1 - rho) * g**2
     mean = rho * state['CenteredRMSProp/mg'] + (1 - rho) * g
     momenta = (optimizer.momentum * state['CenteredRMSProp/mom']
-               + rate * g / np.sqrt(squares - mean**2 + optimizer.epsilon))
+               + over(rate * g, np.sqrt(squares - mean**2 + optimizer.epsilon)))
     return w - momenta, {'CenteredRMSProp/ms': squares, 'CenteredRMSProp/mom': momenta,
                          'CenteredRMSProp/mg': mean}
 

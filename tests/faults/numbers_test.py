@@ -1,0 +1,167 @@
+"""Rows N01 to N08 of the matrix of faults: numbers that are none, and what comes close to it."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import graphs, jobs
+from harness.numpy_reference import ReferenceTable
+
+from estimator_tpu_embedding.core import optimizers as o
+from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.plan import problems_of, resolve
+from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.ops import rules
+
+TINY = 1e-45
+FEATURES = [FeatureSpec(name='f', table='movie')]
+DIVIDES = [  # Every rule that divides by what slots and hyper-parameters may make 0.
+    o.Adagrad(learning_rate=.5), o.ProximalAdagrad(learning_rate=.5, l1=.1, l2=.1),
+    o.AdagradMomentum(learning_rate=.5, momentum=.9, epsilon=TINY),
+    o.AdagradMomentum(learning_rate=.5, momentum=.9, epsilon=TINY, exponent=.5),
+    o.Adam(learning_rate=.5, epsilon=TINY),
+    o.Adam(learning_rate=.5, epsilon=TINY, use_sum_inside_sqrt=False),
+    o.Ftrl(learning_rate=.5), o.Ftrl(learning_rate=.5, lr_power=-1.),
+    o.Ftrl(learning_rate=.5, multiply_linear_by_lr=True),
+    o.RMSProp(learning_rate=.5, rho=.9, momentum=.9, epsilon=0.),
+    o.ProximalYogi(learning_rate=.5, epsilon=TINY),
+    o.Adadelta(learning_rate=.5, rho=.9, epsilon=0.),
+    o.CenteredRMSProp(learning_rate=.5, rho=.9, momentum=.9, epsilon=0.)]
+
+
+def table(optimizer, **kwargs):
+    return TableSpec(name='movie', vocabulary_size=3, dimension=1, combiner='sum',
+                     optimizer=optimizer, **kwargs)
+
+
+def codes_of(optimizer=None, **kwargs):
+    return [problem.code for problem in problems_of(
+        [table(optimizer, **kwargs)], FEATURES, Topology(), batch_size=2,
+        optimizer=o.Adagrad(learning_rate=.1), strategy='div', mode='training')]
+
+
+def updated(optimizer, slots, gradient, rate=.5):
+    """A row of threes after a step: the new row, and its slots by suffix."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        row, new = session.run(rules.update_rows(
+            optimizer, tf.constant([[3.]]), tuple(tf.constant([[slot]]) for slot in slots),
+            tf.constant([[gradient]]), tf.constant(rate)))
+    return row[0, 0], {spec.suffix: value[0, 0] for spec, value in zip(optimizer.slots, new)}
+
+
+@pytest.mark.parametrize('gradient', [0., TINY])
+@pytest.mark.parametrize('optimizer', DIVIDES, ids=lambda optimizer: optimizer.field)
+def test_n04_slots_of_zero_or_denormal_and_no_gradient_keep_everything_finite(
+        optimizer, gradient):
+    for slots in itertools.product([0., TINY, 2.**-126], repeat=len(optimizer.slots)):
+        row, new = updated(optimizer, slots, gradient)
+        assert np.isfinite([row, *new.values()]).all(), slots
+    reference = ReferenceTable([[3.]], optimizer, 'sum')
+    for slot in reference.slots.values():
+        slot[:] = 0.
+    reference.update([([[0]], [[0.]], None)])
+    row, new = updated(optimizer, [0.] * len(optimizer.slots), 0.)
+    assert row == reference.rows[0, 0]
+    assert new == {suffix: slot[0, 0] for suffix, slot in reference.slots.items()}
+
+
+@pytest.mark.parametrize('rule', [o.Adagrad, o.ProximalAdagrad])
+@pytest.mark.parametrize('value', [0., TINY, 2.**-127])
+def test_n04_an_initial_accumulator_that_is_no_normal_number_is_refused(rule, value):
+    assert codes_of(rule(learning_rate=.1, initial_accumulator=value)) == ['E425']
+    assert codes_of(rule(learning_rate=.1, initial_accumulator=2.**-126)) == []
+
+
+@pytest.mark.parametrize('rate', [float('nan'), float('inf'), -.1])
+def test_n05_a_rate_that_is_no_number_from_0_up_is_refused(rate):
+    assert codes_of(o.Adagrad(learning_rate=rate)) == ['E421']
+    assert codes_of(rate=ConstantRate(value=rate)) == ['E421']
+
+
+def test_n05_a_rate_of_0_and_a_decay_of_0_are_values():
+    assert codes_of(o.Adagrad(learning_rate=0., decay=0.)) == []
+    assert plan_of(ConstantRate(value=0.)).rate('movie').value == 0.
+    assert updated(o.Adagrad(learning_rate=.7), [.1], 2., rate=0.)[0] == 3.
+    assert updated(o.StochasticGradientDescent(learning_rate=.7, decay=0.), [], 2.)[0] == 2.
+
+
+def plan_of(rate):
+    return resolve([table(None, rate=rate)], FEATURES, Topology(), batch_size=2,
+                   optimizer=o.StochasticGradientDescent(learning_rate=.5))
+
+
+def one_step(rate_fn):
+    """Rows of ones after a step with gradients of ones, in the default graph."""
+    plan = plan_of(DynamicRate(function=rate_fn))
+    backend = graphs.local_backend(plan, {'movie': 'movie'}, tf.train.create_global_step())
+    enqueue = backend.enqueue({'f': graphs.id_batch([[0], [1]])}, host=0, core=0)
+    _, receipt = backend.lookup(core=0)
+    update = backend.update([receipt], [{'f': tf.ones([2, 1])}])
+    rows = backend.tables['movie'].rows
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), backend.open()])
+        graphs.assign_rows(session, plan, backend.tables['movie'], np.ones([3, 1]))
+        try:
+            session.run([enqueue, update])
+        finally:
+            after = graphs.whole(session, plan, 'movie', rows)
+            assert np.isfinite(after).all()
+    return after[:, 0].tolist()
+
+
+def fails(step):
+    raise ZeroDivisionError('as asked')
+
+
+def test_n06_a_rate_function_that_raises_is_named_by_its_table():
+    with tf.Graph().as_default(), pytest.raises(ZeroDivisionError, match='as asked') as caught:
+        one_step(fails)
+    assert caught.value.__notes__ == ['raised by the learning_rate_fn of table "movie"']
+
+
+def test_n06_a_rate_that_is_no_scalar_is_refused_when_the_graph_is_built():
+    with tf.Graph().as_default(), pytest.raises(ConfigError, match=(
+            r'E421 table "movie": .*; got a tensor of shape \(1,\)\.  Let learning_rate_fn')):
+        one_step(lambda step: tf.constant([.5]))
+
+
+@pytest.mark.parametrize('rate_fn, text', [
+    (lambda step: tf.py_func(fails, [step], tf.float32), 'learning_rate_of/movie.*as asked'),
+    (lambda step: tf.placeholder_with_default([.5], None), r'learning_rate_of/movie'),
+    (lambda step: tf.cast(step, tf.float32) / 0., 'E421.*table .*movie.*nan, at global step 0')])
+def test_n06_a_rate_that_fails_in_a_step_names_the_table_and_writes_nothing(rate_fn, text):
+    with tf.Graph().as_default(), pytest.raises(tf.errors.OpError) as caught:
+        one_step(rate_fn)
+    assert re.search(text, str(caught.value), re.DOTALL)
+
+
+def test_n06_a_rate_of_a_number_trains():
+    with tf.Graph().as_default():
+        assert one_step(lambda step: .25) == [.75, .75, 1.]
+
+
+@pytest.mark.parametrize('limits', [
+    Limits(lower=1., upper=-1.), Limits(lower=float('nan')), Limits(upper=float('inf'))])
+@pytest.mark.parametrize('of', ['clip_weights', 'clip_gradients'])
+def test_n07_bounds_that_are_reversed_or_no_numbers_are_refused(of, limits):
+    with pytest.raises(ConfigError, match='E427 table "movie": .*bound'):
+        resolve([table(o.Adagrad(learning_rate=.1, **{of: limits}))], FEATURES, Topology(),
+                batch_size=2)
+
+
+def test_n08_two_jobs_of_one_seed_and_one_thread_agree_in_every_bit(tmp_path):
+    one_thread = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+    steps = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
+    for name in 'ab':
+        columns = [jobs.embedding('f')]
+        jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
+            tmp_path / name, 2, 2, session_config=one_thread), batch_size=4).train(
+                jobs.input_fn_of(steps), steps=4)
+    a, b = (tf.train.load_checkpoint(str(tmp_path / name)) for name in 'ab')
+    assert a.get_variable_to_shape_map() == b.get_variable_to_shape_map()
+    for name in a.get_variable_to_shape_map():
+        np.testing.assert_array_equal(a.get_tensor(name), b.get_tensor(name), name)
