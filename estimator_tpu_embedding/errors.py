@@ -10,7 +10,7 @@ changes once released. One class exists per cause that a caller can act on:
 | `UnreadableConfigError` | E48x | a file that holds no config that can be read |
 | `InputError` | E5xx | the data does not fit the declaration |
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
-| `DivergedError` | E801 | numbers that are no longer finite; in `runner/faults.py` |
+| `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/faults.py` |
 | `SessionLostError` | E802 | sessions that are lost again and again; in `runner/faults.py` |
 | `UnsupportedError` | E9xx | a legacy feature that this version does not run |
 """

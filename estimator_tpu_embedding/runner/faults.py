@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import re
 import sys
 import threading
 import traceback
@@ -12,7 +13,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..errors import (
-    ConfigError, EteError, IdRangeError, InputError, InputPipelineError, InputShapeError, Problem)
+    ConfigError, EteError, IdRangeError, InputError, InputPipelineError, InputShapeError,
+    NonFiniteCheckpointError, Problem)
 from ..ops import checks
 
 SESSION_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)
@@ -22,7 +24,48 @@ _CONSEQUENCES = (tf.errors.CancelledError, tf.errors.AbortedError)
 
 
 class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
-    """E801: numbers are no longer finite; nothing of that step was written to the tables."""
+    """Numbers are no longer finite, and no checkpoint holds any of them.
+
+    E801 is a gradient of a table, and nothing of that step was written to the tables; E803 a
+    loss, E804 a weight of the model, E805 too many steps that were skipped, E620 a value that was
+    to be saved.
+
+    Attributes:
+      checkpoint: prefix of the newest checkpoint, or `None`; known when the run has ended.
+    """
+
+    checkpoint: str | None = None
+
+    @property
+    def step(self) -> int | None:
+        """The global step with which the step in question began, where the message has it."""
+        found = re.search(r'at global step (\d+)', str(self))
+        return int(found.group(1)) if found else None
+
+    def tell_checkpoint(self, checkpoint: str | None) -> None:
+        """Adds to the message what is left to go on from."""
+        self.checkpoint = checkpoint
+        first, *others = self.problems
+        self.problems = (dataclasses.replace(first, remedy=' '.join(filter(None, [
+            first.remedy, 'There is no checkpoint.' if checkpoint is None
+            else f'The newest checkpoint is {checkpoint}.']))), *others)
+
+
+class DivergedWeightsError(DivergedError, tf.errors.InvalidArgumentError):
+    """E804: a weight of the model is not finite; an InvalidArgumentError in the original."""
+
+    def __init__(self, *problems: Problem):
+        tf.errors.InvalidArgumentError.__init__(self, None, None, '\n'.join(map(str, problems)))
+        DivergedError.__init__(self, *problems)
+
+    @property
+    def message(self) -> str:
+        """The text, as every error of TensorFlow has it."""
+        return str(self)
+
+
+class DivergedCheckpointError(DivergedError, NonFiniteCheckpointError):
+    """E620: what was to be saved is not finite."""
 
 
 class SessionLostError(EteError, RuntimeError):
@@ -83,7 +126,12 @@ class Failures:
 
 
 def typed(error: BaseException) -> BaseException:
-    """The error of this package that a failed check of a tensor stands for, else the error."""
+    """The error of this package that another stands for, else the error.
+
+    That is one for a failed check of a tensor, and for values that must not be saved.
+    """
+    if isinstance(error, NonFiniteCheckpointError) and not isinstance(error, DivergedError):
+        return DivergedCheckpointError(*error.problems).with_traceback(error.__traceback__)
     if not isinstance(error, tf.errors.OpError):
         return error
     problem = checks.message_to_problem(error.message)

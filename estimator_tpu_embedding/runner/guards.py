@@ -1,8 +1,7 @@
-"""Hooks that end a run: at a step, or because its numbers or its threads have failed."""
+"""Hooks that make the steps of a run and end it: at a step, or because it has failed."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..hosts.backend import QUEUE_CAPACITY
 from .faults import Failures
+from .finite import require_few_skipped, require_finite_loss
 from .infeed import Infeed
 from .pace import Pace
 from .progress import RunReport
@@ -67,29 +67,6 @@ class StopAtStep(tf.train.SessionRunHook):
                 'end. Pass tf.train.get_global_step() to minimize() or apply_gradients().',
                 step, self.final_step)
         self._last_step = step
-
-
-def check_loss(loss: Any) -> None:
-    """Raises what `tf.train.NanTensorHook` raises for a loss that is not a number."""
-    if math.isnan(loss):
-        raise tf.train.NanLossDuringTrainingError
-
-
-class FiniteWeights(tf.train.SessionRunHook):
-    """Ends training after a loop that left the model with weights that are no numbers."""
-
-    def __init__(self) -> None:
-        self._checks: list[tf.Operation] = []
-
-    def begin(self) -> None:
-        """Makes the checks of all trainable variables; tables check their gradients."""
-        self._checks = [tf.debugging.check_numerics(
-            variable.read_value(), f'Gradient for {variable.name} is NaN').op
-            for variable in tf.trainable_variables() if variable.dtype.is_floating]
-
-    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
-        """Runs them; an InvalidArgumentError names the variable."""
-        run_context.session.run(self._checks)
 
 
 class FeedsKept(tf.train.SessionRunHook):
@@ -167,7 +144,7 @@ class StepsPerRun(tf.train.SessionRunHook):
         self._pace = pace
         self._host_call_every = host_call_every
         self._draws_ahead = draws_ahead
-        self._steps, self._began = 1, 0.0
+        self._steps, self._began, self._skipped_in_a_row = 1, 0.0, 0
         self._stop = stop
         self._until_data_ends = until_data_ends
         self._global_step: tf.Variable | None = None
@@ -205,7 +182,7 @@ class StepsPerRun(tf.train.SessionRunHook):
             loss, clock, refused = self._run_step(run_context.session, number, feeds)
             self._count(clock, refused)
             if self._stop is not None:
-                check_loss(loss)
+                require_finite_loss(loss, run_context.session, self._global_step)
             if not self._draws_ahead:  # Else a loop that is cut short leaves drawn batches behind.
                 self._request_next(steps - 2 - number + following)
             self._await_batch()
@@ -267,9 +244,12 @@ class StepsPerRun(tf.train.SessionRunHook):
     def _count(self, clock: Any, refused: Any) -> None:
         self._report.steps += 1
         self._report.time.add_step(clock)
-        if refused and len(refused.tables):
+        is_skipped = bool(refused) and len(refused.tables) > 0
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if is_skipped else 0
+        if is_skipped:
             self._report.add_skipped(int(refused.step),
                                      [name.decode() for name in refused.tables])
+            require_few_skipped(self._skipped_in_a_row, int(refused.step))
         failure = self._failures.root_cause()
         if failure is not None:
             raise failure

@@ -13,8 +13,9 @@ from .. import _tf
 from ..checkpoint.saver import CommittingSaver
 from .async_saver import AsyncCheckpointSaverHook
 from .background import Background
+from .finite import FiniteLoss, FiniteWeights
+from .guards import StopAtStep
 from .input_state import CheckpointInputPipelineHook
-from .guards import FiniteWeights, StopAtStep
 from .measures import summarize_tables
 from .model import concatenate
 from .pace import FixedPace, TimedPace
@@ -75,13 +76,13 @@ def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop
     own = run.graph.outputs[0].hooks
     listeners = [*[hook.listener() for hook in (*hooks, *own)
                    if isinstance(hook, CheckpointInputPipelineHook)], *listeners]
-    savers, finish = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners, background)
-    guards = [tf.train.NanTensorHook(loss)]
+    savers, last = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners, background)
+    guards: Hooks = [FiniteLoss(loss)]
     if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
         guards.append(FiniteWeights())
     return run.with_steps(
         [*guards, *savers, *_summary_hooks(run, scaffold, cadence)],
-        hooks, [*finish, *_log_hooks(run, cadence)], run.graph.step, stop=stop,
+        hooks, _log_hooks(run, cadence), run.graph.step, last=last, stop=stop,
         pace=(FixedPace(cadence.steps_per_run) if cadence.secs_per_run is None
               else TimedPace(cadence.secs_per_run)), host_call_every=cadence.host_call_every,
         feed=_feed_hook(run))
@@ -98,7 +99,7 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
 
 
 class SavesFinished(tf.train.SessionRunHook):
-    """Ends a training only when its last checkpoint is committed; comes after what saves."""
+    """Ends a training only when its last checkpoint is committed."""
 
     def __init__(self, saver: CommittingSaver):
         """Waits for `saver`."""
@@ -113,7 +114,7 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
                  given: Sequence[tf.train.SessionRunHook],
                  listeners: Sequence[tf.train.CheckpointSaverListener], background: Background
                  ) -> tuple[Hooks, Hooks]:
-    """The hook that saves, unless the user gave one, and those that come after it."""
+    """The hook that saves, unless the user gave one, and those that come after all others."""
     def committing(saver: Any, *, beside: bool) -> CommittingSaver:
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,

@@ -16,9 +16,9 @@ from .. import _tf
 from ..checkpoint import fits
 from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
-from ..errors import Problem
+from ..errors import CheckpointError, Problem
 from ..proto.codec import plan_to_config
-from .faults import Failures, SessionLostError, typed
+from .faults import DivergedError, Failures, SessionLostError, typed
 from .gradients import DUMMY_COLLECTION
 from .graph import build_step
 from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
@@ -151,7 +151,8 @@ class Run:
                    after: Sequence[tf.train.SessionRunHook], step: tf.Operation, *,
                    pace: Pace, stop: StopAtStep | None, until_data_ends: bool = False,
                    host_call_every: int = 1, feed: tf.train.SessionRunHook | None = None,
-                   results: Sequence[Any] = ()) -> list[tf.train.SessionRunHook]:
+                   results: Sequence[Any] = (),
+                   last: Sequence[tf.train.SessionRunHook] = ()) -> list[tf.train.SessionRunHook]:
         """Hooks in the order of the original, and at last the one that makes steps.
 
         Args:
@@ -165,6 +166,7 @@ class Run:
           host_call_every: see `StepsPerRun`.
           feed: what stands in the place of the infeed, and hands calls on to it.
           results: what a step gives besides, for the account of its time.
+          last: come after all others, but for the one that makes steps.
         """
         given = [FeedsKept(hook) for hook in hooks]
         own = [FeedsKept(hook) for hook in self.graph.outputs[0].hooks]
@@ -185,7 +187,7 @@ class Run:
             draws_ahead=not keeps_input)
         profiler = [self.profiler] if self.profiler else []
         return [*before, *given, self.start, SummaryWriters(), *profiler,
-                *(of_feed or [self.infeed]), *after, *own, steps]
+                *(of_feed or [self.infeed]), *after, *own, *last, steps]
 
     def check_fits(self, checkpoint: str) -> None:
         """Makes sure that a checkpoint can be restored into the graph.
@@ -310,6 +312,8 @@ class Run:
         except Exception as error:
             cause = self.failures.root_cause()
             better = cause if cause is not None else typed(error)
+            if isinstance(better, DivergedError) and self.job.verb == 'train':
+                better.tell_checkpoint(self._newest_checkpoint())
             if better is not error:
                 raise better from None
             raise
@@ -318,6 +322,12 @@ class Run:
             if self.profiler is not None:
                 self.profiler.save()
             self.report.finish()
+
+    def _newest_checkpoint(self) -> str | None:
+        """What is left when a run has failed; whatever else is wrong must not hide why."""
+        with contextlib.suppress(CheckpointError, OSError):
+            return recover.newest_checkpoint(self.job.model_dir)
+        return None
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:
         """The error that says whose data ended, and when."""

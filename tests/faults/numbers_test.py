@@ -1,6 +1,7 @@
 """Rows N01 to N08 of the matrix of faults: numbers that are none, and what comes close to it."""
 
 import itertools
+import pathlib
 import re
 
 import numpy as np
@@ -14,9 +15,15 @@ from estimator_tpu_embedding.core.optimizer import Limits
 from estimator_tpu_embedding.core.plan import problems_of, resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.errors import ConfigError, NonFiniteCheckpointError, Problem
 from estimator_tpu_embedding.ops import rules
+from estimator_tpu_embedding.runner import finite
+from estimator_tpu_embedding.runner.faults import DivergedError
 
+TABLE = 'dense_features/f_embedding/embedding_weights'
+BATCH = {'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32),
+         'poison': np.zeros(4, np.float32)}
+NAN, INF = float('nan'), float('inf')
 TINY = 1e-45
 FEATURES = [FeatureSpec(name='f', table='movie')]
 DIVIDES = [  # Every rule that divides by what slots and hyper-parameters may make 0.
@@ -31,6 +38,138 @@ DIVIDES = [  # Every rule that divides by what slots and hyper-parameters may ma
     o.ProximalYogi(learning_rate=.5, epsilon=TINY),
     o.Adadelta(learning_rate=.5, rho=.9, epsilon=0.),
     o.CenteredRMSProp(learning_rate=.5, rho=.9, momentum=.9, epsilon=0.)]
+
+
+class Job:
+    """Ten steps of a model whose loss takes in `poison`, which no gradient depends on."""
+
+    def __init__(self, directory, iterations=1, hooks=(), **kwargs):
+        columns = [jobs.embedding('f')]
+
+        def model_fn(features, labels, mode, params):
+            poison = features.pop('poison')
+            spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+            return spec._replace(loss=spec.loss + tf.reduce_sum(poison),
+                                 training_hooks=tuple(hooks), eval_metrics=None)
+
+        self.directory = str(directory)
+        self.estimator = jobs.estimator(model_fn, columns, jobs.run_config(
+            directory, 1, 1, iterations, **kwargs), batch_size=4)
+
+    def train(self, at=None, hooks=(), **poison):
+        """Changes the batch of step `at` as the other arguments say."""
+        steps = [{**BATCH, **{name: np.full(4, value, np.float32)
+                              for name, value in poison.items()}} if number == at else BATCH
+                 for number in range(10)]
+        self.estimator.train(jobs.input_fn_of(steps), max_steps=10, hooks=list(hooks))
+
+    def check_is_finite(self, newest):
+        """Every checkpoint is, and the newest one is of a step up to `newest`."""
+        found = sorted(pathlib.Path(self.directory).glob('model.ckpt-*.index'))
+        steps = sorted(int(path.stem.rpartition('-')[2]) for path in found)
+        assert steps[-1] <= newest
+        for path in found:
+            reader = tf.train.load_checkpoint(str(path.with_suffix('')))
+            for name in reader.get_variable_to_shape_map():
+                assert np.isfinite(reader.get_tensor(name)).all(), (path, name)
+        return f'{self.directory}/model.ckpt-{steps[-1]}'
+
+
+@pytest.mark.parametrize('value, iterations, at, save_steps', [
+    (NAN, 1, 0, 1), (NAN, 1, 9, 1), (NAN, 4, 5, 1), (NAN, 4, 3, 100),
+    pytest.param(INF, 1, 5, 1, id='n02'), pytest.param(-INF, 4, 9, 1, id='n02, in the last loop')])
+def test_n01_n02_a_loss_that_is_not_finite_ends_training_before_anything_of_it_is_saved(
+        tmp_path, caplog, value, iterations, at, save_steps):
+    job = Job(tmp_path, iterations, save_checkpoints_steps=save_steps)
+    with pytest.raises(tf.train.NanLossDuringTrainingError) as caught:
+        job.train(at, poison=value)
+    assert isinstance(caught.value, DivergedError) and caught.value.step == at
+    newest = job.check_is_finite(at)
+    shown = 'NaN' if value != value else str(value)
+    assert str(caught.value).startswith(
+        f'E803 NaN loss during training: the loss must be finite; got {shown}, at global step '
+        f'{at}.')
+    assert str(caught.value).endswith(f'The newest checkpoint is {newest}.')
+    assert caught.value.checkpoint == newest
+    assert f'Model diverged with loss = {shown}.' in caplog.text
+
+
+@pytest.mark.parametrize('where', ['of the call', 'of the model'])
+def test_n01_a_saver_hook_of_the_user_saves_nothing_of_it_either(tmp_path, where):
+    hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
+    job = Job(tmp_path, 2, hooks=[hook] if where == 'of the model' else [])
+    with pytest.raises(DivergedError, match='E803'):
+        job.train(4, [hook] if where == 'of the call' else [], poison=NAN)
+    job.check_is_finite(4)
+
+
+def test_n01_without_a_checkpoint_the_error_says_so(tmp_path):
+    job = Job(tmp_path, save_checkpoints_steps=None)
+    with pytest.raises(DivergedError, match=r'There is no checkpoint\.$') as caught:
+        job.train(2, poison=NAN)
+    assert caught.value.checkpoint is None and not list(tmp_path.glob('model.ckpt*'))
+
+
+def test_n02_an_evaluation_has_whatever_loss_it_has(tmp_path):
+    job = Job(tmp_path)
+    bad = {**BATCH, 'poison': np.full(4, INF, np.float32)}
+    assert job.estimator.evaluate(jobs.input_fn_of([bad]), steps=1)['loss'] == INF
+
+
+def test_n03_a_gradient_of_a_table_that_is_not_finite_names_it_and_what_is_left(tmp_path):
+    job = Job(tmp_path, 2, save_checkpoints_steps=2)
+    with pytest.raises(DivergedError) as caught:
+        job.train(5, label=NAN)
+    assert str(caught.value).startswith(
+        'E801 table "tbl_f": the gradients of its rows must be finite; got 6 elements that are '
+        'not, at global step 5.')
+    assert caught.value.step == 5
+    assert caught.value.checkpoint == job.check_is_finite(5) == f'{tmp_path}/model.ckpt-4'
+
+
+def test_n03_skipping_ends_where_steps_in_a_row_change_no_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(finite, 'MOST_SKIPPED', 3)
+    job = Job(tmp_path, 2, save_checkpoints_steps=2, nonfinite_gradients='skip')
+    with pytest.raises(DivergedError, match='E803'):  # The loss of such a step counts as ever.
+        job.train(3, label=NAN)
+    finite.require_few_skipped(2, 8)
+    with pytest.raises(DivergedError, match='E805 .*; got 3, at global step 8'):
+        finite.require_few_skipped(3, 8)
+
+
+def test_c32_a_refused_save_ends_training_as_a_divergence_that_says_what_is_left(tmp_path):
+    class Refused(tf.train.CheckpointSaverListener):
+        def before_save(self, session, global_step):
+            if global_step >= 4:
+                raise NonFiniteCheckpointError(Problem('E620', 'variable "w"', 'be finite', '1'))
+
+    hook = tf.train.CheckpointSaverHook(str(tmp_path), save_steps=2, listeners=[Refused()])
+    job = Job(tmp_path, 2)
+    with pytest.raises(DivergedError, match='E620 variable "w".*newest checkpoint') as caught:
+        job.train(hooks=[hook])
+    assert isinstance(caught.value, NonFiniteCheckpointError)
+    assert caught.value.checkpoint == job.check_is_finite(2)
+
+
+@pytest.mark.xfail(strict=True, reason='checkpoint.commit does not look at values yet')
+@pytest.mark.parametrize('name', [f'{TABLE}/part_0', f'{TABLE}/Adagrad/part_0', 'counts'])
+def test_c32_a_row_that_user_code_poisons_between_steps_is_never_saved(tmp_path, name):
+    def poison(session):
+        if session.run(tf.train.get_global_step(session.graph)) != 6:
+            return
+        variable, = (one for one in tf.global_variables() if one.op.name == name)
+        rows = session.run(variable)
+        rows[-1] = NAN  # One that no step looks up.
+        variable.load(rows, session)
+
+    class Counts(tf.train.SessionRunHook):
+        def begin(self):
+            tf.get_variable('counts', [3], initializer=tf.ones_initializer(), trainable=False)
+
+    job = Job(tmp_path, 2, save_checkpoints_steps=2)
+    with pytest.raises(DivergedError, match='E620') as caught:
+        job.train(hooks=[Counts(), jobs.EveryRun(poison)])
+    assert caught.value.checkpoint == job.check_is_finite(6)
 
 
 def table(optimizer, **kwargs):

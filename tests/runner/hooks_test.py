@@ -63,7 +63,7 @@ def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
     assert sessions == [
         # The guards are before the saver; else the order is that of section 9.5. A FeedsKept
         # stands for a hook of the user: of the call, _TPUStopAtStepHook, of the spec.
-        ['NanTensorHook', 'FiniteWeights', 'CheckpointSaverHook', 'SummarySaverHook',
+        ['FiniteLoss', 'FiniteWeights', 'CheckpointSaverHook', 'SummarySaverHook',
          'FeedsKept', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed',
          'LoggingTensorHook', 'RateHook', 'FeedsKept', 'StepsPerRun'],
         ['FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FinalOpsHook', 'FeedsKept',
@@ -180,6 +180,10 @@ def test_weights_that_are_no_numbers_end_training_before_they_are_saved(tmp_path
             tf.train.GradientDescentOptimizer(.1)).minimize(loss, tf.train.get_global_step()))
 
     estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, 1, 2), batch_size=4)
-    with pytest.raises(tf.errors.InvalidArgumentError, match='Gradient for w:0 is NaN'):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=(
+            'E804 variable "w:0": its values must be finite; got "Gradient for w:0 is NaN : Tensor '
+            'had NaN values", at global step 0')) as caught:
         estimator.train(jobs.input_fn_of(STEPS), steps=1)
+    assert caught.value.message == str(caught.value)
+    assert isinstance(caught.value, tf.train.NanLossDuringTrainingError)
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith('-0')

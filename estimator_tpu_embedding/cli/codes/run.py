@@ -42,13 +42,21 @@ ENTRIES = {
              'Return rows, or give only full batches to all cores.'),
     'E524': ('prediction that lost its session', 'Its input would begin again, and rows that were '
              'given would come twice.', 'Predict again; what was lost is in the log.'),
-    'E801': ('numbers that are not finite', 'A loss or the gradients of a table are NaN or '
-             'infinite; nothing of that step was written.',
+    'E801': ('gradients that are not finite', 'The gradients of a table are NaN or infinite; '
+             'nothing of that step was written, and the newest checkpoint is older.',
              'Look for a division or logarithm of 0; lower the learning rate; clip; or set '
              'RunConfig(nonfinite_gradients="skip").'),
     'E802': ('sessions that are lost', 'After an Aborted or Unavailable error a run goes on from '
              'its checkpoint, but not where no step is made between several of them.',
              'Look into the log for what was lost: perhaps a file system, or a hook.'),
+    'E803': ('loss that is not finite', 'It is NaN or infinite, and no checkpoint holds what came '
+             'of it.', 'Look for a division or logarithm of 0; lower the learning rate.'),
+    'E804': ('weights that are not finite', 'A variable of the model is NaN or infinite after a '
+             'loop of steps, and no checkpoint holds it.',
+             'Look for a division or logarithm of 0; lower the learning rate.'),
+    'E805': ('too many steps skipped', 'RunConfig(nonfinite_gradients="skip") goes on without '
+             'steps whose gradients are not finite, but not when nearly all are.',
+             'Start again from an older checkpoint, with a lower learning rate.'),
     'W801': ('step that changed no table', 'Gradients of a table were NaN or infinite, and '
              'RunConfig(nonfinite_gradients="skip") keeps all tables as they are in such a step.',
              'Where they are many, look for a division or logarithm of 0.'),

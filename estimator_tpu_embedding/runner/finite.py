@@ -1,0 +1,104 @@
+"""Guards that end training before a number that is not finite is saved."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from ..errors import Problem
+from .faults import DivergedError, DivergedWeightsError
+
+MOST_SKIPPED = 100
+_FAILED_CHECK = re.compile(r'Gradient for (\S+) is NaN : Tensor had .*? values')
+
+
+def require_finite_loss(loss: Any, session: tf.Session, global_step: tf.Variable) -> None:
+    """Ends training after a step whose loss is NaN or infinite.
+
+    The original lets infinite ones pass, and logs and raises this for NaN.
+
+    Args:
+      loss: of the step that was made last.
+      session: where it was made.
+      global_step: of that graph.
+
+    Raises:
+      DivergedError: E803.
+    """
+    if np.all(np.isfinite(loss)):
+        return
+    shown = 'NaN' if math.isnan(loss) else str(loss)
+    tf.logging.error('Model diverged with loss = %s.', shown)
+    raise DivergedError(Problem(
+        'E803', 'NaN loss during training', 'the loss must be finite',
+        f'{shown}, at global step {_before(session, global_step)}',
+        'Look for a division or a logarithm of 0 in the model; lower the learning rate.'))
+
+
+def require_few_skipped(in_a_row: int, step: int) -> None:
+    """Ends a training that goes on without steps whose gradients are not finite.
+
+    Args:
+      in_a_row: how many steps changed no table since one did.
+      step: the global step with which the last of them began.
+
+    Raises:
+      DivergedError: E805, if these are so many that it will not recover.
+    """
+    if in_a_row < MOST_SKIPPED:
+        return
+    raise DivergedError(Problem(
+        'E805', 'nonfinite_gradients="skip"', f'fewer than {MOST_SKIPPED} steps in a row may have '
+        'gradients that are not finite', f'{in_a_row}, at global step {step}',
+        'Start again from an older checkpoint, with a lower learning rate.'))
+
+
+class FiniteLoss(tf.train.NanTensorHook):
+    """Ends training after a loop whose last loss is NaN or infinite."""
+
+    def begin(self) -> None:
+        """Finds the global step."""
+        self._global_step = tf.train.get_global_step()
+
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
+        """Raises DivergedError; the steps before the last of a loop are checked in it."""
+        require_finite_loss(run_values.results, run_context.session, self._global_step)
+
+
+class FiniteWeights(tf.train.SessionRunHook):
+    """Ends training after a loop that left the model with weights that are no numbers."""
+
+    def __init__(self) -> None:
+        self._checks: list[tf.Operation] = []
+        self._global_step: tf.Variable | None = None
+
+    def begin(self) -> None:
+        """Makes the checks of all trainable variables; tables check their gradients."""
+        self._global_step = tf.train.get_global_step()
+        self._checks = [tf.debugging.check_numerics(
+            variable.read_value(), f'Gradient for {variable.name} is NaN').op
+            for variable in tf.trainable_variables() if variable.dtype.is_floating]
+
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
+        """Runs them; the DivergedWeightsError names the variable, and says what TensorFlow does."""
+        session = run_context.session
+        try:
+            session.run(self._checks)
+        except tf.errors.InvalidArgumentError as error:
+            found = _FAILED_CHECK.search(error.message)
+            if found is None:
+                raise
+            raise DivergedWeightsError(Problem(
+                'E804', f'variable "{found.group(1)}"', 'its values must be finite',
+                f'"{found.group()}", at global step {_before(session, self._global_step)}',
+                'Look for a division or a logarithm of 0 in the model; lower the learning rate.'
+            )) from error
+
+
+def _before(session: tf.Session, global_step: tf.Variable | None) -> int:
+    """The global step with which the step that was made last has begun."""
+    return int(session.run(global_step)) - 1
