@@ -116,10 +116,12 @@ def calls(tree):
 @pytest.mark.parametrize('names, home', [
     ({'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
     ({'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
-     {'checkpoint/files.py', 'checkpoint/commit.py', 'checkpoint/reorder.py'}),
+     {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/reorder.py'}),
     ({'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
-     {f'runner/{name}.py' for name in ('infeed', 'session', 'signals', 'towers')}),
-    ({'open', 'os.open', 'os.fdopen'}, {'checkpoint/files.py', 'proto/files.py'}),
+     {f'runner/{name}.py' for name in (
+         'background', 'infeed', 'session', 'signals', 'towers')}),
+    ({'open', 'os.open', 'os.fdopen'},
+     {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
     ({'print'}, {'cli/run.py'}),
     ({'eval', 'exec', 'io.open_code'}, {'compat/script.py'}),
     ({'runpy.run_path', 'os.chdir'}, {'compat/script.py'}),
@@ -138,7 +140,7 @@ def test_each_dangerous_thing_has_its_home(names, home):
 
 def test_div_and_mod_are_told_apart_in_one_place_only():
     allowed = {'core/partition.py', 'proto/codec.py',  # the arithmetic; the proto's enum
-               'checkpoint/recover.py', 'runner/hooks.py',  # what mod means for files
+               'checkpoint/fits.py',  # what mod means for files
                'ops/ids.py',  # a policy for ids that is called mod too
                'estimator/estimator.py', 'estimator/embedding_spec.py', 'core/plan.py'}
     wrong = [where(path, node.lineno) for path, tree, _ in trees()

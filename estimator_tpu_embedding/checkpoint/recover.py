@@ -73,6 +73,20 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
     return _newest_whole(directory, _candidates(directory), options)
 
 
+def chosen(directory: str, named: str | None,
+           options: CheckpointOptions = CheckpointOptions()) -> str | None:
+    """A checkpoint that somebody named, or the newest of a directory; verified in both cases.
+
+    Raises:
+      CorruptCheckpointError: as `verify` or `recover`; no other one takes the place of one that
+        was named.
+    """
+    if named:
+        verify(named, options)
+        return named
+    return newest_checkpoint(directory, options)
+
+
 def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOptions()
                       ) -> str | None:
     """The prefix of what `recover` finds."""

@@ -166,7 +166,7 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError: if `steps` is not a positive int.
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
-        checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
+        checkpoint = recover.chosen(self.model_dir, checkpoint_path)
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
                 tf.logging.info('_is_running_on_cpu: eval_on_tpu disabled')
@@ -211,7 +211,7 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError, RuntimeError: as the original does, when the first is asked for.
           IncompatibleCheckpointError: if the checkpoint is not that of such a model.
         """
-        checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
+        checkpoint = recover.chosen(self.model_dir, checkpoint_path)
         if not self._use_tpu:
             yield from self._predict_without_tpu(
                 checkpoint, input_fn, predict_keys, hooks, checkpoint, yield_single_examples)

@@ -79,7 +79,7 @@ class WithoutTpu(_Estimator):
             raise UnsupportedError(Problem(
                 'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
                 'the CPU can be written', remedy='Leave it out.'))
-        checkpoint = checkpoint_path or recover.newest_checkpoint(self.model_dir)
+        checkpoint = recover.chosen(self.model_dir, checkpoint_path)
         settings_of_start = self._warm_start_settings
         if checkpoint is None and settings_of_start is not None:
             checkpoint = settings_of_start.ckpt_to_initialize_from

@@ -9,11 +9,13 @@ import tensorflow.compat.v1 as tf
 
 
 class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
-    """Saves between two runs; training goes on while the files are checked and made durable.
+    """Saves between two runs.
 
     The original saves in a thread while variables change beneath it, skips a save that comes
-    while one runs, and loses what such a thread was at when the process ends. Here TensorFlow has
-    written the files before training goes on, and none of these things happens.
+    while one runs, and loses what such a thread was at when the process ends. None of this happens
+    here: TensorFlow writes the files before training goes on. In a TPUEstimator they are then
+    checked, made durable and published in a thread, see `CheckpointOptions.asynchronous`; in
+    another loop this is a `CheckpointSaverHook`.
     """
 
     def __init__(self, checkpoint_dir: str, save_secs: int | None = None,

@@ -326,7 +326,7 @@ class Run:
     def _newest_checkpoint(self) -> str | None:
         """What is left when a run has failed; whatever else is wrong must not hide why."""
         with contextlib.suppress(CheckpointError, OSError):
-            return recover.newest_checkpoint(self.job.model_dir)
+            return newest_checkpoint(self.job.model_dir, self.job.checkpoint)
         return None
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:

@@ -1,3 +1,4 @@
+import hashlib
 import json
 import os
 
@@ -37,6 +38,8 @@ def changed(**changes):
         for parent in parents:
             at = at[{'t': 'scope/t'}.get(parent, parent)]
         at[last] = value
+    fields.pop('sha256', None)  # That it has another one must not be what is found.
+    fields['sha256'] = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
     return json.dumps(fields).encode()
 
 
@@ -63,7 +66,8 @@ FILE = {'size': 3, 'sha256': '0' * 64}
     changed(files={'model.ckpt-7.index': {**FILE, 'sha256': 'x' * 64}}), changed(files=7),
     changed(files={'model.ckpt-7.index': {**FILE, 'mode': 1}}), changed(created='now'),
     changed(files={f'model.ckpt-7.data-{i:05}-of-20000': FILE for i in range(10_001)}),
-    changed(created=float('nan')), changed(plan_digest=3), changed(step=2**63), changed(step=7.5), changed(step=True), changed(created_by=3),
+    changed(created=float('nan')), changed(plan_digest=3),
+    changed(step=2**63), changed(step=7.5), changed(step=True), changed(created_by=3),
     MANIFEST.to_json().replace(b'"step": 7', b'"step": 7, "step": 8'),
     MANIFEST.to_json().replace(b'"rows": 5', b'"rows": 5, "rows": 6'),
     MANIFEST.to_json().replace(b'7', b'7' * 5_000),
@@ -93,7 +97,7 @@ def test_a_manifest_that_is_a_link_is_not_followed(tmp_path):
 
 def test_a_manifest_of_before_files_were_listed_is_read(tmp_path):
     fields = json.loads(MANIFEST.to_json())
-    for name in ('plan_digest', 'created', 'files'):
+    for name in ('plan_digest', 'created', 'files', 'sha256'):
         del fields[name]
     found = read_manifest(write(tmp_path, json.dumps({**fields, 'format': 1}).encode()))
     assert found.tables == MANIFEST.tables and found.files == {}

@@ -65,7 +65,7 @@ def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
         # stands for a hook of the user: of the call, _TPUStopAtStepHook, of the spec.
         ['FiniteLoss', 'FiniteWeights', 'CheckpointSaverHook', 'SummarySaverHook',
          'FeedsKept', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed',
-         'LoggingTensorHook', 'RateHook', 'FeedsKept', 'StepsPerRun'],
+         'LoggingTensorHook', 'RateHook', 'FeedsKept', 'SavesFinished', 'StepsPerRun'],
         ['FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FinalOpsHook', 'FeedsKept',
          'StepsPerRun'],
         ['_NoSecondStart', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FeedsKept',

@@ -1,4 +1,4 @@
-import json
+import dataclasses
 import logging
 import re
 
@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.checkpoint.manifest import manifest_path, read_manifest
 from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.errors import ConfigError, CorruptCheckpointError
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
@@ -196,17 +197,18 @@ def test_mod_rows_on_another_host_count_or_another_strategy_are_refused(
 
 
 @pytest.mark.parametrize('change, fact', [
-    ({'step': 4}, 'step 4'), ({'rows': 12}, 'table "dense_features/f_embedding/'
-                              'embedding_weights" of 12 x 2')])
+    (lambda manifest: {'step': 4}, 'step 4'),
+    (lambda manifest: {'tables': {
+        TABLE: dataclasses.replace(manifest.tables[TABLE], rows=12)}},
+     f'table "{TABLE}" of 12 x 2')])
 def test_a_manifest_of_another_checkpoint_is_not_believed(tmp_path, change, fact):
     make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=2)
-    path = tmp_path / 'model.ckpt-2.tables.json'
-    manifest = json.loads(path.read_text())
-    for at in (manifest, manifest['tables'][TABLE]):
-        at.update({key: value for key, value in change.items() if key in at})
-    path.write_text(json.dumps(manifest))
+    checkpoint = str(tmp_path / 'model.ckpt-2')
+    manifest = read_manifest(checkpoint)
+    with open(manifest_path(checkpoint), 'wb') as file:
+        file.write(dataclasses.replace(manifest, **change(manifest)).to_json())
     with pytest.raises(CorruptCheckpointError, match=f'E614 .*; got {fact}'):
-        make(tmp_path, strategy='mod', hosts=2).train(endless, max_steps=4)
+        make(tmp_path, strategy='mod', hosts=2).evaluate(endless, 1, checkpoint_path=checkpoint)
 
 
 def test_a_mod_job_does_not_take_a_checkpoint_without_manifest(tmp_path):
@@ -222,11 +224,10 @@ def lose_pointer(directory, content):
 
 
 @pytest.mark.parametrize('content', ['', 'junk {', None])
-def test_training_never_starts_at_step_0_beside_checkpoints(tmp_path, content, caplog):
+def test_c14_training_never_starts_at_step_0_beside_checkpoints(tmp_path, content):
     make(tmp_path).train(endless, max_steps=2)
     lose_pointer(tmp_path, content)
     make(tmp_path).train(endless, steps=3)
-    assert 'names no checkpoint; the newest one that can be opened is taken' in caplog.text
     assert steps_on_disk(make(tmp_path)) == [2, 5]  # of which the file knows
     assert (tmp_path / 'model.ckpt-0.index').exists()
 
@@ -236,7 +237,7 @@ def test_where_no_checkpoint_can_be_read_training_does_not_begin_anew(tmp_path):
     lose_pointer(tmp_path, '')
     for path in tmp_path.glob('*.index'):
         path.write_bytes(b'not a table')
-    with pytest.raises(CorruptCheckpointError, match=r'E612 .*steps \[0, 2\]'):
+    with pytest.raises(CorruptCheckpointError, match='E612 .*none of model.ckpt-0, model.ckpt-2'):
         make(tmp_path).train(endless, steps=2)
 
 
@@ -296,31 +297,33 @@ class Listener(tf.train.CheckpointSaverListener):
 
 
 @pytest.mark.section('9.7')
-def test_a_saver_hook_of_the_user_replaces_ours_except_in_a_mod_job(tmp_path):
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_a_saver_hook_of_the_user_replaces_ours_and_commits_as_it_does(tmp_path, strategy):
     columns = [jobs.embedding('f')]
-    for strategy in ('div', 'mod'):
-        directory = tmp_path / strategy
-        estimator = jobs.estimator(own_saver(columns), columns, jobs.run_config(directory, 2),
-                                   strategy=strategy, params={'model_dir': str(directory)})
-        if strategy == 'mod':
-            with pytest.raises(ConfigError, match='E455'):
-                estimator.train(endless, steps=2)
-        else:
-            estimator.train(endless, steps=2)
-            assert steps_on_disk(estimator) == [0, 2]
-            listener = Listener()
-            estimator.train(endless, steps=2, saving_listeners=[listener])
-            assert listener.saved[-1] == 4
+    estimator = jobs.estimator(own_saver(columns), columns, jobs.run_config(tmp_path, 2),
+                               strategy=strategy, params={'model_dir': str(tmp_path)})
+    estimator.train(endless, steps=2)
+    listener = Listener()
+    estimator.train(endless, steps=2, saving_listeners=[listener])
+    assert listener.saved[-1] == 4 and steps_on_disk(estimator) == [0, 2, 4]
+    assert set(read_manifest(str(tmp_path / 'model.ckpt-4')).tables) == {TABLE}
 
 
-def test_a_second_saver_hook_of_the_user_is_no_way_around_the_manifest(tmp_path):
+def test_saver_hooks_of_the_user_may_be_several_and_save_a_part(tmp_path):
     columns = [jobs.embedding('f')]
     estimator = jobs.estimator(jobs.linear_model_fn(columns), columns,
                                jobs.run_config(tmp_path, 2), strategy='mod')
-    with pytest.raises(ConfigError, match='E455'):
-        estimator.train(endless, steps=2, hooks=[
-            AsyncCheckpointSaverHook(str(tmp_path), save_steps=1),
-            tf.train.CheckpointSaverHook(str(tmp_path), save_steps=1)])
+
+    class OfTheStep(tf.train.CheckpointSaverHook):
+        def begin(self):
+            self._saver = tf.train.Saver([tf.train.get_global_step()])
+            super().begin()
+
+    estimator.train(endless, steps=2, hooks=[
+        AsyncCheckpointSaverHook(str(tmp_path), save_steps=1),
+        OfTheStep(str(tmp_path / 'part'), save_steps=1)])
+    assert set(read_manifest(str(tmp_path / 'model.ckpt-2')).tables) == {TABLE}
+    assert read_manifest(str(tmp_path / 'part' / 'model.ckpt-2')).tables == {}
 
 
 def test_a_plain_checkpoint_of_the_same_names_is_restored(tmp_path):

@@ -47,6 +47,9 @@ ENTRIES = {
              'Stop it, or use another model_dir.'),
     'E623': ('link in a model_dir', 'A file of a checkpoint, or what is in its place, is a link, '
              'which is neither followed nor replaced.', 'Put the file itself there.'),
+    'E624': ('model_dir on another kind of storage', 'What is promised of checkpoints holds for '
+             'files of this machine, not for object stores.', 'Train in a local directory and '
+             'copy its checkpoints.'),
     'E625': ('manifest that is not the expected one', 'Its SHA-256 differs from '
              'CheckpointOptions(expected_digest=...).', 'Find out who wrote it.'),
     'E626': ('option of checkpoints', 'A value of CheckpointOptions is not one.',

@@ -100,9 +100,6 @@ ENTRIES = {
              'Do not make variables or their names depend on the core.'),
     'E453': ('sum of TensorFlow in a model', 'TensorFlow\'s own tf.tpu.cross_replica_sum has no '
              'CPU kernel.', 'Call estimator_tpu_embedding.install() before model_fn runs.'),
-    'E455': ('saver hook with mod tables', 'Rows of mod tables need a manifest beside the '
-             'checkpoint, which a hook of TensorFlow does not write.',
-             'Set save_checkpoints_steps or save_checkpoints_secs of the RunConfig.'),
     'E456': ('sum over cores within control flow', 'A sum inside of tf.cond, tf.while_loop or '
              'tf.function could wait for ever.', 'Apply the gradients always, times 0 where '
              'they are not to count.'),
