@@ -61,6 +61,16 @@ class Partition:
         quotient, rest = divmod(self.vocabulary_size, self.num_hosts)
         return host * quotient + min(host, rest)
 
+    @property
+    def stores_by_id(self) -> bool:
+        """Whether a checkpoint tensor holds the rows in the order of ids.
+
+        >>> [Partition(strategy='mod', vocabulary_size=5, num_hosts=hosts).stores_by_id
+        ...  for hosts in (1, 2)]
+        [True, False]
+        """
+        return self.strategy in STORED_BY_ID or min(self.num_hosts, self.vocabulary_size) == 1
+
     def ids_on(self, host: int) -> np.ndarray:
         """The ids that `host` holds, in row order: int64 `[rows_on(host)]`."""
         import numpy as np
@@ -150,3 +160,19 @@ class Partition:
         offsets = np.array([self.offset_of(host) for host in range(self.num_hosts)],
                            dtype=np.int64)
         return np.asarray(offsets[hosts] + rows)
+
+    def ids_of_stored_rows(self, first: int, stop: int) -> np.ndarray:
+        """The ids whose rows are stored from `first` up to `stop`: int64 `[stop - first]`.
+
+        The inverse of `stored_row`.
+
+        >>> Partition(strategy='mod', vocabulary_size=22, num_hosts=4).ids_of_stored_rows(5, 10)
+        array([20,  1,  5,  9, 13])
+        """
+        import numpy as np
+        stored = np.arange(first, stop, dtype=np.int64)
+        if self.strategy in STORED_BY_ID:
+            return stored
+        # By every strategy a host holds as many rows, so div knows on whom a stored row lies.
+        hosts, rows = dataclasses.replace(self, strategy='div').locate(stored, np.maximum)
+        return np.asarray(rows * self.num_hosts + hosts)

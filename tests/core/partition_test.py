@@ -58,6 +58,25 @@ def test_stored_row_is_a_bijection_and_the_identity_for_div(strategy, rows, host
         np.testing.assert_array_equal(stored, ids)
 
 
+def test_stored_rows_of_every_small_partition_are_those_of_the_hosts_one_after_another():
+    for partition in EVERY_SMALL_PARTITION:
+        ids = np.concatenate([partition.ids_on(host) for host in range(partition.num_hosts)])
+        np.testing.assert_array_equal(
+            partition.ids_of_stored_rows(0, len(ids)), ids, str(partition))
+        assert not partition.stores_by_id or (ids == np.arange(len(ids))).all(), partition
+
+
+@settings(deadline=None)
+@given(st.sampled_from(STRATEGIES), st.integers(1, 2**31 - 1), st.integers(1, 4096), st.data())
+def test_ids_of_stored_rows_is_the_inverse_of_stored_row(strategy, rows, hosts, data):
+    partition = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
+    first = data.draw(st.integers(0, rows))
+    stop = data.draw(st.integers(first, min(rows, first + 50)))
+    ids = partition.ids_of_stored_rows(first, stop)
+    assert ids.dtype == np.int64 and ((0 <= ids) & (ids < rows)).all()
+    np.testing.assert_array_equal(partition.stored_row(ids), np.arange(first, stop))
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.sampled_from(STRATEGIES), st.integers(1, 2**31 - 1), st.integers(1, 4096), st.data())
 def test_tensors_and_arrays_are_located_alike(strategy, rows, hosts, data):
