@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from harness import checkpoints
+from harness import tiny as tinies
 
 
 def open_files():
@@ -45,7 +45,7 @@ def nothing_is_leaked():
 @pytest.fixture(scope='session')
 def tiny(tmp_path_factory):
     """Checkpoints of a few hundred bytes."""
-    return checkpoints.make(tmp_path_factory.mktemp('tiny'))
+    return tinies.make(tmp_path_factory.mktemp('tiny'))
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-from harness.checkpoints import Tiny
 from harness.faults import Faults, FaultyStorage
 from harness.processes import die_with_parent
+from harness.tiny import Tiny
 
 from estimator_tpu_embedding.checkpoint import commit as commits
 from estimator_tpu_embedding.checkpoint import pointer

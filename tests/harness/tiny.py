@@ -3,15 +3,15 @@
 import dataclasses
 import pathlib
 
-from harness.checkpoints import describe, writer
+from harness.checkpoints import VALUES, describe
 
-VALUES = 4
+COUNT = 4
 """So many checkpoints of different values there are; steps take turns."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Tiny:
-    """Checkpoints of any step; no two steps have the same files.
+    """Checkpoints of any step, of two shards; no two steps have the same files.
 
     Attributes:
       directory: where `make` wrote them.
@@ -21,7 +21,7 @@ class Tiny:
 
     def files(self, step):
         """`{suffix: content}` of all files but the manifest."""
-        prefix = str(step % VALUES)
+        prefix = str(step % COUNT)
         found = {path.name.removeprefix(prefix): path.read_bytes()
                  for path in sorted(pathlib.Path(self.directory).glob(f'{prefix}.*'))}
         return {**found, '.meta': b'graph of step %d' % step}
@@ -46,7 +46,16 @@ class Tiny:
 
 
 def make(directory):
-    """Has TensorFlow write the checkpoints."""
-    for number in range(VALUES):
-        writer(float(number))(f'{directory}/{number}')
+    """Has TensorFlow write the checkpoints, each host its rows into a file of its own."""
+    import tensorflow.compat.v1 as tf
+    with tf.Graph().as_default(), tf.Session() as session:
+        for number in range(COUNT):
+            shards = [f'{directory}/{number}-{host}' for host in (0, 1)]
+            for shard, first, stop in zip(shards, (0, 4), (4, 7)):
+                rows = VALUES[first:stop] + number
+                session.run(tf.raw_ops.SaveV2(
+                    prefix=shard, tensor_names=['t', 't/Adagrad'], tensors=[rows, 10 * rows],
+                    shape_and_slices=[f'7 2 {first},{stop - first}:0,2'] * 2))
+            session.run(tf.raw_ops.MergeV2Checkpoints(
+                checkpoint_prefixes=shards, destination_prefix=f'{directory}/{number}'))
     return Tiny(str(directory))
