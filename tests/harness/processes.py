@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -37,11 +38,45 @@ def run_python(*arguments, deadline=100, cwd=None, before=(), **environment):
     return done
 
 
-def run_harness(module, *arguments, before=(), **kwargs):
+def path_with_harness():
+    """The PYTHONPATH of processes that import the harness."""
+    return os.pathsep.join(filter(None, [str(ROOT / 'tests'), os.environ.get('PYTHONPATH')]))
+
+
+def run_harness(module, *arguments, **kwargs):
     """Runs a module of the harness as a script, perhaps as the end of another command line."""
-    path = [str(ROOT / 'tests'), os.environ.get('PYTHONPATH', '')]
-    return run_python('-m', f'harness.{module}', *arguments, before=before,
-                      PYTHONPATH=os.pathsep.join(filter(None, path)), **kwargs)
+    return run_python('-m', f'harness.{module}', *arguments, PYTHONPATH=path_with_harness(),
+                      **kwargs)
+
+
+@contextlib.contextmanager
+def started(*arguments, deadline=100):
+    """While the body runs, this Python runs beside it, with the harness on its path.
+
+    It ends when its input does. What it printed is shown in the end, errors with it.
+
+    Args:
+      *arguments: of the command line.
+      deadline: seconds after which it is killed.
+
+    Yields:
+      (the process, its lines of output as they come).
+    """
+    printed = []
+    with tempfile.TemporaryFile('w+') as errors, subprocess.Popen(
+            [sys.executable, *map(str, arguments)], stdin=subprocess.PIPE, stderr=errors,
+            stdout=subprocess.PIPE, text=True,
+            env={**os.environ, 'PYTHONPATH': path_with_harness()}) as process:
+        watch = threading.Timer(deadline, process.kill)
+        watch.start()
+        try:
+            yield process, (printed.append(line) or line.rstrip() for line in process.stdout)
+        finally:
+            watch.cancel()
+            watch.join()
+            process.kill()
+            errors.seek(0)
+            print(*printed, '--- stderr ---', errors.read()[-4000:], sep='\n')
 
 
 def die_with_parent():

@@ -52,7 +52,7 @@ def steps_in(directory):
     return sorted(int(one.group(1)) for one in found if one)
 
 
-def check(directory, tiny, last, in_flight=None):
+def check(directory, tiny, last, in_flight=None, pointed=True):
     """Asserts that a directory gives the last step whose commit returned, or the one after it.
 
     Args:
@@ -60,6 +60,7 @@ def check(directory, tiny, last, in_flight=None):
       tiny: what its checkpoints hold.
       last: the step whose commit returned last; `None` for none.
       in_flight: the step that was being committed, if any.
+      pointed: whether the file `checkpoint` must never name a step that is not there.
 
     Returns:
       The step that was found; `None` for none.
@@ -71,7 +72,7 @@ def check(directory, tiny, last, in_flight=None):
     assert found.step in (last, in_flight), (found, last, in_flight)
     assert tiny.is_at(found.prefix, found.step), f'{found.prefix} is not what was committed'
     named = pointer.read(directory)
-    if named is not None:  # Legacy tools believe it.
+    if named is not None and pointed:  # Legacy tools believe it.
         step = int(named.newest.rpartition('-')[2])
         assert tiny.is_at(f'{directory}/{named.newest}', step), named
     return found.step

@@ -42,7 +42,7 @@ class Tiny:
         return self.files(step) == {
             path.name.removeprefix(f'model.ckpt-{step}'): path.read_bytes()
             for path in pathlib.Path(prefix).parent.glob(f'model.ckpt-{step}.*')
-            if not path.name.endswith('.json')} and prefix.endswith(f'model.ckpt-{step}')
+            if '.tables.json' not in path.name} and prefix.endswith(f'model.ckpt-{step}')
 
 
 def make(directory):
