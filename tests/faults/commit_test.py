@@ -1,15 +1,18 @@
-"""C01 to C04, C30: a job that is killed, or met by an error, at any operation of a commit."""
+"""C01 to C04, C06, C30, C32: a job that is killed, or met by an error, at any operation of a commit."""
 
 import os
 import re
 
 import pytest
 from harness import sweeps
+from harness.checkpoints import describe, writer
 from harness.faults import ERRORS, Faults, FaultyStorage
 from harness.processes import run_harness
 
+from estimator_tpu_embedding.checkpoint import commit
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.errors import CheckpointWriteError
+from estimator_tpu_embedding.checkpoint.retention import Saved
+from estimator_tpu_embedding.errors import CheckpointWriteError, NonFiniteCheckpointError
 
 STEPS = [1, 2, 3]
 
@@ -113,3 +116,15 @@ def test_c06_an_error_at_any_operation_leaves_what_was_committed(memory_folder, 
         with sweeps.folder(memory_folder) as directory:
             ended = error_at(directory, tiny, at, kind, lasting)
     assert at > 100
+
+
+def test_c32_what_is_not_finite_is_not_committed(memory_folder, tiny):
+    with FaultyStorage(memory_folder, Faults()) as storage:
+        sweeps.live(storage, tiny, [1])
+        with pytest.raises(NonFiniteCheckpointError) as caught:
+            commit.commit(storage, 2, writer(float('nan')), describe(2), saved=[Saved(1)])
+    assert [problem.code for problem in caught.value.problems] == ['E620', 'E620']
+    for fact in ('variable "t"', 'variable "t/Adagrad"', 'step 2', '7 rows', 'model.ckpt-1'):
+        assert fact in str(caught.value)
+    assert sweeps.check(memory_folder, tiny, 1) == 1
+    assert not [name for name in os.listdir(memory_folder) if name.startswith('.ete-stage')]
