@@ -1,4 +1,4 @@
-"""C01 to C04, C06, C30, C32: a job that is killed, or met by an error, at any operation of a commit."""
+"""C01 to C04, C06, C30, C32: a job that an error or a kill meets at any operation of a commit."""
 
 import os
 import re

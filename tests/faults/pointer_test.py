@@ -1,4 +1,4 @@
-"""C14 to C17, C24, C31: files that others edited lead neither out of model_dir nor back to step 0."""
+"""C14 to C17, C24, C31: edited files lead neither out of model_dir nor back to step 0."""
 
 import os
 import pathlib

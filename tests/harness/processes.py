@@ -31,11 +31,20 @@ def run_python(*arguments, deadline=100, cwd=None, before=(), **environment):
     """
     variables = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'TF_USE_LEGACY_KERAS': None,
                  **environment}
-    done = subprocess.run(
-        [*before, sys.executable, *map(str, arguments)], capture_output=True, text=True,
-        timeout=deadline, cwd=cwd, env={name: value for name, value in variables.items() if value is not None})
-    print(done.stdout[-4000:], done.stderr[-4000:], sep='\n--- stderr ---\n')
-    return done
+    ended = None
+    try:
+        ended = subprocess.run(
+            [*before, sys.executable, *map(str, arguments)], cwd=cwd, timeout=deadline,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={name: value for name, value in variables.items() if value is not None})
+    except subprocess.TimeoutExpired as error:
+        ended = error
+        raise
+    finally:
+        if ended is not None:
+            print(*(text[-4000:] for text in (ended.stdout or '', ended.stderr or '')),
+                  sep='\n--- stderr ---\n')
+    return ended
 
 
 def path_with_harness():
