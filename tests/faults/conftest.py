@@ -3,6 +3,7 @@
 import gc
 import os
 import pathlib
+import sys
 import tempfile
 import threading
 import time
@@ -32,6 +33,8 @@ def nothing_is_leaked():
     """Files, threads and children are those of before."""
     files, threads, processes = open_files(), set(threading.enumerate()), children()
     yield
+    if 'tensorflow' in sys.modules:  # It keeps the writers of events, by directory, for good.
+        sys.modules['tensorflow'].compat.v1.summary.FileWriterCache.clear()
     end = time.monotonic() + 20  # tf.data may notice late that its iterator is gone.
     while set(threading.enumerate()) - threads and time.monotonic() < end:
         time.sleep(.05)

@@ -151,7 +151,6 @@ def test_c32_a_refused_save_ends_training_as_a_divergence_that_says_what_is_left
     assert caught.value.checkpoint == job.check_is_finite(2)
 
 
-@pytest.mark.xfail(strict=True, reason='checkpoint.commit does not look at values yet')
 @pytest.mark.parametrize('name', [f'{TABLE}/part_0', f'{TABLE}/Adagrad/part_0', 'counts'])
 def test_c32_a_row_that_user_code_poisons_between_steps_is_never_saved(tmp_path, name):
     def poison(session):
