@@ -23,7 +23,7 @@ from .retention import KeepEveryHours, KeepEverySteps, Policy, Retention, Saved
 _OF_THE_DISK = (
     tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError, tf.errors.NotFoundError,
     tf.errors.UnknownError, tf.errors.InternalError, tf.errors.DataLossError,
-    tf.errors.OutOfRangeError)
+    tf.errors.OutOfRangeError, tf.errors.UnavailableError, tf.errors.AbortedError)
 """What TensorFlow raises when it cannot write a file."""
 
 

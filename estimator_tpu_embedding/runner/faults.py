@@ -39,7 +39,7 @@ class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
     @property
     def step(self) -> int | None:
         """The global step with which the step in question began, where the message has it."""
-        found = re.search(r'at global step (\d+)', str(self))
+        found = re.search(r'at (?:global )?step (\d+)', str(self))
         return int(found.group(1)) if found else None
 
     def tell_checkpoint(self, checkpoint: str | None) -> None:
@@ -69,7 +69,7 @@ class DivergedCheckpointError(DivergedError, NonFiniteCheckpointError):
 
 
 class SessionLostError(EteError, RuntimeError):
-    """E802: sessions were lost one after another, and no step was made."""
+    """E802: sessions were lost one after another and no step was made, or after the last step."""
 
 
 _CLASSES: dict[str, type[EteError]] = {

@@ -10,8 +10,9 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from ..errors import Problem
 from ..hosts.backend import QUEUE_CAPACITY
-from .faults import Failures
+from .faults import Failures, SessionLostError
 from .finite import require_few_skipped, require_finite_loss
 from .infeed import Infeed
 from .pace import Pace
@@ -48,8 +49,18 @@ class StopAtStep(tf.train.SessionRunHook):
         self._global_step = tf.train.get_global_step()
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Fixes the final step at the first session; a recovered one does not move it."""
+        """Fixes the final step at the first session; a recovered one does not move it.
+
+        Raises:
+          SessionLostError: if a recovered one begins there: what was lost is the end of the run,
+            and every step more would be one too many.
+        """
         self._last_step = int(session.run(self._global_step))
+        if self._final_step is not None and self._last_step >= self._final_step:
+            raise SessionLostError(Problem(
+                'E802', 'session', 'the last one must reach the end of the training',
+                f'an Aborted or Unavailable error after step {self._last_step}, which is saved',
+                'It is in the log above: perhaps of a hook, or of a listener of the saver.'))
         if self._final_step is None:
             ends = [self._wanted, *[self._last_step + steps for steps in (
                 self._steps, self._limit) if steps is not None]]

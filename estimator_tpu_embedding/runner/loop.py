@@ -17,7 +17,8 @@ from .host_calls import call_on_host
 from .hooks import Cadence, training_hooks
 from .model import Job, concatenate
 from .pace import FixedPace
-from .session import RecoveringCreator, Run
+from .session import Run
+from .sessions import RecoveringCreator
 
 
 def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook],

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import sys
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
@@ -16,9 +13,9 @@ from .. import _tf
 from ..checkpoint import fits
 from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
-from ..errors import CheckpointError, Problem
+from ..errors import CheckpointError
 from ..proto.codec import plan_to_config
-from .faults import DivergedError, Failures, SessionLostError, typed
+from .faults import DivergedError, Failures, typed
 from .gradients import DUMMY_COLLECTION
 from .graph import build_step
 from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
@@ -31,78 +28,8 @@ from .model import Job
 from .pace import Pace
 from .profiling import Profiler
 from .progress import RunReport, announce
+from .sessions import SessionCreator, SessionStart
 from .signals import Termination, woken_by_interrupt
-
-
-SESSIONS_WITHOUT_STEP = 5
-
-
-class SessionCreator(tf.train.SessionCreator):
-    """Makes the sessions of another creator close within a deadline."""
-
-    def __init__(self, creator: tf.train.SessionCreator, deadline: float):
-        """Wraps `creator`; closing a session waits `deadline` seconds for what still runs."""
-        self._creator, self._deadline = creator, deadline
-
-    def create_session(self) -> tf.Session:
-        """A session whose `close()` waits a limited time."""
-        session = self._creator.create_session()
-        session.close = functools.partial(
-            _close_in_time, session, session.close, self._deadline)
-        return session
-
-
-class RecoveringCreator(tf.train.SessionCreator):
-    """Makes sessions of a training: each from the newest checkpoint there is by then."""
-
-    def __init__(self, scaffold: tf.train.Scaffold, job: Job):
-        """Takes checkpoints from `job.model_dir`, or initial values where there are none."""
-        self._scaffold, self._job = scaffold, job
-
-    def create_session(self) -> tf.Session:
-        """A session whose variables have values."""
-        newest = newest_checkpoint(self._job.model_dir, self._job.checkpoint)
-        return tf.train.ChiefSessionCreator(
-            self._scaffold, config=self._job.session_config,
-            checkpoint_filename_with_path=newest).create_session()
-
-
-def _close_in_time(session: tf.Session, close: Callable[[], None], deadline: float) -> None:
-    """Closes a session in a thread, since TensorFlow waits there for all that still runs."""
-    session.close = lambda: None
-    if sys.is_finalizing():  # It was left in the traceback of an error; no thread starts any more.
-        return
-    thread = threading.Thread(target=close, name='close-session', daemon=True)
-    thread.start()
-    thread.join(deadline)
-    if thread.is_alive():
-        tf.logging.warning('Something of the graph still runs %g s after the run ended; its '
-                           'session is left behind.', deadline)
-
-
-class SessionStart(tf.train.SessionRunHook):
-    """Runs what every session of a run begins with."""
-
-    def __init__(self, operation: tf.Operation, report: RunReport):
-        """Runs `operation` once variables have their values; `report` counts the steps."""
-        self._operation = operation
-        self._report = report
-        self._steps_at_start, self._sessions = 0, 0
-
-    def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Runs it.
-
-        Raises:
-          SessionLostError: if several sessions in a row were lost before they made a step.
-        """
-        if self._report.steps > self._steps_at_start:
-            self._steps_at_start, self._sessions = self._report.steps, 0
-        self._sessions += 1
-        if self._sessions > SESSIONS_WITHOUT_STEP:
-            raise SessionLostError(Problem(
-                'E802', 'session', f'one of {SESSIONS_WITHOUT_STEP} in a row must make a step',
-                'Aborted or Unavailable errors in all', 'They are in the log above.'))
-        session.run(self._operation)
 
 
 def _profiler_of(job: Job, report: RunReport) -> Profiler | None:
@@ -137,7 +64,7 @@ class Run:
                              job.input_deadline, ahead=int(self.graph.begin is not None),
                              draw=self.profiler.draw if self.profiler else drawing,
                              join_deadline=job.shutdown_deadline)
-        self.start = SessionStart(self.graph.start, self.report)
+        self.start = SessionStart(self.graph.start)
         self.termination = Termination()
         self._has_data_ended = False
 
@@ -272,7 +199,7 @@ class Run:
         self._announce()
         with self._threads_ended(), \
                 tf.train.MonitoredSession(SessionCreator(
-                    creator, self.job.shutdown_deadline), hooks) as session:
+                    creator, self.job.shutdown_deadline, self.report), hooks) as session:
             try:
                 while not session.should_stop():
                     began = time.monotonic()
@@ -312,6 +239,9 @@ class Run:
         except Exception as error:
             cause = self.failures.root_cause()
             better = cause if cause is not None else typed(error)
+            if isinstance(better, tf.errors.OutOfRangeError):
+                # Callers take it for the end of data; but it came from the begin or end of hooks.
+                better = RuntimeError(f'OutOfRangeError in a hook: {better}')
             if isinstance(better, DivergedError) and self.job.verb == 'train':
                 better.tell_checkpoint(self._newest_checkpoint())
             if better is not error:

@@ -1,0 +1,92 @@
+"""The sessions of a run: how each begins, how many there may be, and that each can be closed."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..checkpoint.recover import newest_checkpoint
+from ..errors import Problem
+from .faults import SessionLostError
+from .model import Job
+from .progress import RunReport
+
+SESSIONS_WITHOUT_STEP = 5
+
+
+class SessionCreator(tf.train.SessionCreator):
+    """Makes few sessions of another creator in vain, and each of them close within a deadline."""
+
+    def __init__(self, creator: tf.train.SessionCreator, deadline: float, report: RunReport):
+        """Wraps `creator`.
+
+        Args:
+          creator: of sessions.
+          deadline: seconds that closing one waits for what still runs.
+          report: counts the steps.
+        """
+        self._creator, self._deadline, self._report = creator, deadline, report
+        self._steps_at_start, self._sessions = 0, 0
+
+    def create_session(self) -> tf.Session:
+        """A session whose `close()` waits a limited time.
+
+        Raises:
+          SessionLostError: if several sessions in a row were lost before they made a step.
+        """
+        if self._report.steps > self._steps_at_start:
+            self._steps_at_start, self._sessions = self._report.steps, 0
+        self._sessions += 1
+        if self._sessions > SESSIONS_WITHOUT_STEP:
+            raise SessionLostError(Problem(
+                'E802', 'session', f'one of {SESSIONS_WITHOUT_STEP} in a row must make a step',
+                'Aborted or Unavailable errors in all', 'They are in the log above.'))
+        session = self._creator.create_session()
+        session.close = functools.partial(
+            _close_in_time, session, session.close, self._deadline)
+        return session
+
+
+class RecoveringCreator(tf.train.SessionCreator):
+    """Makes sessions of a training: each from the newest checkpoint there is by then."""
+
+    def __init__(self, scaffold: tf.train.Scaffold, job: Job):
+        """Takes checkpoints from `job.model_dir`, or initial values where there are none."""
+        self._scaffold, self._job = scaffold, job
+
+    def create_session(self) -> tf.Session:
+        """A session whose variables have values."""
+        newest = newest_checkpoint(self._job.model_dir, self._job.checkpoint)
+        return tf.train.ChiefSessionCreator(
+            self._scaffold, config=self._job.session_config,
+            checkpoint_filename_with_path=newest).create_session()
+
+
+def _close_in_time(session: tf.Session, close: Callable[[], None], deadline: float) -> None:
+    """Closes a session in a thread, since TensorFlow waits there for all that still runs."""
+    session.close = lambda: None
+    if sys.is_finalizing():  # It was left in the traceback of an error; no thread starts any more.
+        return
+    thread = threading.Thread(target=close, name='close-session', daemon=True)
+    thread.start()
+    thread.join(deadline)
+    if thread.is_alive():
+        tf.logging.warning('Something of the graph still runs %g s after the run ended; its '
+                           'session is left behind.', deadline)
+
+
+class SessionStart(tf.train.SessionRunHook):
+    """Runs what every session of a run begins with."""
+
+    def __init__(self, operation: tf.Operation):
+        """Runs `operation` once variables have their values."""
+        self._operation = operation
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Runs it."""
+        session.run(self._operation)
