@@ -148,11 +148,21 @@ def saver_builder() -> Any:
     """The class whose instances build the operations of a `tf.train.Saver`, by default.
 
     `tf.train.Saver(builder=...)` is public, what to derive a builder from is not. The builder
-    has the class `ResourceVariableSaveable`, whose `handle_op` is the handle of the variable.
-    Checked: 2.16-2.21.
+    has the class `ResourceVariableSaveable`, whose `handle_op` is the handle of the variable, and
+    `shards`, which a derived class may override: of all that is on one device, the lists that
+    become one file each. Checked: 2.16-2.21.
     """
     from tensorflow.python.training import saver
-    return saver.BulkSaverBuilder
+
+    class Builder(saver.BulkSaverBuilder):
+        def shards(self, saveables: list[Any]) -> list[list[Any]]:
+            return [saveables]
+
+        def _GroupByDevices(self, saveables: list[Any]) -> list[tuple[str, list[Any]]]:
+            return [(device, shard) for device, group in super()._GroupByDevices(saveables)
+                    for shard in self.shards(group)]
+
+    return Builder
 
 
 def without_deprecation_warnings() -> Any:

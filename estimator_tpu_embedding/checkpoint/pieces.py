@@ -12,6 +12,7 @@ of width 2 on 2 hosts, with 16 rows in a piece:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,6 +24,11 @@ PIECE_BYTES = 2**22
 """About as large is a piece, unless the part then had more than `MOST_PIECES`."""
 
 MOST_PIECES = 128
+
+SHARD_BYTES = 2**26
+"""Tables that are smaller all together come into one file."""
+
+MOST_SHARDS = 4
 
 _ALIGNED = 16
 """A piece has a multiple of so many rows: TensorFlow copies slices that begin elsewhere."""
@@ -40,6 +46,24 @@ class SaverBuilder(_TensorFlowsBuilder):
     saves is over by then.
     """
 
+    def shards(self, saveables: Sequence[Any]) -> list[list[Any]]:
+        """Which of them come into which file: the parts of large tables into several.
+
+        TensorFlow computes checksums in the one thread that writes a file, and nobody can hash a
+        file but from its beginning to its end.
+        """
+        sizes = [_bytes_of_part(saveable) for saveable in saveables]
+        count = min(MOST_SHARDS, sum(size > 0 for size in sizes))
+        if sum(sizes) < SHARD_BYTES or count < 2:
+            return [list(saveables)]
+        shards: list[list[Any]] = [[] for _ in range(count)]
+        filled = [0] * count
+        for size, number in sorted(zip(sizes, range(len(sizes))), key=lambda one: -one[0]):
+            smallest = filled.index(min(filled))
+            shards[smallest].append(saveables[number])
+            filled[smallest] += size
+        return shards
+
     def save_op(self, filename_tensor: tf.Tensor, saveables: Sequence[Any]) -> tf.Operation:
         """Saves all `saveables` under a prefix."""
         names, slices, tensors = zip(*[
@@ -55,6 +79,16 @@ class SaverBuilder(_TensorFlowsBuilder):
         with tf.control_dependencies([
                 tf.raw_ops.DisableCopyOnRead(resource=saveable.handle_op)]):
             return tf.raw_ops.ReadVariableOp(resource=saveable.handle_op, dtype=spec.dtype)
+
+
+def _bytes_of_part(saveable: Any) -> int:
+    """How much of a partitioned float32 table a saveable holds; 0 for anything else.
+
+    The end of its slice says it, as in `'70 2 35,35:0,2'`.
+    """
+    slice_spec = saveable.specs[0].slice_spec
+    extents = slice_spec.split()[-1].split(':') if slice_spec else []
+    return 4 * math.prod(int(extent.split(',')[1]) for extent in extents) if extents else 0
 
 
 def _pieces(name: str, slice_spec: str, part: tf.Tensor

@@ -6,9 +6,11 @@ Both are found on the same bytes while the processor has them at hand.
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
+from concurrent import futures
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, shown
@@ -24,6 +26,7 @@ if TYPE_CHECKING:  # Checksums need no NumPy.
 _CHUNK = 2**19
 """Bytes at once: few enough to be in the cache of a processor when they are looked at again."""
 _MOST_NAMED = 5
+_MOST_READERS = 4
 
 _EXPONENTS = {
     1: ('u4', 0x7f800000), 2: ('u8', 0x7ff << 52), 8: ('u4', 0x7f800000),
@@ -64,16 +67,32 @@ def scan(prefix: str) -> Scanned:
     meta = f'{os.path.basename(prefix)}.meta'
     if os.path.lexists(f'{prefix}.meta'):
         names.append(meta)
-    stored, nonfinite = {}, dict.fromkeys(bundle.tensors, 0)
-    for name in names:
-        with opened(prefix, name) as file:
-            read = _Reader(prefix, name, file)
-            for piece, tensor in segments.get(name, ()):
-                read.skip_to(piece.offset)
-                nonfinite[tensor.name] += _nonfinite_rows(tensor, piece, read.chunks(piece.size))
-            read.skip_to(None)
-            stored[name] = StoredFile(size=read.at, sha256=read.digest.hexdigest())
-    return Scanned(stored, {name: count for name, count in nonfinite.items() if count})
+    nonfinite: collections.Counter[str] = collections.Counter()
+    with _readers() as pool:
+        scanned = list(pool.map(lambda name: _scan_file(prefix, name, segments.get(name, [])),
+                                names))
+    for _, counts in scanned:
+        nonfinite.update(counts)
+    return Scanned({name: stored for name, (stored, _) in zip(names, scanned)},
+                   {name: nonfinite[name] for name in bundle.tensors if nonfinite[name]})
+
+
+def _readers() -> futures.Executor:
+    """Threads, each for a file: a hash is computed from one byte to the next, by one of them."""
+    return futures.ThreadPoolExecutor(max_workers=min(_MOST_READERS, os.cpu_count() or 1))
+
+
+def _scan_file(prefix: str, name: str, segments: list[tuple[Piece, Tensor]]
+               ) -> tuple[StoredFile, dict[str, int]]:
+    """What one file is, and the rows of its tensors that are not finite."""
+    nonfinite: collections.Counter[str] = collections.Counter()
+    with opened(prefix, name) as file:
+        read = _Reader(prefix, name, file)
+        for piece, tensor in segments:
+            read.skip_to(piece.offset)
+            nonfinite[tensor.name] += _nonfinite_rows(tensor, piece, read.chunks(piece.size))
+        read.skip_to(None)
+        return StoredFile(size=read.at, sha256=read.digest.hexdigest()), nonfinite
 
 
 class _Reader:
@@ -172,11 +191,14 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
       CorruptCheckpointError: E618 with a problem for each file that is missing, a link or
         another one; E613 if they are as listed, but are no checkpoint.
     """
+    names = sorted(files)
+    with _readers() as pool:
+        found = list(pool.map(
+            lambda name: list(_differences(prefix, name, files[name], how)), names))
     problems = [Problem('E618', f'checkpoint {shown(os.path.basename(prefix), 255)}',
                         f'its file {shown(name, 255)} must be as the manifest says', got,
                         'Use an older one, or restore the file from a copy.')
-                for name, stored in sorted(files.items())
-                for got in _differences(prefix, name, stored, how)]
+                for name, differences in zip(names, found) for got in differences]
     if problems:
         raise CorruptCheckpointError(*problems)
     for name in set(Bundle.open(prefix).files) - set(files):
