@@ -21,7 +21,7 @@ from .index import NO_ROW, Piece, Tensor
 if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
     import numpy as np
 
-_MAX_ROW_BYTES = 2**30
+_MAX_ROW_BYTES = 2**28
 
 
 class Bundle:

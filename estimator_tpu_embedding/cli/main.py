@@ -16,6 +16,7 @@ COMMANDS = {
     'diff': 'compare two configs: can checkpoints of the first be restored with the second?',
     'size': 'bytes of each table and its slots, and what part of a TPU they take',
     'plan': 'rows and bytes of each host, also for a topology that is not there yet',
+    'checkpoint': 'list, show, compare and verify checkpoints, without TensorFlow',
     'explain': 'say what a code such as E412 means and what to do',
     'rules': 'list all codes'}
 """Name, which is that of its module too, and a line of help."""
@@ -45,6 +46,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         head, rest = split_at_script(given[1:])
         given = ['run', *head]
     elif given[:1] == ['--format'] and given[2:3] and given[2] == chosen:
-        given = [chosen, *given[:2], *given[3:]]  # As people write it who know other tools.
+        given = [*given[2:], *given[:2]]  # As people write it who know other tools.
     parsed = parser.parse_args(given, argparse.Namespace(rest=rest))
     return int(parsed.command(parsed))

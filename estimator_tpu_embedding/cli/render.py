@@ -136,8 +136,8 @@ def _complain(*lines: str) -> int:
 
 def _show(prog: str, report: Report, format: str) -> None:
     if format == 'json':
-        _write(sys.stdout, json.dumps({'format': 1, 'command': prog.split()[-1], **report.data},
-                                      indent=1, allow_nan=False) + '\n')
+        members = {'format': 1, 'command': prog.partition(' ')[2], **report.data}
+        _write(sys.stdout, json.dumps(members, indent=1, allow_nan=False) + '\n')
     elif format == 'md':
         _write(sys.stdout, '\n'.join(map(_markdown, report.blocks)))
     elif _on_terminal(sys.stdout) and importlib.util.find_spec('rich') is not None:

@@ -54,4 +54,9 @@ ENTRIES = {
              'CheckpointOptions(expected_digest=...).', 'Find out who wrote it.'),
     'E626': ('option of checkpoints', 'A value of CheckpointOptions is not one.',
              'See its documentation.'),
+    'E645': ('no checkpoint there', 'A command about checkpoints was given a path where there is '
+             'none.', 'Name a model_dir, or a checkpoint such as dir/model.ckpt-7.'),
+    'E646': ('numbers that are not finite in a checkpoint', 'etpe checkpoint verify found NaN or '
+             'infinity in a tensor; a job that starts from it cannot learn.',
+             'Use an older one.'),
 }

@@ -1,0 +1,170 @@
+"""Numbers about the rows of stored tensors, a few at a time however many there are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ..core.partition import Partition
+from .bundle import Bundle
+
+_CHUNK = 2**23
+
+
+class Norms(NamedTuple):
+    """Of the rows of a table.
+
+    Attributes:
+      least: the smallest Euclidean norm of a row that is finite; NaN if there is none.
+      mean: of these norms.
+      most: the largest of them.
+      zero: rows of zeros.
+      nonfinite: rows with numbers that are not finite.
+    """
+
+    least: float
+    mean: float
+    most: float
+    zero: int
+    nonfinite: int
+
+
+class Difference(NamedTuple):
+    """Between the rows of two tensors of one shape.
+
+    Attributes:
+      rows: how many differ. NaN is equal to NaN.
+      most: the largest absolute difference of two numbers; infinite if one is not finite.
+      ids: of the first rows that differ, with the largest difference in each.
+    """
+
+    rows: int
+    most: float
+    ids: list[tuple[int, float]]
+
+
+class Ordered:
+    """A tensor whose rows are read by their ids.
+
+    Attributes:
+      bundle: the checkpoint.
+      name: of the tensor.
+    """
+
+    def __init__(self, bundle: Bundle, name: str, partition: Partition | None):
+        """Takes what says where the row of an id is; `None` if rows are in the order of ids."""
+        self.bundle = bundle
+        self.name = name
+        self._partition = partition
+
+    def stored(self, ids: np.ndarray) -> np.ndarray:
+        """The stored row of each id."""
+        return ids if self._partition is None else self._partition.stored_row(ids)
+
+    def row_of(self, id: int) -> int:
+        """The stored row of an id."""
+        return int(self.stored(np.array([id]))[0])
+
+    def values(self, id: int) -> list[float]:
+        """The numbers in the row of an id."""
+        return [float(value) for value in self.read(np.array([id]))[0]]
+
+    def read(self, ids: np.ndarray) -> np.ndarray:
+        """The rows of some ids, in their order.
+
+        Args:
+          ids: int64 `[n]`.
+
+        Returns:
+          `[n, ...]`.
+
+        Raises:
+          CorruptCheckpointError: if they cannot be read as rows of numbers.
+        """
+        stored = self.stored(ids)
+        order = np.argsort(stored, kind='stable')
+        # What lies together is read at once: of a chunk of ids, as many rows on each host.
+        breaks = np.flatnonzero(np.diff(stored[order]) != 1) + 1
+        parts = [self.bundle.read(self.name, int(stored[run[0]]), int(stored[run[-1]]) + 1)
+                 for run in np.split(order, breaks) if len(run)]
+        rows: np.ndarray = np.concatenate(parts or [self.bundle.read(self.name, 0, 0)])
+        result = np.empty_like(rows)
+        result[order] = rows
+        return result
+
+
+def norms(bundle: Bundle, name: str) -> Norms:
+    """Looks at all rows of a tensor of real numbers."""
+    least, most, total, count, zero, nonfinite = math.inf, 0.0, 0.0, 0, 0, 0
+    for _, rows in bundle.chunks(name, _CHUNK):
+        flat = rows.reshape(len(rows), -1).astype(np.float64)
+        lengths = np.sqrt(np.einsum('ij,ij->i', flat, flat))
+        finite = lengths[np.isfinite(lengths)]
+        nonfinite += len(lengths) - len(finite)
+        zero += int(np.count_nonzero(finite == 0))
+        total, count = total + float(finite.sum()), count + len(finite)
+        if len(finite):
+            least, most = min(least, float(finite.min())), max(most, float(finite.max()))
+    if not count:
+        return Norms(math.nan, math.nan, math.nan, zero, nonfinite)
+    return Norms(least, total / count, most, zero, nonfinite)
+
+
+def rows_at_minimum(bundle: Bundle, name: str) -> int:
+    """How many rows of a tensor consist of nothing but its smallest number.
+
+    Where that tensor is an accumulator that starts equal everywhere and only grows, no other row
+    can be one that was never updated.
+    """
+    least, count = math.inf, 0
+    for _, rows in bundle.chunks(name, _CHUNK):
+        highest = rows.reshape(len(rows), -1).max(axis=1)
+        lowest = float(rows.min())
+        if lowest < least:
+            least, count = lowest, 0
+        count += int(np.count_nonzero(highest == least))
+    return count
+
+
+def difference(a: Ordered, b: Ordered, most_ids: int) -> Difference:
+    """Compares two tensors of numbers, of one shape, id by id.
+
+    Args:
+      a: one.
+      b: the other.
+      most_ids: how many of the ids that differ are to be told.
+    """
+    tensor = a.bundle.tensors[a.name]
+    count, most = 0, 0.0
+    found: list[tuple[int, float]] = []
+    for ids in _batches(tensor.rows if tensor.row_bytes else 0, tensor.row_bytes):
+        of_ids = _differences(a.read(ids), b.read(ids))
+        differs = np.flatnonzero(of_ids)
+        count += len(differs)
+        if len(differs):
+            most = max(most, float(of_ids.max()))
+        found += [(int(ids[at]), float(of_ids[at])) for at in differs[:most_ids - len(found)]]
+    return Difference(count, most, found)
+
+
+def _batches(rows: int, row_bytes: int) -> Iterator[np.ndarray]:
+    step = max(_CHUNK // max(row_bytes, 1), 1)
+    for first in range(0, rows, step):
+        yield np.arange(first, min(first + step, rows), dtype=np.int64)
+
+
+def _differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The largest absolute difference in each row, 0 where none is: float64 `[n]`."""
+    a, b = (one.reshape(len(one), -1) for one in (a, b))
+    same = (a == b) | ((a != a) & (b != b))
+    kind = np.complex128 if np.iscomplexobj(a) else np.float64
+    with np.errstate(invalid='ignore', over='ignore'):
+        apart = np.abs(a.astype(kind) - b.astype(kind))
+    # Integers may differ by less than float64 can tell, and of NaN there is no difference.
+    apart[np.isnan(apart)] = math.inf
+    apart[apart == 0] = np.finfo(np.float64).tiny
+    apart[same] = 0
+    return np.asarray(apart.max(axis=1, initial=0.0))

@@ -1,0 +1,140 @@
+"""`etpe checkpoint`: what a model_dir and its checkpoints hold, read without TensorFlow.
+
+JSON of `ls`: `"directory"`, `"pointer"` (the name that the file `checkpoint` names, or `null`),
+`"stages"` (folders of saves that did not end), `"findings"` and `"checkpoints"`, each with
+`name`, `step`, `state` (`committed`, `legacy` or `incomplete`), `why` (it is incomplete), `bytes`,
+`tables` (their number; `null` without a manifest) and `created` (seconds since 1970, or `null`).
+JSON of `verify`: `"checkpoints"`, each with `where`, `by` (`"sha256"` or `"crc32c"`), `unchecked`
+(tensors that have no checksum that is understood) and `findings`, each with `code` and `message`.
+That of the others is documented in `stored_view.py` and `stored_diff.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..checkpoint import scan
+from ..checkpoint.manifest import StoredFile, read_manifest
+from ..errors import CorruptCheckpointError, Problem, shown
+from ..proto import reading
+from . import stored, stored_diff, stored_view
+from .render import Grid, Line, Report, as_command, bytes_text
+from .stored_view import time_text
+
+_LINES = {
+    'ls': 'list the checkpoints in a directory',
+    'show': 'show the tables and variables of a checkpoint',
+    'diff': 'compare two checkpoints, row by row in the order of ids',
+    'verify': 'read all of a checkpoint, or of all in a directory, and say what is damaged'}
+_TONES = {stored.COMMITTED: '', stored.LEGACY: 'warn', stored.INCOMPLETE: 'bad'}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Reads checkpoints of this package and of TensorFlow. PATH is a model_dir or a checkpoint '
+        'such as model_dir/model.ckpt-7; of a model_dir the newest that is complete is taken.')
+    commands = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    for name, work in (('ls', _list), ('show', stored_view.report), ('diff', stored_diff.report),
+                       ('verify', _verify)):
+        command = commands.add_parser(name, help=_LINES[name], allow_abbrev=False)
+        paths = {'ls': ['DIR'], 'diff': ['A', 'B']}.get(name, ['PATH'])
+        for path in paths:
+            command.add_argument(path.lower(), metavar=path)
+        if name == 'show':
+            stored_view.configure(command)
+        elif name == 'diff':
+            stored_diff.configure(command)
+        as_command(command, work)
+
+
+def _list(parsed: argparse.Namespace) -> Report:
+    found = stored.directory(parsed.dir)
+    findings = [f'{one.name} is incomplete: {one.why}' for one in found.checkpoints if one.why]
+    if found.has_pointer and found.pointer is None:
+        findings.append('the file "checkpoint" names no checkpoint in this directory')
+    rows = [(one.name, '' if one.step is None else f'{one.step:,}', one.state,
+             bytes_text(sum(one.files.values())),
+             '' if one.manifest is None else str(len(one.manifest.tables)),
+             '' if one.manifest is None else time_text(one.manifest.created),
+             'checkpoint' if one.name == found.pointer else '') for one in found.checkpoints]
+    blocks: list[Line | Grid] = [Grid(
+        ('name', '>step', 'state', '>bytes', '>tables', 'created', 'named by'), rows,
+        [_TONES[one.state] for one in found.checkpoints])] if rows else [
+            Line('no checkpoints')]
+    if found.stages:
+        blocks.append(Line(f'{len(found.stages)} folders of saves that did not end, or are still '
+                           f'being written: {", ".join(found.stages)}'))
+    blocks += [Line(text, 'bad') for text in findings]
+    data = {'directory': parsed.dir, 'pointer': found.pointer, 'stages': found.stages,
+            'findings': findings, 'checkpoints': [_listed(one) for one in found.checkpoints]}
+    return Report(blocks, data, status=1 if findings else 0)
+
+
+def _listed(one: stored.Found) -> dict[str, Any]:
+    manifest = one.manifest
+    return {'name': one.name, 'step': one.step, 'state': one.state, 'why': one.why,
+            'bytes': sum(one.files.values()),
+            'tables': None if manifest is None else len(manifest.tables),
+            'created': (manifest.created or None) if manifest is not None else None}
+
+
+def _verify(parsed: argparse.Namespace) -> Report:
+    results = [_verified(prefix) for prefix in stored.prefixes(parsed.path)]
+    blocks: list[Line | Grid] = []
+    for one in results:
+        blocks.append(Line(one['where'], 'head'))
+        blocks += [Line(finding['message'], 'bad') for finding in one['findings']]
+        if one['unchecked']:
+            blocks.append(Line('cannot be checked, since their kind is not understood: '
+                               + ', '.join(one['unchecked']), 'warn'))
+        if not one['findings']:
+            blocks.append(Line('sound by the SHA-256 of its files' if one['by'] == 'sha256' else
+                               'sound by the CRC32C of its tensors', 'good'))
+    return Report(blocks, {'checkpoints': results},
+                  status=1 if any(one['findings'] for one in results) else 0)
+
+
+def _verified(prefix: str) -> dict[str, Any]:
+    """What is wrong with a checkpoint, all of which is read."""
+    result: dict[str, Any] = {'where': reading.label(prefix), 'by': 'crc32c', 'unchecked': []}
+    problems: list[Problem] = []
+    try:
+        manifest = read_manifest(prefix)
+        if manifest is not None and manifest.files:
+            result['by'] = 'sha256'
+            scanned = _compared(prefix, manifest.files)
+        else:
+            result['unchecked'] = scan.check_crcs(prefix)
+            scanned = scan.scan(prefix)
+        problems = [*stored.Stored(prefix).problems(), *_not_finite(prefix, scanned.nonfinite)]
+    except CorruptCheckpointError as error:
+        problems += error.problems
+    return {**result, 'findings': [{'code': problem.code, 'message': str(problem)}
+                                   for problem in problems]}
+
+
+def _compared(prefix: str, files: Mapping[str, StoredFile]) -> scan.Scanned:
+    """Reads a checkpoint once if it is what its manifest says.
+
+    Raises:
+      CorruptCheckpointError: if it is not.
+    """
+    try:
+        scanned = scan.scan(prefix)
+    except CorruptCheckpointError:
+        scan.check_files(prefix, files, 'sha256')  # It says more of what is wrong.
+        raise
+    if scanned.files != files:
+        scan.check_files(prefix, files, 'sha256')
+    return scanned
+
+
+def _not_finite(prefix: str, tensors: Mapping[str, int]) -> Iterator[Problem]:
+    for name, count in sorted(tensors.items()):
+        yield Problem('E646', f'checkpoint {shown(os.path.basename(prefix), 255)}',
+                      f'the numbers of tensor "{shown(name, 255)}" must be finite',
+                      f'{count:,} rows with NaN or infinity', 'Use an older one.')

@@ -1,0 +1,156 @@
+"""`etpe checkpoint show`: the tables and variables of one checkpoint.
+
+JSON: `"where"`, `"step"`, `"created"`, `"created_by"`, `"plan_digest"`, `"manifest_sha256"` (all
+`null` without a manifest), `"findings"`; `"tables"`, each with `name`, `rows`, `width`, `strategy`,
+`hosts`, `slots`, `bytes` (with its slots) and with --rows `least`, `mean`, `most` (of the norms of
+its rows), `zero`, `nonfinite` and `untouched_at_most` (how many rows can be such that were never
+updated; `null` if that cannot be told); `"variables"`, each with `name`, `type`, `shape`, `bytes`;
+`"samples"`, with --sample, each with `table`, `id`, `row` (as it is stored) and `values`. Numbers
+that JSON lacks are strings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import math
+from typing import Any
+
+from ..checkpoint.index import Tensor
+from .render import Grid, Line, Report, bytes_text
+from .stored import Stored, newest, tensors_of
+
+_GROWING = ('Adagrad', 'ProximalAdagrad', 'Ftrl')
+"""Slots that begin with the same number everywhere, and never get smaller."""
+_MOST_VALUES = 8
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Shows tables as the manifest names them, and all other variables. SHA-256 is that of the '
+        'manifest, which CheckpointOptions(expected_digest=...) takes. With --rows all tables are '
+        'read. The exit status is 1 if the manifest names what is not there.')
+    parser.add_argument('--rows', action='store_true', help='norms of rows, rows of zeros and, '
+                        'for Adagrad, ProximalAdagrad and FTRL, the most rows that can be such '
+                        'that were never updated')
+    parser.add_argument('--sample', metavar='ID', nargs='+', type=int, default=[],
+                        help='show the rows of these ids in all tables')
+
+
+def report(parsed: argparse.Namespace) -> Report:
+    """What is in a checkpoint."""
+    one = Stored(newest(parsed.path))
+    findings = [str(problem) for problem in one.problems()]
+    sound = {} if findings else one.tables
+    tables = [_table(one, name, parsed.rows and name in sound) for name in sorted(one.tables)]
+    known = {name for variable, table in one.tables.items()
+             for name in tensors_of(variable, table)}
+    others = [tensor for name, tensor in sorted(one.bundle.tensors.items()) if name not in known]
+    samples = [sample for name in sorted(sound) for sample in _samples(one, name, parsed.sample)]
+    manifest = one.manifest
+    data = {
+        'where': one.where, 'step': manifest and manifest.step,
+        'created': (manifest.created or None) if manifest else None,
+        'created_by': manifest and manifest.created_by,
+        'plan_digest': manifest and manifest.plan_digest, 'manifest_sha256': one.digest,
+        'findings': findings, 'tables': tables, 'samples': samples, 'variables': [
+            {'name': tensor.name, 'type': tensor.kind, 'shape': list(tensor.shape),
+             'bytes': tensor.size} for tensor in others]}
+    blocks = [Line(_headline(one), 'head'),
+              *([Line(f'SHA-256 of its manifest: {one.digest}')] if one.digest else []),
+              *([_tables_grid(tables, parsed.rows)] if tables else []),
+              *([_others_grid(others)] if others else []), *_sample_blocks(samples, parsed.sample),
+              *(Line(text, 'bad') for text in findings)]
+    return Report(blocks, data, status=1 if findings else 0)
+
+
+def time_text(seconds: float) -> str:
+    """A time for people, or nothing if there is none."""
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime(
+            '%Y-%m-%d %H:%M:%S UTC') if seconds else ''
+    except (OverflowError, ValueError, OSError):  # A manifest may say any number.
+        return '?'
+
+
+def json_number(value: float) -> float | str:
+    """A number as JSON can hold it."""
+    return value if math.isfinite(value) else str(value)
+
+
+def _headline(one: Stored) -> str:
+    manifest = one.manifest
+    if manifest is None:
+        return f'{one.where}: no manifest, so nothing is known of tables'
+    parts = [f'step {manifest.step:,}', time_text(manifest.created),
+             f'by {manifest.created_by}' if manifest.created_by else '',
+             f'plan {manifest.plan_digest}' if manifest.plan_digest else '']
+    return f'{one.where}: {", ".join(filter(None, parts))}'
+
+
+def _table(one: Stored, name: str, read: bool) -> dict[str, Any]:
+    """What is told of a table; its rows are looked at if `read`."""
+    table, tensors = one.tables[name], one.bundle.tensors
+    found: dict[str, Any] = {
+        'name': name, 'rows': table.rows, 'width': table.width, 'strategy': table.strategy,
+        'hosts': table.hosts, 'slots': list(table.slots), 'bytes': sum(
+            tensors[each].size for each in tensors_of(name, table) if each in tensors)}
+    if read:
+        from ..checkpoint import rows
+        norms = rows.norms(one.bundle, name)
+        growing = next((f'{name}/{slot}' for slot in table.slots if slot in _GROWING), None)
+        found |= {key: json_number(value) for key, value in norms._asdict().items()}
+        found['untouched_at_most'] = None if growing is None else rows.rows_at_minimum(
+            one.bundle, growing)
+    return found
+
+
+def _tables_grid(tables: list[dict[str, Any]], read: bool) -> Grid:
+    head = ['table', '>rows', '>width', 'strategy', '>hosts', 'slots', '>bytes']
+    cells = [[one['name'], f'{one["rows"]:,}', str(one['width']), one['strategy'],
+              str(one['hosts']), ', '.join(one['slots']) or 'none', bytes_text(one['bytes'])]
+             for one in tables]
+    if read:
+        head += ['>least', '>mean', '>most norm', '>zero', '>not finite', '>untouched']
+        for one, row in zip(tables, cells):
+            row += [_number_text(one.get(key)) for key in (
+                'least', 'mean', 'most', 'zero', 'nonfinite')]
+            most = one.get('untouched_at_most')
+            row.append('?' if most is None else f'<= {most:,}')
+    return Grid(head, cells)
+
+
+def _number_text(value: Any) -> str:
+    return f'{value:.6g}' if isinstance(value, float) else (
+        f'{value:,}' if isinstance(value, int) else str('?' if value is None else value))
+
+
+def _others_grid(others: list[Tensor]) -> Grid:
+    return Grid(('variable', 'type', 'shape', '>bytes'), [
+        (tensor.name, tensor.kind, str(list(tensor.shape)), bytes_text(tensor.size))
+        for tensor in others])
+
+
+def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:
+    """The rows of some ids in a table, as far as it has them."""
+    inside = [id for id in ids if 0 <= id < one.tables[name].rows]
+    if not inside:
+        return []
+    from ..checkpoint import rows
+    ordered = rows.Ordered(one.bundle, name, one.partitions[name])
+    return [{'table': name, 'id': id, 'row': ordered.row_of(id),
+             'values': [json_number(value) for value in ordered.values(id)]} for id in inside]
+
+
+def _sample_blocks(samples: list[dict[str, Any]], ids: list[int]) -> list[Line | Grid]:
+    if not samples:
+        return [Line('no table has one of these ids')] if ids else []
+    return [Grid(('table', '>id', '>stored row', 'values'), [
+        (one['table'], f'{one["id"]:,}', f'{one["row"]:,}', _values_text(one['values']))
+        for one in samples])]
+
+
+def _values_text(values: list[float | str]) -> str:
+    shown = [_number_text(value) for value in values[:_MOST_VALUES]]
+    return ' '.join([*shown, '...'] if len(values) > _MOST_VALUES else shown)

@@ -1,0 +1,288 @@
+import dataclasses
+import hashlib
+import pathlib
+
+import numpy as np
+import pytest
+from harness import bundles
+from harness.bundles import entry
+from harness.processes import run_etpe
+
+from estimator_tpu_embedding.checkpoint.manifest import (
+    Manifest, StoredTable, manifest_path, read_manifest)
+from estimator_tpu_embedding.checkpoint.scan import scan
+from estimator_tpu_embedding.core.partition import Partition
+
+IDS, WIDTH = 11, 3
+VALUES = np.arange(1, IDS * WIDTH + 1, dtype='f4').reshape(IDS, WIDTH)
+
+
+def save(directory, step=7, *, strategy='div', hosts=2, values=VALUES, committed=True,
+         dense=(1., 2.), slot=None, name='scope/t'):
+    """Writes a checkpoint of one Adagrad table and a dense variable; returns its prefix."""
+    partition = Partition(strategy=strategy, vocabulary_size=len(values), num_hosts=hosts)
+    slot = values * 2 if slot is None else slot
+    stored = {key: [of_ids[partition.ids_on(host)] for host in range(hosts)]
+              for key, of_ids in ((name, values), (f'{name}/Adagrad', slot))}
+    directory.mkdir(exist_ok=True)
+    prefix = bundles.write(directory / f'model.ckpt-{step}', {
+        **stored, 'dense': np.array(dense), 'global_step': np.array(step)})
+    manifest = Manifest(
+        step=step, created_by='test 1', plan_digest='abc', created=1e9, tables={
+            name: StoredTable(rows=len(values), width=WIDTH, strategy=strategy, hosts=hosts,
+                              slots=('Adagrad',))},
+        files=scan(prefix).files if committed else {})
+    pathlib.Path(manifest_path(prefix)).write_bytes(manifest.to_json())
+    return prefix
+
+
+@pytest.fixture
+def model_dir(tmp_path):
+    """Two good checkpoints; a save that did not end; one of which a file is lost; and a pointer."""
+    directory = tmp_path / 'model_dir'
+    save(directory, 3)
+    legacy = save(directory, 20)
+    pathlib.Path(manifest_path(legacy)).unlink()
+    save(directory, 100)
+    (directory / 'model.ckpt-100.data-00000-of-00001').unlink()
+    (directory / '.ete-stage-120-x').mkdir()
+    (directory / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-20"\n')
+    return directory
+
+
+def test_ls_says_what_is_committed_legacy_and_incomplete(etpe, model_dir):
+    report = etpe.json('checkpoint', 'ls', model_dir, status=1)
+    assert report['command'] == 'checkpoint ls'
+    assert [(one['name'], one['step'], one['state'], one['tables'], one['created'])
+            for one in report['checkpoints']] == [
+        ('model.ckpt-3', 3, 'committed', 1, 1e9), ('model.ckpt-20', 20, 'legacy', None, None),
+        ('model.ckpt-100', 100, 'incomplete', 1, 1e9)]
+    assert report['pointer'] == 'model.ckpt-20' and report['stages'] == ['.ete-stage-120-x']
+    assert report['findings'] == ['model.ckpt-100 is incomplete: '
+                                  'model.ckpt-100.data-00000-of-00001: missing']
+    lines = etpe('checkpoint', 'ls', model_dir, status=1).splitlines()
+    assert lines[1].split() == ['model.ckpt-3', '3', 'committed', lines[1].split()[3], 'KiB', '1',
+                                '2001-09-09', '01:46:40', 'UTC']
+    assert lines[2].endswith('checkpoint')
+
+
+def test_ls_knows_a_pointer_with_the_path_of_the_directory(etpe, tmp_path):
+    save(tmp_path, 5)
+    pointer = tmp_path / 'checkpoint'
+    pointer.write_text(f'model_checkpoint_path: "{tmp_path}/model.ckpt-5"\n')
+    assert etpe.json('checkpoint', 'ls', tmp_path)['pointer'] == 'model.ckpt-5'
+    for other in ('/elsewhere/model.ckpt-5', 'model.ckpt-6', '../model.ckpt-5', ''):
+        pointer.write_text(f'model_checkpoint_path: "{other}"\n')
+        assert 'names no checkpoint in this directory' in etpe(
+            'checkpoint', 'ls', tmp_path, status=1)
+
+
+def test_ls_of_an_empty_directory(etpe, tmp_path):
+    assert etpe('checkpoint', 'ls', tmp_path) == 'no checkpoints\n'
+
+
+@pytest.mark.parametrize('command', ['show', 'verify', 'ls'])
+def test_a_path_where_nothing_is_is_an_error_in_one_line(etpe, tmp_path, command):
+    complaint = etpe('checkpoint', command, tmp_path / 'no' / 'model.ckpt-1', status=2)
+    assert complaint.startswith(f'etpe checkpoint {command}: E645 ') and complaint.count('\n') == 1
+    if command != 'ls':
+        assert 'E645' in etpe('checkpoint', command, tmp_path, status=2)
+        assert 'none of that name' in etpe('checkpoint', command, tmp_path / 'x-1', status=2)
+
+
+def test_show_takes_the_newest_that_is_complete(etpe, model_dir):
+    assert etpe.json('checkpoint', 'show', model_dir)['where'].endswith('model.ckpt-20')
+    (model_dir / 'model.ckpt-20.index').write_bytes(b'')
+    assert etpe.json('checkpoint', 'show', model_dir)['where'].endswith('model.ckpt-3')
+    assert 'E613' in etpe('checkpoint', 'show', model_dir / 'model.ckpt-20', status=2)
+
+
+def test_show_tells_tables_variables_and_the_digest_to_pin(etpe, tmp_path):
+    prefix = save(tmp_path, strategy='mod', hosts=3)
+    digest = hashlib.sha256(pathlib.Path(manifest_path(prefix)).read_bytes()).hexdigest()
+    report = etpe.json('checkpoint', 'show', prefix)
+    assert report['manifest_sha256'] == digest and report['plan_digest'] == 'abc'
+    assert report['tables'] == [{
+        'name': 'scope/t', 'rows': IDS, 'width': WIDTH, 'strategy': 'mod', 'hosts': 3,
+        'slots': ['Adagrad'], 'bytes': IDS * WIDTH * 4 * 2}]
+    assert report['variables'] == [
+        {'name': 'dense', 'type': 'float64', 'shape': [2], 'bytes': 16},
+        {'name': 'global_step', 'type': 'int64', 'shape': [], 'bytes': 8}]
+    text = etpe('checkpoint', 'show', f'{prefix}.index')
+    assert f'SHA-256 of its manifest: {digest}\n' in text
+    assert 'step 7, 2001-09-09 01:46:40 UTC, by test 1, plan abc\n' in text
+
+
+def test_show_rows_claims_no_more_than_is_known(etpe, tmp_path):
+    values = VALUES.copy()
+    values[2], values[4, 1] = 0, np.inf
+    slot = np.full([IDS, WIDTH], .1, 'f4')
+    slot[1, 0], slot[3] = .3, .2
+    table, = etpe.json('checkpoint', 'show', save(tmp_path, values=values, slot=slot),
+                       '--rows')['tables']
+    norms = [np.linalg.norm(row) for row in values if np.isfinite(row).all()]
+    assert (table['zero'], table['nonfinite'], table['untouched_at_most']) == (1, 1, IDS - 2)
+    assert [table[key] for key in ('least', 'mean', 'most')] == pytest.approx(
+        [0, np.mean(norms), np.max(norms)])
+    text = etpe('checkpoint', 'show', tmp_path, '--rows')
+    assert f'<= {IDS - 2}' in text
+
+
+def test_show_rows_of_nothing_finite_is_json(etpe, tmp_path):
+    prefix = save(tmp_path, values=np.full([2, WIDTH], np.nan, 'f4'))
+    table, = etpe.json('checkpoint', 'show', prefix, '--rows')['tables']
+    assert (table['mean'], table['nonfinite']) == ('nan', 2)
+
+
+@pytest.mark.parametrize('strategy, row', [('div', 10), ('mod', 6)])
+def test_show_sample_gives_the_row_of_the_id(etpe, tmp_path, strategy, row):
+    prefix = save(tmp_path, strategy=strategy, hosts=3)  # mod: id 10 is row 3 of host 1, of 4.
+    sample, = etpe.json('checkpoint', 'show', prefix, '--sample', 10, 11)['samples']
+    assert sample['values'] == VALUES[10].tolist() and sample['id'] == 10
+    assert sample['row'] == Partition(
+        strategy=strategy, vocabulary_size=IDS, num_hosts=3).stored_row(np.array([10])).item()
+    assert 'no table has one of these ids' in etpe('checkpoint', 'show', prefix, '--sample', 11)
+
+
+def test_a_manifest_that_names_what_is_not_there_is_a_finding(etpe, tmp_path):
+    prefix = save(tmp_path)
+    manifest = read_manifest(prefix)
+    tables = {'scope/t': dataclasses.replace(manifest.tables['scope/t'], rows=IDS + 1),
+              'other': manifest.tables['scope/t']}
+    pathlib.Path(manifest_path(prefix)).write_bytes(
+        dataclasses.replace(manifest, tables=tables, step=8).to_json())
+    report = etpe.json('checkpoint', 'show', prefix, '--rows', '--sample', 1, status=1)
+    finding, = report['findings']
+    assert finding.startswith('E614 ') and finding.count('tensor') == 4 and 'step 8' in finding
+    assert report['samples'] == []
+    assert 'E614' in etpe('checkpoint', 'diff', prefix, prefix, status=2)
+    assert 'E614' in etpe('checkpoint', 'verify', prefix, status=1)
+
+
+@pytest.mark.parametrize('a, b', [
+    (dict(strategy='mod', hosts=2), dict(strategy='mod', hosts=4)),
+    (dict(strategy='mod', hosts=3), dict(strategy='div', hosts=1))])
+def test_c20_checkpoints_of_other_hosts_and_strategies_are_equal(etpe, tmp_path, a, b):
+    a, b = save(tmp_path / 'a', **a), save(tmp_path / 'b', **b)
+    assert etpe('checkpoint', 'diff', a, b) == 'no differences\n'
+    assert etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'b')['differences'] == []
+
+
+def test_diff_tells_which_ids_differ_and_by_how_much(etpe, tmp_path):
+    values = VALUES.copy()
+    values[4, 1] += .5
+    values[9] = np.nan
+    a = save(tmp_path / 'a', strategy='mod', hosts=2, slot=VALUES)
+    b = save(tmp_path / 'b', strategy='mod', hosts=4, slot=VALUES, values=values)
+    one, = etpe.json('checkpoint', 'diff', a, b, status=1)['differences']
+    assert (one['name'], one['kind'], one['rows'], one['most']) == ('scope/t', 'values', 2, 'inf')
+    assert one['ids'] == [[4, .5], [9, 'inf']]
+    assert 'scope/t: rows 4, 9\n' in etpe('checkpoint', 'diff', a, b, status=1)
+    assert etpe('checkpoint', 'diff', b, b) == 'no differences\n'  # NaN too.
+
+
+def test_diff_names_ten_ids_or_all(etpe, tmp_path):
+    a, b = save(tmp_path / 'a', slot=VALUES), save(tmp_path / 'b', values=VALUES + 1, slot=VALUES)
+    assert 'scope/t: rows 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...\n' in etpe(
+        'checkpoint', 'diff', a, b, status=1)
+    one, = etpe.json('checkpoint', 'diff', a, b, '--all', status=1)['differences']
+    assert one['ids'] == [[id, 1.] for id in range(IDS)]
+    assert 'scope/t  10           1\n' in etpe('checkpoint', 'diff', a, b, '--all', status=1)
+
+
+def test_diff_tells_what_was_added_removed_and_of_another_shape(etpe, tmp_path):
+    a = save(tmp_path / 'a', dense=(1., 2.))
+    b = save(tmp_path / 'b', dense=(1., 2., 3.), name='scope/u')
+    found = etpe.json('checkpoint', 'diff', a, b, status=1)['differences']
+    assert [(one['kind'], one['name']) for one in found] == [
+        ('changed', 'dense'), ('removed', 'scope/t'), ('removed', 'scope/t/Adagrad'),
+        ('added', 'scope/u'), ('added', 'scope/u/Adagrad')]
+    assert 'float64 [2] -> float64 [3]' in etpe('checkpoint', 'diff', a, b, status=1)
+
+
+def test_diff_with_a_checkpoint_without_a_manifest_says_what_it_takes_for_granted(etpe, tmp_path):
+    a, b = save(tmp_path / 'a', strategy='mod', hosts=2), save(tmp_path / 'b')
+    pathlib.Path(manifest_path(b)).unlink()
+    report = etpe.json('checkpoint', 'diff', a, b)
+    assert report['differences'] == []
+    assert report['notes'][0].endswith('its rows are taken to be in the order of ids')
+
+
+@pytest.mark.parametrize('one, other', [
+    ('int64', [2**62, 2**62 + 1]), ('bool', [True, False]), ('complex128', [1j, 2j])])
+def test_diff_sees_what_a_float_cannot_tell(etpe, tmp_path, one, other):
+    a, b = (bundles.write(tmp_path / name, {'v': np.array([value], one)})
+            for name, value in zip('ab', other))
+    assert etpe.json('checkpoint', 'diff', a, b, status=1)['differences'][0]['rows'] == 1
+    assert etpe.json('checkpoint', 'diff', a, a)['differences'] == []
+
+
+def test_diff_of_strings_is_by_their_checksums(etpe, tmp_path):
+    for name, crc in (('a', 1), ('b', 2)):
+        bundles.write_index(tmp_path / name, {b's': entry(7, [1], size=6, crc=crc)}, bytes(6))
+    one, = etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'b',
+                     status=1)['differences']
+    assert (one['kind'], one['rows']) == ('content', None)
+
+
+@pytest.mark.parametrize('committed, text', [(True, 'SHA-256 of its files'), (False, 'CRC32C')])
+def test_verify_reads_all_again(etpe, tmp_path, committed, text):
+    prefix = save(tmp_path, committed=committed)
+    assert text in etpe('checkpoint', 'verify', prefix)
+    path = pathlib.Path(f'{prefix}.data-00000-of-00001')
+    content = bytearray(path.read_bytes())
+    content[5] ^= 1
+    path.write_bytes(content)
+    report, = etpe.json('checkpoint', 'verify', prefix, status=1)['checkpoints']
+    assert [one['code'] for one in report['findings']] == ['E618' if committed else 'E613']
+    assert 'tensor "scope/t"' in report['findings'][0]['message']
+    path.write_bytes(content[:-1])
+    assert ('E618' if committed else 'E613') in etpe('checkpoint', 'verify', prefix, status=1)
+
+
+def test_verify_of_a_directory_looks_at_all(etpe, model_dir):
+    report = etpe.json('checkpoint', 'verify', model_dir, status=1)
+    assert [(one['by'], [finding['code'] for finding in one['findings']])
+            for one in report['checkpoints']] == [
+        ('sha256', []), ('crc32c', []), ('sha256', ['E618'])]
+
+
+def test_n01_verify_finds_numbers_that_are_not_finite(etpe, tmp_path):
+    prefix = save(tmp_path, dense=(1., np.inf))
+    text = etpe('checkpoint', 'verify', prefix, status=1)
+    assert ('E646 checkpoint model.ckpt-7: the numbers of tensor "dense" must be finite; got 1 '
+            'rows with NaN or infinity') in text
+
+
+def test_verify_tells_what_it_cannot_check(etpe, tmp_path):
+    bundles.write_index(tmp_path / 'm', {b'v\x1b': entry(21, [], size=1)}, bytes(1))
+    assert r'cannot be checked, since their kind is not understood: v\x1b' in etpe(
+        'checkpoint', 'verify', tmp_path / 'm')
+
+
+def test_names_of_strangers_do_not_steer_a_terminal(etpe, tmp_path):
+    prefix = str(tmp_path / 'm')
+    bundles.write_index(prefix, {b'a\x1b[31m': entry(1, [0]), b'\xe2\x80\xae': entry(1, [0]),
+                                 b'\xfe': entry(1, [0])})
+    (tmp_path / 'x\x1b.index').write_bytes(b'')
+    for command in (['ls', tmp_path], ['show', prefix], ['verify', tmp_path]):
+        for form in ('text', 'json', 'md'):
+            status = 0 if command[0] == 'show' else 1
+            assert '\x1b' not in etpe('checkpoint', *command, '--format', form, status=status)
+
+
+def test_the_format_may_come_first(etpe, tmp_path):
+    save(tmp_path)
+    assert etpe('--format', 'md', 'checkpoint', 'ls', tmp_path).startswith('| name | step |')
+
+
+def test_it_runs_without_tensorflow_and_lists_without_numpy(tmp_path):
+    save(tmp_path)
+    for module in ('tensorflow', 'numpy'):
+        (tmp_path / f'{module}.py').write_text('raise RuntimeError("imported")')
+    done = run_etpe('checkpoint', 'ls', tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0 and 'committed' in done.stdout
+    (tmp_path / 'numpy.py').unlink()
+    for arguments in (['show', tmp_path, '--rows', '--sample', '1'], ['diff', tmp_path, tmp_path],
+                      ['verify', tmp_path]):
+        assert run_etpe('checkpoint', *arguments, PYTHONPATH=str(tmp_path)).returncode == 0
