@@ -116,7 +116,7 @@ def stage(storage: Storage, step: int, write: Callable[[str], None], *,
           base: str = recover.BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
     """Writes the files of a checkpoint into a folder of its own; see `commit`."""
     staged = Staged(f'{_STAGE}{step}-{secrets.token_hex(4)}', base, step)
-    with _stage_removed(storage, staged), _writing(storage, step):
+    with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
         write(storage.path(f'{staged.folder}/{staged.name}'))
@@ -281,12 +281,20 @@ def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
         yield
     except OSError as error:
         room = os.statvfs(storage.path(''))
-        size = 0
-        with contextlib.suppress(OSError):
-            size = sum(each.st_size for each in (
-                storage.status(f'{folder}/{name}') for name in storage.names(folder))
-                if folder and each is not None)
+        size = _size_of(storage, folder, '') if folder else 0
+        named = pointer.read(storage.path(''))
+        last = _size_of(storage, '', f'{named.newest}.') if named is not None else 0
         raise CheckpointWriteError(Problem(
             'E621', f'step {step}', f'a checkpoint must be written to {storage.path("")}',
             f'{shown(error, 300)}; {size:,} bytes were written, {room.f_bavail * room.f_frsize:,} '
-            'are free', 'What was saved before is as it was.')) from error
+            f'are free, the last checkpoint has {last:,}', 'What was saved before is as it was.'
+            )) from error
+
+
+def _size_of(storage: Storage, folder: str, prefix: str) -> int:
+    """The bytes of the files in a folder whose names begin with a prefix; 0 if nobody knows."""
+    with contextlib.suppress(OSError):
+        found = [storage.status(os.path.join(folder, name)) for name in storage.names(folder)
+                 if name.startswith(prefix)]
+        return sum(status.st_size for status in found if status is not None)
+    return 0

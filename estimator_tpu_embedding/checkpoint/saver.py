@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import tensorflow.compat.v1 as tf
 
-from ..errors import CheckpointWriteError
+from ..errors import CheckpointWriteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory
 from .files import Storage
@@ -49,6 +50,17 @@ class Background(Protocol):
 
     def wait(self) -> None:
         """Waits for its end; raises what it raised, once."""
+
+
+@contextlib.contextmanager
+def graph_written(directory: str) -> Iterator[None]:
+    """Turns what TensorFlow raises when the graph of a job does not fit on the disk into E621."""
+    try:
+        yield
+    except (tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError) as error:
+        raise CheckpointWriteError(Problem(
+            'E621', f'model_dir {directory}', 'graph.pbtxt must be written to it',
+            shown(error.message, 300), 'What was saved before is as it was.')) from error
 
 
 class CommittingSaver:

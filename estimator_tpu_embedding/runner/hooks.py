@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint.saver import CommittingSaver
+from ..checkpoint.saver import CommittingSaver, graph_written
 from .async_saver import AsyncCheckpointSaverHook
 from .background import Background
 from .finite import FiniteLoss, FiniteWeights
@@ -98,6 +98,15 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
     return run.job.feed_hook(run.infeed, joined)
 
 
+class SaverHook(tf.train.CheckpointSaverHook):
+    """The hook that saves. It writes the graph first, for which the disk may have no room."""
+
+    def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
+        """Writes the graph, and the first checkpoint."""
+        with graph_written(self._checkpoint_dir):
+            super().after_create_session(session, coord)
+
+
 class SavesFinished(tf.train.SessionRunHook):
     """Ends a training only when its last checkpoint is committed."""
 
@@ -134,7 +143,7 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
                 'of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
         return [], []
     saver = committing(scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0], beside=False)
-    return [tf.train.CheckpointSaverHook(
+    return [SaverHook(
         run.job.model_dir, save_secs=cadence.save_secs, save_steps=cadence.save_steps,
         saver=saver, listeners=list(listeners), save_graph_def=cadence.save_graph_def)], [
             SavesFinished(saver)]
