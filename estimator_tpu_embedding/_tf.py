@@ -156,6 +156,7 @@ def saver_builder() -> Any:
 
     class Builder(saver.BulkSaverBuilder):
         def shards(self, saveables: list[Any]) -> list[list[Any]]:
+            """One file for all, as TensorFlow has it."""
             return [saveables]
 
         def _GroupByDevices(self, saveables: list[Any]) -> list[tuple[str, list[Any]]]:
