@@ -101,10 +101,11 @@ def norms(bundle: Bundle, name: str) -> Norms:
     least, most, total, count, zero, nonfinite = math.inf, 0.0, 0.0, 0, 0, 0
     for _, rows in bundle.chunks(name, _CHUNK):
         flat = rows.reshape(len(rows), -1).astype(np.float64)
-        lengths = np.sqrt(np.einsum('ij,ij->i', flat, flat))
-        finite = lengths[np.isfinite(lengths)]
-        nonfinite += len(lengths) - len(finite)
-        zero += int(np.count_nonzero(finite == 0))
+        flat = flat[np.isfinite(flat).all(axis=1)]
+        nonfinite += len(rows) - len(flat)
+        zero += len(flat) - int(np.count_nonzero(flat.any(axis=1)))
+        with np.errstate(over='ignore', under='ignore'):
+            finite = np.sqrt(np.einsum('ij,ij->i', flat, flat))
         total, count = total + float(finite.sum()), count + len(finite)
         if len(finite):
             least, most = min(least, float(finite.min())), max(most, float(finite.max()))
@@ -114,15 +115,16 @@ def norms(bundle: Bundle, name: str) -> Norms:
 
 
 def rows_at_minimum(bundle: Bundle, name: str) -> int:
-    """How many rows of a tensor consist of nothing but its smallest number.
+    """How many rows of a tensor consist of nothing but its smallest finite number.
 
     Where that tensor is an accumulator that starts equal everywhere and only grows, no other row
     can be one that was never updated.
     """
     least, count = math.inf, 0
     for _, rows in bundle.chunks(name, _CHUNK):
-        highest = rows.reshape(len(rows), -1).max(axis=1)
-        lowest = float(rows.min())
+        flat = rows.reshape(len(rows), -1)
+        flat = flat[np.isfinite(flat).all(axis=1)]
+        highest, lowest = flat.max(axis=1), float(flat.min(initial=math.inf))
         if lowest < least:
             least, count = lowest, 0
         count += int(np.count_nonzero(highest == least))

@@ -7,6 +7,7 @@ Both are found on the same bytes while the processor has them at hand.
 from __future__ import annotations
 
 import collections
+import functools
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
@@ -128,10 +129,9 @@ def _nonfinite_rows(tensor: Tensor, piece: Piece, chunks: Iterator[memoryview]) 
     code, exponent = _EXPONENTS.get(tensor.dtype, ('', 0))
     # Of a vector each number counts; of columns the part of a row that is in the piece.
     row_bytes = (piece.size // max(piece.rows, 1) if len(tensor.shape) > 1 else tensor.item_bytes)
-    zeros = np.zeros(_CHUNK // int(code[1:]), _FLOATS[code]) if code in _FLOATS else None
     count, last, at = 0, -1, 0
     for chunk in chunks:
-        if code and not _is_finite(chunk, code, zeros):
+        if code and not _is_finite(chunk, code):
             bits = np.frombuffer(chunk, code) & np.array(exponent, code)
             wrong = np.flatnonzero(bits == exponent) * int(code[1:])
             rows = np.unique((at + wrong) // row_bytes)
@@ -142,15 +142,22 @@ def _nonfinite_rows(tensor: Tensor, piece: Piece, chunks: Iterator[memoryview]) 
     return count
 
 
-def _is_finite(chunk: memoryview, code: str, zeros: np.ndarray | None) -> bool:
-    """Whether all numbers are finite; may say no where they are, if there are no `zeros`."""
+@functools.cache
+def _zeros(code: str) -> np.ndarray:
+    """As many zeros of a type as a chunk can have."""
     import numpy as np
-    if zeros is None:
+    return np.zeros(_CHUNK // int(code[1:]), code)
+
+
+def _is_finite(chunk: memoryview, code: str) -> bool:
+    """Whether all numbers are finite; says no where that takes as long as to find which are not."""
+    import numpy as np
+    if code not in _FLOATS:
         return False
     numbers = np.frombuffer(chunk, _FLOATS[code])
     with np.errstate(invalid='ignore'):
         # What is not finite is NaN when multiplied by 0, and then the sum is; nothing is faster.
-        return bool(np.dot(numbers, zeros[:len(numbers)]) == 0)
+        return bool(np.dot(numbers, _zeros(_FLOATS[code])[:len(numbers)]) == 0)
 
 
 def check_crcs(prefix: str) -> list[str]:
@@ -217,7 +224,7 @@ def _differences(prefix: str, name: str, stored: StoredFile, how: str) -> Iterat
         with opened(prefix, name) as file:
             if (size := files.size_of(file)) != stored.size:
                 yield f'{size:,} bytes, not {stored.size:,}'
-            elif how == 'sha256':
+            elif how != 'size':
                 read = _Reader(prefix, name, file)
                 read.skip_to(None)
                 if read.digest.hexdigest() != stored.sha256:

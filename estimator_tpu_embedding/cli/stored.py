@@ -117,8 +117,10 @@ class Stored:
         for variable, table in sorted(self.tables.items()):
             for name in tensors_of(variable, table):
                 tensor = self.bundle.tensors.get(name)
-                if tensor is None or tensor.shape != (table.rows, table.width):
-                    wrong.append(f'tensor "{shown(name)}" of {table.rows} x {table.width}')
+                if tensor is None or tensor.shape != (table.rows, table.width) or (
+                        not tensor.kind.startswith(('float', 'bfloat'))):
+                    wrong.append(f'floats of {table.rows} x {table.width} in tensor '
+                                 f'"{shown(name)}"')
         if self.manifest is not None and not self.prefix.endswith(f'-{self.manifest.step}'):
             wrong.append(f'step {self.manifest.step}')
         return [Problem('E614', f'checkpoint {shown(os.path.basename(self.prefix), 255)}',

@@ -1,10 +1,11 @@
 """`etpe checkpoint diff`: what differs between two checkpoints, for every id its own row.
 
-JSON: `"a"`, `"b"` (where they are), `"notes"` and `"differences"`, each with `kind` (`added`,
-`removed`, `changed`: another type or shape; `values`, or `content` of what is not rows of numbers),
-`name`, `before` and `after` (type and shape, or `null`), `rows` (how many differ; `null` unless
-`values`), `most` (the largest absolute difference, or `"inf"`) and `ids`: of those that differ,
-pairs of id and its largest difference, 10 of them unless --all is given.
+JSON: `"a"`, `"b"` (where they are), `"notes"` and `"differences"`, each with `name`, `kind`,
+`before` and `after` (type and shape, or `null`), `rows` (how many differ), `most` (the largest
+absolute difference, or `"inf"`) and `ids`: of those that differ, pairs of id and its largest
+difference, 10 of them unless --all is given. Kinds are `added`, `removed`, `changed` (another type
+or shape), `values`, which alone has rows; `content` of strings; and `unknown` of what was saved in
+slices that cannot be compared here, with other checksums.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def _differences(a: Stored, b: Stored, most_ids: int) -> Iterator[dict[str, Any]
                                     for piece in (*before.pieces, *after.pieces)):
             # Their checksums are compared; strings and columns are not taken apart here.
             if [piece[2:] for piece in before.pieces] != [piece[2:] for piece in after.pieces]:
-                yield _difference('content', name, before, after)
+                whole = len(before.pieces) == len(after.pieces) == 1
+                yield _difference('content' if whole else 'unknown', name, before, after)
         else:
             from ..checkpoint import rows
             result = rows.difference(_ordered(a, name), _ordered(b, name), most_ids)

@@ -1,3 +1,4 @@
+import os
 import pathlib
 import random
 import re
@@ -204,6 +205,14 @@ def test_c13_a_missing_file_is_named(tmp_path):
         Bundle.open(prefix)
     with pytest.raises(CorruptCheckpointError, match='E613 checkpoint no: its file no.index must'):
         Bundle.open(str(tmp_path / 'no'))
+
+
+def test_c11_a_file_that_gets_shorter_while_it_is_read_is_no_end_of_input(tmp_path):
+    bundle = Bundle.open(bundles.write(tmp_path / 'm', {'t': np.zeros([4, 2])}))
+    os.truncate(tmp_path / 'm.data-00000-of-00001', 63)
+    assert bundle.read('t', 0, 3).shape == (3, 2)
+    with pytest.raises(CorruptCheckpointError, match='E613 .*must stay as it is .*earlier end'):
+        bundle.read('t', 0, 4)
 
 
 @pytest.mark.parametrize('suffix', ['index', 'data-00000-of-00001'])

@@ -1,4 +1,5 @@
 import hashlib
+import os
 import pathlib
 import tracemalloc
 
@@ -8,6 +9,7 @@ import tensorflow.compat.v1 as tf
 from harness import bundles
 from harness.bundles import entry
 
+from estimator_tpu_embedding.checkpoint import scan as scan_module
 from estimator_tpu_embedding.checkpoint.manifest import StoredFile
 from estimator_tpu_embedding.checkpoint.scan import check_crcs, check_files, scan
 from estimator_tpu_embedding.errors import CorruptCheckpointError
@@ -42,6 +44,23 @@ def test_all_files_are_hashed(real):
     assert scan(real) == ({
         path.name: StoredFile(size=len(content), sha256=hashlib.sha256(content).hexdigest())
         for path in pathlib.Path(real).parent.glob('m-7.*') for content in [path.read_bytes()]}, {})
+
+
+def test_c11_a_file_that_gets_shorter_while_it_is_hashed_is_no_end_of_input(copy, monkeypatch):
+    path = pathlib.Path(copy).parent / DATA
+    monkeypatch.setattr(scan_module.hashlib, 'sha256', lambda: os.truncate(path, 1) or Digest())
+    with pytest.raises(CorruptCheckpointError, match=f'E613 .*{DATA} must stay as it is'):
+        scan(copy)
+
+
+class Digest:
+    """A hash that takes everything."""
+
+    def update(self, chunk):
+        """Looks away."""
+
+    def hexdigest(self):
+        return ''
 
 
 def test_bytes_of_no_tensor_are_hashed_too(tmp_path):

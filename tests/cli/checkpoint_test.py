@@ -1,5 +1,6 @@
 import dataclasses
 import hashlib
+import os
 import pathlib
 
 import numpy as np
@@ -8,6 +9,7 @@ from harness import bundles
 from harness.bundles import entry
 from harness.processes import run_etpe
 
+from estimator_tpu_embedding.checkpoint.index import slice_key
 from estimator_tpu_embedding.checkpoint.manifest import (
     Manifest, StoredTable, manifest_path, read_manifest)
 from estimator_tpu_embedding.checkpoint.scan import scan
@@ -117,15 +119,15 @@ def test_show_rows_claims_no_more_than_is_known(etpe, tmp_path):
     values = VALUES.copy()
     values[2], values[4, 1] = 0, np.inf
     slot = np.full([IDS, WIDTH], .1, 'f4')
-    slot[1, 0], slot[3] = .3, .2
+    slot[1, 0], slot[3], slot[5] = .3, .2, np.nan
     table, = etpe.json('checkpoint', 'show', save(tmp_path, values=values, slot=slot),
                        '--rows')['tables']
     norms = [np.linalg.norm(row) for row in values if np.isfinite(row).all()]
-    assert (table['zero'], table['nonfinite'], table['untouched_at_most']) == (1, 1, IDS - 2)
+    assert (table['zero'], table['nonfinite'], table['untouched_at_most']) == (1, 1, IDS - 3)
     assert [table[key] for key in ('least', 'mean', 'most')] == pytest.approx(
         [0, np.mean(norms), np.max(norms)])
     text = etpe('checkpoint', 'show', tmp_path, '--rows')
-    assert f'<= {IDS - 2}' in text
+    assert f'<= {IDS - 3}' in text
 
 
 def test_show_rows_of_nothing_finite_is_json(etpe, tmp_path):
@@ -223,6 +225,21 @@ def test_diff_of_strings_is_by_their_checksums(etpe, tmp_path):
     one, = etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'b',
                      status=1)['differences']
     assert (one['kind'], one['rows']) == ('content', None)
+    assert etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'a')['differences'] == []
+
+
+def test_diff_does_not_claim_to_know_what_is_in_other_slices(etpe, tmp_path):
+    for name, at in (('a', 1), ('b', 2)):
+        slices = [[(0, 1), (0, at)], [(0, 1), (at, 3 - at)]]
+        bundles.write_index(tmp_path / name, {
+            b'c': entry(1, [1, 3], slices=slices),
+            slice_key(b'c', slices[0]): entry(1, [1, at], size=4 * at),
+            slice_key(b'c', slices[1]): entry(1, [1, 3 - at], offset=4 * at, size=12 - 4 * at)},
+            bytes(12))
+    assert etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'a')['differences'] == []
+    one, = etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'b',
+                     status=1)['differences']
+    assert one['kind'] == 'unknown'
 
 
 @pytest.mark.parametrize('committed, text', [(True, 'SHA-256 of its files'), (False, 'CRC32C')])
@@ -286,3 +303,26 @@ def test_it_runs_without_tensorflow_and_lists_without_numpy(tmp_path):
     for arguments in (['show', tmp_path, '--rows', '--sample', '1'], ['diff', tmp_path, tmp_path],
                       ['verify', tmp_path]):
         assert run_etpe('checkpoint', *arguments, PYTHONPATH=str(tmp_path)).returncode == 0
+
+
+@pytest.mark.parametrize('suffix', ['index', 'data-00000-of-00001', 'tables.json'])
+@pytest.mark.parametrize('what', ['pipe', 'link', 'directory', 'empty'])
+def test_whatever_lies_where_a_file_should_is_told_and_not_waited_for(
+        etpe, tmp_path, suffix, what):
+    path = pathlib.Path(f'{save(tmp_path / "d")}.{suffix}')
+    path.rename(tmp_path / 'elsewhere')
+    {'pipe': lambda: os.mkfifo(path), 'link': lambda: path.symlink_to(tmp_path / 'elsewhere'),
+     'directory': path.mkdir, 'empty': path.touch}[what]()
+    os.mkfifo(tmp_path / 'd' / 'checkpoint')
+    listed, = etpe.json('checkpoint', 'ls', tmp_path / 'd', status=1)['checkpoints']
+    assert listed['state'] == 'incomplete'
+    assert etpe('checkpoint', 'show', tmp_path / 'd', status=2).count('\n') == 1
+    assert 'E61' in etpe('checkpoint', 'verify', tmp_path / 'd', status=1)
+
+
+def test_a_table_of_anything_but_floats_is_a_finding(etpe, tmp_path):
+    prefix = save(tmp_path)
+    bundles.write_index(prefix, {b'scope/t': entry(7, [IDS, WIDTH], size=4 + IDS * WIDTH)},
+                        bytes(4 + IDS * WIDTH))
+    finding, = etpe.json('checkpoint', 'show', prefix, '--rows', status=1)['findings']
+    assert 'floats of 11 x 3 in tensor "scope/t"' in finding
