@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""What committing checkpoints costs beside saving them as TensorFlow does.
+
+    python3 tools/bench/checkpoint.py [--gib 2] [--rounds 5] [FOLDER]
+
+needs the package with its `cpu` extra, Linux, and room for four checkpoints in FOLDER (that of
+temporary files). A table and its slot, of so many GiB together in two parts, are trained a little
+and saved in turn by
+
+* plain: `tf.train.Saver`, after which its files and their directory are synced;
+* commit: `CommittingSaver`, which also looks at every number, hashes every byte and publishes;
+* beside: the same with a background; `stall` is how long training waits, the rest follows beside.
+
+Savers take turns, save by save, in one process, so that what disturbs the machine disturbs all;
+each keeps one checkpoint. Lines show the median seconds, `ratio` to those of plain of the same
+round, MB/s, all of these without the first round, and the highest RSS during a save above that
+before it, in any round. The last lines are about `recover`, once with files in the page cache and
+once from the disk.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import tempfile
+import time
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+os.environ['TF_USE_LEGACY_KERAS'] = '1'
+
+import tensorflow.compat.v1 as tf  # noqa: E402
+
+from estimator_tpu_embedding.checkpoint import recover  # noqa: E402
+from estimator_tpu_embedding.checkpoint.manifest import StoredTable  # noqa: E402
+from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, default_saver  # noqa: E402
+from estimator_tpu_embedding.runner.background import Background  # noqa: E402
+
+WIDTH, PARTS, TOUCHED = 64, 2, 10_000
+
+
+def kibibytes(field):
+    """A number of /proc/self/status."""
+    lines = pathlib.Path('/proc/self/status').read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+class Measured:
+    """Seconds and memory of what is done in its body.
+
+    Attributes:
+      seconds: how long it took.
+      mebibytes: highest RSS above that of before.
+    """
+
+    def __enter__(self):
+        pathlib.Path('/proc/self/clear_refs').write_text('5')  # VmHWM begins anew.
+        self._rss, self._began = kibibytes('VmRSS'), time.perf_counter()
+        return self
+
+    def __exit__(self, *error):
+        self.seconds = time.perf_counter() - self._began
+        self.mebibytes = (kibibytes('VmHWM') - self._rss) / 1024
+
+
+def build(rows):
+    """A table and its slot in parts; returns an operation that changes some rows of both."""
+    step = tf.train.create_global_step()
+    changes = [tf.assign_add(step, 1)]
+    for name in ('table', 'table/Adagrad'):
+        whole = tf.get_variable(
+            name, [rows, WIDTH], use_resource=True, initializer=tf.random_uniform_initializer(),
+            partitioner=tf.fixed_size_partitioner(PARTS))
+        for part in whole:
+            ids = tf.random.uniform([TOUCHED], 0, rows // PARTS, tf.int64)
+            read = tf.gather(part, ids)
+            changes.append(part.scatter_update(tf.IndexedSlices(.99 * read, ids)))
+    return tf.group(changes)
+
+
+def plain_save(saver, session, prefix, step):
+    """Saves as TensorFlow does, and makes it durable."""
+    path = saver.save(session, prefix, global_step=step)
+    directory = os.path.dirname(path)
+    for name in [*os.listdir(directory), '.']:
+        if name.startswith(os.path.basename(path)) or name in ('.', 'checkpoint'):
+            descriptor = os.open(os.path.join(directory, name), os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
+
+
+def time_saves(session, train, savers, rounds):
+    """{kind: [Measured]} of saves that take turns; `beside` has one more list, of its stalls."""
+    found = {kind: [] for kind in (*savers, 'stall')}
+    for number in range(rounds + 1):  # The first has buffers to make.
+        for kind, (save, wait) in savers.items():
+            session.run(train)
+            with Measured() as whole:
+                with Measured() as stall:
+                    save(number + 1)
+                wait()
+            found[kind].append(whole)
+            if kind == 'beside':
+                found['stall'].append(stall)
+    return found
+
+
+def show(found, megabytes):
+    """Prints a line per kind."""
+    print(f'{"":8}{"seconds":>9}{"ratio":>7}{"MB/s":>7}{"MiB more":>10}')
+    for kind, measured in found.items():
+        seconds = statistics.median(each.seconds for each in measured[1:])
+        ratio = statistics.median(each.seconds / base.seconds for each, base in zip(
+            measured[1:], found['plain'][1:]))
+        more = '' if kind == 'stall' else f'{max(each.mebibytes for each in measured):10.0f}'
+        print(f'{kind:8}{seconds:9.2f}{ratio:7.2f}{megabytes / seconds:7.0f}{more}', flush=True)
+
+
+def forget(directory):
+    """Has the system drop the files of a directory from the page cache."""
+    for path in pathlib.Path(directory).iterdir():
+        with open(path, 'rb') as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def show_recovery(directory, megabytes):
+    """Prints how fast the newest checkpoint is found and verified."""
+    for kind in ('cached', 'disk'):
+        recover._verified.clear()  # As in the process that would restore it.
+        if kind == 'disk':
+            forget(directory)
+        with Measured() as measured:
+            recover.recover(directory)
+        print(f'{kind:8}{measured.seconds:9.2f}{"":7}{megabytes / measured.seconds:7.0f}'
+              f'{measured.mebibytes:10.0f}')
+
+
+def run(folder, gib, rounds):
+    """Prints all lines."""
+    rows = int(gib * 2**30) // (2 * 4 * WIDTH)
+    megabytes = 2 * rows * WIDTH * 4 / 1e6
+    tables = {'table': StoredTable(rows=rows, width=WIDTH, strategy='div', hosts=PARTS,
+                                   slots=('Adagrad',))}
+    prefixes = {kind: os.path.join(folder, kind, 'model.ckpt')
+                for kind in ('plain', 'commit', 'beside')}
+    for prefix in prefixes.values():
+        os.makedirs(os.path.dirname(prefix))
+    with tf.Graph().as_default(), tf.Session() as session, Background() as background:
+        train = build(rows)
+        plain = tf.train.Saver(max_to_keep=1)
+        own = [default_saver(1, 10_000) for _ in range(2)]
+        for saver in own:
+            saver.build()
+        committing = CommittingSaver(own[0], tables, b'')
+        beside = CommittingSaver(own[1], tables, b'', background=background)
+        session.run(tf.global_variables_initializer())
+        print(f'{megabytes:.0f} MB of table and slot')
+        show(time_saves(session, train, {
+            'plain': (lambda step: plain_save(plain, session, prefixes['plain'], step),
+                      lambda: None),
+            'commit': (lambda step: committing.save(session, prefixes['commit'], step),
+                       lambda: None),
+            'beside': (lambda step: beside.save(session, prefixes['beside'], step),
+                       background.wait)}, rounds), megabytes)
+    show_recovery(os.path.join(folder, 'commit'), megabytes)
+
+
+def main():
+    """Does what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument('folder', nargs='?', metavar='FOLDER')
+    parser.add_argument('--gib', type=float, default=2.)
+    parser.add_argument('--rounds', type=int, default=5)
+    parsed = parser.parse_args()
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    with tempfile.TemporaryDirectory(dir=parsed.folder) as folder:
+        run(folder, parsed.gib, parsed.rounds)
+
+
+if __name__ == '__main__':
+    main()
