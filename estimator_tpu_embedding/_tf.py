@@ -239,6 +239,12 @@ def summary_writer_initializers() -> list[Any]:
     return list(summary_ops_v2.summary_writer_initializer_op())
 
 
+def cached_summary_writers() -> list[Any]:
+    """The writers that `tf.summary.FileWriterCache.get` gave. Checked: 2.16-2.21."""
+    from tensorflow.python.summary.writer import writer_cache
+    return list(writer_cache.FileWriterCache._cache.values())
+
+
 def wait_instead(operation: Any, others: Any) -> None:
     """Makes whatever waits for `operation` by a control edge wait for `others` instead.
 

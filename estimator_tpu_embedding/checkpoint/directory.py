@@ -10,7 +10,7 @@ from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from . import commit, lock, pointer
-from .files import Storage
+from .files import Storage, make_writable
 from .recover import Recovered
 from .retention import Saved
 
@@ -46,6 +46,19 @@ def claimed(directory: str) -> Iterator[None]:
             logging.info('%s: removed what %d saves or deletions that did not end had left.',
                          directory, count)
         yield
+
+
+def require_writable(directory: str) -> None:
+    """Makes a directory of this machine unless it is there, and sees that files can be made in it.
+
+    Raises:
+      CheckpointWriteError: E621 if not.
+    """
+    try:
+        if '://' not in directory:
+            make_writable(directory)
+    except OSError as error:
+        raise CheckpointWriteError(_unwritable(directory, error)) from error
 
 
 def saved_in(directory: str, base: str) -> list[Saved]:

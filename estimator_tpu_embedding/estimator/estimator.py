@@ -10,8 +10,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
-from ..checkpoint import fits, recover
-from ..runner import loop, predictions
+from ..checkpoint import directory, fits, recover
+from ..runner import loop, predictions, summaries
 from ..runner.guards import StopAtStep
 from ..runner.model import Job
 from . import calls, settings
@@ -140,6 +140,8 @@ class TPUEstimator(WithoutTpu):
     def _train_model(self, input_fn: Callable[..., Any], hooks: list[tf.train.SessionRunHook],
                      saving_listeners: list[Any]) -> Any:
         if not self._use_tpu:
+            if self.config.is_chief:
+                directory.require_writable(self.model_dir)
             fits.check_order_of_ids(recover.newest_checkpoint(self.model_dir))
             return super()._train_model(input_fn, hooks, saving_listeners)
         assert self._stop is not None
@@ -182,7 +184,7 @@ class TPUEstimator(WithoutTpu):
         results = loop.evaluate(job, steps=steps, hooks=nightly._check_hooks_type(hooks),
                                 checkpoint=checkpoint)
         step = results['global_step']
-        with tf.Graph().as_default():
+        with tf.Graph().as_default(), summaries.survived(self.eval_dir(name)):
             nightly._write_dict_to_summary(self.eval_dir(name), results, step)
             if checkpoint:
                 nightly._write_checkpoint_path_to_summary(self.eval_dir(name), checkpoint, step)

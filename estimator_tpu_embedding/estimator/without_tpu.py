@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy
-from ..checkpoint import fits, recover, reorder
+from ..checkpoint import directory, fits, recover, reorder
 from ..checkpoint.manifest import StoredTable
-from ..errors import IncompatibleCheckpointError, Problem, UnsupportedError
+from ..errors import (
+    CheckpointWriteError, IncompatibleCheckpointError, Problem, UnsupportedError)
+from ..runner import summaries
 from ..runner.graph import refuse_foreign_sums
 from ..runner.progress import announce
 from . import calls, cpu_training, settings
@@ -55,6 +58,17 @@ class WithoutTpu(_Estimator):
         """`Estimator.evaluate`; `args` are input_fn, steps, hooks, the checkpoint and name."""
         with self._restoring(checkpoint):
             results: dict[str, Any] = super().evaluate(*args)
+        return results
+
+    def _evaluate_run(self, *, output_dir: str, **kwargs: Any) -> dict[str, Any]:
+        """Evaluates as the base class does, also where the event files cannot be written."""
+        with contextlib.ExitStack() as stack:
+            try:
+                directory.require_writable(output_dir)
+            except CheckpointWriteError as error:
+                summaries.warn(output_dir, error)
+                output_dir = stack.enter_context(tempfile.TemporaryDirectory())
+            results: dict[str, Any] = super()._evaluate_run(output_dir=output_dir, **kwargs)
         return results
 
     def _predict_without_tpu(self, checkpoint: str | None, *args: Any) -> Iterator[Any]:

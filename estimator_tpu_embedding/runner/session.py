@@ -30,6 +30,7 @@ from .profiling import Profiler
 from .progress import RunReport, announce
 from .sessions import SessionCreator, SessionStart
 from .signals import Termination, woken_by_interrupt
+from .summaries import SummariesSurvive
 
 
 def _profiler_of(job: Job, report: RunReport) -> Profiler | None:
@@ -114,7 +115,7 @@ class Run:
             draws_ahead=not keeps_input)
         profiler = [self.profiler] if self.profiler else []
         return [*before, *given, self.start, SummaryWriters(), *profiler,
-                *(of_feed or [self.infeed]), *after, *own, *last, steps]
+                *(of_feed or [self.infeed]), *after, *own, *last, SummariesSurvive(), steps]
 
     def check_fits(self, checkpoint: str) -> None:
         """Makes sure that a checkpoint can be restored into the graph.

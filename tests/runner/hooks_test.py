@@ -65,11 +65,12 @@ def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
         # stands for a hook of the user: of the call, _TPUStopAtStepHook, of the spec.
         ['FiniteLoss', 'FiniteWeights', 'CheckpointSaverHook', 'SummarySaverHook',
          'FeedsKept', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed',
-         'LoggingTensorHook', 'RateHook', 'FeedsKept', 'SavesFinished', 'StepsPerRun'],
-        ['FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FinalOpsHook', 'FeedsKept',
+         'LoggingTensorHook', 'RateHook', 'FeedsKept', 'SavesFinished', 'SummariesSurvive',
          'StepsPerRun'],
+        ['FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FinalOpsHook', 'FeedsKept',
+         'SummariesSurvive', 'StepsPerRun'],
         ['_NoSecondStart', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed', 'FeedsKept',
-         'StepsPerRun']]
+         'SummariesSurvive', 'StepsPerRun']]
 
 
 @pytest.mark.section('9.5', '9.6')

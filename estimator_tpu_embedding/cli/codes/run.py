@@ -57,6 +57,9 @@ ENTRIES = {
     'E805': ('too many steps skipped', 'RunConfig(nonfinite_gradients="skip") goes on without '
              'steps whose gradients are not finite, but not when nearly all are.',
              'Start again from an older checkpoint, with a lower learning rate.'),
+    'W806': ('summaries that cannot be written', 'The disk with the event files is full or '
+             'failed; they are dropped from there on, and all else goes on.',
+             'Make room; the next run writes a new event file.'),
     'W801': ('step that changed no table', 'Gradients of a table were NaN or infinite, and '
              'RunConfig(nonfinite_gradients="skip") keeps all tables as they are in such a step.',
              'Where they are many, look for a division or logarithm of 0.'),
