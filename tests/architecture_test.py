@@ -116,7 +116,7 @@ def calls(tree):
 @pytest.mark.parametrize('names, home', [
     ({'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
     ({'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
-     {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/reorder.py'}),
+     {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
     ({'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
      {f'runner/{name}.py' for name in (
          'background', 'infeed', 'session', 'signals', 'towers')}),

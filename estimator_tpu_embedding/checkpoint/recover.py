@@ -28,6 +28,7 @@ _Signature = tuple[tuple[str, int, int, int, int], ...]
 _verified: dict[str, tuple[str, _Signature]] = {}
 """What the files of a checkpoint were when this process wrote or verified them, and how, by
 prefix: a nested evaluation need not read again what has just been written."""
+_COMMITTED = 'committed'
 
 
 class Recovered(NamedTuple):
@@ -109,6 +110,8 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) ->
         E613 about its files, E625 about `expected_digest`.
     """
     manifest = read_manifest(checkpoint)
+    if _was_verified(checkpoint, _COMMITTED):
+        return manifest
     if options.expected_digest is not None:
         _check_digest(checkpoint, options.expected_digest)
     if manifest is not None and manifest.step != _step_of(checkpoint):
@@ -136,7 +139,7 @@ def is_whole(checkpoint: str) -> bool:
     """Whether a checkpoint is there and passes `verify`."""
     if not (os.path.lexists(manifest_path(checkpoint)) or os.path.lexists(f'{checkpoint}.index')):
         return False
-    if _was_verified(checkpoint, *VERIFY):
+    if _was_verified(checkpoint, _COMMITTED, *VERIFY):
         return True
     try:
         verify(checkpoint)
@@ -148,7 +151,7 @@ def is_whole(checkpoint: str) -> bool:
 
 def remember(checkpoint: str) -> None:
     """Takes a checkpoint for verified, since this process has just committed it."""
-    _verified[os.path.realpath(checkpoint)] = 'sha256', _signature(checkpoint)
+    _verified[os.path.realpath(checkpoint)] = _COMMITTED, _signature(checkpoint)
 
 
 def _was_verified(checkpoint: str, *ways: str) -> bool:

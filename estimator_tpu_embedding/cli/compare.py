@@ -1,8 +1,9 @@
 """What differs between two configs, and whether a checkpoint of the first fits the second.
 
-A checkpoint holds the rows and slots of tables by name. Breaking is what `checkpoint/recover.py`
-refuses: a tensor that is missing there or has another shape, and rows in another order. All
-else, learning rates and features among it, changes the training but not what is restored.
+A checkpoint holds the rows and slots of tables by name. Breaking is what `checkpoint/compare.py`
+refuses to a training unless it is told that it is meant: a table that is renamed or gone, another
+shape, and slots that are not there. All else, learning rates, features and the number of hosts
+among it, may change the training but not what is restored.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ..core.partition import STORED_BY_ID
 from .tags import Tags
 from .view import FeatureView, TableView, Value, View
 
@@ -48,20 +48,11 @@ def differences(a: View, b: View) -> list[Difference]:
 
 def _of_run(a: View, b: View) -> Iterator[Difference]:
     for what in ('mode', 'strategy', 'hosts', 'cores', 'batch_size_per_core'):
-        breaking, why = _effect_on_run(what, a, b)
-        yield from _changed('', what, getattr(a, what), getattr(b, what), breaking, why)
+        why = ('rows get the new order when they are restored' if what in ('strategy', 'hosts')
+               else 'not in a checkpoint')
+        yield from _changed('', what, getattr(a, what), getattr(b, what), False, why)
     yield from _changed('', 'features without a table', _features(a.strays), _features(b.strays))
     yield from _settings('', a.settings, b.settings)
-
-
-def _effect_on_run(what: str, a: View, b: View) -> tuple[bool, str]:
-    if what == 'strategy':
-        return True, 'rows are in another order'
-    if what == 'hosts':
-        if a.strategy in STORED_BY_ID and b.strategy in STORED_BY_ID:
-            return False, f'{a.strategy} rows are in the order of ids for any number'
-        return True, 'the order of the rows depends on it'
-    return False, 'not in a checkpoint'
 
 
 def _changed(where: str, what: str, before: Any, after: Any, breaking: bool = False,
@@ -86,10 +77,10 @@ def _of_tables(a: View, b: View) -> Iterator[Difference]:
                          why='same shape, optimizer and features')
     for table in removed:
         yield Difference(kind='removed', where=table.name, what='table', before=_shape(table),
-                         why='what a checkpoint holds of it is not read')
+                         breaking=True, why='training would lose it')
     for table in added:
         yield Difference(kind='added', where=table.name, what='table', after=_shape(table),
-                         breaking=True, why='it is not in a checkpoint')
+                         why='it begins with initial values')
     for before, after in pairs:
         yield from _rows(before, after, a, b)
         yield from _of_table(before, after, tags)

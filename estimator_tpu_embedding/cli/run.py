@@ -12,16 +12,20 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from ..checkpoint.options import CheckpointOptions
 from ..core.specs import ID_POLICIES, Topology
-from ..errors import ConfigError, SetupError
+from ..errors import ConfigError, Problem, SetupError, shown
 
-_OPTIONS = ('--hosts', '--cores', '--ids', '--steps')
+_OPTIONS = ('--hosts', '--cores', '--ids', '--steps', '--grow', '--drop', '--reset-slots',
+            '--rename', '--assume')
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.usage = ('etpe run [--hosts H] [--cores C] [--ids POLICY] [--steps N] [--tf1] '
-                    '[--contrib] (SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]')
+                    '[--contrib] [--grow T] [--drop T] [--reset-slots T] [--rename OLD=NEW] '
+                    '[--assume ORDER] [--follow-pointer] '
+                    '(SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]')
     parser.description = (
         'Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, '
         'or the code cells of a notebook in order, with the names in place '
@@ -39,10 +43,48 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         '"import tensorflow" gives its names and behaviour')
     parser.add_argument('--contrib', action='store_true', help='restore the part of tf.contrib '
                         'that jobs for TPUs use')
+    _configure_checkpoints(parser)
     parser.add_argument('-m', dest='module', metavar='MODULE', help='run a module or package')
     parser.add_argument('script', metavar='SCRIPT', nargs='?', help='path of the script or '
                         'notebook; its own flags go after it')
     parser.set_defaults(command=run, refuse=parser.error)
+
+
+def _configure_checkpoints(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments that say which differences to a checkpoint are meant."""
+    group = parser.add_argument_group(
+        'checkpoints', 'Which differences between a checkpoint and the job are meant, where its '
+        'RunConfig does not say it. T is a table as the checkpoint calls it, or the last part of '
+        'that name. What may be given several times is marked with *.')
+    for option, text in (
+            ('--grow', '* T has more rows now; those that are new begin with initial values'),
+            ('--drop', '* T is not needed any more'),
+            ('--reset-slots', '* the optimizer of T begins anew')):
+        group.add_argument(option, action='append', default=[], metavar='T', help=text)
+    group.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='* the '
+                       'job calls a table NEW that the checkpoint calls OLD')
+    group.add_argument('--assume', metavar='ORDER', help='"div", or "mod:H" for H hosts: how rows '
+                       'are ordered in checkpoints that do not say it')
+    group.add_argument('--follow-pointer', action='store_true', help='restore what the file '
+                       '"checkpoint" names even outside of model_dir')
+
+
+def _checkpoint_options(parsed: argparse.Namespace) -> CheckpointOptions:
+    """What the arguments say of checkpoints.
+
+    Raises:
+      ConfigError: if a value cannot be meant.
+    """
+    renamed: dict[str, str] = {}
+    for text in parsed.rename:
+        old, _, new = text.partition('=')
+        if not old or not new or old in renamed:
+            raise ConfigError(Problem('E626', '--rename', 'it must be OLD=NEW, with each OLD once',
+                                      shown(repr(text), 200)))
+        renamed[old] = new
+    return CheckpointOptions(
+        grow=parsed.grow, drop=parsed.drop, reset_slots=parsed.reset_slots, rename=renamed,
+        assume=parsed.assume, follow_pointer=parsed.follow_pointer)
 
 
 def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -75,10 +117,14 @@ def run(parsed: argparse.Namespace) -> int:
         return _refuse(f'--steps must be at least 1, not {parsed.steps}')
     if parsed.script is not None and not os.path.exists(parsed.script):
         return _refuse(f'cannot find the script {parsed.script!r}')
+    try:
+        options = _checkpoint_options(parsed)
+    except ConfigError as error:
+        return _refuse(str(error))
     from ..compat import script
     script.put_folder_first(parsed.script if parsed.module is None else None)
     try:
-        program = _prepared(parsed)
+        program = _prepared(parsed, options)
     except (ConfigError, SetupError) as error:
         return _refuse(str(error))
     from ..runner import progress
@@ -92,7 +138,7 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _prepared(parsed: argparse.Namespace) -> Any:
+def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
     """Puts everything in place for the `compat.script.Program` that is named.
 
     Raises:
@@ -104,7 +150,7 @@ def _prepared(parsed: argparse.Namespace) -> Any:
     from ..runner import progress
     progress.send_announcements_to(_say)
     install(parsed.hosts, parsed.cores, parsed.ids, steps=parsed.steps, contrib=parsed.contrib,
-            tf1=parsed.tf1)
+            tf1=parsed.tf1, checkpoint=options)
     if parsed.module is not None:
         return script.module(parsed.module)
     if parsed.script.lower().endswith('.ipynb'):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 
+from ..checkpoint.options import CheckpointOptions
 from . import environment
 
 
 def install(hosts: int | None = None, cores: int | None = None, ids: str | None = None, *,
-            steps: int | None = None, contrib: bool = False, tf1: bool = False) -> None:
+            steps: int | None = None, contrib: bool = False, tf1: bool = False,
+            checkpoint: CheckpointOptions | None = None) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
     Call it before TensorFlow is imported. By every road that TensorFlow 2.15 had, it restores
@@ -31,6 +33,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
       contrib: whether there is a `tf.contrib`, with what jobs for TPUs use of it.
       tf1: whether `import tensorflow` gives the names and the behaviour of TensorFlow 1.15 from
         now on, instead of those of TensorFlow 2. It cannot be taken back.
+      checkpoint: the options of checkpoints of jobs whose `RunConfig` does not say them.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
@@ -48,6 +51,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     system.set_default_system(hosts, cores)
     system.set_default_id_policy(ids)
     system.set_step_limit(steps)
+    system.set_default_checkpoint_options(checkpoint)
     _restore_modules()
     _restore_estimator()
     _restore_names()

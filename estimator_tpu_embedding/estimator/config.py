@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
+from ..checkpoint.options import CheckpointOptions
 from ..errors import ConfigError, Problem
 
 
@@ -122,7 +123,7 @@ class RunConfig(_PlainRunConfig):
                  input_deadline_secs: float = 600.0,
                  id_policy: str | Mapping[str, str] | None = None,
                  nonfinite_gradients: str = 'error', shutdown_deadline_secs: float = 60.0,
-                 **kwargs: Any):
+                 checkpoint: CheckpointOptions | None = None, **kwargs: Any):
         """Stores the arguments; `kwargs` are those of `tf.estimator.RunConfig`.
 
         Args:
@@ -142,18 +143,23 @@ class RunConfig(_PlainRunConfig):
             run as ever.
           shutdown_deadline_secs: so long the end of a run waits for an input_fn that does not
             return, or an operation that still runs; then it leaves them behind with a warning.
+          checkpoint: how checkpoints are written and checked, and which differences between one
+            and the job are meant; `None` is what the options of `etpe run` say.
 
         Raises:
           ValueError: if both `master` and `cluster` are given, or `cluster` with a
             `session_config` that has a cluster of its own.
           ConfigError: for another word than those of `nonfinite_gradients`.
+          TypeError: if `checkpoint` is something else.
         """
         if nonfinite_gradients not in ('error', 'skip'):
             raise ConfigError(Problem(
                 'E458', 'RunConfig.nonfinite_gradients', 'it must be "error" or "skip"',
                 repr(nonfinite_gradients)))
+        _check_options(checkpoint)
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
+        self._checkpoint = checkpoint
         self._input_deadline_secs = input_deadline_secs
         self._shutdown_deadline_secs = shutdown_deadline_secs
         self._id_policy = id_policy
@@ -229,12 +235,23 @@ class RunConfig(_PlainRunConfig):
         """What becomes of a step in which the gradient of a table is not finite."""
         return self._nonfinite_gradients
 
+    @property
+    def checkpoint(self) -> CheckpointOptions | None:
+        """How checkpoints are written, and which differences to them are meant."""
+        return self._checkpoint
+
     def replace(self, **kwargs: Any) -> RunConfig:
-        """A copy with other values; see `tf.estimator.RunConfig.replace`, and `tpu_config`."""
-        tpu_config = kwargs.pop('tpu_config', None)
+        """A copy with other values; see `tf.estimator.RunConfig.replace`.
+
+        `tpu_config` and `checkpoint` can be replaced too.
+        """
+        tpu_config, checkpoint = kwargs.pop('tpu_config', None), kwargs.pop('checkpoint', None)
+        _check_options(checkpoint)
         replaced = super().replace(**kwargs) if kwargs else copy.deepcopy(self)
         if tpu_config is not None:
             replaced._tpu_config = tpu_config
+        if checkpoint is not None:
+            replaced._checkpoint = checkpoint
         return replaced
 
 
@@ -264,6 +281,11 @@ def check_positive(value: Any, name: str) -> None:
         raise TypeError(f'{name} must be int, got {type(value)}')
     if value <= 0:
         raise ValueError(f'{name} must be positive, got {value}')
+
+
+def _check_options(checkpoint: Any) -> None:
+    if checkpoint is not None and not isinstance(checkpoint, CheckpointOptions):
+        raise TypeError(f'checkpoint must be CheckpointOptions, given: {checkpoint!r}')
 
 
 def _check_partition_dims(dims: Any, mode: Any, cores: int | None) -> None:

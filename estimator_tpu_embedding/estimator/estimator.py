@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
-from ..checkpoint import directory, fits, recover
+from ..checkpoint import compare, directory, recover
 from ..runner import loop, predictions, summaries
 from ..runner.guards import StopAtStep
 from ..runner.model import Job
@@ -142,7 +142,8 @@ class TPUEstimator(WithoutTpu):
         if not self._use_tpu:
             if self.config.is_chief:
                 directory.require_writable(self.model_dir)
-            fits.check_order_of_ids(recover.newest_checkpoint(self.model_dir))
+            compare.check_order_of_ids(recover.newest_checkpoint(
+                self.model_dir, self._checkpoint_options()))
             return super()._train_model(input_fn, hooks, saving_listeners)
         assert self._stop is not None
         return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=self._stop,
@@ -168,7 +169,8 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError: if `steps` is not a positive int.
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
-        checkpoint = recover.chosen(self.model_dir, checkpoint_path)
+        checkpoint = recover.chosen(
+            self.model_dir, checkpoint_path, self._checkpoint_options())
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
                 tf.logging.info('_is_running_on_cpu: eval_on_tpu disabled')
@@ -213,7 +215,8 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError, RuntimeError: as the original does, when the first is asked for.
           IncompatibleCheckpointError: if the checkpoint is not that of such a model.
         """
-        checkpoint = recover.chosen(self.model_dir, checkpoint_path)
+        checkpoint = recover.chosen(
+            self.model_dir, checkpoint_path, self._checkpoint_options())
         if not self._use_tpu:
             yield from self._predict_without_tpu(
                 checkpoint, input_fn, predict_keys, hooks, checkpoint, yield_single_examples)
@@ -264,5 +267,5 @@ class TPUEstimator(WithoutTpu):
             source=functools.partial(on_tpu.source, input_fn),
             call_model=functools.partial(on_tpu.output, self._model_fn),
             model_dir=self.model_dir, warm_start=self._warm_start_settings,
-            session_config=self._session_config,
+            session_config=self._session_config, checkpoint=self._checkpoint_options(),
             feed_hook=on_tpu.feed_hook)

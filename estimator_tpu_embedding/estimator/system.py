@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..checkpoint.options import CheckpointOptions
 from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..runner.progress import announce
@@ -50,6 +51,20 @@ def set_default_id_policy(policy: str | None) -> None:
         raise ConfigError(Problem('E438', 'ids', 'the policy for ids out of range must be one of '
                                   f'{", ".join(ID_POLICIES)}', repr(policy)))
     _default_id_policy = policy or 'error'
+
+
+_default_checkpoint = CheckpointOptions()
+
+
+def default_checkpoint_options() -> CheckpointOptions:
+    """Those of jobs whose RunConfig does not say them."""
+    return _default_checkpoint
+
+
+def set_default_checkpoint_options(options: CheckpointOptions | None) -> None:
+    """Sets what `default_checkpoint_options` says; `None` is `CheckpointOptions()`."""
+    global _default_checkpoint
+    _default_checkpoint = options or CheckpointOptions()
 
 
 _step_limit: int | None = None

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy
-from ..checkpoint import directory, fits, recover, reorder
-from ..checkpoint.manifest import StoredTable
-from ..errors import (
-    CheckpointWriteError, IncompatibleCheckpointError, Problem, UnsupportedError)
+from ..checkpoint import directory, recover, restore, warm_start
+from ..checkpoint.options import CheckpointOptions
+from ..errors import CheckpointWriteError, Problem, UnsupportedError
 from ..runner import summaries
 from ..runner.graph import refuse_foreign_sums
 from ..runner.progress import announce
@@ -23,14 +22,15 @@ from . import calls, cpu_training, settings
 from .config import InputPipelineConfig
 from .embedding_spec import EmbeddingConfigSpec
 from .spec import TPUEstimatorSpec
+from .system import default_checkpoint_options
 
 _Estimator: Any = _legacy.estimator_class()
 
 
 class _Reading(NamedTuple):
-    """Why the base class calls model_fn: to restore tables that lie in this order, to export."""
+    """Why the base class calls model_fn: to restore a checkpoint, to export."""
 
-    out_of_order: dict[str, StoredTable]
+    checkpoint: str | None = None
     is_export: bool = False
 
 
@@ -42,13 +42,13 @@ class WithoutTpu(_Estimator):
     _export_to_tpu: bool
     _spec: EmbeddingConfigSpec | None
     _batch_sizes: dict[str, int | None]
-    _reading = _Reading({})
+    _reading = _Reading()
     _has_named_optimizers = False
 
     @contextlib.contextmanager
     def _restoring(self, checkpoint: str | None, is_export: bool = False) -> Iterator[None]:
         """While the base class calls model_fn for a graph that it restores from `checkpoint`."""
-        self._reading = _Reading(fits.tables_out_of_order(checkpoint), is_export)
+        self._reading = _Reading(checkpoint, is_export)
         try:
             yield
         finally:
@@ -93,7 +93,8 @@ class WithoutTpu(_Estimator):
             raise UnsupportedError(Problem(
                 'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
                 'the CPU can be written', remedy='Leave it out.'))
-        checkpoint = recover.chosen(self.model_dir, checkpoint_path)
+        checkpoint = recover.chosen(
+            self.model_dir, checkpoint_path, self._checkpoint_options())
         settings_of_start = self._warm_start_settings
         if checkpoint is None and settings_of_start is not None:
             checkpoint = settings_of_start.ckpt_to_initialize_from
@@ -109,8 +110,8 @@ class WithoutTpu(_Estimator):
     def _maybe_warm_start(self, checkpoint: str | None) -> None:
         """Starts from what `warm_start_from` says, as the base class does, in the right order."""
         if not checkpoint and self._warm_start_settings:
-            fits.check_order_for_warm_start(
-                self._warm_start_settings.ckpt_to_initialize_from, {})
+            warm_start.check_order_for_warm_start(
+                self._warm_start_settings.ckpt_to_initialize_from)
         super()._maybe_warm_start(checkpoint)
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str,
@@ -140,7 +141,7 @@ class WithoutTpu(_Estimator):
         refuse_foreign_sums()
         if mode == _legacy.mode_keys().TRAIN and not self._use_tpu:
             return self._with_messages(spec)
-        return self._in_order_of_ids(spec) if self._reading.out_of_order else spec
+        return self._in_order_of_ids(spec)
 
     def _with_messages(self, spec: Any) -> Any:
         """Names the optimizers once; the EstimatorSpec, with a hook that logs examples/sec."""
@@ -155,16 +156,19 @@ class WithoutTpu(_Estimator):
             config.model_dir if config.save_summary_steps else None)])
 
     def _in_order_of_ids(self, spec: Any) -> Any:
-        """The EstimatorSpec, with a saver that restores tables in the order of ids."""
-        saver = spec.scaffold.saver or next(
-            iter(tf.get_collection(tf.GraphKeys.SAVERS)), None) or reorder.saver_of_all()
-        if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
-            raise IncompatibleCheckpointError(Problem(
-                'E609', 'scaffold', 'its saver must restore by names to bring mod rows into the '
-                'order of ids', 'a tf.train.Checkpoint', 'Let it make a tf.train.Saver.'))
-        return spec._replace(scaffold=tf.train.Scaffold(
-            saver=reorder.ReorderingSaver(saver, self._reading.out_of_order),
-            copy_from_scaffold=spec.scaffold))
+        """The EstimatorSpec, whose saver restores tables in the order of ids."""
+        checkpoint = self._reading.checkpoint
+        plan = restore.plan_without_engine(checkpoint, self._checkpoint_options())
+        if checkpoint is None or plan is None:
+            return spec
+        scaffold = restore.scaffold_for(
+            spec.scaffold, checkpoint, plan, restore.saver_of_all)
+        return spec._replace(scaffold=scaffold)
+
+    def _checkpoint_options(self) -> CheckpointOptions:
+        """What the RunConfig says of checkpoints, else what the process does."""
+        options: CheckpointOptions | None = self.config.checkpoint
+        return default_checkpoint_options() if options is None else options
 
     def _params_without_tpu(self, mode: str) -> Any:
         batch_size = self._batch_size(mode)

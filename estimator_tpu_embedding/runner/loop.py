@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from .model import Job, concatenate
 from .pace import FixedPace
 from .session import Run
 from .sessions import RecoveringCreator
+from .values import scaffold_of
 
 
 def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook],
@@ -44,15 +46,13 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
             tf.Graph().as_default():
         found = recover(job.model_dir, job.checkpoint)
         run = Run(job)
-        if found is None:
-            run.warm_start()
-        scaffold = scaffold_of(run.graph)
-        if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
-            tf.add_to_collection(tf.GraphKeys.SAVERS, default_saver(
-                cadence.keep_max, cadence.keep_every_n_hours))
+        default = functools.partial(
+            default_saver, cadence.keep_max, cadence.keep_every_n_hours)
+        scaffold = scaffold_of(run, found.prefix if found is not None else None, default)
         if found is not None:
-            run.check_fits(found.prefix)
             directory.continue_from(job.model_dir, found)
+        if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
+            tf.add_to_collection(tf.GraphKeys.SAVERS, default())
         all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners, background)
         creator = RecoveringCreator(scaffold, job)
         fetches = {'loss': run.graph.loss, 'step': run.graph.step}
@@ -81,11 +81,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         run = Run(job)
         graph = run.graph
         values, updates = _metrics(graph)
-        if checkpoint is not None:
-            run.check_fits(checkpoint)
-        else:
-            run.warm_start()
-        scaffold = scaffold_of(graph)
+        scaffold = scaffold_of(run, checkpoint)
         final = tf.train.FinalOpsHook(values)
         all_hooks = run.with_steps([], hooks, [final], tf.group(graph.step, updates),
                                    pace=FixedPace(steps), stop=None, results=[updates])
@@ -102,17 +98,6 @@ def _count() -> tf.Operation:
         'eval_step', [], tf.int64, tf.zeros_initializer(), trainable=False, use_resource=True,
         collections=[tf.GraphKeys.LOCAL_VARIABLES, tf.GraphKeys.EVAL_STEP])
     return step.assign_add(1, read_value=False)
-
-
-def scaffold_of(graph: StepGraph) -> tf.train.Scaffold:
-    """The user's scaffold, or a new one."""
-    make = graph.outputs[0].scaffold_fn
-    if make is None:
-        return tf.train.Scaffold()
-    scaffold = make()
-    if scaffold is None:
-        raise ValueError('TPUEstimatorSpec.scaffold_fn returns None, which is not allowed')
-    return scaffold
 
 
 def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:

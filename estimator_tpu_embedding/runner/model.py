@@ -101,9 +101,9 @@ class Job:
       model_dir: where checkpoints are.
       warm_start: the `WarmStartSettings` for a run without a checkpoint, or `None`.
       session_config: for every session of the run.
+      checkpoint: how checkpoints are written, and which differences to them are meant.
       feed_hook: the hook that feeds a training and the signals of the model, by their name ->
         the hook of the user that stands in its place; `None` where nobody gave one.
-      checkpoint: what is said about the checkpoints of `model_dir`.
     """
 
     verb: str
@@ -119,8 +119,8 @@ class Job:
     model_dir: str
     warm_start: Any
     session_config: tf.ConfigProto
-    feed_hook: FeedHookMaker | None = None
     checkpoint: CheckpointOptions = CheckpointOptions()
+    feed_hook: FeedHookMaker | None = None
 
     @property
     def topology(self) -> Topology:

@@ -10,12 +10,12 @@ import tensorflow.compat.v1 as tf
 from ..errors import InputPipelineError, Problem
 from ..ops import checks
 from .graph import StepGraph
-from .loop import scaffold_of
 from .model import Job
 from .pace import FixedPace
 from .progress import RunReport
 from .session import Run
 from .signals import woken_by_interrupt
+from .values import scaffold_of
 
 _MOST_BYTES = 2**30
 
@@ -41,11 +41,7 @@ def predict(job: Job, *, select: Callable[[Any], Any],
     with tf.Graph().as_default() as graph:
         run = Run(job)
         wanted = select(_of_all_cores(job, run.graph))
-        if checkpoint is not None:
-            run.check_fits(checkpoint)
-        else:
-            run.warm_start()
-        scaffold = scaffold_of(run.graph)
+        scaffold = scaffold_of(run, checkpoint)
         all_hooks = run.with_steps([_NoSecondStart(run.report)], hooks, [], run.graph.step,
                                    pace=FixedPace(1), stop=None, until_data_ends=True,
                                    results=tf.nest.flatten(wanted))

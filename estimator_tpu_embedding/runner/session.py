@@ -9,14 +9,11 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
-from ..checkpoint import fits
 from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError
 from ..proto.codec import plan_to_config
 from .faults import DivergedError, Failures, typed
-from .gradients import DUMMY_COLLECTION
 from .graph import build_step
 from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
 from .host_calls import SummaryWriters
@@ -117,48 +114,12 @@ class Run:
         return [*before, *given, self.start, SummaryWriters(), *profiler,
                 *(of_feed or [self.infeed]), *after, *own, *last, SummariesSurvive(), steps]
 
-    def check_fits(self, checkpoint: str) -> None:
-        """Makes sure that a checkpoint can be restored into the graph.
-
-        Raises:
-          CheckpointError: if not.
-        """
-        shapes = dict(_tf.full_name_and_shape(variable) for variable in tf.global_variables())
-        # A scaffold of the user may restore from elsewhere what is not there.
-        optional = shapes if self.graph.outputs[0].scaffold_fn is not None else ()
-        fits.check_fits(checkpoint, shapes, self.stored_tables(), optional=optional)
-
     def config(self) -> bytes:
         """The serialized config of the plan; empty without one."""
         plan = self.job.plan
         if plan is None:
             return b''
         return plan_to_config(plan).SerializeToString(deterministic=True)
-
-    def warm_start(self) -> None:
-        """Arranges for variables to begin with values of another checkpoint, if that is asked.
-
-        `tf.train.warm_start` starts what is trainable. The tables of the engine are, whatever
-        TensorFlow knows of it, and the dummies of `gradients.py` are not.
-
-        Raises:
-          IncompatibleCheckpointError: if rows would come into the wrong order.
-        """
-        settings = self.job.warm_start
-        if settings is None:
-            return
-        tables = self.stored_tables()
-        fits.check_order_for_warm_start(settings.ckpt_to_initialize_from, tables)
-        trainable = tf.get_collection_ref(tf.GraphKeys.TRAINABLE_VARIABLES)
-        before = list(trainable)
-        dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}
-        trainable[:] = [variable for variable in before if id(variable) not in dummies]
-        trainable += [variable for variable in tf.global_variables()
-                      if _tf.full_name_and_shape(variable)[0] in tables]
-        try:
-            tf.train.warm_start(*settings)
-        finally:
-            trainable[:] = before
 
     def execute(self, creator: tf.train.ChiefSessionCreator,
                 hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any], *,

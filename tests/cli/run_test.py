@@ -1,5 +1,6 @@
 """`etpe run` as a user types it: real scripts in real processes."""
 
+import argparse
 import json
 import os
 import re
@@ -12,9 +13,13 @@ import tensorflow.compat.v1 as tf
 from harness.names import tensorflow_names
 from harness.processes import EXAMPLE, HANDWRITTEN, ROOT, run_etpe, run_python
 
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.cli import run as run_command
 from estimator_tpu_embedding.compat import notebook
 from estimator_tpu_embedding.compat import script as programs
 from estimator_tpu_embedding.errors import SetupError
+from estimator_tpu_embedding.estimator import system
 
 RESULT = re.compile(r'step (\d+): accuracy ([\d.]+), auc ([\d.]+), loss ([\d.]+)')
 
@@ -198,6 +203,10 @@ def test_num_shards_of_a_script_sizes_the_system_when_no_flag_does(tmp_path):
     (['--ids', 'ignore', EXAMPLE], "etpe run: error: argument --ids: invalid choice: 'ignore' "
      "(choose from 'error', 'drop', 'clip', 'mod')"),
     (['--steps', '0', EXAMPLE], 'etpe run: --steps must be at least 1, not 0'),
+    (['--grow', 't', '--rename', 'old', EXAMPLE],
+     "etpe run: E626 --rename: it must be OLD=NEW, with each OLD once; got 'old'."),
+    (['--assume', 'mod', EXAMPLE], 'etpe run: E626 CheckpointOptions.assume: it must be "div" or '
+     '"mod:H" with 1 <= H <= 4096; got \'mod\'.'),
     (['--hosts', 'two', EXAMPLE],
      "etpe run: error: argument --hosts: invalid int value: 'two'"),
     (['--host', '2', EXAMPLE], 'etpe: error: unrecognized arguments: --host'),
@@ -206,6 +215,28 @@ def test_usage_errors_are_one_line_after_the_usage_and_status_2(arguments, text)
     done = run_etpe('run', *arguments)
     assert done.returncode == 2
     assert [line for line in done.stderr.splitlines() if not line.startswith('usage: ')] == [text]
+
+
+def test_what_is_meant_by_differences_to_a_checkpoint_reaches_the_options_of_jobs(monkeypatch):
+    monkeypatch.setattr(system, '_default_checkpoint', CheckpointOptions())
+    head, rest = run_command.split_at_script([
+        '--grow', 'a', '--grow=b', '--drop', 'c', '--reset-slots', 'd', '--rename', 'e=x/f',
+        '--assume', 'mod:2', '--follow-pointer', 'job.py', '--drop', 'mine'])
+    assert rest == ['--drop', 'mine']
+    parser = argparse.ArgumentParser()
+    run_command.configure(parser)
+    options = run_command._checkpoint_options(parser.parse_args(head))
+    assert options == CheckpointOptions(
+        grow=['a', 'b'], drop=['c'], reset_slots=['d'], rename={'e': 'x/f'}, assume='mod:2',
+        follow_pointer=True)
+    system.set_default_checkpoint_options(options)
+    said = CheckpointOptions(verify='size')
+    for config, meant in ((ete.RunConfig(), options), (ete.RunConfig(checkpoint=said), said),
+                          (ete.RunConfig().replace(checkpoint=said, tf_random_seed=1), said)):
+        estimator = ete.TPUEstimator(lambda features: None, config=config, train_batch_size=8)
+        assert estimator._job('train', None).checkpoint == meant
+    with pytest.raises(TypeError, match='checkpoint must be CheckpointOptions'):
+        ete.RunConfig(checkpoint={'grow': ['t']})
 
 
 def test_a_script_finds_itself_and_what_is_beside_it_as_with_python(tmp_path):

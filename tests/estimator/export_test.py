@@ -372,7 +372,8 @@ def test_training_and_warm_starts_without_tpu_still_refuse_mod_rows_of_several_h
     train(tmp_path / 'job', 2, 'mod')
     with pytest.raises(IncompatibleCheckpointError, match='E609 checkpoint model.ckpt-3: .*mod'):
         without_tpu(tmp_path / 'job').train(labelled_input_fn, steps=4)
-    with pytest.raises(IncompatibleCheckpointError, match='E610 warm start from .*mod rows of 2'):
+    with pytest.raises(IncompatibleCheckpointError,
+                       match='E610 warm start from .*mod rows of 2.*Start from an export'):
         next(without_tpu(tmp_path / 'new', warm_start_from=str(tmp_path / 'job')).predict(input_fn))
 
 
@@ -397,15 +398,27 @@ def test_the_scaffold_of_a_model_is_kept_where_rows_change_places(tmp_path, make
                                   jobs.stored(tmp_path, TABLE, 'mod', 2))
 
 
-def test_a_table_of_another_size_gets_no_mod_rows(tmp_path):
+def test_c18_a_table_of_another_size_is_exported_only_if_it_is_to_grow(tmp_path):
     columns = [jobs.embedding('f', ROWS)]
     jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(tmp_path, 2),
                    strategy='mod').train(jobs.input_fn_of([
                        {'f': np.arange(8), 'label': np.ones(8, np.float32)}]), steps=1)
     columns = [jobs.embedding('f', ROWS + 1)]
-    with pytest.raises(IncompatibleCheckpointError, match=r'E609 table .*of \[13, 2\].*\[14, 2\]'):
-        jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
-            tmp_path)).export_saved_model(str(tmp_path / 'export'), raw({'f': np.array([1])}))
+
+    def export(**options):
+        return jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
+            tmp_path, checkpoint=ete.CheckpointOptions(**options))).export_saved_model(
+                str(tmp_path / 'export'), raw({'f': np.array([1])})).decode()
+
+    with pytest.raises(IncompatibleCheckpointError, match=r'E604 .*is \[14, 2\] .* got \[13, 2\]'):
+        export()
+    name = 'dense_features/f_embedding/embedding_weights'
+    np.testing.assert_array_equal(
+        tf.train.load_variable(f'{export(grow=[name])}/variables/variables', name)[:ROWS],
+        jobs.stored(tmp_path, name, 'mod', 2))
+    (tmp_path / 'model.ckpt-1.tables.json').unlink()
+    with pytest.raises(IncompatibleCheckpointError, match='E608 .*which tensors are mod:2 tables'):
+        export(assume='mod:2')
 
 
 def test_a_plain_estimator_is_exported_by_the_function_of_the_original(tmp_path):

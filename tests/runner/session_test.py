@@ -10,6 +10,7 @@ from harness import jobs
 from harness.processes import run_etpe
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
 from estimator_tpu_embedding.runner.faults import DivergedError
 
@@ -161,11 +162,37 @@ def test_a_warm_start_does_not_override_a_checkpoint(tmp_path):
 
 
 @pytest.mark.parametrize('there, here', [('mod', 'div'), ('div', 'mod')])
-def test_rows_in_another_order_than_that_of_ids_are_no_warm_start(tmp_path, there, here):
+@pytest.mark.parametrize('hosts', [1, 2])
+def test_a_warm_start_gives_every_id_its_row_whatever_the_order(tmp_path, there, here, hosts):
     make(tmp_path / 'source', hosts=2, strategy=there).train(jobs.input_fn_of(STEPS), steps=1)
-    with pytest.raises(IncompatibleCheckpointError, match='E610 warm start from .*mod rows of 2'):
-        make(tmp_path / 'new', hosts=2, strategy=here, warm_start_from=str(
-            tmp_path / 'source')).train(jobs.input_fn_of(STEPS), steps=1)
+    events = []
+
+    class Look(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            events.append(np.concatenate(session.run(jobs.parts_of(session.graph, TABLE))))
+
+    def with_scaffold(columns):
+        def call(features, labels, mode, params):
+            spec = jobs.linear_model_fn(columns)(features, labels, mode, params)
+            return spec._replace(scaffold_fn=lambda: tf.train.Scaffold(
+                init_fn=lambda scaffold, session: events.append('init_fn')))
+        return call
+
+    make(tmp_path / 'new', with_scaffold, hosts=hosts, strategy=here, warm_start_from=str(
+        tmp_path / 'source')).train(jobs.input_fn_of(STEPS), steps=1, hooks=[Look()])
+    assert events[0] == 'init_fn'
+    partition = Partition(strategy=here, vocabulary_size=10, num_hosts=hosts)
+    np.testing.assert_array_equal(
+        events[1][partition.stored_row(np.arange(10))],
+        jobs.stored(tmp_path / 'source', TABLE, there, 2))
+
+
+def test_a_mod_job_starts_warm_without_a_manifest_only_if_the_order_is_said(tmp_path):
+    make(tmp_path / 'source').train(jobs.input_fn_of(STEPS), steps=1)
+    (tmp_path / 'source' / 'model.ckpt-1.tables.json').unlink()
+    settings = {'hosts': 2, 'strategy': 'mod', 'warm_start_from': str(tmp_path / 'source')}
+    with pytest.raises(IncompatibleCheckpointError, match='E610 warm start from .*--assume mod:H'):
+        make(tmp_path / 'new', **settings).train(jobs.input_fn_of(STEPS), steps=1)
     assert not list((tmp_path / 'new').glob('model.ckpt*'))
 
 

@@ -3,19 +3,19 @@
 ENTRIES = {
     'E604': ('shape that differs from the checkpoint', 'A variable of the job has another shape '
              'than the checkpoint holds.', 'Use the sizes it was trained with, or another '
-             'model_dir. etpe diff of both configs shows what changed.'),
-    'E606': ('variable missing in the checkpoint', 'The job has a variable, perhaps a slot of '
-             'another optimizer, that the checkpoint does not hold.',
-             'Restore the names and optimizer it was trained with, or use another model_dir.'),
-    'E607': ('rows in another order', 'The checkpoint was written with another strategy, or for '
-             'mod with another number of hosts.', 'Run with those that the message names.'),
+             'model_dir. If rows were added to a table: etpe run --grow T, or '
+             'CheckpointOptions(grow=...). etpe diff shows what changed.'),
+    'E606': ('variable missing in the checkpoint', 'The job has a variable that the checkpoint '
+             'does not hold.', 'Restore the names it was trained with, or use another model_dir. '
+             'If a table was renamed: etpe run --rename OLD=NEW, CheckpointOptions(rename=...).'),
     'E608': ('mod without a manifest', 'What the rows of a mod table mean is in the manifest '
-             'beside the checkpoint, and there is none.', 'Copy it too, or train with div.'),
+             'beside the checkpoint, and there is none.', 'Copy it too. If you know the order: '
+             'etpe run --assume mod:H for H hosts, or CheckpointOptions(assume=...).'),
     'E609': ('mod rows where rows must be in the order of ids', 'Training with use_tpu=False, and '
-             'tables of another size or in parts, cannot take them.', 'Do what the message '
-             'proposes.'),
-    'E610': ('warm start across orders', 'A warm start copies rows as they lie, and here or '
-             'there they are in the order of mod.', 'Use div in both.'),
+             'variables in parts that are not those of hosts, cannot take them.', 'Do what the '
+             'message proposes.'),
+    'E610': ('warm start in an unknown order', 'Nobody says how the rows to start from are '
+             'ordered, or they cannot be reordered here.', 'Do what the message proposes.'),
     'E611': ('manifest that cannot be read', 'The file beside the checkpoint is damaged or of a '
              'newer version.', 'Restore it from a copy, or use another checkpoint.'),
     'E612': ('no readable checkpoint', 'model_dir has checkpoints, all damaged.',
@@ -54,6 +54,17 @@ ENTRIES = {
              'CheckpointOptions(expected_digest=...).', 'Find out who wrote it.'),
     'E626': ('option of checkpoints', 'A value of CheckpointOptions is not one.',
              'See its documentation.'),
+    'E630': ('table that CheckpointOptions name', 'The name is that of no table, or of several.',
+             'Take one that the message lists, or more parts of the name.'),
+    'E631': ('slots of another optimizer', 'The checkpoint does not hold the state of the '
+             'optimizer that this job trains the table with.', 'Use the optimizer it was trained '
+             'with; or etpe run --reset-slots T, CheckpointOptions(reset_slots=...).'),
+    'E632': ('table that the job lacks', 'The checkpoint has a table that the next one would not '
+             'have.', 'If it was renamed: etpe run --rename OLD=NEW. If it is not needed: --drop '
+             'T. The same are fields of CheckpointOptions.'),
+    'E633': ('saver of a scaffold', 'A saver of the model restores variables by their names and '
+             'shapes, and cannot do what CheckpointOptions ask for.', 'Leave it out until the '
+             'next checkpoint is written.'),
     'E645': ('no checkpoint there', 'A command about checkpoints was given a path where there is '
              'none.', 'Name a model_dir, or a checkpoint such as dir/model.ckpt-7.'),
     'E646': ('numbers that are not finite in a checkpoint', 'etpe checkpoint verify found NaN or '

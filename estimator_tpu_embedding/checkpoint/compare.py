@@ -1,0 +1,256 @@
+"""What a checkpoint holds against what a job has: where every row comes from, or why it cannot.
+
+TensorFlow restores another shape into a resource variable without a word, and `mod` rows of
+another number of hosts into the wrong rows. So everything is compared before anything is read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+
+from ..core.partition import STORED_BY_ID, Partition
+from ..errors import (
+    CorruptCheckpointError, IncompatibleCheckpointError, Problem, quoted, shown)
+from .layout import Held, Needed, RestorePlan, Shape, Source, partition_of, tables_out_of_order
+from .manifest import StoredTable
+from .naming import tables_meant, unknown_drops
+from .options import CheckpointOptions
+
+_CPU_SUFFIXES = {
+    'Adam/m': 'Adam', 'Adam/v': 'Adam_1', 'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1',
+    'CenteredRMSProp/ms': 'RMSProp', 'CenteredRMSProp/mg': 'RMSProp_1',
+    'CenteredRMSProp/mom': 'RMSProp_2'}
+"""What `tf.train` calls slots that the TPU calls otherwise: those of jobs with use_tpu=False."""
+
+
+def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePlan:
+    """Finds where every value of a graph comes from.
+
+    Args:
+      held: what is stored.
+      needed: what the graph has.
+      options: which differences are meant.
+
+    Raises:
+      IncompatibleCheckpointError: with all differences.
+      CorruptCheckpointError: E614 if the manifest is that of another checkpoint.
+    """
+    _check_belongs(held)
+    return _Comparison(held, needed, options).plan()
+
+
+def check_order_of_ids(checkpoint: str | None) -> None:
+    """Makes sure that training without the engine can continue from a checkpoint.
+
+    Raises:
+      IncompatibleCheckpointError: if a table in it is `mod` on several hosts.
+      CorruptCheckpointError: if its manifest cannot be read.
+    """
+    problems = [
+        Problem('E609', f'checkpoint {os.path.basename(checkpoint or "")}',
+                f'the rows of table "{name}" must be in the order of ids to be trained with '
+                'use_tpu=False', f'mod rows of {table.hosts} hosts', 'Train it with use_tpu=True '
+                'and partition_strategy="div" until its next checkpoint.')
+        for name, table in tables_out_of_order(checkpoint).items()]
+    if problems:
+        raise IncompatibleCheckpointError(*problems)
+
+
+def _check_belongs(held: Held) -> None:
+    """Makes sure that a manifest is that of the checkpoint it lies beside."""
+    manifest = held.manifest
+    if manifest is None:
+        return
+    wrong = [f'table "{name}" of {table.rows} x {table.width}'
+             for name, table in sorted(manifest.tables.items())
+             if list(held.shapes.get(name, ())) != [table.rows, table.width]]
+    if not held.prefix.endswith(f'-{manifest.step}'):
+        wrong.append(f'step {manifest.step}')
+    if wrong:
+        raise CorruptCheckpointError(Problem(
+            'E614', held.where, 'its manifest must say what it holds', ', '.join(wrong),
+            'Restore both from the same copy.'))
+
+
+class _Comparison:
+    """Goes through the tables, then through what else there is, and keeps what it finds."""
+
+    def __init__(self, held: Held, needed: Needed, options: CheckpointOptions):
+        self._held, self._needed, self._options = held, needed, options
+        stored = held.manifest.tables if held.manifest is not None else {
+            name: None for name, shape in held.shapes.items() if len(shape) == 2}
+        self._choices = tables_meant(options, stored.keys(), needed.tables.keys())
+        self._sources: dict[str, Source] = {}
+        self._begun: list[str] = []
+        self._new: list[str] = []
+        self._facts: list[str] = []
+        self._problems: list[Problem] = []
+
+    def plan(self) -> RestorePlan:
+        """The plan, or an error with all problems."""
+        for name, table in sorted(self._needed.tables.items()):
+            self._compare_table(name, table)
+        of_tables = {variable for name, table in self._needed.tables.items()
+                     for variable in (name, *[f'{name}/{slot}' for slot in table.slots])}
+        for name, shape in sorted(self._needed.shapes.items()):
+            if name not in of_tables:
+                self._compare_variable(name, shape)
+        if self._needed.trains:
+            self._look_for_tables_left_over()
+        if self._problems or self._needed.trains:
+            self._problems += self._choices.problems
+        if self._problems:
+            raise IncompatibleCheckpointError(*self._problems)
+        streamed = {variable: source for variable, source in self._sources.items()
+                    if not source.is_as_here(variable)}
+        return RestorePlan(
+            where=self._held.where, streamed=streamed, begun=tuple(self._begun),
+            facts=tuple(self._facts),
+            suits_tensorflow=not self._begun and all(
+                source.lies_alike and source.tensor == variable
+                for variable, source in streamed.items()))
+
+    def _compare_table(self, name: str, table: StoredTable) -> None:
+        source = self._choices.source_of(name)
+        if source is None or source not in self._held.shapes:
+            self._compare_absent(name, table)
+            return
+        stored = list(self._held.shapes[source])
+        if stored != [table.rows, table.width] and not self._may_grow(name, table, stored):
+            return
+        order = self._order_of(source, stored[0], table)
+        if order is None:
+            return
+        here = partition_of(table)
+        self._sources[name] = Source(source, order, here)
+        if source != name:
+            self._facts.append(f'table "{name}" is "{source}" there')
+        if stored != [table.rows, table.width]:
+            self._facts.append(f'rows {stored[0]} to {table.rows - 1} of "{name}" are new')
+        if _text(order) != _text(here) and not (order.stores_by_id and here.stores_by_id):
+            self._facts.append(f'the rows of "{name}" are brought from {_text(order)} to '
+                               f'{_text(here)}')
+        if name in self._choices.reset and table.slots:
+            self._begun += [f'{name}/{slot}' for slot in table.slots]
+            self._facts.append(f'the slots of "{name}" begin with initial values')
+        else:
+            self._compare_slots(name, source, stored, table)
+
+    def _compare_absent(self, name: str, table: StoredTable) -> None:
+        """A table that the checkpoint does not hold: new where that can be told, else missing."""
+        if name in self._needed.optional:
+            return
+        if self._held.manifest is not None and self._needed.trains:
+            self._new.append(name)
+            self._begun += [name, *[f'{name}/{slot}' for slot in table.slots]]
+            self._facts.append(f'table "{name}" is not there and begins with initial values')
+            return
+        self._add_missing(name, [table.rows, table.width])
+
+    def _may_grow(self, name: str, table: StoredTable, stored: list[int]) -> bool:
+        """Whether the table may have the rows it has here; else that is a problem."""
+        is_longer = len(stored) == 2 and stored[1] == table.width and stored[0] < table.rows
+        if is_longer and name in self._choices.grow:
+            return True
+        self._add_shape(name, [table.rows, table.width], stored, (
+            f'If rows were added: --grow {name}, or CheckpointOptions(grow=...).' if is_longer
+            else 'Use the sizes of the embedding spec it was trained with, or another model_dir.'))
+        return False
+
+    def _order_of(self, source: str, rows: int, table: StoredTable) -> Partition | None:
+        """How the rows of a stored tensor are ordered; `None`, and a problem, if nobody says."""
+        manifest, assumed = self._held.manifest, self._options.assumed_order()
+        if manifest is not None:
+            stored = manifest.tables.get(source)  # Else a variable of the model: rows by id.
+            return (partition_of(stored) if stored is not None
+                    else Partition(strategy=STORED_BY_ID[0], vocabulary_size=rows, num_hosts=1))
+        if assumed is None and table.strategy not in STORED_BY_ID:
+            self._problems.append(Problem(
+                'E608', self._held.where, f'the rows of table "{source}" mean ids only with the '
+                'manifest that says how they are ordered', 'no manifest', 'If you know it: '
+                '--assume mod:H for H hosts, or --assume div; CheckpointOptions(assume=...).'))
+            return None
+        strategy, hosts = assumed or (STORED_BY_ID[0], 1)
+        return Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
+
+    def _compare_slots(self, name: str, source: str, stored: list[int], table: StoredTable
+                       ) -> None:
+        there = {slot: f'{source}/{slot}' for slot in table.slots}
+        if any(not self._is_stored(tensor, stored) for tensor in there.values()):
+            renamed = {slot: f'{source}/{_CPU_SUFFIXES.get(slot, slot)}' for slot in table.slots}
+            if all(self._is_stored(tensor, stored) for tensor in renamed.values()):
+                there = renamed
+                self._facts.append(f'the slots of "{name}" are {quoted(there.values())} there')
+        missing = [slot for slot, tensor in there.items() if not self._is_stored(tensor, stored)
+                   and f'{name}/{slot}' not in self._needed.optional]
+        if missing:
+            found = sorted(tensor for tensor in self._held.shapes
+                           if tensor.startswith(f'{source}/') and self._is_stored(tensor, stored))
+            self._problems.append(Problem(
+                'E631', self._held.where, f'it must hold the slots {quoted(missing)} of table '
+                f'"{name}", of {stored}', f'{quoted(map(shown, found))} in the checkpoint',
+                'Use the optimizer it was trained with; if another is meant: --reset-slots '
+                f'{name}, or CheckpointOptions(reset_slots=...).'))
+            return
+        order = self._sources[name]
+        self._sources.update({f'{name}/{slot}': order._replace(tensor=tensor)
+                              for slot, tensor in there.items() if tensor in self._held.shapes})
+
+    def _is_stored(self, tensor: str, shape: Sequence[int]) -> bool:
+        return list(self._held.shapes.get(tensor, ())) == list(shape)
+
+    def _compare_variable(self, name: str, shape: Shape) -> None:
+        """A variable that is no table."""
+        stored = self._held.shapes.get(name)
+        if stored is None:
+            if name not in self._needed.optional:
+                self._add_missing(name, shape)
+        elif shape is not None and not (len(stored) == len(shape) and all(
+                want in (None, have) for have, want in zip(stored, shape))):
+            self._add_shape(name, shape, stored, 'Use the sizes it was trained with, or another '
+                            'model_dir.')
+
+    def _add_shape(self, name: str, shape: Shape, stored: Sequence[int], remedy: str) -> None:
+        self._problems.append(Problem(
+            'E604', self._held.where, f'the variable "{name}" is {shape} in this job',
+            f'{list(stored)} in the checkpoint', remedy))
+
+    def _add_missing(self, name: str, shape: Shape) -> None:
+        near = difflib.get_close_matches(name, self._held.shapes, n=3)
+        tables = self._held.manifest.tables if self._held.manifest is not None else {}
+        renamed = [other for other, table in sorted(tables.items())
+                   if other not in self._needed.tables and [table.rows, table.width] == shape]
+        remedy = f'Similar names there: {quoted(map(shown, near))}.' if near else ''
+        if renamed and name in self._needed.tables:
+            remedy = f'If it was renamed: --rename {renamed[0]}={name}.'
+        self._problems.append(Problem(
+            'E606', self._held.where, f'it must hold the variable "{name}" {shape}',
+            'no variable of that name', remedy))
+
+    def _look_for_tables_left_over(self) -> None:
+        """Tables of the checkpoint that the job has not: the next checkpoint would not either."""
+        tables = self._held.manifest.tables if self._held.manifest is not None else {}
+        taken = {self._choices.source_of(name) for name in self._needed.tables}
+        left = {name: table for name, table in tables.items() if name not in taken
+                and name not in self._needed.shapes and name not in self._choices.drop}
+        for name, table in sorted(left.items()):
+            remedy = f'If it is not needed any more: --drop {name}, or CheckpointOptions(drop=...).'
+            twins = [new for new in self._new if self._is_alike(self._needed.tables[new], table)]
+            if twins:
+                remedy = f'If it was renamed: --rename {name}={twins[0]}. {remedy}'
+            self._problems.append(Problem(
+                'E632', self._held.where, f'the job must have its table "{name}", which training '
+                'would lose', f'tables {quoted(sorted(self._needed.tables))}', remedy))
+        if left:
+            self._problems += unknown_drops(self._options, left)
+
+    @staticmethod
+    def _is_alike(one: StoredTable, other: StoredTable) -> bool:
+        return ((one.rows, one.width, set(one.slots))
+                == (other.rows, other.width, set(other.slots)))
+
+
+def _text(order: Partition) -> str:
+    return f'{order.strategy} on {order.num_hosts} hosts'

@@ -1,0 +1,99 @@
+"""Which tables the options of a job mean, and what they are called in a checkpoint."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from ..errors import Problem, quoted, shown
+from .options import CheckpointOptions
+
+
+class Choices(NamedTuple):
+    """What the options say, with names in full.
+
+    Attributes:
+      grow: tables of the job that may have more rows than in the checkpoint.
+      reset: tables of the job whose slots begin anew.
+      drop: tables of the checkpoint that nobody needs.
+      renamed: a table of the job -> what the checkpoint calls it.
+      problems: names that mean no table, or several.
+    """
+
+    grow: frozenset[str]
+    reset: frozenset[str]
+    drop: frozenset[str]
+    renamed: Mapping[str, str]
+    problems: tuple[Problem, ...]
+
+    def source_of(self, table: str) -> str | None:
+        """What the checkpoint calls a table of the job; `None` if another one took that name."""
+        if table in self.renamed:
+            return self.renamed[table]
+        return None if table in self.renamed.values() else table
+
+
+def tables_meant(options: CheckpointOptions, stored: Collection[str], here: Collection[str]
+                 ) -> Choices:
+    """Finds the tables that options name.
+
+    A job is started again with the options it had, when what they ask for is done: a table that
+    is renamed, or no longer there to be dropped, is no problem then.
+
+    Args:
+      options: of the job.
+      stored: names of the tables of the checkpoint.
+      here: names of the tables of the job.
+
+    >>> found = tables_meant(CheckpointOptions(grow=['weights'], rename={'old': 'new'}),
+    ...                      ['a/weights', 'old'], ['a/weights', 'new'])
+    >>> sorted(found.grow), found.renamed
+    (['a/weights'], {'new': 'old'})
+    """
+    problems: list[Problem] = []
+    renamed = {}
+    for old, new in options.rename.items():
+        source, target = _only(old, stored), _only(new, here)
+        if target is None:
+            problems += _unknown('rename', new, here, 'this job')
+        elif source is not None:
+            renamed[target] = source
+        elif target not in stored:
+            problems += _unknown('rename', old, stored, 'the checkpoint')
+    names_here = {source: target for target, source in renamed.items()}
+    chosen: dict[str, set[str]] = {'grow': set(), 'reset_slots': set()}
+    for option, found in chosen.items():
+        for name in getattr(options, option):
+            table = _only(name, here) or names_here.get(_only(name, stored) or '')
+            if table is None:
+                problems += _unknown(option, name, here, 'this job')
+            else:
+                found.add(table)
+    drop = {_only(name, stored) for name in options.drop}
+    return Choices(frozenset(chosen['grow']), frozenset(chosen['reset_slots']),
+                   frozenset(name for name in drop if name), renamed, tuple(problems))
+
+
+def unknown_drops(options: CheckpointOptions, left_over: Collection[str]) -> Iterator[Problem]:
+    """What is to be dropped and is not there, beside tables that nobody needs."""
+    for name in options.drop:
+        if _only(name, left_over) is None:
+            yield from _unknown('drop', name, left_over, 'the checkpoint')
+
+
+def _only(name: str, tables: Collection[str]) -> str | None:
+    """The table that is called so, or whose last parts are that name; `None` if not just one."""
+    if name in tables:
+        return name
+    found = [table for table in tables if table.endswith(f'/{name}')]
+    return found[0] if len(found) == 1 else None
+
+
+def _unknown(option: str, name: str, tables: Collection[str], place: str) -> Iterator[Problem]:
+    several = sorted(table for table in tables if table.endswith(f'/{name}'))
+    near = difflib.get_close_matches(name, tables, n=3, cutoff=0.4) or sorted(tables)[:3]
+    yield Problem(
+        'E630', f'CheckpointOptions.{option}', f'it must name one table of {place}',
+        f'"{shown(name, 200)}"' + (f', which may be {quoted(several)}' if several else ''),
+        '' if several or not near else f'Similar names there: {quoted(map(shown, near))}.')

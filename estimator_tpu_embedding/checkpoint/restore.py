@@ -1,0 +1,303 @@
+"""Restores tables that lie otherwise in a checkpoint than in a graph, row by row.
+
+Rows of a table may be stored for other hosts or by another strategy, be fewer than here, or have
+another name. They are read in the order they are stored, a few MB at a time, and written to the
+parts that they belong to, so that beside the tables only some such chunks are in memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..core.partition import STORED_BY_ID
+from ..errors import IncompatibleCheckpointError, Problem, quoted
+from .bundle import Bundle
+from .compare import compare
+from .layout import Held, Needed, RestorePlan, Source
+from .manifest import StoredTable, read_manifest
+from .options import CheckpointOptions
+
+_CHUNK_BYTES = 2**22
+"""So much is read at a time; about five copies of it exist until it is in its place."""
+
+_begun_anew: dict[str, str] = {}
+"""By directory the checkpoint from which this process restored tables with new slots: one that
+it wrote there since has the slots that were trained then, which must not begin anew again."""
+
+
+def saver_of_all() -> tf.train.Saver:
+    """The saver that an Estimator makes for a graph whose scaffold has none."""
+    return tf.train.Saver(sharded=True, allow_empty=True, defer_build=True)
+
+
+def plan_for(checkpoint: str, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
+             is_optional: bool = False, trains: bool) -> RestorePlan:
+    """How the default graph, which has an engine, gets the values of a checkpoint.
+
+    Args:
+      checkpoint: its prefix.
+      tables: of the engine, by variable name.
+      options: of the job.
+      is_optional: whether any variable may be absent from the checkpoint.
+      trains: see `Needed`.
+
+    Raises:
+      IncompatibleCheckpointError: with all differences.
+      CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
+    """
+    held = _held(checkpoint)
+    if options.reset_slots and _is_done(checkpoint):
+        tf.logging.info('Slots began anew in this process before; what was trained since is kept.')
+        options = dataclasses.replace(options, reset_slots=())
+    shapes = {name: shape for name, (shape, _) in variables_by_name().items()}
+    return compare(held, Needed(shapes, {**_whole_tables(held, options), **tables},
+                                shapes if is_optional else (), trains), options)
+
+
+def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
+                        ) -> RestorePlan | None:
+    """How the tables in the default graph, which has no engine, get the rows of a checkpoint.
+
+    Returns:
+      `None` where nothing says that it has tables; what is no table is not looked at.
+
+    Raises:
+      IncompatibleCheckpointError: with all differences.
+      CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
+    """
+    if checkpoint is None:
+        return None
+    if read_manifest(checkpoint) is None:
+        if options.assume is None:
+            return None
+        raise IncompatibleCheckpointError(Problem(
+            'E608', f'checkpoint {os.path.basename(checkpoint)}', 'a graph without the engine '
+            f'needs the manifest that says which tensors are {options.assume} tables',
+            'no manifest', 'Train with use_tpu=True from it for a step; the next one has it.'))
+    held = _held(checkpoint)
+    tables = _whole_tables(held, options)
+    found = {name: shape for name, (shape, _) in variables_by_name().items() if name in tables}
+    return compare(held, Needed(found, tables, trains=False), options)
+
+
+def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan,
+                 default: Callable[[], tf.train.Saver]) -> tf.train.Scaffold:
+    """A scaffold that restores a checkpoint as planned: the one given, if it would.
+
+    Args:
+      scaffold: of the model; it or the graph may have a saver of the user.
+      checkpoint: its prefix.
+      plan: of `plan_for`.
+      default: makes the saver of a graph that has none.
+
+    Raises:
+      IncompatibleCheckpointError: if the saver of the user cannot restore what it must.
+    """
+    given = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
+    if plan.is_plain or given is not None and plan.suits_tensorflow:
+        return scaffold
+    if given is not None:
+        _check_saver(given, plan)
+        saver = RestoringSaver(given, checkpoint, plan, is_users=True)
+    else:
+        own = default()
+        tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Where hooks look for what saves.
+        saver = RestoringSaver(own, checkpoint, plan, is_users=False)
+    return tf.train.Scaffold(saver=saver, copy_from_scaffold=scaffold)
+
+
+def _held(checkpoint: str) -> Held:
+    bundle = Bundle.open(checkpoint)
+    return Held(checkpoint, {name: tensor.shape for name, tensor in bundle.tensors.items()},
+                read_manifest(checkpoint))
+
+
+def variables_by_name() -> dict[str, tuple[list[int | None] | None, list[tf.Variable]]]:
+    """All variables of the default graph by checkpoint name: the full shape, and the parts."""
+    found: dict[str, tuple[list[int | None] | None, list[tf.Variable]]] = {}
+    for variable in tf.global_variables():
+        name, shape = _tf.full_name_and_shape(variable)
+        found.setdefault(name, (shape, []))[1].append(variable)
+    return found
+
+
+def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTable]:
+    """The variables of the graph that are, or are called as, tables of the checkpoint.
+
+    A graph without the engine reads row `i` of them for id `i`.
+    """
+    stored = held.manifest.tables if held.manifest is not None else {}
+    variables = variables_by_name()
+    tables = {}
+    for name, (shape, parts) in variables.items():
+        is_renamed = stored and any(
+            f'/{name}'.endswith(f'/{new}') for new in options.rename.values())
+        rows, width = shape if shape is not None and len(shape) == 2 else (None, None)
+        if (name in stored or is_renamed) and rows is not None and width is not None:
+            slots = stored[name].slots if name in stored else ()
+            tables[name] = StoredTable(
+                rows=rows, width=width, strategy=STORED_BY_ID[0], hosts=len(parts),
+                slots=tuple(slot for slot in slots if f'{name}/{slot}' in variables))
+    return tables
+
+
+def _check_saver(saver: Any, plan: RestorePlan) -> None:
+    """Makes sure that rows can be put into their places after a saver of the user has restored."""
+    if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+        raise IncompatibleCheckpointError(Problem(
+            'E609', 'scaffold', 'its saver must restore by names where rows change places',
+            'a tf.train.Checkpoint', 'Let it make a tf.train.Saver.'))
+    others = [name for name, source in plan.streamed.items()
+              if not source.is_whole or source.tensor != name]
+    if others or plan.begun:
+        raise IncompatibleCheckpointError(Problem(
+            'E633', 'scaffold', 'only the saver of this package restores what has another name, '
+            f'more rows or begins anew: {quoted([*others, *plan.begun])}', 'a saver of the model',
+            'Leave the saver of the scaffold out until the next checkpoint is written.'))
+
+
+def _is_done(checkpoint: str) -> bool:
+    """Whether this process wrote a checkpoint itself after slots had begun anew."""
+    path = os.path.realpath(checkpoint)
+    return _begun_anew.get(os.path.dirname(path), path) != path
+
+
+class RestoringSaver:
+    """Another saver, which restores one checkpoint by a plan, and others as it always does.
+
+    A session that is made again after a lost one restores what this very job has written since,
+    where everything lies as it does here. All other methods are those of the saver.
+    """
+
+    def __init__(self, saver: tf.train.Saver, checkpoint: str, plan: RestorePlan, *,
+                 is_users: bool):
+        """Wraps `saver`.
+
+        Args:
+          saver: of the graph.
+          checkpoint: the prefix of the one to restore by plan.
+          plan: how.
+          is_users: whether it is of the user, who may have left variables out: then it restores
+            first all that it restores anyway.
+        """
+        self._saver, self._plan, self._is_users = saver, plan, is_users
+        self._checkpoint = checkpoint
+        self._rest: tf.train.Saver | None = None
+        self._tables: list[StreamedRows] = []
+        self._begin: list[tf.Operation] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._saver, name)
+
+    def build(self) -> None:
+        """Makes all operations in the default graph, unless they are there."""
+        self._saver.build()
+        if self._rest is not None:
+            return
+        variables = variables_by_name()
+        self._begin = [part.initializer for name in self._plan.begun
+                       for part in variables[name][1]]
+        self._tables = [StreamedRows(name, variables[name][1], source)
+                        for name, source in self._plan.streamed.items()]
+        if self._is_users:
+            self._rest = self._saver
+            return
+        planned = {id(part) for name in (*self._plan.streamed, *self._plan.begun)
+                   for part in variables[name][1]}
+        self._rest = tf.train.Saver([one for one in (
+            *tf.global_variables(), *tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS))
+            if id(one) not in planned], sharded=True, allow_empty=True)
+
+    def restore(self, session: tf.Session, save_path: str) -> None:
+        """Restores all variables from the checkpoint `save_path`.
+
+        Raises:
+          CorruptCheckpointError: if its rows cannot be read.
+        """
+        with session.graph.as_default():
+            self.build()
+        path = os.path.realpath(save_path)
+        if path != os.path.realpath(self._checkpoint):
+            self._saver.restore(session, save_path)
+            return
+        assert self._rest is not None
+        self._rest.restore(session, save_path)
+        for operation in self._begin:  # One by one: each needs memory of its own.
+            session.run(operation)
+        for table in self._tables:
+            table.restore(session, save_path)
+        if self._begin:
+            _begun_anew[os.path.dirname(path)] = path
+
+
+class StreamedRows:
+    """The parts of one variable, and the operations that fill them."""
+
+    def __init__(self, name: str, parts: Sequence[tf.Variable], source: Source):
+        """Makes the operations in the default graph.
+
+        Args:
+          name: of the variable.
+          parts: of it, by host.
+          source: where its rows come from.
+
+        Raises:
+          IncompatibleCheckpointError: if the parts are not those of hosts.
+        """
+        here, width = source.here, parts[0].shape.as_list()[-1]
+        wanted = [[here.rows_on(host), width] for host in range(len(parts))]
+        if [part.shape.as_list() for part in parts] != wanted:
+            raise IncompatibleCheckpointError(Problem(
+                'E609', f'table "{name}"', 'its parts must be those of tf.fixed_size_partitioner '
+                'for rows to be put into them',
+                f'parts of {[part.shape.as_list() for part in parts]}', 'Use that one, or none.'))
+        self._source = source
+        kind = parts[0].dtype.base_dtype
+        with tf.name_scope('restored_rows'):
+            self._places = tf.placeholder(tf.int64, [None])
+            self._values = tf.placeholder(kind, [None, width])
+            self._begin = [self._beginning_of(part) for part in parts]
+            self._write = [self._writing_to(part) for part in parts]
+            # TensorFlow copies all of a variable that was written to by rows whenever it is read
+            # as a whole, until told otherwise.
+            self._end = [tf.raw_ops.DisableCopyOnRead(resource=part.handle) for part in parts
+                         if hasattr(part, 'handle')]
+
+    def _beginning_of(self, part: tf.Variable) -> tf.Operation:
+        """Gives a part a buffer of its own, whose values matter only where none is stored."""
+        if not self._source.is_whole:
+            return part.initializer
+        empty = tf.raw_ops.Empty(shape=part.shape.as_list(), dtype=part.dtype.base_dtype)
+        return part.assign(empty, read_value=False)
+
+    def _writing_to(self, part: tf.Variable) -> tf.Operation:
+        if not hasattr(part, 'handle'):
+            return tf.scatter_update(part, self._places, self._values).op
+        return tf.raw_ops.ResourceScatterUpdate(
+            resource=part.handle, indices=self._places, updates=self._values)
+
+    def restore(self, session: tf.Session, checkpoint: str) -> None:
+        """Writes every row that is stored in a checkpoint to where it belongs."""
+        source = self._source
+        for operation in self._begin:
+            session.run(operation)
+        for first, rows in Bundle.open(checkpoint).chunks(source.tensor, _CHUNK_BYTES):
+            ids = source.stored.ids_of_stored_rows(first, first + len(rows))
+            hosts, places = source.here.locate(ids, np.maximum)
+            for host in _distinct(hosts):
+                chosen = hosts == host
+                session.run(self._write[host], {
+                    self._places: places[chosen], self._values: rows[chosen]})
+        session.run(self._end)
+
+
+def _distinct(hosts: np.ndarray) -> Iterable[int]:
+    found: list[int] = np.unique(hosts).tolist()
+    return found

@@ -1,0 +1,77 @@
+"""Where the variables of a run get their first values: a checkpoint, a warm start, themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..checkpoint import restore, warm_start
+from .gradients import DUMMY_COLLECTION
+from .progress import announce
+from .session import Run
+
+
+def scaffold_of(run: Run, checkpoint: str | None,
+                default: Callable[[], Any] = restore.saver_of_all
+                ) -> tf.train.Scaffold:
+    """The scaffold of the model, or a new one, which gives all variables their first values.
+
+    Args:
+      run: whose graph is the default one, but for what the scaffold adds.
+      checkpoint: the prefix of the one to restore; by `None` variables begin with initial values,
+        or those of a warm start.
+      default: makes the saver of a scaffold and graph that have none.
+
+    Raises:
+      CheckpointError: if the checkpoint, or that of the warm start, cannot be restored.
+    """
+    fill = _start_warm(run) if checkpoint is None else None
+    scaffold = _scaffold_of_model(run)
+    if fill is not None:
+        return warm_start.scaffold_for(scaffold, fill)
+    if checkpoint is None:
+        return scaffold
+    job = run.job
+    plan = restore.plan_for(
+        checkpoint, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
+        # A scaffold of the user may restore from elsewhere what is not there.
+        is_optional=run.graph.outputs[0].scaffold_fn is not None)
+    if plan.facts:
+        announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
+    return restore.scaffold_for(scaffold, checkpoint, plan, default)
+
+
+def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
+    """The user's scaffold, or a new one."""
+    make = run.graph.outputs[0].scaffold_fn
+    if make is None:
+        return tf.train.Scaffold()
+    scaffold = make()
+    if scaffold is None:
+        raise ValueError('TPUEstimatorSpec.scaffold_fn returns None, which is not allowed')
+    return scaffold
+
+
+def _start_warm(run: Run) -> Callable[[tf.Session], None] | None:
+    """Arranges for variables to begin with values of another checkpoint, if that is asked.
+
+    `tf.train.warm_start` starts what is trainable. The tables of the engine are, whatever
+    TensorFlow knows of it, and the dummies of `gradients.py` are not.
+    """
+    settings = run.job.warm_start
+    if settings is None:
+        return None
+    tables = run.stored_tables()
+    trainable = tf.get_collection_ref(tf.GraphKeys.TRAINABLE_VARIABLES)
+    before = list(trainable)
+    dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}
+    trainable[:] = [variable for variable in before if id(variable) not in dummies]
+    trainable += [variable for variable in tf.global_variables()
+                  if _tf.full_name_and_shape(variable)[0] in tables]
+    try:
+        return warm_start.start_warm(settings, tables, run.job.checkpoint)
+    finally:
+        trainable[:] = before

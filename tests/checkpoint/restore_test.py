@@ -1,0 +1,348 @@
+"""Rows of a table keep their ids, wherever they were stored: graphs and savers, no estimator."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import memory
+
+from estimator_tpu_embedding.checkpoint import restore
+from estimator_tpu_embedding.checkpoint.commit import default_saver
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
+from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.core.partition import Partition
+from estimator_tpu_embedding.errors import IncompatibleCheckpointError
+
+ROWS, WIDTH = 13, 2
+
+
+def value_of(ids, number=0):
+    """A row that only this id of this variable has."""
+    return np.stack([1000. * number + ids, -1000. * number - ids], 1).astype(np.float32)
+
+
+class Job:
+    """Tables on some hosts, each row told apart, a dense variable, and a session."""
+
+    def __init__(self, strategy='div', hosts=1, tables=('t',), rows=ROWS, width=WIDTH,
+                 slots=('Adagrad',)):
+        self.names = [name for table in tables for name in (
+            table, *[f'{table}/{slot}' for slot in slots])]
+        self.partition = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
+        self.tables = {table: StoredTable(rows=rows, width=width, strategy=strategy,
+                                          hosts=hosts, slots=slots) for table in tables}
+        with tf.Graph().as_default() as self.graph:
+            self.parts = {name: list(tf.get_variable(
+                name, [rows, width], initializer=tf.constant_initializer(7.), use_resource=True,
+                partitioner=tf.fixed_size_partitioner(min(rows, hosts)))) for name in self.names}
+            self.dense = tf.get_variable('w', [3], use_resource=True)
+            self.start = tf.global_variables_initializer()
+            self.saver = default_saver(5, 1e6)
+            self.saver.build()
+        self.session = tf.Session(graph=self.graph)
+
+    def fill(self):
+        self.session.run(self.start)
+        with self.graph.as_default():
+            for number, (name, parts) in enumerate(self.parts.items()):
+                for host, part in enumerate(parts):
+                    part.load(value_of(self.partition.ids_on(host), number), self.session)
+            self.dense.load([1., 2., 3.], self.session)
+        return self
+
+    def save(self, directory, manifest=True, step=3):
+        with self.graph.as_default():
+            path = self.saver.save(self.session, str(directory / 'model.ckpt'), step)
+        if manifest:
+            with open(manifest_path(path), 'wb') as file:
+                file.write(Manifest(step=step, tables=self.tables, created_by='test').to_json())
+        return path
+
+    def restore(self, path, trains=True, **options):
+        """Restores as a run does; gives the facts that it tells."""
+        with self.graph.as_default():
+            plan = restore.plan_for(path, self.tables, CheckpointOptions(**options),
+                                    trains=trains)
+            scaffold = restore.scaffold_for(
+                tf.train.Scaffold(), path, plan, lambda: self.saver)
+            saver = self.restoring = scaffold.saver or self.saver
+            saver.build()
+            self.graph.finalize()
+            saver.restore(self.session, path)
+        return plan
+
+    def rows(self, name):
+        """The rows of all ids, in order."""
+        parts = self.session.run(self.parts[name])
+        stored = np.concatenate(parts)
+        return stored[self.partition.stored_row(np.arange(len(stored)))]
+
+    def check(self, ids=ROWS, names=None):
+        for number, name in enumerate(names or self.names):
+            np.testing.assert_array_equal(self.rows(name)[:ids],
+                                          value_of(np.arange(ids), number), name)
+        assert self.session.run(self.dense).tolist() == [1, 2, 3]
+
+
+HOSTS = (1, 2, 3, 5)
+
+
+@pytest.fixture(scope='module')
+def stored(tmp_path_factory):
+    """Checkpoints by (strategy, hosts)."""
+    found = {}
+    for strategy in ('div', 'mod'):
+        for hosts in HOSTS:
+            folder = tmp_path_factory.mktemp(f'{strategy}{hosts}')
+            found[strategy, hosts] = Job(strategy, hosts).fill().save(folder)
+    return found
+
+
+@pytest.mark.parametrize('hosts', HOSTS)
+def test_c19_div_rows_keep_their_ids_on_every_number_of_hosts(stored, hosts):
+    for before in HOSTS:
+        job = Job('div', hosts)
+        assert job.restore(stored['div', before]).is_plain == (before == hosts)
+        job.check()
+
+
+@pytest.mark.parametrize('hosts', HOSTS)
+def test_c20_mod_rows_keep_their_ids_on_every_number_of_hosts(stored, hosts):
+    for before in HOSTS:
+        job = Job('mod', hosts)
+        plan = job.restore(stored['mod', before])
+        assert plan.is_plain == (before == hosts)
+        assert bool(plan.facts) == (before != hosts), plan.facts
+        job.check()
+
+
+@pytest.mark.parametrize('there, here', [('div', 'mod'), ('mod', 'div')])
+def test_c21_rows_keep_their_ids_where_the_strategy_changes(stored, there, here):
+    for before, hosts in ((1, 3), (3, 1), (2, 2), (3, 5), (5, 2)):
+        job = Job(here, hosts)
+        job.restore(stored[there, before])
+        job.check()
+
+
+def test_c20_hosts_without_rows_change_nothing(tmp_path):
+    path = Job('mod', 5, rows=3).fill().save(tmp_path)
+    for strategy, hosts in (('mod', 2), ('mod', 4), ('div', 5)):
+        job = Job(strategy, hosts, rows=3)
+        job.restore(path)
+        job.check(3)
+
+
+def problems_of(job, path, **options):
+    """The codes and the text of what is refused; nothing was restored then."""
+    with pytest.raises(IncompatibleCheckpointError) as caught:
+        job.restore(path, **options)
+    with job.graph.as_default(), pytest.raises(tf.errors.FailedPreconditionError):
+        job.session.run(job.dense)
+    return [problem.code for problem in caught.value.problems], str(caught.value)
+
+
+def test_c20_without_manifest_the_order_of_mod_rows_must_be_said(tmp_path):
+    path = Job('mod', 2).fill().save(tmp_path, manifest=False)
+    codes, text = problems_of(Job('mod', 2), path)
+    assert codes == ['E608'] and '--assume mod:H' in text
+    for strategy, hosts in (('mod', 2), ('mod', 3), ('div', 2)):
+        job = Job(strategy, hosts)
+        job.restore(path, assume='mod:2')
+        job.check()
+
+
+@pytest.mark.parametrize('strategy', ['div', 'mod'])
+def test_c20_rows_in_the_order_of_ids_need_no_manifest_but_the_word_for_mod(tmp_path, strategy):
+    path = Job('div', 2).fill().save(tmp_path, manifest=False)
+    job = Job(strategy, 3)
+    job.restore(path, **({'assume': 'div'} if strategy == 'mod' else {}))
+    job.check()
+
+
+@pytest.mark.parametrize('rows, width, remedy', [
+    (ROWS + 1, WIDTH, 'If rows were added: --grow t'), (ROWS - 1, WIDTH, 'Use the sizes'),
+    (ROWS, 2 * WIDTH, 'Use the sizes'), (2 * ROWS, WIDTH // 2, 'Use the sizes')])
+def test_c18_a_table_of_another_shape_is_refused_with_both_shapes_and_a_remedy(
+        stored, rows, width, remedy):
+    codes, text = problems_of(Job('mod', 2, rows=rows, width=width), stored['mod', 2])
+    assert codes == ['E604'] and remedy in text
+    assert f'is {[rows, width]} in this job; got [13, 2] in the checkpoint' in text
+    if remedy == 'Use the sizes':
+        assert problems_of(Job('mod', 2, rows=rows, width=width), stored['mod', 2],
+                           grow=['t'])[0] == ['E604']
+
+
+@pytest.mark.parametrize('there, here', [('div', 'div'), ('mod', 'mod'), ('mod', 'div')])
+def test_c18_a_table_grows_where_that_is_asked_for(stored, there, here):
+    job = Job(here, 3, rows=ROWS + 4)
+    plan = job.restore(stored[there, 2], grow=['t'])
+    assert 'rows 13 to 16 of "t" are new' in plan.facts
+    job.check()
+    for name in ('t', 't/Adagrad'):
+        assert (job.rows(name)[ROWS:] == 7).all()
+    job = Job(here, 2)  # Started again with the same options when it is done.
+    job.restore(stored[here, 2], grow=['t'])
+    job.check()
+
+
+def test_c22_a_table_that_is_new_begins_with_initial_values_and_is_reported(stored):
+    job = Job('mod', 2, tables=('t', 'new'))
+    plan = job.restore(stored['mod', 2])
+    assert plan.facts == ('table "new" is not there and begins with initial values',)
+    job.check(names=['t', 't/Adagrad'])
+    assert (job.rows('new') == 7).all() and (job.rows('new/Adagrad') == 7).all()
+
+
+def test_c22_a_new_table_is_refused_where_nobody_says_what_was_there_and_in_evaluations(
+        stored, tmp_path):
+    path = Job('div', 2).fill().save(tmp_path, manifest=False)
+    codes, text = problems_of(Job('div', 2, tables=('t', 'new')), path)
+    assert codes == ['E606'] and 'the variable "new" [13, 2]' in text
+    assert problems_of(Job('mod', 2, tables=('t', 'new')), stored['mod', 2],
+                       trains=False)[0] == ['E606']
+
+
+def test_c22_a_table_that_is_gone_is_refused_unless_it_is_dropped(tmp_path):
+    path = Job('mod', 2, tables=('t', 'scope/old')).fill().save(tmp_path)
+    codes, text = problems_of(Job('mod', 3), path)
+    assert codes == ['E632'] and '--drop scope/old' in text
+    for options in ({'drop': ['scope/old']}, {'drop': ['old']}, {'trains': False}):
+        job = Job('mod', 3)
+        job.restore(path, **options)
+        job.check()
+    codes, text = problems_of(Job('mod', 3), path, drop=['odl'])
+    assert codes == ['E632', 'E630'] and 'Similar names there: "scope/old"' in text
+    job = Job('mod', 3)  # Started again with the same options when it is done.
+    job.restore(Job('mod', 2).fill().save(tmp_path, step=4), drop=['old'])
+    job.check()
+
+
+def test_c22_a_table_that_was_renamed_is_found_by_shape_and_slots(stored, tmp_path):
+    codes, text = problems_of(Job('div', 3, tables=('user',)), stored['mod', 2])
+    assert codes == ['E632'] and 'If it was renamed: --rename t=user.' in text
+    codes, text = problems_of(Job('div', 3, tables=('user',)), stored['mod', 2], trains=False)
+    assert codes == ['E606'] and 'If it was renamed: --rename t=user.' in text
+    job = Job('div', 3, tables=('user',))
+    plan = job.restore(stored['mod', 2], rename={'t': 'user'})
+    assert plan.facts[0] == 'table "user" is "t" there'
+    job.check()
+    again = Job('div', 2, tables=('user',))  # With the same options when it is done.
+    again.restore(job.save(tmp_path), rename={'t': 'user'})
+    again.check()
+
+
+def test_c22_tables_may_swap_names(tmp_path):
+    path = Job('mod', 2, tables=('a', 'b')).fill().save(tmp_path)
+    job = Job('mod', 3, tables=('b', 'a'))
+    job.restore(path, rename={'a': 'b', 'b': 'a'})
+    job.check()
+
+
+@pytest.mark.parametrize('manifest', [True, False])
+def test_c23_slots_of_another_optimizer_are_refused_or_begin_anew(tmp_path, manifest):
+    path = Job('div', 2, slots=('Adagrad',)).fill().save(tmp_path, manifest)
+    codes, text = problems_of(Job('div', 2, slots=('Adam/m', 'Adam/v')), path)
+    assert codes == ['E631'] and '--reset-slots t' in text
+    assert 'slots "Adam/m", "Adam/v" of table "t"' in text and 'got "t/Adagrad" in' in text
+    job = Job('div', 3, slots=('Adam/m', 'Adam/v'))
+    plan = job.restore(path, reset_slots=['t'])
+    assert 'the slots of "t" begin with initial values' in plan.facts
+    job.check(names=['t'])
+    assert (job.rows('t/Adam/m') == 7).all() and (job.rows('t/Adam/v') == 7).all()
+
+
+def test_c23_slots_that_are_only_called_otherwise_without_a_tpu_are_taken(tmp_path):
+    path = Job('div', 1, slots=('Adam', 'Adam_1')).fill().save(tmp_path, manifest=False)
+    job = Job('div', 2, slots=('Adam/m', 'Adam/v'))
+    plan = job.restore(path)
+    assert plan.facts == ('the slots of "t" are "t/Adam", "t/Adam_1" there',)
+    job.check()
+
+
+def test_c23_slots_that_this_process_has_reset_and_saved_are_not_reset_again(tmp_path):
+    path = Job('div', 2).fill().save(tmp_path)
+    for _ in range(2):  # The second time it was lost before anything was saved.
+        job = Job('div', 2)
+        job.restore(path, reset_slots=['t'])
+        assert (job.rows('t/Adagrad') == 7).all()
+    path = Job('div', 2).fill().save(tmp_path, step=4)
+    job = Job('div', 2)
+    assert job.restore(path, reset_slots=['t']).is_plain
+    job.check()
+
+
+def test_a_saver_of_the_user_restores_what_it_can_and_rows_get_their_places_after_it(
+        stored, tmp_path):
+    for there, here, wraps in ((('div', 2), ('div', 3), False), (('mod', 2), ('mod', 3), True)):
+        job = Job(*here)
+        with job.graph.as_default():
+            theirs = tf.train.Saver([*job.parts['t'], *job.parts['t/Adagrad'], job.dense])
+            plan = restore.plan_for(stored[there], job.tables, CheckpointOptions(), trains=True)
+            given = tf.train.Scaffold(saver=theirs)
+            scaffold = restore.scaffold_for(given, stored[there], plan, None)
+            assert (scaffold is not given) == wraps
+            scaffold.saver.build()
+            scaffold.saver.restore(job.session, stored[there])
+        job.check()
+    job = Job('div', 2, rows=ROWS + 1)
+    with job.graph.as_default():
+        plan = restore.plan_for(stored['div', 2], job.tables, CheckpointOptions(grow=['t']),
+                                trains=True)
+        with pytest.raises(IncompatibleCheckpointError, match='E633 scaffold: .*"t", "t/Adagrad"'):
+            restore.scaffold_for(tf.train.Scaffold(saver=tf.train.Saver()), stored['div', 2],
+                                 plan, None)
+        with pytest.raises(IncompatibleCheckpointError, match='E609 scaffold: its saver must'):
+            restore.scaffold_for(tf.train.Scaffold(saver=tf.train.Checkpoint()),
+                                 stored['div', 2], plan, None)
+
+
+def test_a_session_that_is_made_again_restores_what_the_job_itself_has_written(stored, tmp_path):
+    job = Job('div', 3)
+    job.restore(stored['mod', 2])
+    newer = Job('div', 3).fill().save(tmp_path, step=4)
+    with job.graph.as_default():
+        job.restoring.restore(job.session, newer)
+    job.check()
+
+
+@pytest.mark.parametrize('use_resource', [True, False])
+def test_variables_of_a_graph_without_the_engine_get_rows_in_the_order_of_ids(
+        stored, use_resource):
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.get_variable('t', [ROWS, WIDTH], use_resource=use_resource)
+        tf.get_variable('other', [1], use_resource=True, initializer=tf.zeros_initializer())
+        plan = restore.plan_without_engine(stored['mod', 3], CheckpointOptions())
+        theirs = tf.train.Saver([table])
+        saver = restore.scaffold_for(
+            tf.train.Scaffold(saver=theirs), stored['mod', 3], plan, None).saver
+        saver.build()
+        saver.restore(session, stored['mod', 3])
+        np.testing.assert_array_equal(session.run(table), value_of(np.arange(ROWS)))
+
+
+def test_restoring_a_table_of_one_piece_holds_no_second_copy_of_it(tmp_path):
+    rows, width = 500_000, 32
+    with tf.Graph().as_default(), tf.Session() as session:
+        whole = tf.get_variable('t', [rows, width], use_resource=True,
+                                initializer=tf.ones_initializer())
+        session.run(whole.initializer)
+        path = tf.train.Saver().save(session, str(tmp_path / 'model.ckpt'), 3)
+    job = Job('mod', 3, rows=rows, width=width, slots=())
+    with job.graph.as_default():
+        plan = restore.plan_for(path, job.tables, CheckpointOptions(assume='mod:2'), trains=False,
+                                is_optional=True)
+        rows_of_t = restore.StreamedRows('t', job.parts['t'], plan.streamed['t'])
+    highest = memory.highest_rss_of(lambda: rows_of_t.restore(job.session, path))
+    # TensorFlow's own saver takes four times the table.
+    assert highest < 4 * rows * width + 2**26
+    assert job.session.run([part[-1, 0] for part in job.parts['t']]) == [1, 1, 1]
+
+
+def test_a_variable_in_other_parts_than_those_of_hosts_is_refused(stored):
+    with tf.Graph().as_default():
+        tf.get_variable('t', [ROWS, WIDTH], use_resource=True,
+                        partitioner=tf.fixed_size_partitioner(2, axis=1))
+        plan = restore.plan_without_engine(stored['mod', 3], CheckpointOptions())
+        scaffold = restore.scaffold_for(tf.train.Scaffold(), stored['mod', 3], plan,
+                                        restore.saver_of_all)
+        with pytest.raises(IncompatibleCheckpointError, match='E609 table "t": its parts must be'):
+            scaffold.saver.build()

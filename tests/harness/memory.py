@@ -1,0 +1,18 @@
+"""How much memory a piece of this process takes at its height."""
+
+import pathlib
+
+STATUS = pathlib.Path('/proc/self/status')
+
+
+def highest_rss_of(function):
+    """By how many bytes the RSS of this process grows at most while a function runs."""
+    pathlib.Path('/proc/self/clear_refs').write_text('5')  # VmHWM begins anew at what there is.
+    before = _in_bytes('VmRSS')
+    function()
+    return _in_bytes('VmHWM') - before
+
+
+def _in_bytes(field):
+    return 1024 * next(int(line.split()[1]) for line in STATUS.read_text().splitlines()
+                       if line.startswith(field))
