@@ -11,7 +11,7 @@ import numpy as np
 from ..core.partition import Partition
 from .bundle import Bundle
 
-_CHUNK = 2**23
+_CHUNK = 2**21
 
 
 class Norms(NamedTuple):
