@@ -188,7 +188,8 @@ class Killer:
         # The hook that saves comes before the one that tells of the run.
         assert least <= self.step <= made + PER_RUN, f'{self.step}, not {least} to {made}'
         assert made - self.step <= PER_SAVE * (1 + asynchronous) + PER_RUN, (made, self.step)
-        self._start = max([self._start, *(one / 1000 for one in numbers(log, 'milliseconds'))])
+        for milliseconds in numbers(log, 'milliseconds'):
+            self._start = milliseconds / 1000  # Of the last life that came so far.
         return made
 
 
