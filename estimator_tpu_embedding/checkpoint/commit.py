@@ -5,8 +5,8 @@
     sync     every file and the manifest, then the stage
     publish  rename all into the directory, the manifest first as <prefix>.tables.json.partial and
              at last to its name: from then on the checkpoint is there
-    point    replace the file `checkpoint`
-    retain   rename the manifest of an old one to .partial, then delete what it lists
+    point    rename the manifests of old ones to .partial, then replace the file `checkpoint`
+    retain   delete what these manifests list
 
 What a `.partial` lists belongs to no checkpoint: it was being published or deleted. The next job
 in the directory deletes it. No file of a checkpoint that is there is ever written again.
@@ -142,10 +142,12 @@ def publish(storage: Storage, staged: Staged,
     with _writing(storage, staged.step):
         left, released = retention.split(_in_order(saved, Saved(staged.step, clock())))
         on_phase('point')
+        marked = _mark(storage, [f'{staged.base}-{one.step}' for one in released])
         _point(storage, staged.name, staged.base, left)
         on_phase('pointed')
-        for number, one in enumerate(released):
-            _retire(storage, f'{staged.base}-{one.step}', lambda: on_phase(f'retain.{number}'))
+        for number, name in enumerate(marked):
+            on_phase(f'retain.{number}')
+            _delete_listed(storage, name)
         on_phase('retained')
     return left
 
@@ -217,7 +219,8 @@ def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: 
             raise CheckpointError(Problem(
                 'E623', shown(storage.path(target), 200), 'a checkpoint must consist of files',
                 'a link or something else in the place of one', 'Remove it.'))
-    _retire(storage, name)
+    for damaged in _mark(storage, [name]):
+        _delete_listed(storage, damaged)
     storage.rename(f'{staged.folder}/{_MANIFEST}', name + SUFFIX + PARTIAL)
     storage.sync()
     on_phase('publish.0')
@@ -236,14 +239,17 @@ def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> 
         pointer.write(storage, newest, names)
 
 
-def _retire(storage: Storage, name: str, on_marked: Callable[[], None] = lambda: None) -> None:
-    """Deletes a checkpoint that has a manifest; what has none is left alone."""
-    if storage.status(name + SUFFIX) is None:
-        return
-    storage.rename(name + SUFFIX, name + SUFFIX + PARTIAL)
-    storage.sync()
-    on_marked()
-    _delete_listed(storage, name)
+def _mark(storage: Storage, names: Sequence[str]) -> list[str]:
+    """Has checkpoints no longer count; returns those that have a manifest, others are left alone.
+
+    The next job deletes what is marked. So nothing may be forgotten by `checkpoint` before.
+    """
+    marked = [name for name in names if storage.status(name + SUFFIX) is not None]
+    for name in marked:
+        storage.rename(name + SUFFIX, name + SUFFIX + PARTIAL)
+    if marked:
+        storage.sync()
+    return marked
 
 
 def _delete_listed(storage: Storage, name: str) -> None:
@@ -281,20 +287,11 @@ def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
         yield
     except OSError as error:
         room = os.statvfs(storage.path(''))
-        size = _size_of(storage, folder, '') if folder else 0
+        size = storage.size_of(f'{folder}/') if folder else 0
         named = pointer.read(storage.path(''))
-        last = _size_of(storage, '', f'{named.newest}.') if named is not None else 0
+        last = storage.size_of(f'{named.newest}.') if named is not None else 0
         raise CheckpointWriteError(Problem(
             'E621', f'step {step}', f'a checkpoint must be written to {storage.path("")}',
             f'{shown(error, 300)}; {size:,} bytes were written, {room.f_bavail * room.f_frsize:,} '
             f'are free, the last checkpoint has {last:,}', 'What was saved before is as it was.'
             )) from error
-
-
-def _size_of(storage: Storage, folder: str, prefix: str) -> int:
-    """The bytes of the files in a folder whose names begin with a prefix; 0 if nobody knows."""
-    with contextlib.suppress(OSError):
-        found = [storage.status(os.path.join(folder, name)) for name in storage.names(folder)
-                 if name.startswith(prefix)]
-        return sum(status.st_size for status in found if status is not None)
-    return 0

@@ -54,6 +54,15 @@ class Storage:
             return os.stat(base, dir_fd=descriptor, follow_symlinks=False)
         return None
 
+    def size_of(self, beginning: str) -> int:
+        """The bytes of all files whose names begin so, as `'folder/'`; 0 if they cannot be read."""
+        folder, _, start = beginning.rpartition('/')
+        with contextlib.suppress(OSError):
+            found = [self.status(os.path.join(folder, name)) for name in self.names(folder)
+                     if name.startswith(start)]
+            return sum(status.st_size for status in found if status is not None)
+        return 0
+
     def open(self, name: str) -> BinaryIO:
         """Opens a regular file for reading."""
         return files.open_regular(self.path(name), follow=False)
