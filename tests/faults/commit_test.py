@@ -68,7 +68,7 @@ def test_c04_the_step_that_was_restored_is_not_written_again(memory_folder, tiny
     with FaultyStorage(memory_folder, Faults()) as storage:
         sweeps.live(storage, tiny, [1, 2])
     before = {name: os.stat(f'{memory_folder}/{name}') for name in os.listdir(memory_folder)}
-    faults = Faults(1)  # The first operation would be the last.
+    faults = Faults(1, 'EIO')  # There is to be no first operation.
     with FaultyStorage(memory_folder, faults) as storage:
         sweeps.live(storage, tiny, [2])
     assert not faults.log

@@ -18,15 +18,16 @@ from harness.tiny import Tiny
 
 from estimator_tpu_embedding.checkpoint import commit as commits
 from estimator_tpu_embedding.checkpoint import pointer
+from estimator_tpu_embedding.checkpoint.directory import continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.checkpoint.retention import Retention, Saved
+from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.errors import CheckpointWriteError
 
 KEPT = 2
 
 
 def live(storage, tiny, steps, kept=KEPT):
-    """Cleans a directory as a job does that starts, and commits some steps.
+    """Does with a directory what a job does that starts, and commits some steps.
 
     Args:
       storage: of the directory, a FaultyStorage or RecordingStorage.
@@ -34,10 +35,12 @@ def live(storage, tiny, steps, kept=KEPT):
       steps: their numbers.
       kept: so many of the newest are kept; 0 for all.
     """
-    directory = storage.path('')
-    found = recover(directory)
-    saved = [Saved(step) for step in steps_in(directory) if found and step <= found.step]
+    directory = os.path.dirname(storage.path('x'))
     commits.clean(storage)
+    found = recover(directory)
+    if found is not None:
+        continue_from(directory, found)
+    saved = saved_in(directory, 'model.ckpt')
     for step in steps:
         saved = commits.commit(
             storage, step, tiny.write(step, storage.write), tiny.manifest(step), saved=saved,
