@@ -1,14 +1,22 @@
 """Rows H06, H07 and H11: how training ends, by a signal or a failure at the very end."""
 
+import os
 import pathlib
+import random
+import signal
+import textwrap
+import threading
 
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.processes import path_with_harness, run_python
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.saver import CommittingSaver
 from estimator_tpu_embedding.errors import CheckpointWriteError
+from estimator_tpu_embedding.runner import hooks as runner_hooks
 from estimator_tpu_embedding.runner.faults import SessionLostError
 
 STEPS = 6
@@ -111,3 +119,136 @@ def test_h11_a_session_that_is_lost_after_the_last_step_is_not_made_again(tmp_pa
     with pytest.raises(SessionLostError, match='E802 session: the last one must reach the end.*6'):
         train(tmp_path, [Once()], save_checkpoints_steps=STEPS)
     assert steps_on_disk(tmp_path) == [0, STEPS]
+
+
+class Ended(Exception):
+    """In the place of the death of the process."""
+
+
+@pytest.fixture
+def survives_sigterm(monkeypatch):
+    """Where a training would let SIGTERM end the process, it raises `Ended`."""
+    def raise_signal(number):
+        assert number == signal.SIGTERM
+        raise Ended
+
+    monkeypatch.setattr(signal, 'raise_signal', raise_signal)
+
+
+class Asked(tf.train.SessionRunHook):
+    """Sends SIGTERM to this process some time after its session began, and counts steps."""
+
+    def __init__(self, delay):
+        self._timer = threading.Timer(delay, os.kill, [os.getpid(), signal.SIGTERM])
+
+    def after_create_session(self, session, coord):
+        self.step = session.run(tf.train.get_global_step())
+        self._timer.start()
+
+    def after_run(self, run_context, run_values):
+        self.step = run_context.session.run(tf.train.get_global_step())
+
+    def end(self, session):
+        self._timer.join()
+
+
+def test_h06_twenty_preemptions_at_random_times_lose_no_step(tmp_path, survives_sigterm):
+    generator, before = random.Random(6), 0
+    for iterations in [1, 7] * 10:
+        hook = Asked(generator.uniform(0, .15))
+        with pytest.raises(Ended):
+            train(tmp_path, [hook], iterations=iterations, steps=10**6,
+                  save_checkpoints_steps=generator.choice([1, 20, 10**6]))
+        found = recover(str(tmp_path))
+        assert found.step == hook.step >= before and found.prefix.endswith(f'-{hook.step}')
+        assert not found.skipped and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        before = found.step
+
+
+def test_h06_a_second_sigterm_ends_the_process_at_once_and_leaves_whole_checkpoints(tmp_path):
+    job = textwrap.dedent("""
+        import os, signal, sys
+        os.environ['TF_USE_LEGACY_KERAS'] = '1'
+        import tensorflow.compat.v1 as tf
+        from faults import ending_test
+        from harness import jobs
+
+        def twice(session):
+            if session.run(tf.train.get_global_step(session.graph)) == 5:
+                for _ in range(2):
+                    os.kill(os.getpid(), signal.SIGTERM)
+
+        ending_test.train(sys.argv[1], [jobs.EveryRun(twice)], steps=20, save_checkpoints_steps=2)
+        """)
+    done = run_python('-c', job, tmp_path, PYTHONPATH=path_with_harness())
+    assert done.returncode == -signal.SIGTERM  # 143 for a shell.
+    assert recover(str(tmp_path)).step == 4
+
+
+@pytest.mark.parametrize('phase', ['stage', 'guarded', 'publish.1', 'point', 'retain.0'])
+def test_h07_sigterm_during_a_commit_lets_it_complete(
+        tmp_path, monkeypatch, survives_sigterm, phase):
+    phases = []
+
+    def on_phase(name):
+        phases.append(name)
+        if name == phase and phases.count('stage') == 2:  # In the commit of step 2.
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    class Watched(CommittingSaver):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, on_phase=on_phase, **kwargs)
+
+    monkeypatch.setattr(runner_hooks, 'CommittingSaver', Watched)
+    with pytest.raises(Ended):
+        train(tmp_path, steps=20, save_checkpoints_steps=2, keep_checkpoint_max=1)
+    assert phases.count('stage') == phases.count('retained')  # Each that began is complete.
+    found = recover(str(tmp_path))
+    assert not found.skipped and steps_on_disk(tmp_path) == [found.step] and found.step < 8
+    assert not list(tmp_path.glob('.ete-stage*'))
+
+
+PHASES = ['stage', 'staged', 'guarded', 'synced', 'publish.0', 'publish.1', 'published', 'point',
+          'pointed', 'retain.0', 'retained']
+COMMITS = textwrap.dedent("""
+    import os, signal, sys
+    from harness.tiny import Tiny
+    from estimator_tpu_embedding.checkpoint import commit
+    from estimator_tpu_embedding.checkpoint.files import Storage
+    from estimator_tpu_embedding.checkpoint.recover import recover
+    from estimator_tpu_embedding.checkpoint.retention import Retention
+
+    tiny, parent, phases = Tiny(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    for ends_at in phases:
+        directory = f'{parent}/{ends_at}'
+        os.mkdir(directory)
+        with Storage(directory) as storage:
+            def save(step, saved, on_phase=lambda phase: None):
+                return commit.commit(storage, step, tiny.write(step), tiny.manifest(step),
+                                     saved=saved, retention=Retention(1), on_phase=on_phase)
+
+            saved = save(1, [])
+            child = os.fork()
+            if not child:
+                save(2, saved, lambda phase: phase == ends_at
+                     and os.kill(os.getpid(), signal.SIGTERM))
+                os._exit(0)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+            found = recover(directory)
+            assert tiny.is_at(found.prefix, found.step), ends_at
+            print(ends_at, found.step)
+            commit.clean(storage)
+            save(3, saved)
+            assert recover(directory).step == 3
+    assert 'tensorflow' not in sys.modules
+    """)
+
+
+def test_h07_sigterm_that_ends_the_process_in_a_commit_leaves_one_checkpoint_or_the_other(
+        tmp_path, tiny):
+    done = run_python('-c', COMMITS, tiny.directory, tmp_path, *PHASES,
+                      PYTHONPATH=path_with_harness())
+    assert done.returncode == 0
+    published = PHASES.index('published')
+    assert done.stdout.split('\n')[:-1] == [
+        f'{phase} {1 + (number >= published)}' for number, phase in enumerate(PHASES)]
