@@ -282,7 +282,7 @@ def test_without_tpu_it_is_a_plain_estimator(tmp_path):
      ValueError, 'model_fn does not take labels, but input_fn returns labels.'),
     ({'hooks': [1]}, TypeError, 'Hooks must be a SessionRunHook'),
     ({'checkpoint_path': '/nonexistent/model.ckpt-1'}, ete.EteError,
-     'E613 checkpoint /nonexistent/model.ckpt-1')])
+     'E613 checkpoint model.ckpt-1')])
 def test_a_prediction_that_cannot_be_made_says_so_when_its_first_row_is_asked_for(
         tmp_path, kwargs, error, text):
     columns = [jobs.embedding('f')]
