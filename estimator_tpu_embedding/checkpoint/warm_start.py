@@ -14,7 +14,7 @@ from . import recover
 from .layout import Source, partition_of, tables_out_of_order
 from .manifest import Manifest, StoredTable, read_manifest
 from .options import CheckpointOptions
-from .restore import StreamedRows, variables_by_name
+from .streaming import StreamedRows, variables_by_name
 
 _IN_EXPORTS = os.path.join('variables', 'variables')
 """Where a SavedModel has its variables; tables in it are in the order of ids."""

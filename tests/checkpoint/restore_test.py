@@ -5,7 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import memory
 
-from estimator_tpu_embedding.checkpoint import restore
+from estimator_tpu_embedding.checkpoint import restore, streaming
 from estimator_tpu_embedding.checkpoint.commit import default_saver
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
@@ -330,12 +330,22 @@ def test_restoring_a_table_of_one_piece_holds_no_second_copy_of_it(tmp_path):
     with job.graph.as_default():
         plan = restore.plan_for(path, job.tables, CheckpointOptions(assume='mod:2'), trains=False,
                                 is_optional=True)
-        rows_of_t = restore.StreamedRows('t', job.parts['t'], plan.streamed['t'])
+        rows_of_t = streaming.StreamedRows('t', job.parts['t'], plan.streamed['t'])
     highest = memory.highest_rss_of(lambda: rows_of_t.restore(job.session, path))
     # TensorFlow's own saver takes four times the table.
     assert highest < 4 * rows * width + 2**26
     with job.graph.as_default():
         assert job.session.run([part[-1, 0] for part in job.parts['t']]) == [1, 1, 1]
+
+
+def test_without_the_engine_what_has_no_manifest_is_in_the_order_of_ids(stored, tmp_path):
+    path = Job('div', 2).fill().save(tmp_path, manifest=False)
+    with tf.Graph().as_default():
+        tf.get_variable('t', [ROWS, WIDTH])
+        for assume in (None, 'div'):
+            assert restore.plan_without_engine(path, CheckpointOptions(assume=assume)) is None
+        assert restore.plan_without_engine(stored['div', 1], CheckpointOptions()).is_plain
+        assert restore.plan_without_engine(None, CheckpointOptions()) is None
 
 
 def test_a_variable_in_other_parts_than_those_of_hosts_is_refused(stored):
