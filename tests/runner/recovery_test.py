@@ -1,6 +1,7 @@
 """Sections 16 and 17 of the runner's specification: lost sessions, lost inputs, SIGTERM."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 from harness.processes import ROOT
 
+import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import session as session_module
 from estimator_tpu_embedding.runner.faults import SessionLostError
 
@@ -55,6 +57,33 @@ def test_a_lost_session_is_made_anew_and_training_goes_on_from_the_checkpoint(tm
                            hooks=[Losing(error, {2, 3})]) is estimator
     for got, want in zip(results(tmp_path / 'lost'), results(tmp_path / 'plain')):
         np.testing.assert_array_equal(got, want)  # All batches are alike.
+
+
+def test_c18_c23_what_is_meant_by_differences_is_done_once_however_often_sessions_are_lost(
+        tmp_path, caplog):
+    def train(where, rows, hosts, optimizer, strategy, hooks=(), **options):
+        columns = [jobs.embedding('f', rows, initializer=tf.ones_initializer())]
+        jobs.estimator(
+            jobs.linear_model_fn(columns), columns, jobs.run_config(
+                tmp_path / where, hosts, save_checkpoints_steps=4,
+                checkpoint=ete.CheckpointOptions(**options)),
+            batch_size=4, optimizer=optimizer, strategy=strategy).train(
+                jobs.input_fn_of(STEPS), steps=6, hooks=list(hooks))
+
+    train('plain', 10, 2, ete.StochasticGradientDescentParameters(.5), 'mod')
+    shutil.copytree(tmp_path / 'plain', tmp_path / 'lost')
+    caplog.set_level('INFO')
+    for where, hooks in (('plain', []), ('lost', [Losing(tf.errors.AbortedError, {1, 3})])):
+        train(where, 12, 1, ete.AdagradParameters(.5), 'div', hooks,
+              grow=['embedding_weights'], reset_slots=['f_embedding/embedding_weights'])
+        line, = {record.getMessage() for record in caplog.records
+                 if 'train: checkpoint model.ckpt-6: ' in record.getMessage()}
+        assert f'rows 10 to 11 of "{TABLE}" are new; the rows of "{TABLE}" are brought from mod ' \
+            f'on 2 hosts to div on 1 hosts; the slots of "{TABLE}" begin with initial' in line
+    plain, lost = results(tmp_path / 'plain'), results(tmp_path / 'lost')
+    assert plain[0] == 12 and (plain[1][10:] == 1).all()
+    for got, want in zip(lost, plain):
+        np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.section('16')
