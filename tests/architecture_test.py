@@ -119,7 +119,7 @@ def calls(tree):
      {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
     ({'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
      {f'runner/{name}.py' for name in (
-         'background', 'infeed', 'session', 'signals', 'towers')}),
+         'background', 'infeed', 'sessions', 'signals', 'towers')}),
     ({'open', 'os.open', 'os.fdopen'},
      {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
     ({'print'}, {'cli/run.py'}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
@@ -171,6 +172,17 @@ def make_writable(directory: str) -> None:
     descriptor, probe = tempfile.mkstemp(prefix='.', suffix='.tmp', dir=directory)
     os.close(descriptor)
     os.unlink(probe)
+
+
+def require_room(directory: str) -> None:
+    """Sees that the file system of a directory has a free block.
+
+    Raises:
+      OSError: ENOSPC if not.
+    """
+    room = os.statvfs(directory)
+    if room.f_blocks and not room.f_bfree:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), directory)
 
 
 def set_aside(path: str) -> str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from ..checkpoint import files
 from ..errors import Problem, shown
 from .progress import announce
 
@@ -80,9 +79,7 @@ class SurvivingWriter:
 
     def _require_room(self) -> None:
         with contextlib.suppress(FileNotFoundError):  # It may be a URL.
-            room = os.statvfs(self.get_logdir())
-            if room.f_blocks and not room.f_bfree:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            files.require_room(self.get_logdir())
 
     def _try(self, call: Callable[[], None]) -> None:
         if self.has_failed:
