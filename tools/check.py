@@ -16,6 +16,8 @@ import environment
 
 ROOT = environment.ROOT
 FAST = ('core', 'proto', 'ops')
+AT_ONCE = ('-n', '2', '--dist', 'loadfile')
+"""Most tests wait for one thread of TensorFlow, or for a process that imports it."""
 
 
 def main() -> None:
@@ -30,8 +32,10 @@ def main() -> None:
         for name, paths in (
                 ('architecture', [tests / 'architecture_test.py']),
                 ('core, proto, ops', [tests / folder for folder in FAST]),
-                ('all other tests', [tests, '--ignore', tests / 'architecture_test.py', *[
-                    argument for folder in FAST for argument in ('--ignore', tests / folder)]])):
+                ('all other tests', [
+                    *AT_ONCE, tests, '--ignore', tests / 'architecture_test.py', *[
+                        argument for folder in FAST
+                        for argument in ('--ignore', tests / folder)]])):
             print(f'== {name}', flush=True)
             environment.run(
                 [str(binaries / 'pytest'), '-q', '-c', str(ROOT / 'setup.cfg'),

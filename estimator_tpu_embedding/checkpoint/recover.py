@@ -110,16 +110,14 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) ->
         E613 about its files, E625 about `expected_digest`.
     """
     manifest = read_manifest(checkpoint)
-    if _was_verified(checkpoint, _COMMITTED):
-        return manifest
-    if options.expected_digest is not None:
+    if options.expected_digest is not None and not _was_verified(checkpoint, _COMMITTED):
         _check_digest(checkpoint, options.expected_digest)
     if manifest is not None and manifest.step != _step_of(checkpoint):
         raise CorruptCheckpointError(Problem(
             'E614', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
             'its manifest must say what it holds', f'step {manifest.step}',
             'Restore both from the same copy.'))
-    if _was_verified(checkpoint, options.verify, 'sha256'):
+    if _was_verified(checkpoint, _COMMITTED, options.verify, VERIFY[0]):
         return manifest
     signature = _signature(checkpoint)
     if manifest is not None and manifest.files:

@@ -54,7 +54,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
         all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners, background)
-        creator = RecoveringCreator(scaffold, job)
+        creator = RecoveringCreator(scaffold, job, run.stored_tables())
         fetches = {'loss': run.graph.loss, 'step': run.graph.step}
         return run.execute(creator, all_hooks, fetches, wanted=lambda: stop.final_step)['loss']
 

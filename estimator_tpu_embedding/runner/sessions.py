@@ -10,7 +10,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint.recover import newest_checkpoint
+from ..checkpoint.manifest import StoredTable
+from ..checkpoint.recover import recover
 from ..errors import Problem
 from .faults import SessionLostError
 from .model import Job
@@ -55,16 +56,38 @@ class SessionCreator(tf.train.SessionCreator):
 class RecoveringCreator(tf.train.SessionCreator):
     """Makes sessions of a training: each from the newest checkpoint there is by then."""
 
-    def __init__(self, scaffold: tf.train.Scaffold, job: Job):
-        """Takes checkpoints from `job.model_dir`, or initial values where there are none."""
-        self._scaffold, self._job = scaffold, job
+    def __init__(self, scaffold: tf.train.Scaffold, job: Job, tables: dict[str, StoredTable]):
+        """Takes checkpoints from `job.model_dir`, or initial values where there are none.
+
+        Args:
+          scaffold: whose saver knows how the first checkpoint is to be restored, and any that
+            holds tables as they are here.
+          job: that trains.
+          tables: as they are here.
+        """
+        self._scaffold, self._job, self._tables = scaffold, job, tables
+        self._begun = False
+        self._first: str | None = None
 
     def create_session(self) -> tf.Session:
-        """A session whose variables have values."""
-        newest = newest_checkpoint(self._job.model_dir, self._job.checkpoint)
+        """A session whose variables have values.
+
+        Raises:
+          SessionLostError: if only checkpoints are left whose rows lie otherwise than here.
+        """
+        found = recover(self._job.model_dir, self._job.checkpoint)
+        prefix = found.prefix if found is not None else None
+        if self._begun and found is not None and prefix != self._first and (
+                found.manifest is None or found.manifest.tables != self._tables):
+            raise SessionLostError(Problem(
+                'E802', 'session', 'a session that is made again must restore what this run or the '
+                'one before it saved', f'{prefix}, whose tables are others', 'Those after it are '
+                'damaged; what is wrong is in the log above. Start the training again.'))
+        if not self._begun:
+            self._begun, self._first = True, prefix
         return tf.train.ChiefSessionCreator(
             self._scaffold, config=self._job.session_config,
-            checkpoint_filename_with_path=newest).create_session()
+            checkpoint_filename_with_path=prefix).create_session()
 
 
 def _close_in_time(session: tf.Session, close: Callable[[], None], deadline: float) -> None:

@@ -6,7 +6,7 @@ import tensorflow.compat.v1 as tf
 from harness import memory
 
 from estimator_tpu_embedding.checkpoint import restore, streaming
-from estimator_tpu_embedding.checkpoint.commit import default_saver
+from estimator_tpu_embedding.checkpoint.saver import default_saver
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.core.partition import Partition

@@ -63,7 +63,7 @@ def test_hooks_come_in_the_order_of_the_original(tmp_path, sessions):
     assert sessions == [
         # The guards are before the saver; else the order is that of section 9.5. A FeedsKept
         # stands for a hook of the user: of the call, _TPUStopAtStepHook, of the spec.
-        ['FiniteLoss', 'FiniteWeights', 'CheckpointSaverHook', 'SummarySaverHook',
+        ['FiniteLoss', 'FiniteWeights', 'SaverHook', 'SummarySaverHook',
          'FeedsKept', 'FeedsKept', 'SessionStart', 'SummaryWriters', 'Infeed',
          'LoggingTensorHook', 'RateHook', 'FeedsKept', 'SavesFinished', 'SummariesSurvive',
          'StepsPerRun'],
@@ -85,7 +85,7 @@ def test_a_saver_hook_of_the_spec_is_the_only_one_and_that_is_logged(tmp_path, s
         make(tmp_path, [tf.train.CheckpointSaverHook(str(tmp_path), save_steps=3)]).train(
             jobs.input_fn_of(STEPS), steps=4)
     assert 'Bypassing TPUEstimator hook' in caplog.text
-    assert 'CheckpointSaverHook' not in sessions[0]
+    assert 'SaverHook' not in sessions[0]
 
 
 @pytest.mark.section('9.7')

@@ -86,6 +86,19 @@ def test_c18_c23_what_is_meant_by_differences_is_done_once_however_often_session
         np.testing.assert_array_equal(got, want)
 
 
+def test_a_lost_session_restores_no_rows_that_lie_otherwise_than_in_the_graph(tmp_path):
+    class Damaging(Losing):
+        def after_run(self, run_context, run_values):
+            for path in tmp_path.glob('model.ckpt-[246].data*'):
+                os.truncate(path, 1)
+            super().after_run(run_context, run_values)
+
+    make(tmp_path, hosts=2).train(jobs.input_fn_of(STEPS), steps=2)
+    with pytest.raises(SessionLostError, match='E802 .*model.ckpt-0, whose tables are others'):
+        make(tmp_path, hosts=3).train(jobs.input_fn_of(STEPS), steps=4,
+                                      hooks=[Damaging(tf.errors.AbortedError, {1})])
+
+
 @pytest.mark.section('16')
 @pytest.mark.parametrize('error', ERRORS)
 def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
