@@ -13,14 +13,15 @@ from harness import tiny as tinies
 
 
 def open_files():
-    """What the descriptors of this process are, sockets and pipes of TensorFlow's among them."""
+    """The files and sockets that this process has open; pipes and the like are TensorFlow's."""
     found = []
     for name in os.listdir('/proc/self/fd'):
         try:
             found.append(os.readlink(f'/proc/self/fd/{name}'))
         except FileNotFoundError:
             pass  # That of the listing.
-    return [path for path in found if path.startswith('/') and not path.startswith('/dev/')]
+    return [path for path in found
+            if path.startswith(('/', 'socket:')) and not path.startswith('/dev/')]
 
 
 def children():
