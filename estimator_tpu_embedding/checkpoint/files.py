@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -110,9 +111,14 @@ class Storage:
             os.unlink(base, dir_fd=descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """Deletes a folder with the files in it."""
-        for file in self.names(name):
-            self.remove(f'{name}/{file}')
+        """Deletes a folder with the files in it, and with folders: TensorFlow saves into one."""
+        for entry in self.names(name):
+            status = self.status(f'{name}/{entry}')
+            if status is not None and stat.S_ISDIR(status.st_mode):
+                with self._opened(name) as descriptor:
+                    shutil.rmtree(entry, dir_fd=descriptor)  # It follows no link.
+            else:
+                self.remove(f'{name}/{entry}')
         os.rmdir(name, dir_fd=self._descriptor)
 
     @contextlib.contextmanager
