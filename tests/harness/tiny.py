@@ -27,10 +27,16 @@ class Tiny:
         return {**found, '.meta': b'graph of step %d' % step}
 
     def write(self, step, one=lambda path, content: pathlib.Path(path).write_bytes(content)):
-        """A callback for `commit` that writes the files of a step, each by a call of `one`."""
+        """A callback for `commit` that writes the files of a step, each by a call of `one`.
+
+        As TensorFlow does, it has a folder beside them meanwhile.
+        """
         def write(prefix):
+            folder = pathlib.Path(f'{prefix}_temp')
+            folder.mkdir()
             for suffix, content in self.files(step).items():
                 one(prefix + suffix, content)
+            folder.rmdir()
         return write
 
     def manifest(self, step):
