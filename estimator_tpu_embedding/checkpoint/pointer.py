@@ -28,6 +28,11 @@ class Pointer(NamedTuple):
     newest: str
     all: tuple[str, ...]
 
+    def name_in(self, directory: str) -> str | None:
+        """What the newest is called in a directory; `None` if it lies elsewhere."""
+        folder, name = os.path.split(os.path.join(directory, self.newest))
+        return name if os.path.realpath(folder) == os.path.realpath(directory) else None
+
 
 def read(directory: str) -> Pointer | None:
     """What the file of a directory says; `None` if it is missing, garbled or no plain file."""

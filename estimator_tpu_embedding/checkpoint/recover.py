@@ -190,8 +190,8 @@ def _candidates(directory: str) -> list[str]:
     `checkpoint` says that it is the newest.
     """
     found: dict[int, set[str]] = {}
-    for name in os.listdir(directory):
-        match = _FILE.fullmatch(name)
+    for file in os.listdir(directory):
+        match = _FILE.fullmatch(file)
         if match is not None:
             found.setdefault(int(match.group(1)), set()).add(match.group(2))
     steps = [step for step, endings in sorted(found.items())
@@ -201,11 +201,10 @@ def _candidates(directory: str) -> list[str]:
     # nothing else is, something was lost.
     names = [f'{BASE}-{step}' for step in begun or steps]
     named = pointer.read(directory)
-    if named is not None:
-        name = os.path.basename(named.newest)
-        if not _FILE.fullmatch(f'{name}.index') and os.path.lexists(
-                os.path.join(directory, f'{name}.index')):
-            names.append(name)
+    name = named.name_in(directory) if named is not None else None
+    if name and not _FILE.fullmatch(f'{name}.index') and os.path.lexists(
+            os.path.join(directory, f'{name}.index')):
+        names.append(name)
     return names
 
 
@@ -214,9 +213,7 @@ def _named_elsewhere(directory: str) -> str | None:
     named = pointer.read(directory)
     if named is None:
         return None
-    path = os.path.join(directory, named.newest)
-    folder = os.path.realpath(os.path.dirname(path))
-    return None if folder == os.path.realpath(directory) else path
+    return os.path.join(directory, named.newest) if named.name_in(directory) is None else None
 
 
 def _step_of(checkpoint: str) -> int:

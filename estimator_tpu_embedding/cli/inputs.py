@@ -13,6 +13,7 @@ import re
 import sys
 from typing import Any
 
+from ..checkpoint import pointer
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..core.plan import Plan
 from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
@@ -20,8 +21,6 @@ from ..proto import files, reading
 from ..proto.codec import Config, plan_to_config
 
 _PYTHON = 'py:'
-_MAX_STATE = 2**20
-_NAMED = re.compile(rb'^\s*model_checkpoint_path\s*:\s*"([^"\\\n]+)"', re.MULTILINE)
 _STEP = re.compile(r'model\.ckpt-([0-9]{1,19})\.(?:index|meta|tables\.json)')
 _SUFFIXES = ('.index', '.meta', '.tables.json')
 
@@ -117,7 +116,7 @@ def _newest(directory: str) -> str | None:
     """
     try:
         names = set(os.listdir(directory))
-        named = named_in_state(os.path.join(directory, 'checkpoint'), names)
+        named = named_in_state(directory, names)
     except OSError as error:
         raise reading.unreadable('E480', reading.label(directory), 'it must be a directory that '
                                  'can be read', shown(error.strerror)) from error
@@ -127,17 +126,11 @@ def _newest(directory: str) -> str | None:
     return os.path.join(directory, named) if named is not None else None
 
 
-def named_in_state(path: str, names: set[str]) -> str | None:
-    """The checkpoint that a file `checkpoint` names, if it is one of those in `names`."""
-    if 'checkpoint' not in names:
-        return None
-    with files.open_regular(path, follow=False) as file:
-        found = _NAMED.search(files.read_at_most(file, _MAX_STATE))
-    folder, name = os.path.split(found[1].decode(errors='replace') if found is not None else '')
-    directory = os.path.dirname(os.path.abspath(path))
-    if os.path.abspath(os.path.join(directory, folder)) != directory:
-        return None
-    return name if any(name + suffix in names for suffix in _SUFFIXES) else None
+def named_in_state(directory: str, names: set[str]) -> str | None:
+    """The checkpoint that the file `checkpoint` names, if it is one of those in `names`."""
+    named = pointer.read(directory)
+    name = named.name_in(directory) if named is not None else None
+    return name if any(f'{name}{suffix}' in names for suffix in _SUFFIXES) else None
 
 
 def _from_python(source: str) -> list[Input]:

@@ -152,11 +152,7 @@ def directory(path: str) -> Directory:
             grouped.setdefault(found[1], {})[name] = size
     checkpoints = [_found(os.path.join(path, name), sizes) for name, sizes in grouped.items()]
     checkpoints.sort(key=lambda one: (-1 if one.step is None else one.step, one.name))
-    try:
-        pointer = named_in_state(os.path.join(path, 'checkpoint'), set(entries))
-    except OSError:
-        pointer = None
-    return Directory(checkpoints=checkpoints, pointer=pointer or None,
+    return Directory(checkpoints=checkpoints, pointer=named_in_state(path, set(entries)),
                      has_pointer='checkpoint' in entries,
                      stages=sorted(name for name in entries if name.startswith(STAGE)))
 
