@@ -42,10 +42,11 @@ class Careless(RecordingStorage):
             super().sync(name)
 
 
-def test_c05_no_loss_of_power_loses_a_step_that_was_committed(memory_folder, tiny):
+@pytest.mark.parametrize('kept, steps', [(2, [1, 2, 3]), (1, [1, 2])])
+def test_c05_no_loss_of_power_loses_a_step_that_was_committed(memory_folder, tiny, kept, steps):
     with RecordingStorage(memory_folder) as storage:
-        sweeps.live(storage, tiny, [1, 2, 3])
-        sweeps.live(storage, tiny, [3, 4])  # The next job, which saves what it restored.
+        sweeps.live(storage, tiny, steps, kept)
+        sweeps.live(storage, tiny, [steps[-1], 4], kept)  # The next job saves what it restored.
     assert not broken(storage, tiny)
     assert not broken(storage, tiny, believed)  # TensorFlow would find it too.
     assert len(power_loss.crash_states(storage.before, storage.operations)) > 100
