@@ -134,3 +134,14 @@ def test_c06_two_failures_in_a_row_end_a_training_that_allows_for_one(job, memor
     with pytest.raises(CheckpointWriteError, match='E621 step 3'):
         save(3)
     assert sweeps.check(memory_folder, tiny, 1) == 1
+
+
+def test_c06_a_save_that_succeeds_makes_the_count_begin_anew(job, memory_folder, tiny):
+    save, committing, background, faults = job(1, 'ENOSPC', max_save_failures=2)
+    for step in (1, 3):  # Each second save fails.
+        save(step)
+        save(step + 1)
+        background.wait()
+        faults.log.clear()
+    committing.finish()
+    assert sweeps.check(memory_folder, tiny, 4) == 4

@@ -150,14 +150,12 @@ def crash_states(before, operations):
 
 
 def _damages(risky):
-    """Yields `{number: content}` of damaged files: none, one, two together, and all."""
-    remains = {file: _remains(content) for file, content in risky.items()}
-    for count in range(3):
+    """Yields `{number: content}` of files that are damaged in one way: one, two, or all."""
+    yield {}
+    for count in {1, 2, len(risky)}:
         for files in itertools.combinations(risky, count):
-            for those in itertools.product(*(remains[file] for file in files)):
+            for those in zip(*(_remains(risky[file]) for file in files)):
                 yield dict(zip(files, those))
-    for those in zip(*remains.values()):
-        yield dict(zip(risky, those))
 
 
 def _remains(content):
@@ -179,8 +177,9 @@ def broken_promises(storage, read, is_at):
     states = crash_states(storage.before, storage.operations)
     disk = contents(storage.path(''))
     assert frozenset(disk.items()) in states, 'something was changed and not recorded'
+    beside = pathlib.Path(storage.path('')).parent  # In memory, if that is.
     for state, step in states.items():
-        with tempfile.TemporaryDirectory() as directory:
+        with tempfile.TemporaryDirectory(dir=beside) as directory:
             for name, content in sorted(state, key=lambda item: item[0]):
                 path = pathlib.Path(directory, name)
                 path.mkdir() if content is None else path.write_bytes(content)
