@@ -19,7 +19,8 @@ TABLES = {'t': StoredTable(rows=7, width=2, strategy='div', hosts=2, slots=('Ada
 def _written(offset):
     """The folder of files `c-0.*` whose numbers are `VALUES + offset`."""
     import tensorflow.compat.v1 as tf  # Processes that TensorFlow would slow down pass files in.
-    folder = tempfile.mkdtemp()
+    directory = tempfile.TemporaryDirectory()  # As long as this process.
+    folder = directory.name
     with tf.Graph().as_default(), tf.Session() as session:
         for name, factor in (('t', 1), ('t/Adagrad', 10)):
             tf.get_variable(name, [7, 2], use_resource=True,
@@ -35,13 +36,13 @@ def _written(offset):
                 variable.load(variable.initializer_value, session)
         step.load(0, session)
         tf.train.Saver(sharded=True).save(session, f'{folder}/c', global_step=0)
-    return pathlib.Path(folder)
+    return directory
 
 
 def writer(offset=0., without=()):
     """A function for `commit(write=...)`: copies the files of a checkpoint to a prefix."""
     def write(prefix):
-        for path in _written(offset).glob('c-0.*'):
+        for path in pathlib.Path(_written(offset).name).glob('c-0.*'):
             if path.suffix not in without:
                 shutil.copyfile(path, prefix + path.name.removeprefix('c-0'))
     return write
