@@ -127,6 +127,11 @@ def add_listeners(saver_hook: Any, listeners: Any) -> None:
         listener for listener in listeners if listener not in saver_hook._listeners)
 
 
+def saving_listeners(saver_hook: Any) -> list[Any]:
+    """The listeners of a `CheckpointSaverHook`. Checked: 2.16-2.21."""
+    return list(saver_hook._listeners)
+
+
 def replace_saver(saver_hook: Any, wrap: Callable[[Any], Any]) -> Any:
     """Lets a `CheckpointSaverHook` that exists save with another saver, which is returned.
 

@@ -31,6 +31,7 @@ from ..errors import (
     Problem, shown)
 from . import pointer, recover
 from .bundle import Bundle
+from .candidates import BASE
 from .files import Storage
 from .manifest import PARTIAL, SUFFIX, Manifest, StoredFile, read_file
 from .retention import Retention, Saved
@@ -63,7 +64,7 @@ class Staged(NamedTuple):
 def commit(storage: Storage, step: int, write: Callable[[str], None],
            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
            saved: Sequence[Saved] = (), retention: Retention = Retention(),
-           clock: Callable[[], float] = time.monotonic, base: str = recover.BASE,
+           clock: Callable[[], float] = time.monotonic, base: str = BASE,
            on_phase: OnPhase = lambda phase: None) -> list[Saved]:
     """Commits a checkpoint, unless the directory has one of that step that is whole.
 
@@ -96,7 +97,7 @@ def commit(storage: Storage, step: int, write: Callable[[str], None],
                    on_phase=on_phase)
 
 
-def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = recover.BASE
+def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE
          ) -> list[Saved] | None:
     """Leaves a checkpoint that is whole as it is, and makes `checkpoint` name it.
 
@@ -113,7 +114,7 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = rec
 
 
 def stage(storage: Storage, step: int, write: Callable[[str], None], *,
-          base: str = recover.BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
+          base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
     """Writes the files of a checkpoint into a folder of its own; see `commit`."""
     staged = Staged(f'{_STAGE}{step}-{secrets.token_hex(4)}', base, step)
     with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
@@ -156,22 +157,35 @@ def clean(storage: Storage) -> int:
     """Deletes what jobs left behind that were killed; returns how many such things there were.
 
     Nobody else may be committing into the directory.
+
+    Raises:
+      CheckpointError: E623 if a link or something else is where a stage should be.
     """
     count = 0
     for name in storage.names():
         if name.startswith(_STAGE):
-            storage.remove_folder(name)
-        elif re.fullmatch(r'.+-\d+' + re.escape(SUFFIX + PARTIAL), name):
-            _delete_listed(storage, name.removesuffix(SUFFIX + PARTIAL))
-        else:
-            continue
-        count += 1
+            _require(storage, name, stat.S_ISDIR)
+        try:
+            if name.startswith(_STAGE):
+                storage.remove_folder(name)
+            elif re.fullmatch(r'.+-\d+' + re.escape(SUFFIX + PARTIAL), name):
+                _delete_listed(storage, name.removesuffix(SUFFIX + PARTIAL))
+            else:
+                continue
+            count += 1
+        except OSError as error:  # It takes room, but is in nobody's way.
+            logging.warning('%s is left where it is: %s', storage.path(name), error)
     return count
 
 
-def _in_order(saved: Sequence[Saved], one: Saved) -> list[Saved]:
-    """All of them by step; of two of one step the one that was saved before."""
-    return sorted({each.step: each for each in (one, *saved)}.values())
+def _in_order(saved: Sequence[Saved], newest: Saved) -> list[Saved]:
+    """Those of lower steps, and the newest, which comes last: it must outlive them.
+
+    What has a higher step is damaged, or of another training; nobody decides upon it here.
+    """
+    older = {each.step: each for each in saved if each.step < newest.step}
+    same = [each for each in saved if each.step == newest.step]
+    return [*sorted(older.values()), *(same[:1] or [newest])]
 
 
 def _guarded(storage: Storage, staged: Staged,
@@ -214,11 +228,7 @@ def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: 
     """Moves what was staged to its place; what is there of that step is damaged."""
     name = staged.name
     for target in (name + SUFFIX, name + SUFFIX + PARTIAL, *complete.files):
-        status = storage.status(target)
-        if status is not None and not stat.S_ISREG(status.st_mode):
-            raise CheckpointError(Problem(
-                'E623', shown(storage.path(target), 200), 'a checkpoint must consist of files',
-                'a link or something else in the place of one', 'Remove it.'))
+        _require(storage, target, stat.S_ISREG)
     for damaged in _mark(storage, [name]):
         _delete_listed(storage, damaged)
     storage.rename(f'{staged.folder}/{_MANIFEST}', name + SUFFIX + PARTIAL)
@@ -230,6 +240,15 @@ def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: 
     storage.sync()
     storage.rename(name + SUFFIX + PARTIAL, name + SUFFIX)
     storage.sync()
+
+
+def _require(storage: Storage, name: str, is_kind: Callable[[int], bool]) -> None:
+    """Makes sure that a name is free, or that of what it should be."""
+    status = storage.status(name)
+    if status is not None and not is_kind(status.st_mode):
+        raise CheckpointError(Problem(
+            'E623', shown(storage.path(name), 200), 'a checkpoint must consist of files, and what '
+            'is staged lies in a folder', 'a link or something else in that place', 'Remove it.'))
 
 
 def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> None:

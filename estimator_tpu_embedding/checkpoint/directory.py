@@ -11,7 +11,8 @@ from absl import logging
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from . import commit, lock, pointer
 from .files import Storage, make_writable
-from .recover import Recovered
+from .options import CheckpointOptions
+from .recover import Recovered, recover
 from .retention import Saved
 
 
@@ -38,10 +39,7 @@ def claimed(directory: str) -> Iterator[None]:
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
     with lock.held(directory), Storage(directory) as storage:
-        try:
-            count = commit.clean(storage)
-        except OSError as error:
-            raise CheckpointWriteError(_unwritable(directory, error)) from error
+        count = commit.clean(storage)
         if count:
             logging.info('%s: removed what %d saves or deletions that did not end had left.',
                          directory, count)
@@ -74,17 +72,43 @@ def saved_in(directory: str, base: str) -> list[Saved]:
     return [Saved(step) for step in sorted(int(step) for step in steps if step.isdecimal())]
 
 
-def continue_from(directory: str, found: Recovered) -> None:
+def continue_from(directory: str, found: Recovered) -> list[str]:
     """Makes a checkpoint of a directory the one that all else there comes before.
 
     Newer ones are damaged. They stay until their step is saved again, and no longer count among
     those that the retention keeps.
+
+    Returns:
+      What a user should know: which ones are damaged, and whether `checkpoint` named another.
     """
-    base = os.path.basename(found.prefix).removesuffix(f'-{found.step}')
-    if os.path.dirname(found.prefix) == directory and found.step >= 0:
-        older = [one for one in saved_in(directory, base) if one.step <= found.step]
-        with Storage(directory) as storage:
-            commit.keep(storage, found.step, older, base=base)
+    folder, name = os.path.split(found.prefix)
+    facts = [f'{problem}  {name} is restored instead.' for problem in found.skipped]
+    if os.path.realpath(folder) != os.path.realpath(directory) or found.step < 0:
+        return facts
+    named = pointer.read(directory)
+    other = named.name_in(directory) if named is not None else None
+    if not facts and other != name and os.path.lexists(os.path.join(directory, f'{other}.index')):
+        facts.append(f'the file "checkpoint" names {shown(other)}, but {name} is restored, the '
+                     f'newest that is whole; to go back, move those after {shown(other)} away')
+    base = name.removesuffix(f'-{found.step}')
+    with Storage(directory) as storage:
+        commit.keep(storage, found.step, saved_in(directory, base), base=base)
+    return facts
+
+
+def settle(directory: str, options: CheckpointOptions) -> str | None:
+    """Makes the file `checkpoint` name the newest checkpoint that is whole.
+
+    Returns:
+      Its prefix, if there is one.
+
+    Raises:
+      CheckpointError: as `recover`.
+    """
+    found = recover(directory, options)
+    if found is not None:
+        continue_from(directory, found)
+    return found.prefix if found is not None else None
 
 
 def _unwritable(directory: str, error: OSError) -> Problem:

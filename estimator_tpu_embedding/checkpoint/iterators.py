@@ -28,7 +28,8 @@ class IteratorStates:
         self._directory = directory
         self._prefix = os.path.join(directory, f'{name}.ckpt')
         self._pointer = f'checkpoint_{name}'
-        self._keep = max_to_keep
+        # One more than models: that of the step that is being saved comes before its model.
+        self._keep = max_to_keep + 1 if max_to_keep else max_to_keep
         self._saver: Any = None
         self._last: int | None = None
         self._seen: tuple[int, ...] = ()

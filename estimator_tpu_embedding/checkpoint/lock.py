@@ -10,6 +10,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from io import FileIO
 
 from absl import logging
 
@@ -17,6 +18,7 @@ from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 
 NAME = '.ete-lock'
 _MAX_BYTES = 4096
+_open: set[FileIO] = set()
 
 
 @contextlib.contextmanager
@@ -33,6 +35,27 @@ def held(directory: str) -> Iterator[None]:
       CheckpointError: E622 if another holds it: which process, on which host, since when.
       CheckpointWriteError: E621 if the file of the lock cannot be made.
     """
+    with _opened(directory) as file:
+        if not _is_taken(file, directory):
+            yield  # Some network file systems have no locks; there nothing can be promised.
+            return
+        before = file.read(_MAX_BYTES)
+        if before:
+            logging.warning('%s was left by a job that did not end in order: %s', directory,
+                            _who(before))
+        _note(file, json.dumps({
+            'pid': os.getpid(), 'host': socket.gethostname(),
+            'since': datetime.datetime.now().astimezone().isoformat(timespec='seconds'),
+        }).encode())
+        try:
+            yield
+        finally:
+            _note(file, b'')
+
+
+@contextlib.contextmanager
+def _opened(directory: str) -> Iterator[FileIO]:
+    """The file of the lock, which child processes do not keep open after this one has ended."""
     path = os.path.join(directory, NAME)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
@@ -41,35 +64,42 @@ def held(directory: str) -> Iterator[None]:
             'E621', f'model_dir {directory}', f'the file {NAME} of its lock must be writable',
             shown(error.strerror or error), 'Use a directory that this process may write to.'
             )) from error
-    with os.fdopen(descriptor, 'r+b', buffering=0) as file:
+    with FileIO(descriptor, 'r+') as file:
+        _open.add(file)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                # Some network file systems have no locks; there nothing can be promised.
-                logging.warning('%s cannot be locked (%s): make sure that no other job trains '
-                                'in it.', directory, error.strerror)
-                yield
-                return
+            yield file
+        finally:
+            _open.discard(file)
+
+
+def _is_taken(file: FileIO, directory: str) -> bool:
+    """Takes the lock; `False` where there are no locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
             raise CheckpointError(Problem(
                 'E622', f'model_dir {directory}', 'one job at a time may train in it',
                 f'another one: {_who(file.read(_MAX_BYTES))}',
                 'Wait for its end, stop it, or use another model_dir.')) from None
-        before = file.read(_MAX_BYTES)
-        if before:
-            logging.warning('%s was left by a job that did not end in order: %s', directory,
-                            _who(before))
+        logging.warning('%s cannot be locked (%s): make sure that no other job trains in it.',
+                        directory, error.strerror)
+        return False
+    return True
+
+
+def _note(file: FileIO, content: bytes) -> None:
+    """Writes who holds the lock, if there is room; the lock is held in any case."""
+    with contextlib.suppress(OSError, ValueError):  # In a child of a fork it is closed.
         file.seek(0)
         file.truncate()
-        file.write(json.dumps({
-            'pid': os.getpid(), 'host': socket.gethostname(),
-            'since': datetime.datetime.now().astimezone().isoformat(timespec='seconds'),
-        }).encode())
-        try:
-            yield
-        finally:
-            file.seek(0)
-            file.truncate()
+        file.write(content)
+
+
+def _close_all() -> None:
+    """In a child of a fork: a lock lasts as long as any process has its file open."""
+    for file in _open:
+        file.close()
 
 
 def _who(note: bytes) -> str:
@@ -80,3 +110,6 @@ def _who(note: bytes) -> str:
                 f'{shown(fields["since"])}')
     except (ValueError, KeyError, TypeError, RecursionError):
         return 'it left no readable note'
+
+
+os.register_at_fork(after_in_child=_close_all)

@@ -38,8 +38,8 @@ class CheckpointOptions:
       expected_digest: the SHA-256 of the manifest that is to be restored, in hexadecimal digits.
         Without it whoever can write files of a checkpoint can also write a manifest that fits.
       asynchronous: whether training goes on while a checkpoint is checked and made durable. An
-        error then is raised by the next save or at the end. Listeners are told of a save when
-        its files are written, so an evaluation that they begin may find the one before.
+        error then is raised by the next save or at the end. Where listeners are told of saves
+        (`after_save`, as by `train_and_evaluate`), they and the training wait.
       max_save_failures: training ends with the error of a save after so many in a row that
         failed, >= 1; the last save of a training must succeed in any case.
       keep_every_steps: checkpoints whose step is a multiple of it are never deleted, >= 1;

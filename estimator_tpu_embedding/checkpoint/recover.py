@@ -7,6 +7,7 @@ read whole once, since TensorFlow's checksums are all that speaks for them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -17,18 +18,19 @@ from absl import logging
 from ..errors import CorruptCheckpointError, Problem, shown
 from . import pointer, scan
 from .bundle import Bundle
-from .manifest import PARTIAL, SUFFIX, Manifest, digest, manifest_path, read_manifest
+from .candidates import candidates
+from .manifest import PARTIAL, Manifest, digest, manifest_path, read_manifest
 from .options import VERIFY, CheckpointOptions
 
-BASE = 'model.ckpt'
-_FILE = re.compile(re.escape(BASE) + r'-(\d+)(\.index|\.data-\d{5}-of-\d{5}|'
-                   + re.escape(SUFFIX) + '|' + re.escape(SUFFIX + PARTIAL) + ')')
+_ATTEMPTS = 50
+"""So often a directory is looked at again that changes meanwhile: a job saves and deletes there."""
 
 _Signature = tuple[tuple[str, int, int, int, int], ...]
 _verified: dict[str, tuple[str, _Signature]] = {}
 """What the files of a checkpoint were when this process wrote or verified them, and how, by
 prefix: a nested evaluation need not read again what has just been written."""
 _COMMITTED = 'committed'
+_OTHER_DIGEST = 'E625'
 
 
 class Recovered(NamedTuple):
@@ -58,7 +60,7 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
     Raises:
       CorruptCheckpointError: E619 if the file `checkpoint` leads elsewhere; E612 if there are
         checkpoints and none of them is whole: training must not begin at step 0 beside them and
-        overwrite them one by one.
+        overwrite them one by one; E625 if the newest is not the expected one.
     """
     if not os.path.isdir(directory):
         return None
@@ -70,8 +72,24 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
                 'in it', shown(os.path.realpath(elsewhere), 300), 'If that is meant, use '
                 'etpe run --follow-pointer or CheckpointOptions(follow_pointer=True); else '
                 'remove the file "checkpoint".'))
+        own = candidates(directory)
+        if own:
+            raise CorruptCheckpointError(Problem(
+                'E619', f'model_dir {directory}', 'to begin from elsewhere it must hold no '
+                'checkpoint of its own', ', '.join(map(shown, own[-5:])),
+                'Move them away; or to go on from them, remove the file "checkpoint".'))
         return Recovered(elsewhere, _step_of(elsewhere), verify(elsewhere, options))
-    return _newest_whole(directory, _candidates(directory), options)
+    for _ in range(_ATTEMPTS):
+        names = candidates(directory)
+        try:
+            found = _newest_whole(directory, names, options)
+        except CorruptCheckpointError:
+            if names == candidates(directory):
+                raise
+        else:
+            if found is None or not found.skipped or names == candidates(directory):
+                return found
+    return _newest_whole(directory, candidates(directory), options)
 
 
 def chosen(directory: str, named: str | None,
@@ -168,44 +186,19 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
             manifest = verify(prefix, options)
         except CorruptCheckpointError as error:
             if os.path.lexists(manifest_path(prefix) + PARTIAL):
-                continue  # The job that trains here has deleted it meanwhile.
+                continue  # It is being published or deleted, by copies where nothing else can be.
+            if error.code == _OTHER_DIGEST:
+                raise
             skipped += error.problems
             logging.warning('%s', error)
             continue
-        if skipped:
-            logging.warning('%s is restored instead.', prefix)
         return Recovered(prefix, _step_of(prefix), manifest, tuple(skipped))
     if skipped:
         raise CorruptCheckpointError(Problem(
             'E612', f'model_dir {directory}', 'one of its checkpoints must be whole',
-            f'none of {", ".join(names[-5:])}', 'Restore a copy, or move them away to start '
-            'anew.'), *skipped)
+            f'none of {", ".join(map(shown, names[-5:]))}', 'Restore a copy; or to start anew, '
+            'move them and the file "checkpoint" away.'), *skipped)
     return None
-
-
-def _candidates(directory: str) -> list[str]:
-    """The names of all that could be a checkpoint, the newest last.
-
-    Steps tell what is newer. A name other than `model.ckpt-<step>` counts only where the file
-    `checkpoint` says that it is the newest.
-    """
-    found: dict[int, set[str]] = {}
-    for file in os.listdir(directory):
-        match = _FILE.fullmatch(file)
-        if match is not None:
-            found.setdefault(int(match.group(1)), set()).add(match.group(2))
-    steps = [step for step, endings in sorted(found.items())
-             if SUFFIX in endings or SUFFIX + PARTIAL not in endings]
-    begun = [step for step in steps if found[step] & {'.index', SUFFIX}]
-    # TensorFlow writes the index last, so data alone is of a save that did not end; but where
-    # nothing else is, something was lost.
-    names = [f'{BASE}-{step}' for step in begun or steps]
-    named = pointer.read(directory)
-    name = named.name_in(directory) if named is not None else None
-    if name and not _FILE.fullmatch(f'{name}.index') and os.path.lexists(
-            os.path.join(directory, f'{name}.index')):
-        names.append(name)
-    return names
 
 
 def _named_elsewhere(directory: str) -> str | None:
@@ -229,9 +222,10 @@ def _check_digest(checkpoint: str, expected: str) -> None:
         found = 'no manifest'
     if found != expected:
         raise CorruptCheckpointError(Problem(
-            'E625', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
+            _OTHER_DIGEST, f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
             f'the SHA-256 of its manifest must be {expected}', found,
-            'Find out who wrote it; etpe checkpoint show prints the SHA-256 of a manifest.'))
+            'If this job has saved it since, leave expected_digest out; else find out who wrote '
+            'it, and move it away. etpe checkpoint show prints the SHA-256 of a manifest.'))
 
 
 def _signature(checkpoint: str) -> _Signature:
@@ -241,7 +235,8 @@ def _signature(checkpoint: str) -> _Signature:
 
 def _stats(checkpoint: str) -> Iterator[tuple[str, int, int, int, int]]:
     directory, base = os.path.split(checkpoint)
-    with os.scandir(directory or '.') as entries:
+    # What is not there any more is told by who reads it.
+    with contextlib.suppress(FileNotFoundError), os.scandir(directory or '.') as entries:
         for entry in entries:
             if entry.name.startswith(base + '.'):
                 status = entry.stat(follow_symlinks=False)

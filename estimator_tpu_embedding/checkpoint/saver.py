@@ -63,16 +63,30 @@ def graph_written(directory: str) -> Iterator[None]:
             shown(error.message, 300), 'What was saved before is as it was.')) from error
 
 
+class Lineage:
+    """The checkpoints that a training has restored or saved: what is of a step of its own."""
+
+    def __init__(self) -> None:
+        self._prefixes: set[str] = set()
+
+    def add(self, prefix: str) -> None:
+        """Adds the prefix of a checkpoint."""
+        self._prefixes.add(os.path.realpath(prefix))
+
+    def __contains__(self, prefix: str) -> bool:
+        return os.path.realpath(prefix) in self._prefixes
+
+
 class CommittingSaver:
     """Stands for a `tf.train.Saver` in `tf.train.CheckpointSaverHook(saver=...)`.
 
-    A step that is committed is never written again: the hook saves once right after a restore,
-    and a crash in that instant would destroy the only good checkpoint.
+    A step that this training has restored or saved is never written again: the hook saves once
+    right after a restore, and a crash in that instant would destroy the only good checkpoint.
     """
 
     def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable], config: bytes, *,
                  options: CheckpointOptions = CheckpointOptions(),
-                 background: Background | None = None,
+                 lineage: Lineage | None = None, background: Background | None = None,
                  on_phase: commit.OnPhase = lambda phase: None):
         """Wraps `saver`.
 
@@ -82,6 +96,8 @@ class CommittingSaver:
           tables: what the checkpoints hold, by variable name; may be empty.
           config: see `Manifest`.
           options: `max_save_failures` and `keep_every_steps` count here.
+          lineage: of the training. A checkpoint of the same step that is of another one is
+            replaced.
           background: where the files are checked, made durable and published while training
             goes on; `None` does it before `save` returns. TensorFlow has written the files by
             then: they are the snapshot, and need no memory.
@@ -89,6 +105,7 @@ class CommittingSaver:
         """
         self._saver, self._tables, self._config = saver, tables, config
         self._options, self._background, self._on_phase = options, background, on_phase
+        self._lineage = lineage if lineage is not None else Lineage()
         self._saved: list[Saved] | None = None
         self._retention: Retention | None = None
         self._failures = 0
@@ -98,6 +115,9 @@ class CommittingSaver:
     def saver_def(self) -> Any:
         """The SaverDef of the wrapped saver."""
         return self._saver.saver_def
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._saver, name)
 
     def save(self, session: tf.Session, save_path: str, global_step: int,
              write_meta_graph: bool = True) -> str:
@@ -148,8 +168,10 @@ class CommittingSaver:
 
     def _commit(self, path: str, base: str, step: int, write: Callable[[str], None]) -> None:
         """Saves a step, or leaves the rest of that to the background."""
+        prefix = os.path.join(path, f'{base}-{step}')
         with Storage(path) as storage:
-            known = commit.keep(storage, step, self._saved or [], base=base)
+            known = (commit.keep(storage, step, self._saved or [], base=base)
+                     if prefix in self._lineage else None)
             if known is not None:
                 self._succeed(known)
                 return
@@ -167,6 +189,7 @@ class CommittingSaver:
             self._succeed(commit.publish(
                 storage, staged, functools.partial(self._manifest, staged.step),
                 saved=self._saved or [], retention=self._retention, on_phase=self._on_phase))
+        self._lineage.add(os.path.join(path, staged.name))
 
     def _succeed(self, saved: list[Saved]) -> None:
         self._saved, self._failures, self._failure = saved, 0, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -137,14 +138,30 @@ class TPUEstimator(WithoutTpu):
         self._stop = StopAtStep(steps, max_steps, step_limit())
         return [self._stop]
 
+    def train(self, input_fn: Callable[..., Any],
+              hooks: Sequence[tf.train.SessionRunHook] | None = None, steps: int | None = None,
+              max_steps: int | None = None, saving_listeners: Sequence[Any] | None = None) -> Any:
+        """Trains; see `tf.estimator.Estimator.train`.
+
+        Raises:
+          CheckpointError: if `model_dir` cannot be used, or what is in it not be restored.
+        """
+        if max_steps is not None and self.config.is_chief and os.path.isdir(self.model_dir):
+            # The base class looks there whether that step is reached.
+            with directory.claimed(self.model_dir):
+                directory.settle(self.model_dir, self._checkpoint_options())
+        return super().train(input_fn, hooks, steps, max_steps, saving_listeners)
+
     def _train_model(self, input_fn: Callable[..., Any], hooks: list[tf.train.SessionRunHook],
                      saving_listeners: list[Any]) -> Any:
         if not self._use_tpu:
-            if self.config.is_chief:
-                directory.require_writable(self.model_dir)
-            compare.check_order_of_ids(recover.newest_checkpoint(
-                self.model_dir, self._checkpoint_options()))
-            return super()._train_model(input_fn, hooks, saving_listeners)
+            if not self.config.is_chief:
+                return super()._train_model(input_fn, hooks, saving_listeners)
+            with directory.claimed(self.model_dir):
+                checkpoint = directory.settle(self.model_dir, self._checkpoint_options())
+                compare.check_order_of_ids(checkpoint)
+                with self._saving_after(checkpoint):
+                    return super()._train_model(input_fn, hooks, saving_listeners)
         assert self._stop is not None
         return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=self._stop,
                           hooks=hooks, listeners=saving_listeners,
@@ -266,6 +283,11 @@ class TPUEstimator(WithoutTpu):
             shutdown_deadline=config.shutdown_deadline_secs,
             source=functools.partial(on_tpu.source, input_fn),
             call_model=functools.partial(on_tpu.output, self._model_fn),
-            model_dir=self.model_dir, warm_start=self._warm_start_settings,
+            model_dir=_absolute(self.model_dir), warm_start=self._warm_start_settings,
             session_config=self._session_config, checkpoint=self._checkpoint_options(),
             feed_hook=on_tpu.feed_hook)
+
+
+def _absolute(directory: str) -> str:
+    """A path that stays the same if input_fn changes the working directory."""
+    return directory if '://' in directory else os.path.abspath(directory)

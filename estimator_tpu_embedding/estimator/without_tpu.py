@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import os
 import tempfile
@@ -14,6 +15,7 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy
 from ..checkpoint import directory, recover, restore, warm_start
 from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
 from ..runner import summaries
 from ..runner.graph import refuse_foreign_sums
@@ -42,6 +44,7 @@ class WithoutTpu(_Estimator):
     _export_to_tpu: bool
     _spec: EmbeddingConfigSpec | None
     _batch_sizes: dict[str, int | None]
+    _lineage: Lineage | None = None
     _reading = _Reading()
     _has_named_optimizers = False
 
@@ -53,6 +56,20 @@ class WithoutTpu(_Estimator):
             yield
         finally:
             del self._reading
+
+    @contextlib.contextmanager
+    def _saving_after(self, checkpoint: str | None) -> Iterator[None]:
+        """While the base class trains in one process, from `checkpoint` on, saves are commits."""
+        if self.config.cluster_spec or self._train_distribution is not None:
+            yield
+            return
+        self._lineage = Lineage()
+        if checkpoint is not None:
+            self._lineage.add(checkpoint)
+        try:
+            yield
+        finally:
+            del self._lineage
 
     def _evaluate_without_tpu(self, checkpoint: str | None, *args: Any) -> dict[str, Any]:
         """`Estimator.evaluate`; `args` are input_fn, steps, hooks, the checkpoint and name."""
@@ -140,8 +157,23 @@ class WithoutTpu(_Estimator):
             raise ValueError('model_fn should return an EstimatorSpec.')
         refuse_foreign_sums()
         if mode == _legacy.mode_keys().TRAIN and not self._use_tpu:
-            return self._with_messages(spec)
+            return self._with_messages(self._committing(spec))
         return self._in_order_of_ids(spec)
+
+    def _committing(self, spec: Any) -> Any:
+        """The EstimatorSpec, whose saver writes no step again and publishes only what is whole."""
+        if self._lineage is None:
+            return spec
+        saver = spec.scaffold.saver or next(
+            iter(tf.get_collection(tf.GraphKeys.SAVERS)), None) or default_saver(
+                self.config.keep_checkpoint_max, self.config.keep_checkpoint_every_n_hours)
+        if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
+            return spec
+        # Here nobody asks after the last save whether it failed.
+        options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
+        return spec._replace(scaffold=tf.train.Scaffold(
+            saver=CommittingSaver(saver, {}, b'', options=options, lineage=self._lineage),
+            copy_from_scaffold=spec.scaffold))
 
     def _with_messages(self, spec: Any) -> Any:
         """Names the optimizers once; the EstimatorSpec, with a hook that logs examples/sec."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint.saver import CommittingSaver, graph_written
+from ..checkpoint.saver import CommittingSaver, Lineage, graph_written
 from .async_saver import AsyncCheckpointSaverHook
 from .background import Background
 from .finite import FiniteLoss, FiniteWeights
@@ -54,10 +54,17 @@ class Cadence:
     host_call_every: int
 
 
+class Saving(NamedTuple):
+    """What the savers of a training share: its lineage, and where they do what can wait."""
+
+    lineage: Lineage
+    background: Background
+
+
 def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop: StopAtStep,
                    hooks: Sequence[tf.train.SessionRunHook],
                    listeners: Sequence[tf.train.CheckpointSaverListener],
-                   background: Background) -> Hooks:
+                   saving: Saving) -> Hooks:
     """All hooks of a training run.
 
     The order is that of the original, with one change: the guards against a loss and weights
@@ -70,13 +77,13 @@ def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop
       stop: ends the run; one of `hooks`.
       hooks: of the user, and `stop`.
       listeners: of the saver.
-      background: where savers do what they need not wait for.
+      saving: see there.
     """
     loss = run.graph.loss
     own = run.graph.outputs[0].hooks
     listeners = [*[hook.listener() for hook in (*hooks, *own)
                    if isinstance(hook, CheckpointInputPipelineHook)], *listeners]
-    savers, last = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners, background)
+    savers, last = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners, saving)
     guards: Hooks = [FiniteLoss(loss)]
     if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
         guards.append(FiniteWeights())
@@ -121,18 +128,25 @@ class SavesFinished(tf.train.SessionRunHook):
 
 def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
                  given: Sequence[tf.train.SessionRunHook],
-                 listeners: Sequence[tf.train.CheckpointSaverListener], background: Background
+                 listeners: Sequence[tf.train.CheckpointSaverListener], saving: Saving
                  ) -> tuple[Hooks, Hooks]:
     """The hook that saves, unless the user gave one, and those that come after all others."""
-    def committing(saver: Any, *, beside: bool) -> CommittingSaver:
+    def committing(saver: Any, hook: tf.train.CheckpointSaverHook | None = None
+                   ) -> CommittingSaver:
+        told = [*listeners, *(_tf.saving_listeners(hook) if hook is not None else [])]
+        is_beside = run.job.checkpoint.asynchronous or isinstance(hook, AsyncCheckpointSaverHook)
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
-            background=background if beside or run.job.checkpoint.asynchronous else None)
+            lineage=saving.lineage,
+            # Who is told that a checkpoint was saved wants to find it.
+            background=saving.background if is_beside and not any(
+                type(listener).after_save is not tf.train.CheckpointSaverListener.after_save
+                for listener in told) else None)
 
     theirs = [hook for hook in given if isinstance(hook, tf.train.CheckpointSaverHook)]
     if theirs:
-        savers = [_tf.replace_saver(hook, functools.partial(
-            committing, beside=isinstance(hook, AsyncCheckpointSaverHook))) for hook in theirs]
+        savers = [_tf.replace_saver(hook, functools.partial(committing, hook=hook))
+                  for hook in theirs]
         _tf.add_listeners(theirs[0], listeners)
         tf.logging.info('Bypassing TPUEstimator hook')
         return [], [SavesFinished(saver) for saver in savers]
@@ -142,7 +156,7 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
                 'There should be a CheckpointSaverHook to use saving_listeners. Please set one '
                 'of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
         return [], []
-    saver = committing(scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0], beside=False)
+    saver = committing(scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0])
     return [SaverHook(
         run.job.model_dir, save_secs=cadence.save_secs, save_steps=cadence.save_steps,
         saver=saver, listeners=list(listeners), save_graph_def=cadence.save_graph_def)], [

@@ -10,14 +10,15 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint import directory
 from ..checkpoint.recover import recover
-from ..checkpoint.saver import default_saver
+from ..checkpoint.saver import Lineage, default_saver
 from .background import Background
 from .graph import StepGraph
 from .guards import StopAtStep
 from .host_calls import call_on_host
-from .hooks import Cadence, training_hooks
+from .hooks import Cadence, Saving, training_hooks
 from .model import Job, concatenate
 from .pace import FixedPace
+from .progress import announce
 from .session import Run
 from .sessions import RecoveringCreator
 from .values import scaffold_of
@@ -50,11 +51,14 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
             default_saver, cadence.keep_max, cadence.keep_every_n_hours)
         scaffold = scaffold_of(run, found.prefix if found is not None else None, default)
         if found is not None:
-            directory.continue_from(job.model_dir, found)
+            for fact in directory.continue_from(job.model_dir, found):
+                announce(f'train: {fact}')
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
-        all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners, background)
-        creator = RecoveringCreator(scaffold, job, run.stored_tables())
+        lineage = Lineage()
+        all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners,
+                                   Saving(lineage, background))
+        creator = RecoveringCreator(scaffold, job, run.stored_tables(), lineage, background)
         fetches = {'loss': run.graph.loss, 'step': run.graph.step}
         return run.execute(creator, all_hooks, fetches, wanted=lambda: stop.final_step)['loss']
 

@@ -12,7 +12,9 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint.manifest import StoredTable
 from ..checkpoint.recover import recover
+from ..checkpoint.saver import Lineage
 from ..errors import Problem
+from .background import Background
 from .faults import SessionLostError
 from .model import Job
 from .progress import RunReport
@@ -56,7 +58,8 @@ class SessionCreator(tf.train.SessionCreator):
 class RecoveringCreator(tf.train.SessionCreator):
     """Makes sessions of a training: each from the newest checkpoint there is by then."""
 
-    def __init__(self, scaffold: tf.train.Scaffold, job: Job, tables: dict[str, StoredTable]):
+    def __init__(self, scaffold: tf.train.Scaffold, job: Job, tables: dict[str, StoredTable],
+                 lineage: Lineage, background: Background):
         """Takes checkpoints from `job.model_dir`, or initial values where there are none.
 
         Args:
@@ -64,8 +67,11 @@ class RecoveringCreator(tf.train.SessionCreator):
             holds tables as they are here.
           job: that trains.
           tables: as they are here.
+          lineage: is told what is restored.
+          background: what it does is awaited first.
         """
         self._scaffold, self._job, self._tables = scaffold, job, tables
+        self._lineage, self._background = lineage, background
         self._begun = False
         self._first: str | None = None
 
@@ -75,6 +81,7 @@ class RecoveringCreator(tf.train.SessionCreator):
         Raises:
           SessionLostError: if only checkpoints are left whose rows lie otherwise than here.
         """
+        self._background.wait()
         found = recover(self._job.model_dir, self._job.checkpoint)
         prefix = found.prefix if found is not None else None
         if self._begun and found is not None and prefix != self._first and (
@@ -85,6 +92,8 @@ class RecoveringCreator(tf.train.SessionCreator):
                 'damaged; what is wrong is in the log above. Start the training again.'))
         if not self._begun:
             self._begun, self._first = True, prefix
+        if prefix is not None:
+            self._lineage.add(prefix)
         return tf.train.ChiefSessionCreator(
             self._scaffold, config=self._job.session_config,
             checkpoint_filename_with_path=prefix).create_session()

@@ -29,13 +29,19 @@ def children():
     return pathlib.Path('/proc/self/task', str(os.getpid()), 'children').read_text().split()
 
 
+def close_event_writers():
+    """TensorFlow keeps them by directory, for good."""
+    if 'tensorflow' in sys.modules:
+        sys.modules['tensorflow'].compat.v1.summary.FileWriterCache.clear()
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_leaked():
     """Files, threads and children are those of before."""
+    close_event_writers()
     files, threads, processes = open_files(), set(threading.enumerate()), children()
     yield
-    if 'tensorflow' in sys.modules:  # It keeps the writers of events, by directory, for good.
-        sys.modules['tensorflow'].compat.v1.summary.FileWriterCache.clear()
+    close_event_writers()
     end = time.monotonic() + 20  # tf.data may notice late that its iterator is gone.
     while set(threading.enumerate()) - threads and time.monotonic() < end:
         time.sleep(.05)

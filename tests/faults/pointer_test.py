@@ -64,7 +64,12 @@ def test_c15_a_pointer_to_another_directory_is_refused_unless_it_is_meant(folder
         recover(str(mine))
     assert str(other.resolve() / 'model.ckpt-3') in str(caught.value)
     assert 'follow-pointer' in str(caught.value)
-    found = recover(str(mine), CheckpointOptions(follow_pointer=True))
+    meant = CheckpointOptions(follow_pointer=True)
+    with pytest.raises(CorruptCheckpointError, match='E619 .* no checkpoint of its own; got model'):
+        recover(str(mine), meant)
+    for path in mine.glob('model.ckpt-*'):
+        path.unlink()
+    found = recover(str(mine), meant)
     assert found.step == 3 and tiny.is_at(found.prefix, 3)
 
 
@@ -160,7 +165,7 @@ def test_c17_a_stage_that_becomes_a_link_ends_the_commit(folders, tiny, phase):
 def test_c17_stages_that_are_links_are_not_followed_when_a_job_cleans_up(folders):
     mine, other = folders
     before = link(mine / '.ete-stage-7-x', other)
-    with pytest.raises(CheckpointError):
+    with pytest.raises(CheckpointError, match='E623'):
         with claimed(str(mine)):
             pass
     assert contents(other) == before
@@ -185,10 +190,8 @@ def test_c24_an_edited_checkpoint_is_found_by_an_expected_digest_only(folders, t
         path.rename(mine / path.name)
     assert recover(str(mine)).step == 2  # All of it is right, but the rows are others.
     recovery._verified.clear()  # Another process has not committed step 1 itself.
-    with pytest.raises(CorruptCheckpointError, match='E612') as caught:
-        recover(str(mine), pinned)
-    assert {problem.code for problem in caught.value.problems} == {'E612', 'E625'}
-    assert expected in str(caught.value)
+    with pytest.raises(CorruptCheckpointError, match=f'E625 .*{expected}'):
+        recover(str(mine), pinned)  # And not the one before, which nobody asked for.
 
 
 @pytest.mark.parametrize('path', ['gs://bucket/model', 's3://bucket', 'hdfs://host/model'])

@@ -1,0 +1,77 @@
+import os
+
+import pytest
+import tensorflow.compat.v1 as tf
+from harness.checkpoints import describe, writer
+from harness.processes import run_python
+
+from estimator_tpu_embedding.checkpoint.candidates import candidates
+from estimator_tpu_embedding.checkpoint.commit import commit
+from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.checkpoint.retention import Retention, Saved
+from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage, default_saver
+from estimator_tpu_embedding.errors import CorruptCheckpointError
+
+
+@pytest.mark.parametrize('kept', [1, 2])
+def test_what_has_just_been_committed_outlives_whatever_has_a_higher_step(tmp_path, kept):
+    with Storage(str(tmp_path)) as storage:
+        for step in (3, 9):
+            commit(storage, step, writer(), describe(step))
+        left = commit(storage, 5, writer(), describe(5), saved=[Saved(3), Saved(9)],
+                      retention=Retention(kept))
+    assert [one.step for one in left] == [3, 5][-kept:]
+    assert candidates(str(tmp_path)) == [f'model.ckpt-{step}' for step in (3, 5, 9)[2 - kept:]]
+
+
+def test_checkpoints_with_a_manifest_count_whatever_their_names_begin_with(tmp_path):
+    with Storage(str(tmp_path)) as storage:
+        for step, base in ((4, 'my.ckpt'), (6, 'my.ckpt'), (5, 'model.ckpt')):
+            commit(storage, step, writer(), describe(step), base=base)
+    writer()(str(tmp_path / 'input.ckpt-8'))
+    assert candidates(str(tmp_path)) == ['my.ckpt-4', 'model.ckpt-5', 'my.ckpt-6']
+    (tmp_path / 'checkpoint').write_bytes(b'junk')
+    assert recover(str(tmp_path)).step == 6
+    os.truncate(tmp_path / 'my.ckpt-6.index', 3)
+    assert recover(str(tmp_path)).step == 5
+
+
+@pytest.mark.parametrize('files', [[], ['model.ckpt-9', 'model.ckpt-9.meta']])
+def test_a_pointer_to_nothing_or_to_an_older_format_is_no_reason_to_begin_anew(tmp_path, files):
+    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-9"\n')
+    for name in files:
+        (tmp_path / name).write_bytes(b'of another format')
+    with pytest.raises(CorruptCheckpointError, match='E612 .*none of model.ckpt-9'):
+        recover(str(tmp_path))
+
+
+def test_a_step_of_another_training_is_replaced_and_one_of_its_own_is_not(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        value = tf.get_variable('v', [], initializer=tf.zeros_initializer())
+        saver = default_saver(5, 0.)
+        saver.build()
+        session.run(value.initializer)
+        for number, lineage in ((1, Lineage()), (2, shared := Lineage()), (3, shared)):
+            value.load(number, session)
+            CommittingSaver(saver, {}, b'', lineage=lineage).save(
+                session, str(tmp_path / 'model.ckpt'), 7)
+    assert tf.train.load_variable(str(tmp_path), 'v') == 2
+
+
+def test_a_child_of_a_fork_does_not_keep_the_lock_of_a_job_that_has_ended(tmp_path):
+    done = run_python('-c', f'''
+import os, signal
+from estimator_tpu_embedding.checkpoint import lock
+trainer = os.fork()
+if not trainer:
+    with lock.held({str(tmp_path)!r}):
+        if not os.fork():
+            signal.pause()
+        os.kill(os.getpid(), signal.SIGKILL)
+os.waitpid(trainer, 0)
+with lock.held({str(tmp_path)!r}):
+    print('taken over')
+os.killpg(0, signal.SIGTERM)
+''', start_new_session=True)
+    assert done.stdout == 'taken over\n'

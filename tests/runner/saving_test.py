@@ -1,0 +1,124 @@
+"""What whole jobs do with a model_dir: what they begin from, and whose checkpoints are theirs."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.checkpoint import lock
+from estimator_tpu_embedding.checkpoint.manifest import read_manifest
+from estimator_tpu_embedding.checkpoint.recover import newest_checkpoint, recover
+from estimator_tpu_embedding.errors import CheckpointError
+from estimator_tpu_embedding.runner.background import Background
+
+STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 30
+
+
+def make(directory, use_tpu=True, **kwargs):
+    columns = [jobs.embedding('f', initializer=tf.ones_initializer())]
+    return jobs.estimator(
+        # Only the optimizer sums over cores, which a plain Estimator has none of.
+        jobs.linear_model_fn(columns, None if use_tpu else (
+            lambda: tf.train.GradientDescentOptimizer(.1))), columns,
+        jobs.run_config(directory, **{'save_checkpoints_steps': 2, **kwargs}),
+        batch_size=4, use_tpu=use_tpu)
+
+
+def train(estimator, **kwargs):
+    return estimator.train(jobs.input_fn_of(STEPS), **kwargs)
+
+
+def damage(directory, step):
+    for path in directory.glob(f'model.ckpt-{step}.data*'):
+        os.truncate(path, 1)
+
+
+def steps_in(directory):
+    return sorted(int(path.stem.split('-')[1]) for path in directory.glob('model.ckpt-*.index'))
+
+
+def test_a_directory_is_the_same_with_a_slash_at_its_end(tmp_path):
+    train(make(tmp_path, keep_checkpoint_max=1), steps=4)
+    train(make(tmp_path), steps=2)
+    damage(tmp_path, 6)
+    train(make(f'{tmp_path}/', keep_checkpoint_max=1), steps=1)
+    assert recover(str(tmp_path)).step == 5
+
+
+def test_max_steps_count_from_what_is_whole_and_not_from_what_the_pointer_names(tmp_path):
+    train(make(tmp_path), max_steps=4)
+    damage(tmp_path, 4)
+    train(make(tmp_path), max_steps=4)
+    assert recover(str(tmp_path)).step == 4
+    os.unlink(tmp_path / 'checkpoint')
+    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-2"\n')
+    inode = os.stat(tmp_path / 'model.ckpt-4.index').st_ino
+    train(make(tmp_path), max_steps=4)  # As after a kill just before the file was written.
+    assert (steps_in(tmp_path), os.stat(tmp_path / 'model.ckpt-4.index').st_ino) == (
+        [0, 2, 4], inode)
+
+
+def test_c26_train_refuses_a_model_dir_in_which_another_job_trains(tmp_path):
+    with lock.held(str(tmp_path)):
+        for use_tpu in (True, False):
+            with pytest.raises(CheckpointError, match=f'E622 .*pid {os.getpid()} on'):
+                train(make(tmp_path, use_tpu), steps=1)
+    assert steps_in(tmp_path) == []
+
+
+def test_without_a_tpu_saves_are_commits_too(tmp_path):
+    train(make(tmp_path, use_tpu=False, keep_checkpoint_max=2), steps=3)
+    assert read_manifest(newest_checkpoint(str(tmp_path))).step == 3
+    inode = os.stat(tmp_path / 'model.ckpt-3.index').st_ino
+    train(make(tmp_path, use_tpu=False, keep_checkpoint_max=2), steps=3)
+    assert os.stat(tmp_path / 'model.ckpt-3.index').st_ino == inode
+    assert recover(str(tmp_path)).step == 6 and len(steps_in(tmp_path)) == 2
+
+
+class Told(tf.train.CheckpointSaverListener):
+    def __init__(self, directory):
+        self._directory, self.found = directory, []
+
+    def after_save(self, session, global_step_value):
+        self.found.append((int(global_step_value), recover(str(self._directory)).step))
+
+
+@pytest.mark.parametrize('is_told', [False, True])
+def test_saves_go_on_beside_the_training_unless_somebody_is_told_of_them(
+        tmp_path, monkeypatch, is_told):
+    submitted = []
+
+    class Counting(Background):
+        def submit(self, work):
+            submitted.append(work)
+            super().submit(work)
+
+    monkeypatch.setattr('estimator_tpu_embedding.runner.loop.Background', Counting)
+    told = Told(tmp_path)
+    train(make(tmp_path, checkpoint=ete.CheckpointOptions(asynchronous=True)), steps=6,
+          saving_listeners=[told] if is_told else None)
+    assert len(submitted) == (0 if is_told else 4)
+    assert told.found == ([(step, step) for step in (0, 2, 4, 6)] if is_told else [])
+    assert recover(str(tmp_path)).step == 6
+
+
+def test_what_the_config_keeps_is_kept(tmp_path):
+    train(make(tmp_path, keep_checkpoint_max=1,
+               checkpoint=ete.CheckpointOptions(keep_every_steps=4)), steps=10)
+    assert steps_in(tmp_path) == [0, 4, 8, 10]
+
+
+def test_a_user_is_told_which_checkpoint_is_restored_instead_of_another(tmp_path, caplog):
+    caplog.set_level('INFO', 'tensorflow')
+    train(make(tmp_path), steps=4)
+    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-2"\n')
+    train(make(tmp_path), steps=2)
+    damage(tmp_path, 6)
+    train(make(tmp_path), steps=2)
+    said = caplog.text
+    assert 'train: the file "checkpoint" names model.ckpt-2, but model.ckpt-4 is restored' in said
+    assert 'train: E618 checkpoint model.ckpt-6' in said and 'model.ckpt-4 is restored' in said
+
