@@ -14,15 +14,10 @@ from ..core.partition import STORED_BY_ID, Partition
 from ..errors import (
     CorruptCheckpointError, IncompatibleCheckpointError, Problem, quoted, shown)
 from .layout import Held, Needed, RestorePlan, Shape, Source, partition_of, tables_out_of_order
-from .manifest import StoredTable
+from .manifest import Applied, StoredTable
 from .naming import tables_meant, unknown_drops
 from .options import CheckpointOptions
-
-_CPU_SUFFIXES = {
-    'Adam/m': 'Adam', 'Adam/v': 'Adam_1', 'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1',
-    'CenteredRMSProp/ms': 'RMSProp', 'CenteredRMSProp/mg': 'RMSProp_1',
-    'CenteredRMSProp/mom': 'RMSProp_2'}
-"""What `tf.train` calls slots that the TPU calls otherwise: those of jobs with use_tpu=False."""
+from .slots import names_there, stored_slots
 
 
 def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePlan:
@@ -81,7 +76,9 @@ class _Comparison:
         self._held, self._needed, self._options = held, needed, options
         stored = held.manifest.tables if held.manifest is not None else {
             name: None for name, shape in held.shapes.items() if len(shape) == 2}
-        self._choices = tables_meant(options, stored.keys(), needed.tables.keys())
+        self._choices = tables_meant(
+            options, stored.keys(), needed.tables.keys(),
+            held.manifest.applied if held.manifest is not None else Applied())
         self._sources: dict[str, Source] = {}
         self._begun: list[str] = []
         self._new: list[str] = []
@@ -98,6 +95,7 @@ class _Comparison:
             if name not in of_tables:
                 self._compare_variable(name, shape)
         if self._needed.trains:
+            self._facts += [f'{done} was done before it was saved' for done in self._choices.done]
             self._look_for_tables_left_over()
         if self._problems or self._needed.trains:
             self._problems += self._choices.problems
@@ -132,9 +130,8 @@ class _Comparison:
         if _text(order) != _text(here) and not (order.stores_by_id and here.stores_by_id):
             self._facts.append(f'the rows of "{name}" are brought from {_text(order)} to '
                                f'{_text(here)}')
-        if name in self._choices.reset and table.slots:
-            self._begun += [f'{name}/{slot}' for slot in table.slots]
-            self._facts.append(f'the slots of "{name}" begin with initial values')
+        if name in self._choices.reset:
+            self._begin_slots(name, table)
         else:
             self._compare_slots(name, source, stored, table)
 
@@ -177,29 +174,34 @@ class _Comparison:
 
     def _compare_slots(self, name: str, source: str, stored: list[int], table: StoredTable
                        ) -> None:
-        there = {slot: f'{source}/{slot}' for slot in table.slots}
-        if any(not self._is_stored(tensor, stored) for tensor in there.values()):
-            renamed = {slot: f'{source}/{_CPU_SUFFIXES.get(slot, slot)}' for slot in table.slots}
-            if all(self._is_stored(tensor, stored) for tensor in renamed.values()):
-                there = renamed
-                self._facts.append(f'the slots of "{name}" are {quoted(there.values())} there')
-        missing = [slot for slot, tensor in there.items() if not self._is_stored(tensor, stored)
+        found = stored_slots(self._held, source, stored)
+        names = names_there(table.slots, found)
+        missing = [slot for slot, suffix in names.items() if suffix not in found
                    and f'{name}/{slot}' not in self._needed.optional]
-        if missing:
-            found = sorted(tensor for tensor in self._held.shapes
-                           if tensor.startswith(f'{source}/') and self._is_stored(tensor, stored))
+        lost = sorted(found - set(names.values())) if self._needed.trains else []
+        if missing or lost:
+            if name in self._choices.were_reset:  # That was for another optimizer.
+                self._begin_slots(name, table)
+                return
             self._problems.append(Problem(
                 'E631', self._held.where, f'it must hold the slots {quoted(missing)} of table '
-                f'"{name}", of {stored}', f'{quoted(map(shown, found))} in the checkpoint',
+                f'"{name}", of {stored}' if missing else f'the job must have the slots '
+                f'{quoted(lost)} of table "{name}", which training would lose',
+                f'{quoted(f"{shown(source)}/{slot}" for slot in sorted(found))} in the checkpoint',
                 'Use the optimizer it was trained with; if another is meant: --reset-slots '
                 f'{name}, or CheckpointOptions(reset_slots=...).'))
             return
+        if any(slot != suffix for slot, suffix in names.items()):
+            there = quoted(f'{source}/{suffix}' for suffix in names.values())
+            self._facts.append(f'the slots of "{name}" are {there} there')
         order = self._sources[name]
-        self._sources.update({f'{name}/{slot}': order._replace(tensor=tensor)
-                              for slot, tensor in there.items() if tensor in self._held.shapes})
+        self._sources.update({f'{name}/{slot}': order._replace(tensor=f'{source}/{suffix}')
+                              for slot, suffix in names.items() if suffix in found})
 
-    def _is_stored(self, tensor: str, shape: Sequence[int]) -> bool:
-        return list(self._held.shapes.get(tensor, ())) == list(shape)
+    def _begin_slots(self, name: str, table: StoredTable) -> None:
+        self._begun += [f'{name}/{slot}' for slot in table.slots]
+        self._facts.append(f'the slots of "{name}" begin with initial values' if table.slots
+                           else f'the slots of "{name}" are left out')
 
     def _compare_variable(self, name: str, shape: Shape) -> None:
         """A variable that is no table."""

@@ -65,6 +65,19 @@ class StoredFile:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What the job of a checkpoint was asked to do once: it is done in what it has saved.
+
+    Attributes:
+      rename: as in `CheckpointOptions`, names as they were given.
+      reset_slots: likewise.
+    """
+
+    rename: dict[str, str] = dataclasses.field(default_factory=dict)
+    reset_slots: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """What one checkpoint consists of; where it is, the checkpoint is complete.
 
@@ -79,6 +92,7 @@ class Manifest:
       created: when, in seconds since 1970; people read it, and `keep_checkpoint_every_n_hours`.
       files: all files of the checkpoint but this one, by their names in its directory; empty in
         manifests of before 2.
+      applied: what a job that is started again with the same options must not do again.
     """
 
     step: int
@@ -88,6 +102,7 @@ class Manifest:
     plan_digest: str = ''
     created: float = 0.0
     files: dict[str, StoredFile] = dataclasses.field(default_factory=dict)
+    applied: Applied = Applied()
 
     def to_json(self) -> bytes:
         """The content of the file."""
@@ -184,7 +199,7 @@ def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
                          f'estimator_tpu_embedding {VERSION} reads formats up to {FORMAT}')
     expected = {field.name for field in dataclasses.fields(Manifest)}
     if version == _WITHOUT_FILES:
-        expected -= {'plan_digest', 'created', 'files'}
+        expected -= {'plan_digest', 'created', 'files', 'applied'}
         fields.setdefault('config', '')
     if set(fields) != expected:
         raise ValueError(f'unknown or missing fields {sorted(set(fields) ^ expected)}')
@@ -198,9 +213,18 @@ def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
         raise ValueError(f'more than {limits.MAX_TABLES} tables or {_MAX_FILES} files')
     return Manifest(**{
         **fields, 'config': base64.b64decode(fields['config'], validate=True),
+        'applied': _applied(fields['applied']) if 'applied' in fields else Applied(),
         'tables': {name: _table(name, entry) for name, entry in fields['tables'].items()},
         'files': {name: _file(name, entry, checkpoint)
                   for name, entry in fields.get('files', {}).items()}})
+
+
+def _applied(entry: dict[str, Any]) -> Applied:
+    rename, reset = entry['rename'], entry['reset_slots']
+    if len(entry) != 2 or not isinstance(rename, dict) or not isinstance(reset, list) or not all(
+            isinstance(name, str) for name in (*rename.values(), *reset)):
+        raise ValueError(f'applied: {shown(entry, 200)}')
+    return Applied(rename=rename, reset_slots=tuple(reset))
 
 
 def _file(name: str, entry: dict[str, Any], checkpoint: str) -> StoredFile:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from ..errors import Problem, quoted, shown
+from .manifest import Applied
 from .options import CheckpointOptions
 
 
@@ -16,15 +17,19 @@ class Choices(NamedTuple):
     Attributes:
       grow: tables of the job that may have more rows than in the checkpoint.
       reset: tables of the job whose slots begin anew.
+      were_reset: those whose slots did so before the checkpoint was saved.
       drop: tables of the checkpoint that nobody needs.
       renamed: a table of the job -> what the checkpoint calls it.
+      done: what the options ask for and the job of the checkpoint has done, for people.
       problems: names that mean no table, or several.
     """
 
     grow: frozenset[str]
     reset: frozenset[str]
+    were_reset: frozenset[str]
     drop: frozenset[str]
     renamed: Mapping[str, str]
+    done: tuple[str, ...]
     problems: tuple[Problem, ...]
 
     def source_of(self, table: str) -> str | None:
@@ -34,17 +39,19 @@ class Choices(NamedTuple):
         return None if table in self.renamed.values() else table
 
 
-def tables_meant(options: CheckpointOptions, stored: Collection[str], here: Collection[str]
-                 ) -> Choices:
+def tables_meant(options: CheckpointOptions, stored: Collection[str], here: Collection[str],
+                 applied: Applied = Applied()) -> Choices:
     """Finds the tables that options name.
 
     A job is started again with the options it had, when what they ask for is done: a table that
-    is renamed, or no longer there to be dropped, is no problem then.
+    is renamed, or no longer there to be dropped, is no problem then, and names that were swapped
+    are not swapped back.
 
     Args:
       options: of the job.
       stored: names of the tables of the checkpoint.
       here: names of the tables of the job.
+      applied: what was done before the checkpoint was saved.
 
     >>> found = tables_meant(CheckpointOptions(grow=['weights'], rename={'old': 'new'}),
     ...                      ['a/weights', 'old'], ['a/weights', 'new'])
@@ -52,27 +59,37 @@ def tables_meant(options: CheckpointOptions, stored: Collection[str], here: Coll
     (['a/weights'], {'new': 'old'})
     """
     problems: list[Problem] = []
-    renamed = {}
+    done: list[str] = []
+    renamed, names_here = {}, {}
     for old, new in options.rename.items():
         source, target = _only(old, stored), _only(new, here)
-        if target is None:
+        if applied.rename.get(old) == new and target in stored:
+            names_here[old] = target
+            done.append(f'rename {shown(old, 200)}={shown(new, 200)}')
+        elif target is None:
             problems += _unknown('rename', new, here, 'this job')
         elif source is not None:
             renamed[target] = source
+            names_here[source] = target
         elif target not in stored:
             problems += _unknown('rename', old, stored, 'the checkpoint')
-    names_here = {source: target for target, source in renamed.items()}
-    chosen: dict[str, set[str]] = {'grow': set(), 'reset_slots': set()}
+    chosen: dict[str, dict[str, str]] = {'grow': {}, 'reset_slots': {}}
     for option, found in chosen.items():
         for name in getattr(options, option):
-            table = _only(name, here) or names_here.get(_only(name, stored) or '')
+            table = _only(name, here) or names_here.get(_only(name, names_here) or '')
             if table is None:
                 problems += _unknown(option, name, here, 'this job')
             else:
-                found.add(table)
+                found[name] = table
+    before = {name: table for name, table in chosen['reset_slots'].items()
+              if name in applied.reset_slots and table in stored}
+    done += [f'reset_slots {shown(name, 200)}' for name in before]
     drop = {_only(name, stored) for name in options.drop}
-    return Choices(frozenset(chosen['grow']), frozenset(chosen['reset_slots']),
-                   frozenset(name for name in drop if name), renamed, tuple(problems))
+    return Choices(
+        grow=frozenset(chosen['grow'].values()),
+        reset=frozenset(chosen['reset_slots'].values()) - frozenset(before.values()),
+        were_reset=frozenset(before.values()), drop=frozenset(name for name in drop if name),
+        renamed=renamed, done=tuple(done), problems=tuple(problems))
 
 
 def unknown_drops(options: CheckpointOptions, left_over: Collection[str]) -> Iterator[Problem]:

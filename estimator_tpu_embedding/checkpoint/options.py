@@ -27,9 +27,10 @@ class CheckpointOptions:
       grow: tables that may have more rows than in the checkpoint; the rows that are new begin
         with their initial values.
       drop: tables of the checkpoint that the job no longer has.
-      reset_slots: tables whose optimizer begins anew: once in a process, which keeps what it has
-        trained and saved since, so leave it out when the job is started again.
-      rename: what a table is called in the checkpoint -> what the job calls it.
+      reset_slots: tables whose optimizer begins anew. Each checkpoint says for which names that
+        was done, so a job that is started again with the same options keeps what it has trained.
+      rename: what a table is called in the checkpoint -> what the job calls it; done once,
+        likewise.
       assume: `'div'`, or `'mod:2'` for two hosts: how the rows of checkpoints are ordered that
         do not say it, as those of the original.
       follow_pointer: whether the file `checkpoint` may name one outside of its directory.

@@ -5,7 +5,6 @@ What lies as it does here is left to TensorFlow's own savers.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,10 +19,6 @@ from .layout import Held, Needed, RestorePlan
 from .manifest import StoredTable, read_manifest
 from .options import CheckpointOptions
 from .streaming import StreamedRows, variables_by_name
-
-_begun_anew: dict[str, str] = {}
-"""By directory the checkpoint from which this process restored tables with new slots: one that
-it wrote there since has the slots that were trained then, which must not begin anew again."""
 
 
 def saver_of_all() -> tf.train.Saver:
@@ -47,9 +42,6 @@ def plan_for(checkpoint: str, tables: Mapping[str, StoredTable], options: Checkp
       CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
     """
     held = _held(checkpoint)
-    if options.reset_slots and _is_done(checkpoint):
-        tf.logging.info('Slots began anew in this process before; what was trained since is kept.')
-        options = dataclasses.replace(options, reset_slots=())
     shapes = {name: shape for name, (shape, _) in variables_by_name().items()}
     return compare(held, Needed(shapes, {**_whole_tables(held, options), **tables},
                                 shapes if is_optional else (), trains), options)
@@ -149,12 +141,6 @@ def _check_saver(saver: Any, plan: RestorePlan) -> None:
             'Leave the saver of the scaffold out until the next checkpoint is written.'))
 
 
-def _is_done(checkpoint: str) -> bool:
-    """Whether this process wrote a checkpoint itself after slots had begun anew."""
-    path = os.path.realpath(checkpoint)
-    return _begun_anew.get(os.path.dirname(path), path) != path
-
-
 class RestoringSaver:
     """Another saver, which restores one checkpoint by a plan, and others as it always does.
 
@@ -209,8 +195,7 @@ class RestoringSaver:
         """
         with session.graph.as_default():
             self.build()
-        path = os.path.realpath(save_path)
-        if path != os.path.realpath(self._checkpoint):
+        if os.path.realpath(save_path) != os.path.realpath(self._checkpoint):
             self._saver.restore(session, save_path)
             return
         assert self._rest is not None
@@ -219,5 +204,3 @@ class RestoringSaver:
             session.run(operation)
         for table in self._tables:
             table.restore(session, save_path)
-        if self._begin:
-            _begun_anew[os.path.dirname(path)] = path

@@ -16,7 +16,7 @@ from ..errors import CheckpointWriteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory
 from .files import Storage
-from .manifest import Manifest, StoredFile, StoredTable
+from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .pieces import SaverBuilder
 from .retention import KeepEveryHours, KeepEverySteps, Policy, Retention, Saved
@@ -207,7 +207,9 @@ class CommittingSaver:
         return Manifest(
             step=step, tables=self._tables, config=self._config, files=files,
             plan_digest=hashlib.sha256(self._config).hexdigest() if self._config else '',
-            created=time.time(), created_by=f'estimator_tpu_embedding {VERSION}')
+            created=time.time(), created_by=f'estimator_tpu_embedding {VERSION}',
+            applied=Applied(rename=dict(self._options.rename),
+                            reset_slots=tuple(self._options.reset_slots)))
 
     def _write(self, session: tf.Session, write_meta_graph: bool, step: int, prefix: str) -> None:
         """Lets TensorFlow write the files of a checkpoint, and no file `checkpoint`.

@@ -1,11 +1,15 @@
 """What is found of a checkpoint and a graph, given as shapes and tables; no TensorFlow."""
 
+import dataclasses
+
 import pytest
 
 from estimator_tpu_embedding.checkpoint.compare import compare
 from estimator_tpu_embedding.checkpoint.layout import Held, Needed, Source
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.checkpoint.slots import SUFFIXES
+from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CorruptCheckpointError, IncompatibleCheckpointError
 
@@ -119,3 +123,27 @@ def test_options_name_tables_as_the_checkpoint_or_as_the_job_calls_them():
             rename={'old': 'new'}, grow=[name], reset_slots=[name]))
         assert plan.begun == ('new/Adagrad',) and not plan.suits_tensorflow
         assert plan.streamed['new'].tensor == 'old' and not plan.streamed['new'].is_whole
+
+
+CENTERED = {f't/RMSProp{number}': (4, 2) for number in ('', '_1', '_2')}
+
+
+@pytest.mark.parametrize('there, here, lost', [
+    (held({'t': table(slots=('Adagrad',))}), (), '"Adagrad"'),
+    (held(t=(4, 2), **{'t/Adagrad': (4, 2), 't/mean': (4, 2)}), (), '"Adagrad"'),
+    (held({'t': table(slots=('Ftrl', 'Ftrl_1'))}), ('Ftrl',), '"Ftrl_1"'),
+    (held(t=(4, 2), **CENTERED), ('RMSProp/ms', 'RMSProp/mom'), '"RMSProp/ms", "RMSProp/mom"')])
+def test_c23_slots_are_not_lost_without_a_word(there, here, lost):
+    problem, = problems(there, needed({'t': table(slots=here)}))
+    assert problem.code == 'E631' and f'slots {lost} of table "t"' in problem.rule
+    plan = compare(there, needed({'t': table(slots=here)}), CheckpointOptions(reset_slots=['t']))
+    assert plan.begun == tuple(f't/{slot}' for slot in here)
+    assert plan.facts[-1].startswith('the slots of "t" ')
+    assert compare(there, needed({'t': table()}, trains=False), CheckpointOptions()).begun == ()
+
+
+def test_c23_the_names_of_all_slots_are_known():
+    for field, kind in OPTIMIZERS.items():
+        required = {one.name: .5 for one in dataclasses.fields(kind)
+                    if one.default is one.default_factory is dataclasses.MISSING}
+        assert {slot.suffix for slot in kind(**required).slots} <= SUFFIXES, field

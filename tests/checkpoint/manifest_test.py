@@ -5,14 +5,15 @@ import os
 import pytest
 
 from estimator_tpu_embedding.checkpoint.manifest import (
-    Manifest, StoredFile, StoredTable, digest, manifest_path, read_manifest)
+    Applied, Manifest, StoredFile, StoredTable, digest, manifest_path, read_manifest)
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 MANIFEST = Manifest(step=7, created_by='test', tables={
     'scope/t': StoredTable(rows=5, width=2, strategy='mod', hosts=3, slots=('Adagrad',))},
     config=b'\x10\x02', plan_digest='ab', created=5.5, files={
         'model.ckpt-7.index': StoredFile(size=3, sha256='0' * 64),
-        'model.ckpt-7.data-00000-of-00001': StoredFile(size=0, sha256='9' * 64)})
+        'model.ckpt-7.data-00000-of-00001': StoredFile(size=0, sha256='9' * 64)},
+    applied=Applied(rename={'a': 'b'}, reset_slots=('c',)))
 
 
 def write(directory, content):
@@ -66,6 +67,9 @@ FILE = {'size': 3, 'sha256': '0' * 64}
     changed(files={'model.ckpt-7.index': {**FILE, 'sha256': 'x' * 64}}), changed(files=7),
     changed(files={'model.ckpt-7.index': {**FILE, 'mode': 1}}), changed(created='now'),
     changed(files={f'model.ckpt-7.data-{i:05}-of-20000': FILE for i in range(10_001)}),
+    changed(applied=None), changed(applied={}), changed(applied__rename=['a']),
+    changed(applied__rename={'a': 1}), changed(applied__reset_slots='a'),
+    changed(applied__reset_slots=[None]), changed(applied__drop=[]),
     changed(created=float('nan')), changed(plan_digest=3),
     changed(step=2**63), changed(step=7.5), changed(step=True), changed(created_by=3),
     MANIFEST.to_json().replace(b'"step": 7', b'"step": 7, "step": 8'),
@@ -97,7 +101,7 @@ def test_a_manifest_that_is_a_link_is_not_followed(tmp_path):
 
 def test_a_manifest_of_before_files_were_listed_is_read(tmp_path):
     fields = json.loads(MANIFEST.to_json())
-    for name in ('plan_digest', 'created', 'files', 'sha256'):
+    for name in ('plan_digest', 'created', 'files', 'applied', 'sha256'):
         del fields[name]
     found = read_manifest(write(tmp_path, json.dumps({**fields, 'format': 1}).encode()))
     assert found.tables == MANIFEST.tables and found.files == {}

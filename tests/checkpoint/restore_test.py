@@ -7,7 +7,8 @@ from harness import memory
 
 from estimator_tpu_embedding.checkpoint import restore, streaming
 from estimator_tpu_embedding.checkpoint.saver import default_saver
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
+from estimator_tpu_embedding.checkpoint.manifest import (
+    Applied, Manifest, StoredTable, manifest_path)
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
@@ -49,12 +50,13 @@ class Job:
             self.dense.load([1., 2., 3.], self.session)
         return self
 
-    def save(self, directory, manifest=True, step=3):
+    def save(self, directory, manifest=True, step=3, **changes):
         with self.graph.as_default():
             path = self.saver.save(self.session, str(directory / 'model.ckpt'), step)
         if manifest:
             with open(manifest_path(path), 'wb') as file:
-                file.write(Manifest(step=step, tables=self.tables, created_by='test').to_json())
+                file.write(Manifest(step=step, tables=self.tables, created_by='test',
+                                    **changes).to_json())
         return path
 
     def restore(self, path, trains=True, **options):
@@ -237,6 +239,21 @@ def test_c22_tables_may_swap_names(tmp_path):
     job.check()
 
 
+@pytest.mark.parametrize('trains', [True, False])
+@pytest.mark.parametrize('rename', [{'a': 'b', 'b': 'a'}, {'a': 'b'}])
+def test_c22_tables_that_were_renamed_are_not_renamed_again(tmp_path, rename, trains):
+    # The second job has a new table "a".
+    path = Job('mod', 2, tables=('a', 'b')).fill().save(tmp_path, applied=Applied(rename=rename))
+    job = Job('mod', 3, tables=('a', 'b'))
+    plan = job.restore(path, rename=rename, trains=trains, grow=['a'])
+    assert ('rename a=b was done before it was saved' in plan.facts) == trains
+    job.check()
+    with tf.Graph().as_default():
+        variable = tf.get_variable('b', [ROWS, WIDTH])
+        plan = restore.plan_without_engine(path, CheckpointOptions(rename=rename))
+        assert plan.streamed['b'].tensor == variable.op.name
+
+
 @pytest.mark.parametrize('manifest', [True, False])
 def test_c23_slots_of_another_optimizer_are_refused_or_begin_anew(tmp_path, manifest):
     path = Job('div', 2, slots=('Adagrad',)).fill().save(tmp_path, manifest)
@@ -258,16 +275,19 @@ def test_c23_slots_that_are_only_called_otherwise_without_a_tpu_are_taken(tmp_pa
     job.check()
 
 
-def test_c23_slots_that_this_process_has_reset_and_saved_are_not_reset_again(tmp_path):
+def test_c23_slots_that_have_begun_anew_do_not_begin_again(tmp_path):
     path = Job('div', 2).fill().save(tmp_path)
     for _ in range(2):  # The second time it was lost before anything was saved.
         job = Job('div', 2)
         job.restore(path, reset_slots=['t'])
         assert (job.rows('t/Adagrad') == 7).all()
-    path = Job('div', 2).fill().save(tmp_path, step=4)
+    path = Job('div', 2).fill().save(tmp_path, step=4, applied=Applied(reset_slots=('t',)))
     job = Job('div', 2)
-    assert job.restore(path, reset_slots=['t']).is_plain
+    plan = job.restore(path, reset_slots=['t'])
+    assert plan.is_plain and plan.facts == ('reset_slots t was done before it was saved',)
     job.check()
+    job = Job('div', 2, slots=('Ftrl', 'Ftrl_1'))  # Once more, for another optimizer.
+    assert job.restore(path, reset_slots=['t']).begun == ('t/Ftrl', 't/Ftrl_1')
 
 
 def test_a_saver_of_the_user_restores_what_it_can_and_rows_get_their_places_after_it(

@@ -1,0 +1,47 @@
+"""Which slots of a table a checkpoint holds, and what they are called there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from .layout import Held
+
+CPU_SUFFIXES = {
+    'Adam/m': 'Adam', 'Adam/v': 'Adam_1', 'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1',
+    'CenteredRMSProp/ms': 'RMSProp', 'CenteredRMSProp/mg': 'RMSProp_1',
+    'CenteredRMSProp/mom': 'RMSProp_2'}
+"""What `tf.train` calls slots that the TPU calls otherwise: those of jobs with use_tpu=False."""
+
+SUFFIXES = frozenset({
+    *CPU_SUFFIXES, *CPU_SUFFIXES.values(), 'Adagrad', 'AdagradMomentum/Accumulator',
+    'AdagradMomentum/Momentum', 'ProximalAdagrad', 'Ftrl', 'Ftrl_1', 'Momentum', 'ProximalYogi',
+    'ProximalYogi_1', 'FrequencyEstimator', 'Adadelta', 'Adadelta_1', 'Lion'})
+"""All that a slot may be called; other tensors below a table, as moving averages, are none."""
+
+
+def stored_slots(held: Held, table: str, shape: Sequence[int]) -> frozenset[str]:
+    """The suffixes of the slots that are stored for a table of that shape.
+
+    >>> held = Held('model.ckpt-1', {'t/Adam': [4, 2], 't/Ftrl': [4, 9], 't/mean': [4, 2]}, None)
+    >>> stored_slots(held, 't', [4, 2])
+    frozenset({'Adam'})
+    """
+    tables = held.manifest.tables if held.manifest is not None else {}
+    named = tables[table].slots if table in tables else SUFFIXES
+    return frozenset(suffix for suffix in named
+                     if list(held.shapes.get(f'{table}/{suffix}', ())) == list(shape))
+
+
+def names_there(wanted: Sequence[str], stored: Collection[str]) -> dict[str, str]:
+    """What slots of a job are called in a checkpoint, by what the job calls them.
+
+    Names of a job without a TPU count only if there are just as many: the second slot of RMSProp
+    is another one where there are three.
+
+    >>> names_there(['RMSProp/ms', 'RMSProp/mom'], ['RMSProp', 'RMSProp_1'])
+    {'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1'}
+    >>> names_there(['RMSProp/ms', 'RMSProp/mom'], ['RMSProp', 'RMSProp_1', 'RMSProp_2'])
+    {'RMSProp/ms': 'RMSProp/ms', 'RMSProp/mom': 'RMSProp/mom'}
+    """
+    names = {slot: CPU_SUFFIXES.get(slot, slot) for slot in wanted}
+    return names if set(names.values()) == set(stored) else {slot: slot for slot in wanted}
