@@ -7,14 +7,16 @@ another number of hosts into the wrong rows. So everything is compared before an
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 from collections.abc import Sequence
 
 from ..core.partition import STORED_BY_ID, Partition
 from ..errors import (
     CorruptCheckpointError, IncompatibleCheckpointError, Problem, quoted, shown)
+from . import evidence
 from .layout import Held, Needed, RestorePlan, Shape, Source, partition_of, tables_out_of_order
-from .manifest import Applied, StoredTable
+from .manifest import Applied, StoredTable, read_manifest
 from .naming import tables_meant, unknown_drops
 from .options import CheckpointOptions
 from .slots import names_there, stored_slots
@@ -36,13 +38,14 @@ def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePl
     return _Comparison(held, needed, options).plan()
 
 
-def check_order_of_ids(checkpoint: str | None) -> None:
+def check_order_of_ids(checkpoint: str | None, options: CheckpointOptions) -> None:
     """Makes sure that training without the engine can continue from a checkpoint.
 
     Raises:
-      IncompatibleCheckpointError: if a table in it is `mod` on several hosts.
+      IncompatibleCheckpointError: if a table in it is `mod` on several hosts, or seems to be.
       CorruptCheckpointError: if its manifest cannot be read.
     """
+    check_without_engine(checkpoint, options)
     problems = [
         Problem('E609', f'checkpoint {os.path.basename(checkpoint or "")}',
                 f'the rows of table "{name}" must be in the order of ids to be trained with '
@@ -51,6 +54,29 @@ def check_order_of_ids(checkpoint: str | None) -> None:
         for name, table in tables_out_of_order(checkpoint).items()]
     if problems:
         raise IncompatibleCheckpointError(*problems)
+
+
+def check_without_engine(checkpoint: str | None, options: CheckpointOptions) -> None:
+    """Makes sure that nothing says that rows of a checkpoint without a manifest are `mod`.
+
+    A graph without the engine does not know which of its variables are tables.
+
+    Raises:
+      IncompatibleCheckpointError: E608 if something does.
+      CorruptCheckpointError: if there is a manifest that cannot be read.
+    """
+    if checkpoint is None or read_manifest(checkpoint) is not None:
+        return
+    where, order = f'checkpoint {shown(os.path.basename(checkpoint), 255)}', options.assumed_order()
+    if order is not None and order[0] not in STORED_BY_ID:
+        raise IncompatibleCheckpointError(Problem(
+            'E608', where, 'a graph without the engine needs the manifest that says which tensors '
+            f'are {options.assume} tables', 'no manifest', 'Train with use_tpu=True from it for a '
+            'step; the next one has it.'))
+    sign = evidence.of_mod(checkpoint) if order is None else None
+    if sign is not None:
+        raise IncompatibleCheckpointError(
+            evidence.problem('E608', where, 'its tables', sign))
 
 
 def _check_belongs(held: Held) -> None:
@@ -163,14 +189,20 @@ class _Comparison:
             stored = manifest.tables.get(source)  # Else a variable of the model: rows by id.
             return (partition_of(stored) if stored is not None
                     else Partition(strategy=STORED_BY_ID[0], vocabulary_size=rows, num_hosts=1))
-        if assumed is None and table.strategy not in STORED_BY_ID:
-            self._problems.append(Problem(
-                'E608', self._held.where, f'the rows of table "{source}" mean ids only with the '
-                'manifest that says how they are ordered', 'no manifest', 'If you know it: '
-                '--assume mod:H for H hosts, or --assume div; CheckpointOptions(assume=...).'))
-            return None
+        if assumed is None:
+            if self._sign is not None or table.strategy not in STORED_BY_ID:
+                self._problems.append(evidence.problem(
+                    'E608', self._held.where, f'table "{shown(source, 255)}"', self._sign))
+                return None
+            fact = ('it has no manifest, and its rows are taken in the order of ids; if they are '
+                    'mod rows: --assume mod:H for H hosts')
+            self._facts += [fact] if fact not in self._facts else []
         strategy, hosts = assumed or (STORED_BY_ID[0], 1)
         return Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
+
+    @functools.cached_property
+    def _sign(self) -> evidence.Found | None:
+        return evidence.of_mod(self._held.prefix)
 
     def _compare_slots(self, name: str, source: str, stored: list[int], table: StoredTable
                        ) -> None:

@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 from ..core.partition import STORED_BY_ID
 from ..errors import IncompatibleCheckpointError, Problem, quoted
 from .bundle import Bundle
-from .compare import compare
+from .compare import check_without_engine, compare
 from .layout import Held, Needed, RestorePlan
 from .manifest import StoredTable, read_manifest
 from .options import CheckpointOptions
@@ -58,16 +58,9 @@ def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
       IncompatibleCheckpointError: with all differences.
       CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
     """
-    if checkpoint is None:
+    check_without_engine(checkpoint, options)
+    if checkpoint is None or read_manifest(checkpoint) is None:
         return None
-    if read_manifest(checkpoint) is None:
-        order = options.assumed_order()
-        if order is None or order[0] in STORED_BY_ID:
-            return None
-        raise IncompatibleCheckpointError(Problem(
-            'E608', f'checkpoint {os.path.basename(checkpoint)}', 'a graph without the engine '
-            f'needs the manifest that says which tensors are {options.assume} tables',
-            'no manifest', 'Train with use_tpu=True from it for a step; the next one has it.'))
     held = _held(checkpoint)
     tables = _whole_tables(held, options)
     found = {name: shape for name, (shape, _) in variables_by_name().items() if name in tables}

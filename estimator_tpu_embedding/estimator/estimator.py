@@ -158,8 +158,9 @@ class TPUEstimator(WithoutTpu):
             if not self.config.is_chief:
                 return super()._train_model(input_fn, hooks, saving_listeners)
             with directory.claimed(self.model_dir):
-                checkpoint = directory.settle(self.model_dir, self._checkpoint_options())
-                compare.check_order_of_ids(checkpoint)
+                options = self._checkpoint_options()
+                checkpoint = directory.settle(self.model_dir, options)
+                compare.check_order_of_ids(checkpoint, options)
                 with self._saving_after(checkpoint):
                     return super()._train_model(input_fn, hooks, saving_listeners)
         assert self._stop is not None

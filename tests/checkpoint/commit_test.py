@@ -73,5 +73,5 @@ os.waitpid(trainer, 0)
 with lock.held({str(tmp_path)!r}):
     print('taken over')
 os.killpg(0, signal.SIGTERM)
-''', start_new_session=True)
+''', before=['setsid', '--wait'])
     assert done.stdout == 'taken over\n'

@@ -1,0 +1,84 @@
+"""What lies beside a checkpoint without a manifest and says how its rows are ordered."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
+from ..proto import reading
+from ..proto.codec import STRATEGIES
+from .layout import tables_out_of_order
+from .manifest import SUFFIX, manifest_path
+
+
+class Found(NamedTuple):
+    """A sign that rows are `mod`: on how many hosts, and what says so."""
+
+    hosts: int
+    where: str
+
+
+def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
+    """That nobody says how the rows of a table are ordered.
+
+    Args:
+      code: of the problem.
+      where: what has no manifest.
+      tables: whose rows they are.
+      found: what `of_mod` did.
+    """
+    return Problem(
+        code, where, f'the rows of {tables} mean ids only with the manifest that says how they '
+        'are ordered', 'no manifest' + (
+            f', and {found.where} says mod on {found.hosts} hosts' if found is not None else ''),
+        f'If you know it: --assume mod:{found.hosts if found is not None else "H"} for '
+        f'{"that" if found is not None else "H hosts"}, or --assume div; '
+        'CheckpointOptions(assume=...).')
+
+
+def of_mod(checkpoint: str) -> Found | None:
+    """The first sign that the rows of a checkpoint are not in the order of ids.
+
+    A job that lost one manifest has others; the graph of the original holds its config.
+
+    Args:
+      checkpoint: its prefix; it has no manifest.
+    """
+    return next(_signs(checkpoint), None)
+
+
+def _signs(checkpoint: str) -> Iterator[Found]:
+    for other in _others(checkpoint):
+        try:
+            tables = tables_out_of_order(other)
+        except CorruptCheckpointError:
+            continue
+        for table in tables.values():
+            yield Found(table.hosts, shown(os.path.basename(manifest_path(other)), 255))
+    graph = f'{checkpoint}.meta'
+    try:
+        sources = reading.read_file(graph, follow=False)
+    except UnreadableConfigError:  # There is none, or it says nothing.
+        return
+    for source in sources:
+        if source.config.sharding_strategy == STRATEGIES['mod'] and source.config.num_hosts > 1:
+            yield Found(source.config.num_hosts, shown(os.path.basename(graph), 255))
+
+
+def _others(checkpoint: str) -> list[str]:
+    """The last checkpoint with a manifest before one in its directory, and the first after it.
+
+    Those that are further away may be of another job, as one that brought rows in order.
+    """
+    directory, name = os.path.split(checkpoint)
+    base, _, step = name.rpartition('-')
+    names = os.listdir(directory or '.') if os.path.isdir(directory or '.') else []
+    pattern = re.compile(re.escape(base) + r'-(\d{1,19})' + re.escape(SUFFIX))
+    steps = sorted(int(found.group(1)) for found in map(
+        pattern.fullmatch, names) if found is not None)
+    own = int(step) if step.isdecimal() else -1
+    near = [*[one for one in steps if one < own][-1:], *[one for one in steps if one > own][:1]]
+    return [os.path.join(directory, f'{base}-{one}') for one in near]
