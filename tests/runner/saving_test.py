@@ -2,7 +2,6 @@
 
 import os
 
-import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
@@ -14,7 +13,9 @@ from estimator_tpu_embedding.checkpoint.recover import newest_checkpoint, recove
 from estimator_tpu_embedding.errors import CheckpointError
 from estimator_tpu_embedding.runner.background import Background
 
-STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 30
+
+def input_fn():
+    return tf.data.Dataset.from_tensors(({'f': [1, 2, 3, 1]}, tf.ones([4]))).repeat()
 
 
 def make(directory, use_tpu=True, **kwargs):
@@ -28,7 +29,7 @@ def make(directory, use_tpu=True, **kwargs):
 
 
 def train(estimator, **kwargs):
-    return estimator.train(jobs.input_fn_of(STEPS), **kwargs)
+    return estimator.train(input_fn, **kwargs)
 
 
 def damage(directory, step):
@@ -121,4 +122,3 @@ def test_a_user_is_told_which_checkpoint_is_restored_instead_of_another(tmp_path
     said = caplog.text
     assert 'train: the file "checkpoint" names model.ckpt-2, but model.ckpt-4 is restored' in said
     assert 'train: E618 checkpoint model.ckpt-6' in said and 'model.ckpt-4 is restored' in said
-
