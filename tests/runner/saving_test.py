@@ -14,7 +14,7 @@ from estimator_tpu_embedding.errors import CheckpointError
 from estimator_tpu_embedding.runner.background import Background
 
 
-def input_fn():
+def input_fn(params):
     return tf.data.Dataset.from_tensors(({'f': [1, 2, 3, 1]}, tf.ones([4]))).repeat()
 
 
