@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import bundles
-from harness.bundles import entry, table
+from harness import forged
+from harness.forged import entry, table
 from harness.processes import ROOT, run_python
 from harness.wire import varint
 
@@ -110,7 +110,7 @@ def test_many_keys_with_shared_beginnings_in_many_blocks_are_those_that_tensorfl
 
 
 def test_a_checkpoint_of_the_harness_is_one_that_tensorflow_reads(tmp_path):
-    prefix = bundles.write(tmp_path / 'm', {
+    prefix = forged.write(tmp_path / 'm', {
         'a': np.arange(6, dtype='f4').reshape(3, 2), 't': [np.ones([2, 1]), np.zeros([70, 1])]})
     reader = tf.train.load_checkpoint(prefix)
     assert reader.get_tensor('a').tolist() == [[0, 1], [2, 3], [4, 5]]
@@ -154,7 +154,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize('entries, why', HOSTILE.values(), ids=HOSTILE)
 def test_c25_an_entry_that_cannot_be_true_is_refused(tmp_path, entries, why):
-    bundles.write_index(tmp_path / 'm', entries, bytes(16))
+    forged.write_index(tmp_path / 'm', entries, bytes(16))
     with pytest.raises(CorruptCheckpointError, match=f'E613 checkpoint m: .*{why}'):
         Bundle.open(str(tmp_path / 'm'))
 
@@ -163,21 +163,21 @@ def test_c25_an_entry_that_cannot_be_true_is_refused(tmp_path, entries, why):
     (b'', '0 data files'), (b'\x08\x81\x80\x01', '16385 data files'), (b'\x08\x01\x10\x01', 'big-'),
     (b'\x08\x01\x1a\x02\x10\x02', 'newer version')])
 def test_a_header_of_another_kind_is_refused(tmp_path, header, why):
-    bundles.write_index(tmp_path / 'm', {b't': entry(**ROW)}, bytes(16), header)
+    forged.write_index(tmp_path / 'm', {b't': entry(**ROW)}, bytes(16), header)
     with pytest.raises(CorruptCheckpointError, match=f'E613 .*{why}'):
         Bundle.open(str(tmp_path / 'm'))
 
 
 @pytest.mark.parametrize('content, why', [
-    (table([], [(b'b', bundles.block([(b'b', b''), (b'a', b'')]))]), 'not behind the one before'),
+    (table([], [(b'b', forged.block([(b'b', b''), (b'a', b'')]))]), 'not behind the one before'),
     (table([(b'a', b''), (b'a', b'')]), 'not behind the one before'),
-    (table([], [(b'a', bundles.block([(b'b', b'')]))]), 'behind the last'),
+    (table([], [(b'a', forged.block([(b'b', b'')]))]), 'behind the last'),
     (table([], [(b'a', b'\0\0')]), 'too short'), (table([], [(b'a', b'\xff' * 8)]), 'restarts'),
-    (table([], [(b'a', bundles.block([]).replace(b'\1', b'\2', 1))]), 'restarts'),
-    (table([], [(b'a', b'\0\1\1a' + bundles.block([]))]), 'no whole entry'),
-    (table([], [(b'a', b'\5\1\0a' + bundles.block([]))]), 'no whole entry'),
-    (table([], [(b'a', b'\0\1\0a' + b'\3' + bundles.block([])[1:])]), 'not there'),
-    (table([], [(b'a', b'\x80\0\1\0a' + bundles.block([]))]), 'too long'),
+    (table([], [(b'a', forged.block([]).replace(b'\1', b'\2', 1))]), 'restarts'),
+    (table([], [(b'a', b'\0\1\1a' + forged.block([]))]), 'no whole entry'),
+    (table([], [(b'a', b'\5\1\0a' + forged.block([]))]), 'no whole entry'),
+    (table([], [(b'a', b'\0\1\0a' + b'\3' + forged.block([])[1:])]), 'not there'),
+    (table([], [(b'a', b'\x80\0\1\0a' + forged.block([]))]), 'too long'),
     (b'', 'its end'), (bytes(100), 'its end')])
 def test_c25_a_table_that_is_none_is_refused_though_its_checksums_hold(content, why):
     with pytest.raises(sstable.Malformed, match=why):
@@ -186,19 +186,19 @@ def test_c25_a_table_that_is_none_is_refused_though_its_checksums_hold(content, 
 
 @pytest.mark.parametrize('handles', [[(0, 14), (0, 14)], [(1, 13)], [(0, 15)], [(0, 99)]])
 def test_c25_blocks_that_lie_elsewhere_or_are_named_twice_are_refused(handles):
-    one, meta = bundles.block([(b'a', b'')]), bundles.block([])
+    one, meta = forged.block([(b'a', b'')]), forged.block([])
     assert len(one) == 12
-    index = bundles.block([(bytes([97 + place]), bytes(handle))
-                           for place, handle in enumerate(handles)])
+    index = forged.block([(bytes([97 + place]), bytes(handle))
+                          for place, handle in enumerate(handles)])
     start = len(one) + 5
     footer = bytes([start, len(meta), start + len(meta) + 5, len(index)])
     with pytest.raises(sstable.Malformed, match='no block where one must be|does not hold|behind'):
-        list(sstable.entries(bundles.sealed(one) + bundles.sealed(meta) + bundles.sealed(index)
-                             + footer.ljust(40, b'\0') + bundles.MAGIC))
+        list(sstable.entries(forged.sealed(one) + forged.sealed(meta) + forged.sealed(index)
+                             + footer.ljust(40, b'\0') + forged.MAGIC))
 
 
 def test_c13_a_missing_file_is_named(tmp_path):
-    prefix = bundles.write(tmp_path / 'm', {'t': np.zeros(3)})
+    prefix = forged.write(tmp_path / 'm', {'t': np.zeros(3)})
     (tmp_path / 'm.data-00000-of-00001').unlink()
     with pytest.raises(CorruptCheckpointError, match='E613 checkpoint m: its file m.data-00000-of-'
                        '00001 must be readable; got No such file'):
@@ -208,7 +208,7 @@ def test_c13_a_missing_file_is_named(tmp_path):
 
 
 def test_c11_a_file_that_gets_shorter_while_it_is_read_is_no_end_of_input(tmp_path):
-    bundle = Bundle.open(bundles.write(tmp_path / 'm', {'t': np.zeros([4, 2])}))
+    bundle = Bundle.open(forged.write(tmp_path / 'm', {'t': np.zeros([4, 2])}))
     os.truncate(tmp_path / 'm.data-00000-of-00001', 63)
     assert bundle.read('t', 0, 3).shape == (3, 2)
     with pytest.raises(CorruptCheckpointError, match='E613 .*must stay as it is .*earlier end'):
@@ -217,7 +217,7 @@ def test_c11_a_file_that_gets_shorter_while_it_is_read_is_no_end_of_input(tmp_pa
 
 @pytest.mark.parametrize('suffix', ['index', 'data-00000-of-00001'])
 def test_c17_a_link_is_not_followed(tmp_path, suffix):
-    prefix = bundles.write(tmp_path / 'm', {'t': np.zeros(3)})
+    prefix = forged.write(tmp_path / 'm', {'t': np.zeros(3)})
     (tmp_path / f'm.{suffix}').rename(tmp_path / 'elsewhere')
     (tmp_path / f'm.{suffix}').symlink_to(tmp_path / 'elsewhere')
     with pytest.raises(CorruptCheckpointError, match='E613 .*a link, which is not followed'):
@@ -277,14 +277,14 @@ def test_c25_hostile_indexes_take_neither_memory_nor_time(tmp_path):
         pathlib.Path(f'{prefixes[-1]}.data-00000-of-00001').write_bytes(bytes(16))
 
     pairs = [(b'%07d' % number, HALF) for number in range(sstable.MAX_KEYS + 1)]
-    add(table([(b'', bundles.HEADER), *pairs]))
+    add(table([(b'', forged.HEADER), *pairs]))
     # Each of 1,000 entries of six bytes has a key of a MiB.
     key = b'k' * 2**20
     grown = b'\0' + varint(len(key)) + b'\0' + key + b''.join(
         varint(len(key) + place) + b'\1\0a' for place in range(1000))
-    add(table([], [(b'l', grown + bundles.block([]))]))
-    whole = bundles.block(sorted({
-        b'': bundles.HEADER, b't': entry(1, [2, 2], slices=SLICES), **HALVES}.items()))
+    add(table([], [(b'l', grown + forged.block([]))]))
+    whole = forged.block(sorted({
+        b'': forged.HEADER, b't': entry(1, [2, 2], slices=SLICES), **HALVES}.items()))
     for _ in range(500):
         add(table([], [(b'u', mutated(seeded, whole))]))
     add(table([], [(b'u', whole)]))

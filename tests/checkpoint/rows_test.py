@@ -2,8 +2,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from harness import bundles
-from harness.bundles import entry
+from harness import forged
+from harness.forged import entry
 
 from estimator_tpu_embedding.checkpoint import rows
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
@@ -22,7 +22,7 @@ def five_rows_at_once(monkeypatch, request):
 def ordered(path, strategy, hosts, values=VALUES):
     """A table as it is stored for so many hosts, to be read by ids."""
     partition = Partition(strategy=strategy, vocabulary_size=IDS, num_hosts=hosts)
-    prefix = bundles.write(path, {'t': [values[partition.ids_on(host)] for host in range(hosts)]})
+    prefix = forged.write(path, {'t': [values[partition.ids_on(host)] for host in range(hosts)]})
     return rows.Ordered(Bundle.open(prefix), 't', partition)
 
 
@@ -56,7 +56,7 @@ def test_norms_and_minima_are_those_of_all_chunks(tmp_path):
 
 
 def test_norms_of_large_numbers_are_not_taken_for_infinite_numbers(tmp_path):
-    prefix = bundles.write(tmp_path / 'm', {'t': np.full([1, 2], 1e300)})
+    prefix = forged.write(tmp_path / 'm', {'t': np.full([1, 2], 1e300)})
     assert rows.norms(Bundle.open(prefix), 't').nonfinite == 0
 
 
@@ -64,7 +64,7 @@ def test_large_tables_are_compared_in_little_memory(tmp_path):
     """40 MB each, of which nothing is on the disk."""
     count, tables = 10_000, []
     for name, strategy in (('a', 'div'), ('b', 'mod')):
-        bundles.write_index(tmp_path / name, {b't': entry(1, [count, 1000], size=4000 * count)})
+        forged.write_index(tmp_path / name, {b't': entry(1, [count, 1000], size=4000 * count)})
         with open(tmp_path / f'{name}.data-00000-of-00001', 'r+b') as file:
             file.truncate(4000 * count)
         tables.append(rows.Ordered(Bundle.open(str(tmp_path / name)), 't', Partition(

@@ -6,8 +6,8 @@ import tracemalloc
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import bundles
-from harness.bundles import entry
+from harness import forged
+from harness.forged import entry
 
 from estimator_tpu_embedding.checkpoint import scan as scan_module
 from estimator_tpu_embedding.checkpoint.manifest import StoredFile
@@ -65,7 +65,7 @@ class Digest:
 
 def test_bytes_of_no_tensor_are_hashed_too(tmp_path):
     data = bytes(range(40))
-    bundles.write_index(tmp_path / 'm', {b't': entry(4, [8], size=8, offset=16)}, data)
+    forged.write_index(tmp_path / 'm', {b't': entry(4, [8], size=8, offset=16)}, data)
     assert scan(str(tmp_path / 'm')).files['m.data-00000-of-00001'] == StoredFile(
         size=40, sha256=hashlib.sha256(data).hexdigest())
 
@@ -100,7 +100,7 @@ def test_c10_every_damage_in_an_index_is_found(copy):
 
 
 def test_the_damaged_tensors_are_named(tmp_path):
-    prefix = bundles.write(tmp_path / 'm', {
+    prefix = forged.write(tmp_path / 'm', {
         name: np.ones(2, 'f4') for name in ('a', 'b', 'c', 'd', 'e', 'f\x1b', 'g')})
     path = tmp_path / 'm.data-00000-of-00001'
     path.write_bytes(bytes(4) + path.read_bytes()[4:])
@@ -112,11 +112,11 @@ def test_the_damaged_tensors_are_named(tmp_path):
 
 
 def test_what_cannot_be_checked_is_told(tmp_path):
-    bundles.write_index(tmp_path / 'm', {b'v': entry(21, [1], size=9), b'w': entry(99, [], size=1)},
-                        bytes(9))
+    forged.write_index(tmp_path / 'm', {b'v': entry(21, [1], size=9), b'w': entry(99, [], size=1)},
+                       bytes(9))
     with pytest.raises(CorruptCheckpointError, match='it shares bytes'):
         check_crcs(str(tmp_path / 'm'))
-    bundles.write_index(tmp_path / 'm', {
+    forged.write_index(tmp_path / 'm', {
         b'v': entry(21, [1], size=9), b'w': entry(99, [], size=1, offset=9)}, bytes(10))
     assert check_crcs(str(tmp_path / 'm')) == ['v', 'w']
     assert scan(str(tmp_path / 'm')).nonfinite == {}
@@ -164,7 +164,7 @@ def bad_at(place, value, dtype='f4', shape=(3, 2)):
 @pytest.mark.parametrize('dtype', ['f2', 'f4', 'f8', 'c8', 'c16'])
 @pytest.mark.parametrize('value', [NAN, INF, -INF])
 def test_c32_numbers_that_are_not_finite_are_found_in_every_type(tmp_path, dtype, value):
-    prefix = bundles.write(tmp_path / 'm', {
+    prefix = forged.write(tmp_path / 'm', {
         'last': [np.ones([3, 2], dtype), bad_at(-1, value, dtype)],
         'scalar': np.array(value, dtype), 'fine': np.full([5], np.finfo(dtype).max, dtype),
         'tiny': np.full([5], np.finfo(dtype).smallest_subnormal, dtype)})
@@ -176,13 +176,13 @@ def test_c32_numbers_that_are_not_finite_are_found_in_every_type(tmp_path, dtype
 def test_c32_they_are_found_in_types_that_numpy_lacks(tmp_path, dtype, bits):
     size = 2 if dtype < 20 else 1
     for value, want in ((bits, {'t': 1}), (bits & ~(1 << 2 if size == 1 else 1 << 10), {})):
-        bundles.write_index(tmp_path / 'm', {b't': entry(dtype, [2, 1], size=2 * size)},
-                            bytes(size) + value.to_bytes(size, 'little'))
+        forged.write_index(tmp_path / 'm', {b't': entry(dtype, [2, 1], size=2 * size)},
+                           bytes(size) + value.to_bytes(size, 'little'))
         assert scan(str(tmp_path / 'm')).nonfinite == want
 
 
 def test_c32_a_row_counts_once_and_numbers_of_a_vector_each(tmp_path):
-    prefix = bundles.write(tmp_path / 'm', {
+    prefix = forged.write(tmp_path / 'm', {
         'rows': np.array([[NAN, INF], [1, 2], [-INF, 3]]), 'vector': np.array([NAN, 1, INF]),
         # A row of a MiB is read in two chunks, and has one of them in each.
         'wide': np.pad(bad_at(0, NAN, 'f4', [1, 2**18]), [[1, 0], [0, 0]]) + bad_at(
@@ -204,7 +204,7 @@ def test_c32_slices_of_columns_are_looked_at(tmp_path):
 def test_large_tensors_take_little_memory(tmp_path):
     """120 MB, of which nothing is on the disk."""
     size = 30_000_000
-    bundles.write_index(tmp_path / 'm', {b't': entry(1, [size // 10, 10], size=4 * size)})
+    forged.write_index(tmp_path / 'm', {b't': entry(1, [size // 10, 10], size=4 * size)})
     path = tmp_path / 'm.data-00000-of-00001'
     with open(path, 'r+b') as file:
         file.truncate(4 * size)

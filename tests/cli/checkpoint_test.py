@@ -5,8 +5,8 @@ import pathlib
 
 import numpy as np
 import pytest
-from harness import bundles
-from harness.bundles import entry
+from harness import forged
+from harness.forged import entry
 from harness.processes import run_etpe
 
 from estimator_tpu_embedding.checkpoint.index import slice_key
@@ -27,7 +27,7 @@ def save(directory, step=7, *, strategy='div', hosts=2, values=VALUES, committed
     stored = {key: [of_ids[partition.ids_on(host)] for host in range(hosts)]
               for key, of_ids in ((name, values), (f'{name}/Adagrad', slot))}
     directory.mkdir(exist_ok=True)
-    prefix = bundles.write(directory / f'model.ckpt-{step}', {
+    prefix = forged.write(directory / f'model.ckpt-{step}', {
         **stored, 'dense': np.array(dense), 'global_step': np.array(step)})
     manifest = Manifest(
         step=step, created_by='test 1', plan_digest='abc', created=1e9, tables={
@@ -213,7 +213,7 @@ def test_diff_with_a_checkpoint_without_a_manifest_says_what_it_takes_for_grante
 @pytest.mark.parametrize('one, other', [
     ('int64', [2**62, 2**62 + 1]), ('bool', [True, False]), ('complex128', [1j, 2j])])
 def test_diff_sees_what_a_float_cannot_tell(etpe, tmp_path, one, other):
-    a, b = (bundles.write(tmp_path / name, {'v': np.array([value], one)})
+    a, b = (forged.write(tmp_path / name, {'v': np.array([value], one)})
             for name, value in zip('ab', other))
     assert etpe.json('checkpoint', 'diff', a, b, status=1)['differences'][0]['rows'] == 1
     assert etpe.json('checkpoint', 'diff', a, a)['differences'] == []
@@ -221,7 +221,7 @@ def test_diff_sees_what_a_float_cannot_tell(etpe, tmp_path, one, other):
 
 def test_diff_of_strings_is_by_their_checksums(etpe, tmp_path):
     for name, crc in (('a', 1), ('b', 2)):
-        bundles.write_index(tmp_path / name, {b's': entry(7, [1], size=6, crc=crc)}, bytes(6))
+        forged.write_index(tmp_path / name, {b's': entry(7, [1], size=6, crc=crc)}, bytes(6))
     one, = etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'b',
                      status=1)['differences']
     assert (one['kind'], one['rows']) == ('content', None)
@@ -231,7 +231,7 @@ def test_diff_of_strings_is_by_their_checksums(etpe, tmp_path):
 def test_diff_does_not_claim_to_know_what_is_in_other_slices(etpe, tmp_path):
     for name, at in (('a', 1), ('b', 2)):
         slices = [[(0, 1), (0, at)], [(0, 1), (at, 3 - at)]]
-        bundles.write_index(tmp_path / name, {
+        forged.write_index(tmp_path / name, {
             b'c': entry(1, [1, 3], slices=slices),
             slice_key(b'c', slices[0]): entry(1, [1, at], size=4 * at),
             slice_key(b'c', slices[1]): entry(1, [1, 3 - at], offset=4 * at, size=12 - 4 * at)},
@@ -272,14 +272,14 @@ def test_n01_verify_finds_numbers_that_are_not_finite(etpe, tmp_path):
 
 
 def test_verify_tells_what_it_cannot_check(etpe, tmp_path):
-    bundles.write_index(tmp_path / 'm', {b'v\x1b': entry(21, [], size=1)}, bytes(1))
+    forged.write_index(tmp_path / 'm', {b'v\x1b': entry(21, [], size=1)}, bytes(1))
     assert r'cannot be checked, since their kind is not understood: v\x1b' in etpe(
         'checkpoint', 'verify', tmp_path / 'm')
 
 
 def test_names_of_strangers_do_not_steer_a_terminal(etpe, tmp_path):
     prefix = str(tmp_path / 'm')
-    bundles.write_index(prefix, {b'a\x1b[31m': entry(1, [0]), b'\xe2\x80\xae': entry(1, [0]),
+    forged.write_index(prefix, {b'a\x1b[31m': entry(1, [0]), b'\xe2\x80\xae': entry(1, [0]),
                                  b'\xfe': entry(1, [0])})
     (tmp_path / 'x\x1b.index').write_bytes(b'')
     for command in (['ls', tmp_path], ['show', prefix], ['verify', tmp_path]):
@@ -322,7 +322,7 @@ def test_whatever_lies_where_a_file_should_is_told_and_not_waited_for(
 
 def test_a_table_of_anything_but_floats_is_a_finding(etpe, tmp_path):
     prefix = save(tmp_path)
-    bundles.write_index(prefix, {b'scope/t': entry(7, [IDS, WIDTH], size=4 + IDS * WIDTH)},
+    forged.write_index(prefix, {b'scope/t': entry(7, [IDS, WIDTH], size=4 + IDS * WIDTH)},
                         bytes(4 + IDS * WIDTH))
     finding, = etpe.json('checkpoint', 'show', prefix, '--rows', status=1)['findings']
     assert 'floats of 11 x 3 in tensor "scope/t"' in finding
