@@ -47,5 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = ['run', *head]
     elif given[:1] == ['--format'] and given[2:3] and given[2] == chosen:
         given = [*given[2:], *given[:2]]  # As people write it who know other tools.
-    parsed = parser.parse_args(given, argparse.Namespace(rest=rest))
+    parsed, unknown = parser.parse_known_args(given, argparse.Namespace(rest=rest))
+    if unknown:  # The parser of the command knows its usage; argparse would ask the first one.
+        parsed.refuse(f'unrecognized arguments: {" ".join(unknown)}')
     return int(parsed.command(parsed))

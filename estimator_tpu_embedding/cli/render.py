@@ -111,7 +111,7 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
                             'standard input')
     parser.add_argument('--format', choices=FORMATS, default='text', help='of the output; '
                         'text has colours on a terminal')
-    parser.set_defaults(command=functools.partial(_run, parser.prog, work))
+    parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
 
 
 def _run(prog: str, work: Callable[[argparse.Namespace], Report],

@@ -209,7 +209,7 @@ def test_num_shards_of_a_script_sizes_the_system_when_no_flag_does(tmp_path):
      '"mod:H" with 1 <= H <= 4096; got \'mod\'.'),
     (['--hosts', 'two', EXAMPLE],
      "etpe run: error: argument --hosts: invalid int value: 'two'"),
-    (['--host', '2', EXAMPLE], 'etpe: error: unrecognized arguments: --host'),
+    (['--host', '2', EXAMPLE], 'etpe run: error: unrecognized arguments: --host'),
     ([], 'etpe run: error: the following arguments are required: SCRIPT')])
 def test_usage_errors_are_one_line_after_the_usage_and_status_2(arguments, text):
     done = run_etpe('run', *arguments)
