@@ -33,11 +33,10 @@ from . import pointer, recover
 from .bundle import Bundle
 from .candidates import BASE
 from .files import Storage
-from .manifest import PARTIAL, SUFFIX, Manifest, StoredFile, read_file
+from .manifest import PARTIAL, STAGE, SUFFIX, Manifest, StoredFile, read_file
 from .retention import Retention, Saved
 from .scan import scan
 
-_STAGE = '.ete-stage-'
 _MANIFEST = 'manifest'
 OnPhase = Callable[[str], None]
 
@@ -116,7 +115,7 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
 def stage(storage: Storage, step: int, write: Callable[[str], None], *,
           base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
     """Writes the files of a checkpoint into a folder of its own; see `commit`."""
-    staged = Staged(f'{_STAGE}{step}-{secrets.token_hex(4)}', base, step)
+    staged = Staged(f'{STAGE}{step}-{secrets.token_hex(4)}', base, step)
     with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
@@ -163,10 +162,10 @@ def clean(storage: Storage) -> int:
     """
     count = 0
     for name in storage.names():
-        if name.startswith(_STAGE):
+        if name.startswith(STAGE):
             _require(storage, name, stat.S_ISDIR)
         try:
-            if name.startswith(_STAGE):
+            if name.startswith(STAGE):
                 storage.remove_folder(name)
             elif re.fullmatch(r'.+-\d+' + re.escape(SUFFIX + PARTIAL), name):
                 _delete_listed(storage, name.removesuffix(SUFFIX + PARTIAL))

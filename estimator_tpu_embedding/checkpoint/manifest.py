@@ -30,6 +30,8 @@ _WITHOUT_FILES = 1
 SUFFIX = '.tables.json'
 PARTIAL = '.partial'
 """After the name of a manifest: what it lists is no checkpoint, or not yet; see `commit.py`."""
+STAGE = '.ete-stage-'
+"""What the names of folders begin with in which checkpoints are written; see `commit.py`."""
 _OWN = 'sha256'
 """The field that holds the SHA-256 of all others."""
 _MAX_BYTES = 16 * 2**20
