@@ -1,11 +1,12 @@
 """`etpe checkpoint`: what a model_dir and its checkpoints hold, read without TensorFlow.
 
 JSON of `ls`: `"directory"`, `"pointer"` (the name that the file `checkpoint` names, or `null`),
-`"stages"` (folders of saves that did not end), `"findings"` and `"checkpoints"`, each with
-`name`, `step`, `state` (`committed`, `legacy` or `incomplete`), `why` (it is incomplete), `bytes`,
-`tables` (their number; `null` without a manifest) and `created` (seconds since 1970, or `null`).
+`"stages"` (folders of saves that did not end), `"findings"`, each with `code` and `message`, and
+`"checkpoints"`, each with `name`, `step`, `state` (`committed`, `legacy`, `v1`, which is not read
+here, or `incomplete`), `why` (it is one of the last two), `bytes`, `tables` (their number; `null`
+without a manifest) and `created` (seconds since 1970, or `null`).
 JSON of `verify`: `"checkpoints"`, each with `where`, `by` (`"sha256"` or `"crc32c"`), `unchecked`
-(tensors that have no checksum that is understood) and `findings`, each with `code` and `message`.
+(tensors that have no checksum that is understood) and `findings` as those of `ls`.
 That of the others is documented in `stored_view.py` and `stored_diff.py`.
 """
 
@@ -20,8 +21,10 @@ from ..checkpoint import scan
 from ..checkpoint.manifest import StoredFile, read_manifest
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import reading
-from . import stored, stored_diff, stored_view
+from . import stored, stored_diff, stored_directory, stored_view
 from .render import Grid, Line, Report, as_command, bytes_text
+from .stored_directory import COMMITTED, INCOMPLETE, LEGACY, V1
+from .stored_options import as_data, as_lines, count_text
 from .stored_view import time_text
 
 _LINES = {
@@ -29,14 +32,14 @@ _LINES = {
     'show': 'show the tables and variables of a checkpoint',
     'diff': 'compare two checkpoints, row by row in the order of ids',
     'verify': 'read all of a checkpoint, or of all in a directory, and say what is damaged'}
-_TONES = {stored.COMMITTED: '', stored.LEGACY: 'warn', stored.INCOMPLETE: 'bad'}
+_TONES = {COMMITTED: '', LEGACY: 'warn', V1: 'bad', INCOMPLETE: 'bad'}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
         'Reads checkpoints of this package and of TensorFlow. PATH is a model_dir or a checkpoint '
-        'such as model_dir/model.ckpt-7; of a model_dir the newest that is complete is taken.')
+        'such as model_dir/model.ckpt-7; of a model_dir the one is taken that a job would restore.')
     commands = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
     for name, work in (('ls', _list), ('show', stored_view.report), ('diff', stored_diff.report),
                        ('verify', _verify)):
@@ -52,10 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(parsed: argparse.Namespace) -> Report:
-    found = stored.directory(parsed.dir)
-    findings = [f'{one.name} is incomplete: {one.why}' for one in found.checkpoints if one.why]
-    if found.has_pointer and found.pointer is None:
-        findings.append('the file "checkpoint" names no checkpoint in this directory')
+    found = stored_directory.directory(parsed.dir)
+    problems = [problem for problem in (*(one.problem for one in found.checkpoints),
+                                        found.problem) if problem is not None]
     rows = [(one.name, '' if one.step is None else f'{one.step:,}', one.state,
              bytes_text(sum(one.files.values())),
              '' if one.manifest is None else str(len(one.manifest.tables)),
@@ -66,24 +68,31 @@ def _list(parsed: argparse.Namespace) -> Report:
         [_TONES[one.state] for one in found.checkpoints])] if rows else [
             Line('no checkpoints')]
     if found.stages:
-        blocks.append(Line(f'{len(found.stages)} folders of saves that did not end, or are still '
-                           f'being written: {", ".join(found.stages)}'))
-    blocks += [Line(text, 'bad') for text in findings]
+        blocks.append(Line(
+            f'{count_text(len(found.stages), "folder")} of saves that did not end, or are still '
+            f'being written: {", ".join(found.stages)}'))
+    blocks += as_lines(problems)
     data = {'directory': parsed.dir, 'pointer': found.pointer, 'stages': found.stages,
-            'findings': findings, 'checkpoints': [_listed(one) for one in found.checkpoints]}
-    return Report(blocks, data, status=1 if findings else 0)
+            'findings': as_data(problems),
+            'checkpoints': [_listed(one) for one in found.checkpoints]}
+    return Report(blocks, data, status=1 if problems else 0)
 
 
-def _listed(one: stored.Found) -> dict[str, Any]:
+def _listed(one: stored_directory.Found) -> dict[str, Any]:
     manifest = one.manifest
-    return {'name': one.name, 'step': one.step, 'state': one.state, 'why': one.why,
+    return {'name': one.name, 'step': one.step, 'state': one.state, 'why': _why(one.problem),
             'bytes': sum(one.files.values()),
             'tables': None if manifest is None else len(manifest.tables),
             'created': (manifest.created or None) if manifest is not None else None}
 
 
+def _why(problem: Problem | None) -> str:
+    """A problem in a line of a list, where the name of the checkpoint is."""
+    return '' if problem is None else f'{problem.rule}; got {problem.got}'
+
+
 def _verify(parsed: argparse.Namespace) -> Report:
-    results = [_verified(prefix) for prefix in stored.prefixes(parsed.path)]
+    results = [_verified(prefix) for prefix in stored_directory.prefixes(parsed.path)]
     blocks: list[Line | Grid] = []
     for one in results:
         blocks.append(Line(one['where'], 'head'))
@@ -103,6 +112,7 @@ def _verified(prefix: str) -> dict[str, Any]:
     result: dict[str, Any] = {'where': reading.label(prefix), 'by': 'crc32c', 'unchecked': []}
     problems: list[Problem] = []
     try:
+        stored_directory.check_format(prefix)
         manifest = read_manifest(prefix)
         if manifest is not None and manifest.files:
             result['by'] = 'sha256'
@@ -113,8 +123,7 @@ def _verified(prefix: str) -> dict[str, Any]:
         problems = [*stored.Stored(prefix).problems(), *_not_finite(prefix, scanned.nonfinite)]
     except CorruptCheckpointError as error:
         problems += error.problems
-    return {**result, 'findings': [{'code': problem.code, 'message': str(problem)}
-                                   for problem in problems]}
+    return {**result, 'findings': as_data(problems)}
 
 
 def _compared(prefix: str, files: Mapping[str, StoredFile]) -> scan.Scanned:
@@ -137,4 +146,4 @@ def _not_finite(prefix: str, tensors: Mapping[str, int]) -> Iterator[Problem]:
     for name, count in sorted(tensors.items()):
         yield Problem('E646', f'checkpoint {shown(os.path.basename(prefix), 255)}',
                       f'the numbers of tensor "{shown(name, 255)}" must be finite',
-                      f'{count:,} rows with NaN or infinity', 'Use an older one.')
+                      f'{count_text(count, "row")} with NaN or infinity', 'Use an older one.')

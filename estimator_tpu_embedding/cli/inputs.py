@@ -9,7 +9,6 @@ import dataclasses
 import importlib
 import operator
 import os
-import re
 import sys
 from typing import Any
 
@@ -19,10 +18,9 @@ from ..core.plan import Plan
 from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
 from ..proto import files, reading
 from ..proto.codec import Config, plan_to_config
+from . import stored_names
 
 _PYTHON = 'py:'
-_STEP = re.compile(r'model\.ckpt-([0-9]{1,19})\.(?:index|meta|tables\.json)')
-_SUFFIXES = ('.index', '.meta', '.tables.json')
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +58,7 @@ def load(source: str) -> list[Input]:
         graph = os.path.join(source, 'graph.pbtxt')
         return _from_checkpoint(_newest(source), [graph], source)
     if source != '-' and not os.path.lexists(source) and any(
-            os.path.lexists(source + suffix) for suffix in _SUFFIXES):
+            os.path.lexists(source + suffix) for suffix in stored_names.SUFFIXES):
         return _from_checkpoint(source, [], source)
     return _inputs(reading.read_sources(source))
 
@@ -120,9 +118,11 @@ def _newest(directory: str) -> str | None:
     except OSError as error:
         raise reading.unreadable('E480', reading.label(directory), 'it must be a directory that '
                                  'can be read', shown(error.strerror)) from error
-    steps = [int(found[1]) for found in map(_STEP.fullmatch, names) if found is not None]
-    if named is None and steps:
-        named = f'model.ckpt-{max(steps)}'
+    found = [name.removesuffix(suffix) for suffix in stored_names.SUFFIXES
+             for name in names if name.endswith(suffix)]
+    if named is None:
+        named = max(filter(stored_names.of_a_job, found), default=None,
+                    key=lambda name: stored_names.step_of(name) or 0)
     return os.path.join(directory, named) if named is not None else None
 
 
@@ -130,7 +130,7 @@ def named_in_state(directory: str, names: set[str]) -> str | None:
     """The checkpoint that the file `checkpoint` names, if it is one of those in `names`."""
     named = pointer.read(directory)
     name = named.name_in(directory) if named is not None else None
-    return name if any(f'{name}{suffix}' in names for suffix in _SUFFIXES) else None
+    return name if any(f'{name}{suffix}' in names for suffix in stored_names.SUFFIXES) else None
 
 
 def _from_python(source: str) -> list[Input]:

@@ -14,7 +14,8 @@ from typing import Any
 
 from ..checkpoint.options import CheckpointOptions
 from ..core.specs import ID_POLICIES, Topology
-from ..errors import ConfigError, Problem, SetupError, shown
+from ..errors import ConfigError, SetupError
+from . import stored_options
 
 _OPTIONS = ('--hosts', '--cores', '--ids', '--steps', '--grow', '--drop', '--reset-slots',
             '--rename', '--assume')
@@ -63,8 +64,7 @@ def _configure_checkpoints(parser: argparse.ArgumentParser) -> None:
         group.add_argument(option, action='append', default=[], metavar='T', help=text)
     group.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='* the '
                        'job calls a table NEW that the checkpoint calls OLD')
-    group.add_argument('--assume', metavar='ORDER', help='"div", or "mod:H" for H hosts: how rows '
-                       'are ordered in checkpoints that do not say it')
+    group.add_argument('--assume', metavar='ORDER', help=stored_options.ASSUME)
     group.add_argument('--follow-pointer', action='store_true', help='restore what the file '
                        '"checkpoint" names even outside of model_dir')
 
@@ -75,16 +75,10 @@ def _checkpoint_options(parsed: argparse.Namespace) -> CheckpointOptions:
     Raises:
       ConfigError: if a value cannot be meant.
     """
-    renamed: dict[str, str] = {}
-    for text in parsed.rename:
-        old, _, new = text.partition('=')
-        if not old or not new or old in renamed:
-            raise ConfigError(Problem('E626', '--rename', 'it must be OLD=NEW, with each OLD once',
-                                      shown(repr(text), 200)))
-        renamed[old] = new
     return CheckpointOptions(
-        grow=parsed.grow, drop=parsed.drop, reset_slots=parsed.reset_slots, rename=renamed,
-        assume=parsed.assume, follow_pointer=parsed.follow_pointer)
+        grow=parsed.grow, drop=parsed.drop, reset_slots=parsed.reset_slots,
+        rename=stored_options.renames(parsed.rename), assume=parsed.assume,
+        follow_pointer=parsed.follow_pointer)
 
 
 def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -1,23 +1,29 @@
 """`etpe checkpoint diff`: what differs between two checkpoints, for every id its own row.
 
-JSON: `"a"`, `"b"` (where they are), `"notes"` and `"differences"`, each with `name`, `kind`,
-`before` and `after` (type and shape, or `null`), `rows` (how many differ), `most` (the largest
-absolute difference, or `"inf"`) and `ids`: of those that differ, pairs of id and its largest
-difference, 10 of them unless --all is given. Kinds are `added`, `removed`, `changed` (another type
-or shape), `values`, which alone has rows; `content` of strings; and `unknown` of what was saved in
-slices that cannot be compared here, with other checksums.
+JSON: `"a"`, `"b"` (where they are), `"notes"`, `"findings"` and `"skipped"` as those of `show`, and
+`"differences"`, each with `name` (in `a`, if it is there), `kind`, `before` and `after` (type and
+shape, or `null`), `rows` (how many differ), `new` (how many rows more there are after), `most` (the
+largest absolute difference, or `"inf"`) and `ids`: of those that differ, pairs of id and its
+largest difference, 10 of them unless --all is given. Kinds are `added`, `removed`, `changed`
+(another type or shape), `values`, `resized` of tables with more or fewer rows, of which those are
+compared that both have; these two alone have rows; `content` of strings; and `unknown` of what was
+saved in slices that cannot be compared here, with other checksums.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..checkpoint.index import NO_ROW, Tensor
-from ..errors import CorruptCheckpointError
+from ..checkpoint.naming import tables_meant
+from ..checkpoint.options import CheckpointOptions
+from ..errors import ConfigError, CorruptCheckpointError
+from . import stored_options
 from .render import Grid, Line, Report
-from .stored import Stored, newest
+from .stored import Stored
 from .stored_view import json_number
 
 if TYPE_CHECKING:
@@ -31,51 +37,108 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
         'Compares tables and variables by their names, and rows by their ids: a checkpoint is '
-        'equal to itself restored with another number of hosts or another strategy. The exit '
-        'status is 1 if they differ.')
+        'equal to itself restored with another number of hosts or another strategy. Files are '
+        'verified first. The exit status is 1 if checkpoints differ, or are damaged.')
     parser.add_argument('--all', action='store_true', help=f'name all ids that differ, up to '
                         f'{_ALL:,} in each table, not only the first {_SOME}')
+    parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '
+                        'a table NEW that A calls OLD')
+    stored_options.configure(parser)
 
 
 def report(parsed: argparse.Namespace) -> Report:
     """What differs between two checkpoints."""
-    a, b = Stored(newest(parsed.a)), Stored(newest(parsed.b))
-    for one in (a, b):
-        if problems := one.problems():
-            raise CorruptCheckpointError(*problems)
-    found = list(_differences(a, b, _ALL if parsed.all else _SOME))
-    notes = [f'{one.where} has no manifest: its rows are taken to be in the order of ids'
-             for one, other in ((a, b), (b, a)) if one.manifest is None and other.tables]
-    rows = [(_SIGNS.get(one['kind'], '~'), one['name'], _what(one), *_amounts(one))
-            for one in found]
-    blocks: list[Line | Grid] = [Line(note, 'warn') for note in notes]
-    if rows:
-        blocks.append(Grid(('', 'name', 'what', '>rows', '>most'), rows))
-        blocks += _ids_blocks(found, parsed.all)
-    blocks.append(Line(f'{len(found)} differences' if found else 'no differences',
-                       '' if found else 'good'))
-    return Report(blocks, {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found},
-                  status=1 if found else 0)
+    given = stored_options.options(parsed)
+    both = [stored_options.opened(path, given) for path in (parsed.a, parsed.b)]
+    a, b = (one.stored for one in both)
+    if problems := [*a.problems(), *b.problems()]:
+        raise CorruptCheckpointError(*problems)
+    notes = [note for one in both for note in one.notes]
+    damaged = [problem for one in {one.prefix: one for one in (a, b)}.values()
+               for problem in stored_options.damage(one, given, notes)]
+    notes += [f'{one.where} has no manifest: its rows are taken to be in the order of ids'
+              for one, other in ((a, b), (b, a))
+              if one.manifest is None and one.assumed is None and other.tables]
+    found = list(_differences(a, b, _pairs(a, b, given), _ALL if parsed.all else _SOME))
+    skipped = [problem for one in both for problem in one.skipped]
+    data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
+            'findings': stored_options.as_data(damaged),
+            'skipped': stored_options.as_data(skipped)}
+    blocks = [*(Line(note, 'warn') for note in notes), *stored_options.as_lines(skipped, 'warn'),
+              *_blocks(found, parsed.all), *stored_options.as_lines(damaged)]
+    return Report(blocks, data, status=1 if found or damaged else 0)
 
 
-def _differences(a: Stored, b: Stored, most_ids: int) -> Iterator[dict[str, Any]]:
-    for name in sorted({*a.bundle.tensors, *b.bundle.tensors}):
-        before, after = a.bundle.tensors.get(name), b.bundle.tensors.get(name)
+def _blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:
+    if not found:
+        yield Line('no differences', 'good')
+        return
+    yield Grid(('', 'name', 'what', '>rows', '>most'), [
+        (_SIGNS.get(one['kind'], '~'), one['name'], _what(one), *_amounts(one)) for one in found])
+    yield from _ids_blocks(found, all)
+    yield Line(stored_options.count_text(len(found), 'difference'))
+
+
+def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
+    """What to compare: names of tensors of `a` and of `b`, `''` where one has none; sorted.
+
+    Raises:
+      ConfigError: E630 if a table that is renamed is not there, or may be one of several.
+    """
+    choices = tables_meant(given, *(one.tables or one.bundle.tensors for one in (a, b)))
+    if choices.problems:
+        raise ConfigError(*(dataclasses.replace(problem, where='--rename')
+                            for problem in choices.problems))
+    renamed = {name: new + name.removeprefix(old) for new, old in choices.renamed.items()
+               for name in a.bundle.tensors if name == old or name.startswith(f'{old}/')}
+    pairs = []
+    for name in a.bundle.tensors:
+        target = renamed.get(name, '' if name in renamed.values() else name)
+        pairs.append((name, target if target in b.bundle.tensors else ''))
+    compared = {target for _, target in pairs}
+    pairs += [('', name) for name in b.bundle.tensors if name not in compared]
+    return sorted(pairs, key=lambda pair: pair[0] or pair[1])
+
+
+def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]], most_ids: int
+                 ) -> Iterator[dict[str, Any]]:
+    for of_a, of_b in pairs:
+        name = of_a or of_b
+        before, after = a.bundle.tensors.get(of_a), b.bundle.tensors.get(of_b)
         if before is None or after is None:
             yield _difference('removed' if after is None else 'added', name, before, after)
-        elif (before.dtype, before.shape) != (after.dtype, after.shape):
+        elif (before.dtype, before.shape) != (after.dtype, after.shape) and not (
+                _is_resized(before, after) and (of_a in a.partitions or of_b in b.partitions)):
             yield _difference('changed', name, before, after)
-        elif not before.code or any(piece.first_row == NO_ROW
-                                    for piece in (*before.pieces, *after.pieces)):
+        elif not _has_rows(before, after):
             # Their checksums are compared; strings and columns are not taken apart here.
             if [piece[2:] for piece in before.pieces] != [piece[2:] for piece in after.pieces]:
                 whole = len(before.pieces) == len(after.pieces) == 1
                 yield _difference('content' if whole else 'unknown', name, before, after)
         else:
-            from ..checkpoint import rows
-            result = rows.difference(_ordered(a, name), _ordered(b, name), most_ids)
-            if result.rows:
-                yield _difference('values', name, before, after, result)
+            result = _compared(_ordered(a, of_a), _ordered(b, of_b), most_ids)
+            if result.rows or before.rows != after.rows:
+                yield _difference('values' if before.rows == after.rows else 'resized',
+                                  name, before, after, result)
+
+
+def _compared(a: stored_rows.Ordered, b: stored_rows.Ordered, most_ids: int
+              ) -> stored_rows.Difference:
+    """Compares the rows of the ids that both tensors have."""
+    from ..checkpoint import rows
+    fewer, more = sorted((a, b), key=lambda one: one.bundle.tensors[one.name].rows)
+    return rows.difference(fewer, more, most_ids)
+
+
+def _is_resized(before: Tensor, after: Tensor) -> bool:
+    """Whether tensors differ in nothing but the number of rows, which can be told apart."""
+    return (before.dtype == after.dtype and len(before.shape) == len(after.shape) == 2
+            and before.shape[1:] == after.shape[1:] and _has_rows(before, after))
+
+
+def _has_rows(before: Tensor, after: Tensor) -> bool:
+    return bool(before.code) and all(piece.first_row != NO_ROW
+                                     for piece in (*before.pieces, *after.pieces))
 
 
 def _ordered(one: Stored, name: str) -> stored_rows.Ordered:
@@ -87,6 +150,7 @@ def _difference(kind: str, name: str, before: Tensor | None, after: Tensor | Non
                 result: stored_rows.Difference | None = None) -> dict[str, Any]:
     return {'kind': kind, 'name': name, 'before': before and _form(before),
             'after': after and _form(after), 'rows': result and result.rows,
+            'new': after.rows - before.rows if result and before and after else None,
             'most': result and json_number(result.most),
             'ids': [[id, json_number(apart)] for id, apart in result.ids] if result else []}
 
@@ -96,6 +160,9 @@ def _form(tensor: Tensor) -> str:
 
 
 def _what(one: dict[str, Any]) -> str:
+    if one['kind'] == 'resized':
+        more = 'more' if one['new'] > 0 else 'fewer'
+        return f'{stored_options.count_text(abs(one["new"]), "row")} {more}'
     if one['kind'] == 'changed':
         return f'{one["before"]} -> {one["after"]}'
     return one['before'] or one['after'] if one['kind'] in _SIGNS else str(one['kind'])
@@ -120,4 +187,5 @@ def _ids_blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]
     for one in found:
         if one['ids']:
             more = '' if one['rows'] <= len(one['ids']) else ', ...'
-            yield Line(f'{one["name"]}: rows {", ".join(str(id) for id, _ in one["ids"])}{more}')
+            what = 'row' if one['rows'] == 1 else 'rows'
+            yield Line(f'{one["name"]}: {what} {", ".join(str(id) for id, _ in one["ids"])}{more}')

@@ -38,6 +38,13 @@ def save(directory, step=7, *, strategy='div', hosts=2, values=VALUES, committed
     return prefix
 
 
+def flip(path):
+    """Damages a file."""
+    content = bytearray(path.read_bytes())
+    content[5] ^= 1
+    path.write_bytes(content)
+
+
 @pytest.fixture
 def model_dir(tmp_path):
     """Two good checkpoints; a save that did not end; one of which a file is lost; and a pointer."""
@@ -60,8 +67,10 @@ def test_ls_says_what_is_committed_legacy_and_incomplete(etpe, model_dir):
         ('model.ckpt-3', 3, 'committed', 1, 1e9), ('model.ckpt-20', 20, 'legacy', None, None),
         ('model.ckpt-100', 100, 'incomplete', 1, 1e9)]
     assert report['pointer'] == 'model.ckpt-20' and report['stages'] == ['.ete-stage-120-x']
-    assert report['findings'] == ['model.ckpt-100 is incomplete: '
-                                  'model.ckpt-100.data-00000-of-00001: missing']
+    finding, = report['findings']
+    assert finding['code'] == 'E618' and (
+        'model.ckpt-100.data-00000-of-00001 must have 288 bytes; got no such file.  Use an older'
+        in finding['message'])
     lines = etpe('checkpoint', 'ls', model_dir, status=1).splitlines()
     assert lines[1].split() == ['model.ckpt-3', '3', 'committed', lines[1].split()[3], 'KiB', '1',
                                 '2001-09-09', '01:46:40', 'UTC']
@@ -73,10 +82,14 @@ def test_ls_knows_a_pointer_with_the_path_of_the_directory(etpe, tmp_path):
     pointer = tmp_path / 'checkpoint'
     pointer.write_text(f'model_checkpoint_path: "{tmp_path}/model.ckpt-5"\n')
     assert etpe.json('checkpoint', 'ls', tmp_path)['pointer'] == 'model.ckpt-5'
-    for other in ('/elsewhere/model.ckpt-5', 'model.ckpt-6', '../model.ckpt-5', ''):
+    for other, text in (
+            ('/elsewhere/model.ckpt-5', 'model.ckpt-5", which leads outside of it.  If that is'),
+            ('../model.ckpt-5', 'which leads outside of it'), ('model.ckpt-6', '"model.ckpt-6".'),
+            ('', 'nothing that can be read')):
         pointer.write_text(f'model_checkpoint_path: "{other}"\n')
-        assert 'names no checkpoint in this directory' in etpe(
-            'checkpoint', 'ls', tmp_path, status=1)
+        finding, = etpe.json('checkpoint', 'ls', tmp_path, status=1)['findings']
+        assert finding['code'] == ('E619' if '/' in other else 'E645')
+        assert 'must name a checkpoint in it' in finding['message'] and text in finding['message']
 
 
 def test_ls_of_an_empty_directory(etpe, tmp_path):
@@ -92,11 +105,26 @@ def test_a_path_where_nothing_is_is_an_error_in_one_line(etpe, tmp_path, command
         assert 'none of that name' in etpe('checkpoint', command, tmp_path / 'x-1', status=2)
 
 
-def test_show_takes_the_newest_that_is_complete(etpe, model_dir):
-    assert etpe.json('checkpoint', 'show', model_dir)['where'].endswith('model.ckpt-20')
+def test_show_takes_what_a_job_would_restore_and_says_what_it_skips(etpe, model_dir):
+    report = etpe.json('checkpoint', 'show', model_dir)
+    assert report['where'].endswith('model.ckpt-20')
+    assert [one['code'] for one in report['skipped']] == ['E618']
     (model_dir / 'model.ckpt-20.index').write_bytes(b'')
-    assert etpe.json('checkpoint', 'show', model_dir)['where'].endswith('model.ckpt-3')
+    assert 'model.ckpt-3 is what a job would restore, not the newest that is there: ' in etpe(
+        'checkpoint', 'show', model_dir)
     assert 'E613' in etpe('checkpoint', 'show', model_dir / 'model.ckpt-20', status=2)
+    flip(model_dir / 'model.ckpt-3.data-00000-of-00001')
+    assert etpe('checkpoint', 'show', model_dir, status=2).startswith(
+        'etpe checkpoint show: E612 ')
+    (model_dir / 'checkpoint').write_text('model_checkpoint_path: "/a/model.ckpt-1"\n')
+    assert 'E619' in etpe('checkpoint', 'show', model_dir, status=2)
+
+
+def test_show_takes_another_base_that_the_pointer_names(etpe, tmp_path):
+    save(tmp_path, 3)
+    forged.write(tmp_path / 'best', {'v': np.array([1.])})
+    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "best"\n')
+    assert etpe.json('checkpoint', 'show', tmp_path)['where'].endswith('best')
 
 
 def test_show_tells_tables_variables_and_the_digest_to_pin(etpe, tmp_path):
@@ -136,14 +164,54 @@ def test_show_rows_of_nothing_finite_is_json(etpe, tmp_path):
     assert (table['mean'], table['nonfinite']) == ('nan', 2)
 
 
-@pytest.mark.parametrize('strategy, row', [('div', 10), ('mod', 6)])
+@pytest.mark.parametrize('strategy, row', [('div', 10), ('mod', 7)])
 def test_show_sample_gives_the_row_of_the_id(etpe, tmp_path, strategy, row):
     prefix = save(tmp_path, strategy=strategy, hosts=3)  # mod: id 10 is row 3 of host 1, of 4.
     sample, = etpe.json('checkpoint', 'show', prefix, '--sample', 10, 11)['samples']
     assert sample['values'] == VALUES[10].tolist() and sample['id'] == 10
-    assert sample['row'] == Partition(
-        strategy=strategy, vocabulary_size=IDS, num_hosts=3).stored_row(np.array([10])).item()
-    assert 'no table has one of these ids' in etpe('checkpoint', 'show', prefix, '--sample', 11)
+    assert sample['row'] == row
+
+
+def test_show_sample_names_the_ids_that_are_absent(etpe, tmp_path):
+    prefix = save(tmp_path)
+    report = etpe.json('checkpoint', 'show', prefix, '--sample', 40, 2, 11)
+    assert report['absent'] == [{'table': 'scope/t', 'ids': [40, 11], 'rows': IDS}]
+    assert [one['id'] for one in report['samples']] == [2]
+    assert 'scope/t has ids up to 10, and none of 40\n' in etpe(
+        'checkpoint', 'show', prefix, '--sample', 40)
+    for id in ('-1', 'x'):
+        assert 'an id is a number >= 0' in etpe(
+            'checkpoint', 'show', prefix, '--sample', 1, id, status=2)
+
+
+@pytest.mark.parametrize('order, row', [('div', 10), ('mod:3', 7)])
+def test_show_and_diff_assume_an_order_without_a_manifest(etpe, tmp_path, order, row):
+    strategy, _, hosts = order.partition(':')
+    prefix = save(tmp_path / 'a', strategy=strategy, hosts=int(hosts or 1))
+    pathlib.Path(manifest_path(prefix)).unlink()
+    read = ('checkpoint', 'show', prefix, '--rows', '--sample', 10)
+    assert 'no manifest: --rows and --sample need one, or --assume\n' in etpe(*read)
+    report = etpe.json(*read, '--assume', order)
+    assert [one['name'] for one in report['tables']] == ['scope/t', 'scope/t/Adagrad']
+    assert report['samples'][0] == {
+        'table': 'scope/t', 'id': 10, 'row': row, 'values': VALUES[10].tolist()}
+    assert 'untouched ?: ' in etpe(*read, '--assume', order)
+    report = etpe.json('checkpoint', 'diff', prefix, save(tmp_path / 'b'), '--assume', order)
+    assert report['differences'] == [] == report['notes']
+    assert 'E626' in etpe(*read, '--assume', 'mod', status=2)
+
+
+@pytest.mark.parametrize('committed, code', [(True, 'E618'), (False, 'E613')])
+def test_what_is_read_is_verified_first(etpe, tmp_path, committed, code):
+    a, b = (save(tmp_path / name, committed=committed) for name in 'ab')
+    flip(pathlib.Path(f'{a}.data-00000-of-00001'))
+    for command in (['show', a, '--rows'], ['show', a, '--sample', 0], ['diff', a, b]):
+        report = etpe.json('checkpoint', *command, status=1)
+        assert [one['code'] for one in report['findings']] == [code]
+        assert code in etpe('checkpoint', *command, status=1)
+    text = etpe('checkpoint', 'show', a, '--rows', '--no-verify')
+    assert 'not verified' in text and code not in text
+    assert 'not verified' not in etpe('checkpoint', 'show', b, '--rows')
 
 
 def test_a_manifest_that_names_what_is_not_there_is_a_finding(etpe, tmp_path):
@@ -155,7 +223,8 @@ def test_a_manifest_that_names_what_is_not_there_is_a_finding(etpe, tmp_path):
         dataclasses.replace(manifest, tables=tables, step=8).to_json())
     report = etpe.json('checkpoint', 'show', prefix, '--rows', '--sample', 1, status=1)
     finding, = report['findings']
-    assert finding.startswith('E614 ') and finding.count('tensor') == 4 and 'step 8' in finding
+    assert finding['code'] == 'E614'
+    assert finding['message'].count('tensor') == 4 and 'step 8' in finding['message']
     assert report['samples'] == []
     assert 'E614' in etpe('checkpoint', 'diff', prefix, prefix, status=2)
     assert 'E614' in etpe('checkpoint', 'verify', prefix, status=1)
@@ -223,9 +292,10 @@ def test_diff_of_strings_is_by_their_checksums(etpe, tmp_path):
     for name, crc in (('a', 1), ('b', 2)):
         forged.write_index(tmp_path / name, {b's': entry(7, [1], size=6, crc=crc)}, bytes(6))
     one, = etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'b',
-                     status=1)['differences']
+                     '--no-verify', status=1)['differences']
     assert (one['kind'], one['rows']) == ('content', None)
-    assert etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'a')['differences'] == []
+    assert etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'a',
+                     '--no-verify')['differences'] == []
 
 
 def test_diff_does_not_claim_to_know_what_is_in_other_slices(etpe, tmp_path):
@@ -236,9 +306,10 @@ def test_diff_does_not_claim_to_know_what_is_in_other_slices(etpe, tmp_path):
             slice_key(b'c', slices[0]): entry(1, [1, at], size=4 * at),
             slice_key(b'c', slices[1]): entry(1, [1, 3 - at], offset=4 * at, size=12 - 4 * at)},
             bytes(12))
-    assert etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'a')['differences'] == []
+    assert etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'a',
+                     '--no-verify')['differences'] == []
     one, = etpe.json('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'b',
-                     status=1)['differences']
+                     '--no-verify', status=1)['differences']
     assert one['kind'] == 'unknown'
 
 
@@ -247,13 +318,11 @@ def test_verify_reads_all_again(etpe, tmp_path, committed, text):
     prefix = save(tmp_path, committed=committed)
     assert text in etpe('checkpoint', 'verify', prefix)
     path = pathlib.Path(f'{prefix}.data-00000-of-00001')
-    content = bytearray(path.read_bytes())
-    content[5] ^= 1
-    path.write_bytes(content)
+    flip(path)
     report, = etpe.json('checkpoint', 'verify', prefix, status=1)['checkpoints']
     assert [one['code'] for one in report['findings']] == ['E618' if committed else 'E613']
     assert 'tensor "scope/t"' in report['findings'][0]['message']
-    path.write_bytes(content[:-1])
+    path.write_bytes(path.read_bytes()[:-1])
     assert ('E618' if committed else 'E613') in etpe('checkpoint', 'verify', prefix, status=1)
 
 
@@ -268,7 +337,7 @@ def test_n01_verify_finds_numbers_that_are_not_finite(etpe, tmp_path):
     prefix = save(tmp_path, dense=(1., np.inf))
     text = etpe('checkpoint', 'verify', prefix, status=1)
     assert ('E646 checkpoint model.ckpt-7: the numbers of tensor "dense" must be finite; got 1 '
-            'rows with NaN or infinity') in text
+            'row with NaN or infinity') in text
 
 
 def test_verify_tells_what_it_cannot_check(etpe, tmp_path):
@@ -280,7 +349,7 @@ def test_verify_tells_what_it_cannot_check(etpe, tmp_path):
 def test_names_of_strangers_do_not_steer_a_terminal(etpe, tmp_path):
     prefix = str(tmp_path / 'm')
     forged.write_index(prefix, {b'a\x1b[31m': entry(1, [0]), b'\xe2\x80\xae': entry(1, [0]),
-                                 b'\xfe': entry(1, [0])})
+                                b'\xfe': entry(1, [0])})
     (tmp_path / 'x\x1b.index').write_bytes(b'')
     for command in (['ls', tmp_path], ['show', prefix], ['verify', tmp_path]):
         for form in ('text', 'json', 'md'):
@@ -316,13 +385,65 @@ def test_whatever_lies_where_a_file_should_is_told_and_not_waited_for(
     os.mkfifo(tmp_path / 'd' / 'checkpoint')
     listed, = etpe.json('checkpoint', 'ls', tmp_path / 'd', status=1)['checkpoints']
     assert listed['state'] == 'incomplete'
-    assert etpe('checkpoint', 'show', tmp_path / 'd', status=2).count('\n') == 1
+    assert 'E612' in etpe('checkpoint', 'show', tmp_path / 'd', status=2)
     assert 'E61' in etpe('checkpoint', 'verify', tmp_path / 'd', status=1)
 
 
 def test_a_table_of_anything_but_floats_is_a_finding(etpe, tmp_path):
     prefix = save(tmp_path)
     forged.write_index(prefix, {b'scope/t': entry(7, [IDS, WIDTH], size=4 + IDS * WIDTH)},
-                        bytes(4 + IDS * WIDTH))
+                       bytes(4 + IDS * WIDTH))
     finding, = etpe.json('checkpoint', 'show', prefix, '--rows', status=1)['findings']
-    assert 'floats of 11 x 3 in tensor "scope/t"' in finding
+    assert 'floats of 11 x 3 in tensor "scope/t"' in finding['message']
+
+
+def test_v1_checkpoints_are_told_and_not_read(etpe, tmp_path):
+    for name in ('model.ckpt-3', 'model.ckpt-4-00000-of-00002', 'a', 'a.meta'):
+        (tmp_path / name).write_bytes(b'x')
+    report = etpe.json('checkpoint', 'ls', tmp_path, status=1)
+    assert [(one['name'], one['state']) for one in report['checkpoints']] == [
+        ('a', 'v1'), ('model.ckpt-3', 'v1'), ('model.ckpt-4', 'v1')]
+    assert etpe('checkpoint', 'ls', tmp_path, status=1).count('V1 format, not read here') == 3
+    assert 'V1 format' in etpe('checkpoint', 'show', tmp_path / 'model.ckpt-3', status=2)
+    assert 'V1 format' in etpe('checkpoint', 'verify', tmp_path, status=1)
+
+
+@pytest.mark.parametrize('grown', [0, 1])
+def test_diff_of_tables_of_other_sizes_compares_the_ids_of_both(etpe, tmp_path, grown):
+    values = VALUES[:8].copy()
+    values[3, 0] += .5
+    pair = [save(tmp_path / 'a', strategy='mod', hosts=2),
+            save(tmp_path / 'b', strategy='mod', hosts=3, values=values, slot=VALUES[:8] * 2)]
+    if grown:
+        pair.reverse()
+    table, slot = etpe.json('checkpoint', 'diff', *pair, status=1)['differences']
+    new = 3 if grown else -3
+    assert (table['kind'], table['rows'], table['new'], table['ids']) == (
+        'resized', 1, new, [[3, .5]])
+    assert (slot['kind'], slot['rows'], slot['new'], slot['ids']) == ('resized', 0, new, [])
+    text = etpe('checkpoint', 'diff', *pair, status=1)
+    assert f'3 rows {"more" if grown else "fewer"}' in text and 'scope/t: row 3\n' in text
+
+
+def test_diff_compares_tables_that_were_renamed(etpe, tmp_path):
+    a, b = save(tmp_path / 'a'), save(tmp_path / 'b', name='scope/u', strategy='mod')
+    assert etpe('checkpoint', 'diff', a, b, '--rename', 't=u') == 'no differences\n'
+    assert 'E630 --rename' in etpe('checkpoint', 'diff', a, b, '--rename', 't=x', status=2)
+    assert 'E626 --rename' in etpe('checkpoint', 'diff', a, b, '--rename', 't', status=2)
+
+
+def test_remedies_name_what_is_there(etpe, tmp_path):
+    prefix = save(tmp_path / 'm', 6)
+    (tmp_path / 'sm' / 'variables').mkdir(parents=True)
+    forged.write(tmp_path / 'sm' / 'variables' / 'variables', {'v': np.array([1.])})
+    (tmp_path / 'm' / '.ete-stage-7-x').mkdir()
+    assert 'Name the directory' in etpe('checkpoint', 'ls', prefix, status=2)
+    for name in (f'{prefix}.', tmp_path / 'm' / 'model.ckpt-7'):
+        assert 'There: model.ckpt-6.\n' in etpe('checkpoint', 'show', name, status=2)
+    assert 'E645 "": ' in etpe('checkpoint', 'show', '', status=2)
+    assert 'sm/variables/variables.\n' in etpe('checkpoint', 'show', tmp_path / 'sm', status=2)
+    assert '1 folder of saves' in etpe('checkpoint', 'ls', tmp_path / 'm')
+
+
+def test_usage_is_that_of_the_command(etpe):
+    assert etpe('checkpoint', 'ls', 'm', 'm', status=2).startswith('usage: etpe checkpoint ls ')
