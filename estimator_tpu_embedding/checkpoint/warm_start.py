@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..core.partition import STORED_BY_ID, Partition
-from ..errors import IncompatibleCheckpointError, Problem
-from . import recover
+from ..errors import IncompatibleCheckpointError, Problem, shown
+from . import evidence, recover
 from .layout import Source, partition_of, tables_out_of_order
-from .manifest import Manifest, StoredTable, read_manifest
+from .manifest import Manifest, StoredTable, manifest_path, read_manifest
 from .options import CheckpointOptions
 from .streaming import StreamedRows, variables_by_name
 
@@ -20,23 +21,66 @@ _IN_EXPORTS = os.path.join('variables', 'variables')
 """Where a SavedModel has its variables; tables in it are in the order of ids."""
 
 
-def check_order_for_warm_start(source: str) -> None:
+def resolved(settings: Any, options: CheckpointOptions) -> Any:
+    """`WarmStartSettings` whose directory is replaced by the checkpoint that is meant.
+
+    TensorFlow would take the one that the file `checkpoint` names; that may be another one.
+
+    Raises:
+      CorruptCheckpointError: if it is not whole.
+    """
+    checkpoint = checkpoint_of(settings.ckpt_to_initialize_from, options)
+    return (settings if checkpoint is None
+            else settings._replace(ckpt_to_initialize_from=checkpoint))
+
+
+def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
+    """The prefix of what a warm start names, verified; `None` if a directory has no checkpoint.
+
+    Args:
+      source: a checkpoint, or a directory of checkpoints.
+      options: all but `expected_digest` count, which is about the job's own checkpoint.
+
+    Raises:
+      CorruptCheckpointError: if it is not whole.
+    """
+    options = dataclasses.replace(options, expected_digest=None)
+    if os.path.isdir(source):
+        return recover.newest_checkpoint(source, options)
+    if any(map(os.path.lexists, (f'{source}.index', manifest_path(source)))):
+        recover.verify(source, options)
+    return source  # Else it is of an old format, or TensorFlow says that it is not there.
+
+
+def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> None:
     """Makes sure that a graph without the engine is given rows in the order of ids.
 
     Args:
-      source: a checkpoint, or a directory of checkpoints or of a SavedModel.
+      checkpoint: what `resolved` found.
+      options: of the job.
 
     Raises:
       IncompatibleCheckpointError: E610 if not.
       CorruptCheckpointError: if its manifest cannot be read.
     """
     problems = [
-        Problem('E610', f'warm start from {source}', 'with use_tpu=False rows must be in the order '
-                'of ids', f'mod rows of {table.hosts} hosts for table "{name}"',
+        Problem('E610', f'warm start from {checkpoint}', 'with use_tpu=False rows must be in the '
+                'order of ids', f'mod rows of {table.hosts} hosts for table "{name}"',
                 'Start from an export of that model.')
-        for name, table in tables_out_of_order(_checkpoint_of(source)).items()]
+        for name, table in tables_out_of_order(checkpoint).items()]
+    sign = _sign(checkpoint, options)
+    if sign is not None:
+        problems.append(evidence.problem(
+            'E610', f'warm start from {checkpoint}', 'its tables', sign))
     if problems:
         raise IncompatibleCheckpointError(*problems)
+
+
+def _sign(checkpoint: str, options: CheckpointOptions) -> evidence.Found | None:
+    """What says that rows are `mod` where neither a manifest nor an option says how they are."""
+    is_known = (options.assume is not None or checkpoint.endswith(_IN_EXPORTS)
+                or read_manifest(checkpoint) is not None)
+    return None if is_known else evidence.of_mod(checkpoint)
 
 
 def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: CheckpointOptions
@@ -60,10 +104,9 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
       CorruptCheckpointError: if the checkpoint cannot be read.
     """
     before = {id(one): one.initializer for one in tf.global_variables()}
+    settings = resolved(settings, options)
+    checkpoint = settings.ckpt_to_initialize_from
     tf.train.warm_start(*settings)
-    checkpoint = _checkpoint_of(settings.ckpt_to_initialize_from)
-    if checkpoint is None:
-        return None
     manifest = read_manifest(checkpoint)
     moved = []
     for table_name, table in tables.items():
@@ -83,11 +126,6 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
             rows.restore(session, checkpoint)
 
     return fill if moved else None
-
-
-def _checkpoint_of(source: str) -> str | None:
-    """The prefix of what a warm start names; `None` for a directory without checkpoints."""
-    return recover.newest_checkpoint(source) if os.path.isdir(source) else source
 
 
 def _check_vocabulary(name: str, settings: Any, source: Source) -> None:
@@ -123,11 +161,9 @@ def _order_of(manifest: Manifest | None, tensor: str, table: StoredTable,
     by_id = Partition(strategy=STORED_BY_ID[0], vocabulary_size=table.rows, num_hosts=1)
     if manifest is not None or checkpoint.endswith(_IN_EXPORTS):
         return by_id
-    assumed = options.assumed_order()
-    if assumed is None and not partition_of(table).stores_by_id:
-        raise IncompatibleCheckpointError(Problem(
-            'E610', f'warm start from {checkpoint}', f'the rows of "{tensor}" mean ids only '
-            'with the manifest that says how they are ordered', 'no manifest', 'If you know it: '
-            '--assume mod:H for H hosts, or --assume div; CheckpointOptions(assume=...).'))
+    assumed, sign = options.assumed_order(), _sign(checkpoint, options)
+    if sign is not None or assumed is None and not partition_of(table).stores_by_id:
+        raise IncompatibleCheckpointError(evidence.problem(
+            'E610', f'warm start from {checkpoint}', f'"{shown(tensor, 255)}"', sign))
     return by_id if assumed is None else Partition(
         strategy=assumed[0], vocabulary_size=table.rows, num_hosts=assumed[1])

@@ -85,7 +85,8 @@ def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, st
     Raises:
       ConfigError: E630 if a table that is renamed is not there, or may be one of several.
     """
-    choices = tables_meant(given, *(one.tables or one.bundle.tensors for one in (a, b)))
+    stored, here = (one.tables or one.bundle.tensors for one in (a, b))
+    choices = tables_meant(given, stored, here)
     if choices.problems:
         raise ConfigError(*(dataclasses.replace(problem, where='--rename')
                             for problem in choices.problems))

@@ -161,7 +161,7 @@ class TPUEstimator(WithoutTpu):
                 options = self._checkpoint_options()
                 checkpoint = directory.settle(self.model_dir, options)
                 compare.check_order_of_ids(checkpoint, options)
-                with self._saving_after(checkpoint):
+                with self._saving_after(checkpoint), self._starting_warm(checkpoint):
                     return super()._train_model(input_fn, hooks, saving_listeners)
         assert self._stop is not None
         return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=self._stop,

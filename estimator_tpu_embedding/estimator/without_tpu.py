@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -43,6 +42,7 @@ class WithoutTpu(_Estimator):
     _export_to_cpu: bool
     _export_to_tpu: bool
     _spec: EmbeddingConfigSpec | None
+    _warm_start_settings: Any
     _batch_sizes: dict[str, int | None]
     _lineage: Lineage | None = None
     _reading = _Reading()
@@ -114,9 +114,8 @@ class WithoutTpu(_Estimator):
             self.model_dir, checkpoint_path, self._checkpoint_options())
         settings_of_start = self._warm_start_settings
         if checkpoint is None and settings_of_start is not None:
-            checkpoint = settings_of_start.ckpt_to_initialize_from
-            if os.path.isdir(checkpoint):
-                checkpoint = recover.newest_checkpoint(checkpoint)
+            checkpoint = warm_start.checkpoint_of(
+                settings_of_start.ckpt_to_initialize_from, self._checkpoint_options())
         if self._export_to_tpu:
             announce('export: a graph for the CPU, tagged "serve"; no TPU graph is written')
         with self._restoring(checkpoint, is_export=True):
@@ -126,10 +125,22 @@ class WithoutTpu(_Estimator):
 
     def _maybe_warm_start(self, checkpoint: str | None) -> None:
         """Starts from what `warm_start_from` says, as the base class does, in the right order."""
-        if not checkpoint and self._warm_start_settings:
-            warm_start.check_order_for_warm_start(
-                self._warm_start_settings.ckpt_to_initialize_from)
-        super()._maybe_warm_start(checkpoint)
+        with self._starting_warm(checkpoint):
+            super()._maybe_warm_start(checkpoint)
+
+    @contextlib.contextmanager
+    def _starting_warm(self, checkpoint: str | None) -> Iterator[None]:
+        """While the base class may start from a directory: what it finds there is checked."""
+        given, options = self._warm_start_settings, self._checkpoint_options()
+        if checkpoint or not given:
+            yield
+            return
+        self._warm_start_settings = found = warm_start.resolved(given, options)
+        try:
+            warm_start.check_order_for_warm_start(found.ckpt_to_initialize_from, options)
+            yield
+        finally:
+            self._warm_start_settings = given
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str,
                        input_context: Any = None) -> Any:

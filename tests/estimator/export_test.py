@@ -375,6 +375,9 @@ def test_training_and_warm_starts_without_tpu_still_refuse_mod_rows_of_several_h
     with pytest.raises(IncompatibleCheckpointError,
                        match='E610 warm start from .*mod rows of 2.*Start from an export'):
         next(without_tpu(tmp_path / 'new', warm_start_from=str(tmp_path / 'job')).predict(input_fn))
+    with pytest.raises(IncompatibleCheckpointError, match='E610 warm start from .*mod rows of 2'):
+        without_tpu(tmp_path / 'new', warm_start_from=str(tmp_path / 'job')).train(
+            labelled_input_fn, steps=1)
 
 
 @pytest.mark.parametrize('make_scaffold, text', [

@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 from estimator_tpu_embedding import _legacy
+from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 pytestmark = pytest.mark.section('14')
 
@@ -62,6 +63,23 @@ def test_what_was_trained_with_and_without_a_tpu_starts_the_other(tmp_path, ther
     trained = source.get_variable_value('w/kernel')
     assert step == 0 and (trained != 1.).all()
     np.testing.assert_array_equal(weight, np.ones([2, 1]) if kind == 'settings' else trained)
+
+
+@pytest.mark.parametrize('use_tpu', [True, False])
+def test_c20_a_warm_start_takes_one_checkpoint_which_is_whole(tmp_path, use_tpu):
+    source = make(tmp_path / 'there')
+    source.train(input_fn, steps=3)
+    want = source.get_variable_value(TABLE)
+    pointer = tmp_path / 'there' / 'checkpoint'
+    pointer.write_text(pointer.read_text().replace('model.ckpt-3', 'model.ckpt-0'))
+    table, _, _ = start_of(make(tmp_path / 'new', use_tpu, warm_start_from=str(
+        tmp_path / 'there')))
+    np.testing.assert_array_equal(table, want)
+    data, = (tmp_path / 'there').glob('model.ckpt-3.data*')
+    data.write_bytes(data.read_bytes()[:-1])
+    with pytest.raises(CorruptCheckpointError, match='E618 checkpoint model.ckpt-3'):
+        make(tmp_path / 'other', use_tpu, warm_start_from=str(
+            tmp_path / 'there' / 'model.ckpt-3')).train(input_fn, steps=1)
 
 
 @pytest.mark.section('9.1')

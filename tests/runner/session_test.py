@@ -193,6 +193,11 @@ def test_a_mod_job_starts_warm_without_a_manifest_only_if_the_order_is_said(tmp_
     settings = {'hosts': 2, 'strategy': 'mod', 'warm_start_from': str(tmp_path / 'source')}
     with pytest.raises(IncompatibleCheckpointError, match='E610 warm start from .*--assume mod:H'):
         make(tmp_path / 'new', **settings).train(jobs.input_fn_of(STEPS), steps=1)
+    make(tmp_path / 'mod', hosts=2, strategy='mod').train(jobs.input_fn_of(STEPS), steps=1)
+    (tmp_path / 'mod' / 'model.ckpt-1.tables.json').unlink()
+    settings = {'hosts': 2, 'warm_start_from': str(tmp_path / 'mod')}
+    with pytest.raises(IncompatibleCheckpointError, match='E610 .*ckpt-0.* says mod on 2 hosts'):
+        make(tmp_path / 'new', **settings).train(jobs.input_fn_of(STEPS), steps=1)
     assert not list((tmp_path / 'new').glob('model.ckpt*'))
 
 
