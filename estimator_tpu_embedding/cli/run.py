@@ -15,7 +15,7 @@ from typing import Any
 from ..checkpoint.options import CheckpointOptions
 from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, SetupError
-from . import stored_options
+from .arguments import ASSUME, renames
 
 _OPTIONS = ('--hosts', '--cores', '--ids', '--steps', '--grow', '--drop', '--reset-slots',
             '--rename', '--assume')
@@ -64,7 +64,7 @@ def _configure_checkpoints(parser: argparse.ArgumentParser) -> None:
         group.add_argument(option, action='append', default=[], metavar='T', help=text)
     group.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='* the '
                        'job calls a table NEW that the checkpoint calls OLD')
-    group.add_argument('--assume', metavar='ORDER', help=stored_options.ASSUME)
+    group.add_argument('--assume', metavar='ORDER', help=ASSUME)
     group.add_argument('--follow-pointer', action='store_true', help='restore what the file '
                        '"checkpoint" names even outside of model_dir')
 
@@ -77,7 +77,7 @@ def _checkpoint_options(parsed: argparse.Namespace) -> CheckpointOptions:
     """
     return CheckpointOptions(
         grow=parsed.grow, drop=parsed.drop, reset_slots=parsed.reset_slots,
-        rename=stored_options.renames(parsed.rename), assume=parsed.assume,
+        rename=renames(parsed.rename), assume=parsed.assume,
         follow_pointer=parsed.follow_pointer)
 
 

@@ -216,8 +216,10 @@ def chosen(path: str, options: CheckpointOptions) -> Chosen:
         found = recover.recover(path, options)
     if found is None:
         raise _none_in(path)
+    # A name that only the file `checkpoint` gives is of the newest, whatever its step.
     newer = [one.name for one in directory(path).checkpoints
-             if one.step is not None and one.step > found.step]
+             if one.step is not None and one.step > found.step
+             ] if stored_names.of_a_job(os.path.basename(found.prefix)) else []
     return Chosen(found.prefix, tuple(newer), found.skipped)
 
 

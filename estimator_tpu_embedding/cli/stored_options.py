@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..checkpoint.options import CheckpointOptions
-from ..errors import ConfigError, Problem, shown
-from . import stored_directory
+from ..errors import Problem
+from . import arguments, stored_directory
 from .render import Line
 from .stored import Stored
 
-ASSUME = '"div", or "mod:H" for H hosts: how rows are ordered in checkpoints that do not say it'
 _NOT_VERIFIED = 'not verified: only the sizes of its files were looked at'
 
 
@@ -32,8 +31,8 @@ class Opened(NamedTuple):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments to the parser of a command that reads rows."""
-    parser.add_argument('--assume', metavar='ORDER', help=f'{ASSUME}; there all float tensors '
-                        'with two dimensions count as tables')
+    parser.add_argument('--assume', metavar='ORDER', help=f'{arguments.ASSUME}; there all float '
+                        'tensors with two dimensions count as tables')
     parser.add_argument('--no-verify', action='store_true', help='look at the sizes of files '
                         'only, before they are read, and not at their SHA-256')
 
@@ -45,23 +44,7 @@ def options(parsed: argparse.Namespace) -> CheckpointOptions:
       ConfigError: if a value cannot be meant.
     """
     return CheckpointOptions(assume=parsed.assume, verify='size' if parsed.no_verify else 'sha256',
-                             rename=renames(getattr(parsed, 'rename', ())))
-
-
-def renames(texts: Iterable[str]) -> dict[str, str]:
-    """The values of `--rename OLD=NEW` as a dict.
-
-    Raises:
-      ConfigError: E626 if one is none, or comes twice.
-    """
-    renamed: dict[str, str] = {}
-    for text in texts:
-        old, _, new = text.partition('=')
-        if not old or not new or old in renamed:
-            raise ConfigError(Problem('E626', '--rename', 'it must be OLD=NEW, with each OLD once',
-                                      shown(repr(text), 200)))
-        renamed[old] = new
-    return renamed
+                             rename=arguments.renames(getattr(parsed, 'rename', ())))
 
 
 def opened(path: str, given: CheckpointOptions) -> Opened:

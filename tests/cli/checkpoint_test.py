@@ -124,7 +124,8 @@ def test_show_takes_another_base_that_the_pointer_names(etpe, tmp_path):
     save(tmp_path, 3)
     forged.write(tmp_path / 'best', {'v': np.array([1.])})
     (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "best"\n')
-    assert etpe.json('checkpoint', 'show', tmp_path)['where'].endswith('best')
+    report = etpe.json('checkpoint', 'show', tmp_path)
+    assert report['where'].endswith('best') and report['notes'] == []
 
 
 def test_show_tells_tables_variables_and_the_digest_to_pin(etpe, tmp_path):

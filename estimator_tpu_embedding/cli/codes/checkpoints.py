@@ -66,7 +66,8 @@ ENTRIES = {
              'shapes, and cannot do what CheckpointOptions ask for.', 'Leave it out until the '
              'next checkpoint is written.'),
     'E645': ('no checkpoint there', 'A command about checkpoints was given a path where there is '
-             'none.', 'Name a model_dir, or a checkpoint such as dir/model.ckpt-7.'),
+             'none, or a directory whose file "checkpoint" names none.', 'Name a model_dir, or a '
+             'checkpoint such as dir/model.ckpt-7. The next save writes the file anew.'),
     'E646': ('numbers that are not finite in a checkpoint', 'etpe checkpoint verify found NaN or '
              'infinity in a tensor; a job that starts from it cannot learn.',
              'Use an older one.'),
