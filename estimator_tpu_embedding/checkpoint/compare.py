@@ -19,7 +19,7 @@ from .layout import Held, Needed, RestorePlan, Shape, Source, partition_of, tabl
 from .manifest import Applied, StoredTable, read_manifest
 from .naming import tables_meant, unknown_drops
 from .options import CheckpointOptions
-from .slots import names_there, stored_slots
+from .slots import is_slot, names_there, stored_slots
 
 
 def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePlan:
@@ -101,7 +101,8 @@ class _Comparison:
     def __init__(self, held: Held, needed: Needed, options: CheckpointOptions):
         self._held, self._needed, self._options = held, needed, options
         stored = held.manifest.tables if held.manifest is not None else {
-            name: None for name, shape in held.shapes.items() if len(shape) == 2}
+            name: None for name, shape in held.shapes.items()
+            if len(shape) == 2 and not is_slot(name, held.shapes)}
         self._choices = tables_meant(
             options, stored.keys(), needed.tables.keys(),
             held.manifest.applied if held.manifest is not None else Applied())

@@ -99,18 +99,36 @@ def unknown_drops(options: CheckpointOptions, left_over: Collection[str]) -> Ite
             yield from _unknown('drop', name, left_over, 'the checkpoint')
 
 
-def _only(name: str, tables: Collection[str]) -> str | None:
-    """The table that is called so, or whose last parts are that name; `None` if not just one."""
+def may_mean(name: str, table: str) -> bool:
+    """Whether a name is one or more whole parts of that of a table, one after the other.
+
+    >>> may_mean('user_embedding', 'input_layer/user_embedding/embedding_weights')
+    True
+    >>> may_mean('embedding', 'input_layer/user_embedding/embedding_weights')
+    False
+    """
+    return f'/{name}/' in f'/{table}/'
+
+
+def _meant(name: str, tables: Collection[str]) -> list[str]:
+    """The table that is called so, else those that end so, else those with these parts."""
     if name in tables:
-        return name
-    found = [table for table in tables if table.endswith(f'/{name}')]
+        return [name]
+    return (sorted(table for table in tables if table.endswith(f'/{name}'))
+            or sorted(table for table in tables if may_mean(name, table)))
+
+
+def _only(name: str, tables: Collection[str]) -> str | None:
+    """The table that a name means; `None` if it is not just one."""
+    found = _meant(name, tables)
     return found[0] if len(found) == 1 else None
 
 
 def _unknown(option: str, name: str, tables: Collection[str], place: str) -> Iterator[Problem]:
-    several = sorted(table for table in tables if table.endswith(f'/{name}'))
+    several = _meant(name, tables)
     near = difflib.get_close_matches(name, tables, n=3, cutoff=0.4) or sorted(tables)[:3]
     yield Problem(
-        'E630', f'CheckpointOptions.{option}', f'it must name one table of {place}',
+        'E630', f'CheckpointOptions.{option}', f'it must name one table of {place}, in full or by '
+        'parts of its name that no other has',
         f'"{shown(name, 200)}"' + (f', which may be {quoted(several)}' if several else ''),
         '' if several or not near else f'Similar names there: {quoted(map(shown, near))}.')

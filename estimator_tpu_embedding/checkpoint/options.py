@@ -20,8 +20,9 @@ _NAMES = ('grow', 'drop', 'reset_slots')
 class CheckpointOptions:
     """How the checkpoints of a job are written, and which differences are meant.
 
-    Tables are named as in the checkpoint, for example `'input_layer/user_embedding'`, or by the
-    last part of that name where only one table ends so.
+    Tables are named as in the checkpoint, for example
+    `'input_layer/user_embedding/embedding_weights'`, or by parts of that name that no other has,
+    as `'user_embedding'`.
 
     Attributes:
       grow: tables that may have more rows than in the checkpoint; the rows that are new begin

@@ -17,7 +17,9 @@ from .bundle import Bundle
 from .compare import check_without_engine, compare
 from .layout import Held, Needed, RestorePlan
 from .manifest import StoredTable, read_manifest
+from .naming import may_mean
 from .options import CheckpointOptions
+from .slots import is_slot
 from .streaming import StreamedRows, variables_by_name
 
 
@@ -108,8 +110,8 @@ def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTab
     variables = variables_by_name()
     tables = {}
     for name, (shape, parts) in variables.items():
-        is_renamed = stored and any(
-            f'/{name}'.endswith(f'/{new}') for new in options.rename.values())
+        is_renamed = stored and not is_slot(name, variables) and any(
+            may_mean(new, name) for new in options.rename.values())
         rows, width = shape if shape is not None and len(shape) == 2 else (None, None)
         if (name in stored or is_renamed) and rows is not None and width is not None:
             slots = stored[name].slots if name in stored else ()

@@ -32,6 +32,16 @@ def stored_slots(held: Held, table: str, shape: Sequence[int]) -> frozenset[str]
                      if list(held.shapes.get(f'{table}/{suffix}', ())) == list(shape))
 
 
+def is_slot(tensor: str, tensors: Collection[str]) -> bool:
+    """Whether a tensor is called as a slot of another one.
+
+    >>> is_slot('t/Adam/m', ['t', 't/Adam/m'])
+    True
+    """
+    return any(tensor.endswith(f'/{suffix}') and tensor.removesuffix(f'/{suffix}') in tensors
+               for suffix in SUFFIXES)
+
+
 def names_there(wanted: Sequence[str], stored: Collection[str]) -> dict[str, str]:
     """What slots of a job are called in a checkpoint, by what the job calls them.
 

@@ -55,8 +55,8 @@ def _configure_checkpoints(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments that say which differences to a checkpoint are meant."""
     group = parser.add_argument_group(
         'checkpoints', 'Which differences between a checkpoint and the job are meant, where its '
-        'RunConfig does not say it. T is a table as the checkpoint calls it, or the last part of '
-        'that name. What may be given several times is marked with *.')
+        'RunConfig does not say it. T is a table as the checkpoint calls it, or parts of that '
+        'name, as user_embedding. What may be given several times is marked with *.')
     for option, text in (
             ('--grow', '* T has more rows now; those that are new begin with initial values'),
             ('--drop', '* T is not needed any more'),

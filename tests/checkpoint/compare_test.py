@@ -92,13 +92,14 @@ def test_a_manifest_of_another_checkpoint_is_not_believed(wrong, text):
 
 def test_names_in_options_may_be_short_but_must_mean_one_table():
     tables = {'a/f/weights': table(), 'b/g/weights': table()}
-    for name in ('a/f/weights', 'f/weights'):
+    for name in ('a/f/weights', 'f/weights', 'a', 'f', 'a/f'):
         assert compare(held(tables), needed({**tables, 'a/f/weights': table(rows=5)}),
                        CheckpointOptions(grow=[name])).streamed.keys() == {'a/f/weights'}
     ambiguous, = problems(held(tables), needed(tables), grow=['weights'])
     assert str(ambiguous) == (
-        'E630 CheckpointOptions.grow: it must name one table of this job; got "weights", which '
-        'may be "a/f/weights", "b/g/weights".')
+        'E630 CheckpointOptions.grow: it must name one table of this job, in full or by '
+        'parts of its name that no other has; got "weights", which may be "a/f/weights", '
+        '"b/g/weights".')
     unknown, = problems(held(tables), needed(tables), reset_slots=['a/f/weigths'])
     assert str(unknown).endswith('Similar names there: "a/f/weights", "b/g/weights".')
     for rename, text in (({'x': 'a/f/weights'}, None), ({'f/weights': 'x'}, 'of this job'),
@@ -114,6 +115,13 @@ def test_an_evaluation_does_not_care_for_names_that_a_training_means():
     tables = {'t': table()}
     assert compare(held(tables), needed(tables, trains=False),
                    CheckpointOptions(grow=['other'])).is_plain
+
+
+def test_slots_are_no_tables_that_a_name_may_mean():
+    there = held(**{'in/old/weights': (4, 2), 'in/old/weights/Adagrad': (4, 2)})
+    plan = compare(there, needed({'new/weights': table(slots=('Adagrad',))}),
+                   CheckpointOptions(rename={'old': 'new'}))
+    assert plan.streamed['new/weights/Adagrad'].tensor == 'in/old/weights/Adagrad'
 
 
 def test_options_name_tables_as_the_checkpoint_or_as_the_job_calls_them():
