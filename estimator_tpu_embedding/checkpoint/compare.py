@@ -21,6 +21,10 @@ from .naming import tables_meant, unknown_drops
 from .options import CheckpointOptions
 from .slots import is_slot, names_there, stored_slots
 
+_DENSE_PART = (
+    ' Other tables than before change what reads them too: warm_start_from in a new model_dir, '
+    'with vars_to_warm_start, takes what still fits.')
+
 
 def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePlan:
     """Finds where every value of a graph comes from.
@@ -244,8 +248,10 @@ class _Comparison:
                 self._add_missing(name, shape)
         elif shape is not None and not (len(stored) == len(shape) and all(
                 want in (None, have) for have, want in zip(stored, shape))):
+            tables = self._held.manifest.tables if self._held.manifest is not None else {}
             self._add_shape(name, shape, stored, 'Use the sizes it was trained with, or another '
-                            'model_dir.')
+                            'model_dir.' + _DENSE_PART * (
+                                bool(tables) and tables.keys() != self._needed.tables.keys()))
 
     def _add_shape(self, name: str, shape: Shape, stored: Sequence[int], remedy: str) -> None:
         self._problems.append(Problem(
@@ -268,8 +274,11 @@ class _Comparison:
         """Tables of the checkpoint that the job has not: the next checkpoint would not either."""
         tables = self._held.manifest.tables if self._held.manifest is not None else {}
         taken = {self._choices.source_of(name) for name in self._needed.tables}
-        left = {name: table for name, table in tables.items() if name not in taken
-                and name not in self._needed.shapes and name not in self._choices.drop}
+        gone = {name: table for name, table in tables.items()
+                if name not in taken and name not in self._needed.shapes}
+        left = {name: table for name, table in gone.items() if name not in self._choices.drop}
+        self._facts += [f'its table "{name}" is dropped'
+                        for name in sorted(gone.keys() - left.keys())]
         for name, table in sorted(left.items()):
             remedy = f'If it is not needed any more: --drop {name}, or CheckpointOptions(drop=...).'
             twins = [new for new in self._new if self._is_alike(self._needed.tables[new], table)]

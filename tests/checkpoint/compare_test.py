@@ -155,3 +155,11 @@ def test_c23_the_names_of_all_slots_are_known():
         required = {one.name: .5 for one in dataclasses.fields(kind)
                     if one.default is one.default_factory is dataclasses.MISSING}
         assert {slot.suffix for slot in kind(**required).slots} <= SUFFIXES, field
+
+
+def test_c22_a_table_that_is_dropped_is_reported_and_the_dense_part_beside_it_explained():
+    there = held({'t': table(), 'in/old/weights': table()}, kernel=(4, 1))
+    plan = compare(there, needed({'t': table()}, kernel=[4, 1]), CheckpointOptions(drop=['old']))
+    assert plan.facts == ('its table "in/old/weights" is dropped',)
+    problem, = problems(there, needed({'t': table()}, kernel=[2, 1]), drop=['old'])
+    assert problem.code == 'E604' and 'warm_start_from' in problem.remedy
