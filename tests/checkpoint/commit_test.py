@@ -66,8 +66,11 @@ from estimator_tpu_embedding.checkpoint import lock
 trainer = os.fork()
 if not trainer:
     with lock.held({str(tmp_path)!r}):
+        reader, writer = os.pipe()
         if not os.fork():
+            os.write(writer, b'x')
             signal.pause()
+        os.read(reader, 1)
         os.kill(os.getpid(), signal.SIGKILL)
 os.waitpid(trainer, 0)
 with lock.held({str(tmp_path)!r}):
