@@ -224,7 +224,8 @@ def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
 
 
 def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: OnPhase) -> None:
-    """Moves what was staged to its place; what is there of that step is damaged."""
+    """Moves what was staged to its place; what is there of that step is damaged
+    or of another training."""
     name = staged.name
     for target in (name + SUFFIX, name + SUFFIX + PARTIAL, *complete.files):
         _require(storage, target, stat.S_ISREG)
