@@ -10,10 +10,10 @@ import tensorflow.compat.v1 as tf
 from ..core.plan import Plan
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, CoreBatch, LookupReceipt
+from ..hosts.choice import make_backend
 from ..hosts.delayed import DelayedBackend
-from ..hosts.local import LocalBackend
-from ..hosts.queues import IdQueues
-from ..hosts.tables import HostedTable, create_tables
+from ..hosts.queues import IdQueues, kinds_of, pack, unpack
+from ..hosts.tables import HostedTable
 from ..runner import towers
 from ..runner.gradients import GradientCapture
 
@@ -34,22 +34,22 @@ class GraphEngine:
         self._backend: Backend | None = None
         self._receipts: dict[int, LookupReceipt] = {}
         with tf.control_dependencies(None):
-            self._queues = IdQueues(plan)
+            # The engine has queues of its own; it comes with the tables, ids may come before.
+            self._queues = IdQueues(plan.topology.num_cores, kinds_of(plan))
 
     def create_tables(self, variable_names: Mapping[str, str],
                       slot_names: Mapping[str, Sequence[str]]) -> dict[str, HostedTable]:
         """Creates the variables of all tables; raises ValueError if they exist."""
-        tables = create_tables(self._plan, variable_names, slot_names)
         # Rates are functions of the step that each update is given.
         no_step = tf.zeros([], tf.int64)
-        self._backend = LocalBackend(self._plan, tables, self._queues, no_step)
+        self._backend = make_backend(self._plan, variable_names, no_step, slot_names=slot_names)
         if self._plan.pipelined and self._plan.mode == 'training':
             self._backend = DelayedBackend(self._backend)
-        return tables
+        return self._backend.tables
 
     def enqueue(self, batch: CoreBatch, *, core: int) -> tf.Operation:
         """See `Backend.enqueue`."""
-        return self._queues.enqueue(batch, core=core)
+        return self._queues.enqueue(pack(self._plan, batch), core=core)
 
     def lookup(self) -> Activations:
         """The activations of the core whose replica is being built.
@@ -68,8 +68,12 @@ class GraphEngine:
                 'replicas, one per core', f'{towers.number_of_cores()}',
                 f'Call it in the computation of tf.tpu.shard(computation, num_shards={cores}), '
                 'after estimator_tpu_embedding.install().'))
-        activations, receipt = self._backend.lookup(core=towers.current_core())
-        self._receipts[towers.current_core()] = receipt
+        core = towers.current_core()
+        batch = unpack(self._plan, self._queues.dequeue(core=core))
+        host = core // self._plan.topology.cores_per_host
+        with tf.control_dependencies([self._backend.enqueue(batch, host=host, core=core)]):
+            activations, receipt = self._backend.lookup(core=core)
+        self._receipts[core] = receipt
         return activations
 
     def update(self, gradients: Activations, step: Any) -> tf.Operation:

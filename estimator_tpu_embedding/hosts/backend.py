@@ -9,6 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
 from ..ops.ids import IdBatch
+from .tables import HostedTable
 
 QUEUE_CAPACITY = 2
 """Steps whose ids and features may wait per core: one is handed over while one is ready."""
@@ -28,19 +29,30 @@ class LookupReceipt(NamedTuple):
 
     Attributes:
       step: int64 scalar, the global step at the time of the look-up.
-      batches: the ids that were looked up.
+      packed: the ids that were looked up, in the form of the backend that made it: tensors of
+        its `kinds`, of any lengths. Only its `batches` and its `update` look inside.
       activations: what was handed out; an update waits for all of it.
     """
 
     step: tf.Tensor
-    batches: dict[str, IdBatch]
+    packed: tuple[tf.Tensor, ...]
     activations: Activations
 
 
 class Backend(Protocol):
-    """Executes one plan. In graph mode each verb returns tensors or operations to be run."""
+    """Executes one plan. In graph mode each verb returns tensors or operations to be run.
+
+    Attributes:
+      plan: what it executes.
+      kernels: what executes it, `'native'` or `'stock'`.
+      kinds: the dtypes of `LookupReceipt.packed`, for whoever keeps receipts in queues.
+      tables: the variables, by table name.
+    """
 
     plan: Plan
+    kernels: str
+    kinds: list[tf.DType]
+    tables: dict[str, HostedTable]
 
     def open(self) -> tf.Operation:
         """Makes the engine ready; run once per session before anything else."""
@@ -53,6 +65,9 @@ class Backend(Protocol):
 
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         """The oldest ids of `core` that are pending -> activations."""
+
+    def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
+        """The ids of a look-up by feature, for those who count them."""
 
     def update(self, receipts: Sequence[LookupReceipt],
                gradients: Sequence[Activations]) -> tf.Tensor:
@@ -82,12 +97,15 @@ class BackendAround:
     """Passes on to another backend what it does not do differently.
 
     Attributes:
-      plan: what both execute.
+      plan, kernels, kinds, tables: those of the other.
     """
 
     def __init__(self, backend: Backend):
         """Passes on to `backend`."""
         self.plan = backend.plan
+        self.kernels = backend.kernels
+        self.kinds = backend.kinds
+        self.tables = backend.tables
         self._backend = backend
 
     def open(self) -> tf.Operation:
@@ -98,6 +116,9 @@ class BackendAround:
 
     def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
         return self._backend.enqueue(batch, host=host, core=core)
+
+    def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
+        return self._backend.batches(receipt)
 
     def retrieve(self) -> tf.Operation:
         return self._backend.retrieve()

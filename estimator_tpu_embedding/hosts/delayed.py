@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import tensorflow.compat.v1 as tf
 
 from .backend import Activations, Backend, BackendAround, LookupReceipt
-from .queues import kinds_of, pack, unpack
 
 
 class DelayedBackend(BackendAround):
@@ -22,7 +21,7 @@ class DelayedBackend(BackendAround):
     def __init__(self, backend: Backend):
         """Makes the updates of `backend` wait."""
         super().__init__(backend)
-        of_core = kinds_of(self.plan) + [tf.float32] * len(self.plan.features)
+        of_core = self.kinds + [tf.float32] * len(self.plan.features)
         self._waiting = tf.queue.FIFOQueue(
             1, [tf.int64] + of_core * self.plan.topology.num_cores, name='gradients_that_wait')
 
@@ -37,7 +36,7 @@ class DelayedBackend(BackendAround):
         with tf.control_dependencies([done]):
             waits = self._waiting.enqueue([tf.cast(receipts[0].step, tf.int64)] + [
                 tensor for receipt, gradient in zip(receipts, gradients)
-                for tensor in [*pack(self.plan, receipt.batches),
+                for tensor in [*receipt.packed,
                                *[gradient[feature.name] for feature in self.plan.features]]])
         with tf.control_dependencies([waits]):
             return tf.zeros([len(self.plan.tables)], tf.bool)  # Of these nothing is known yet.
@@ -56,12 +55,12 @@ class DelayedBackend(BackendAround):
     def _apply(self) -> tf.Tensor:
         step, *tensors = self._waiting.dequeue()
         features = self.plan.features
-        per_core = len(tensors) // self.plan.topology.num_cores
+        at = len(self.kinds)
+        per_core = at + len(features)
         receipts, gradients = [], []
         for first in range(0, len(tensors), per_core):
             of_core = tensors[first:first + per_core]
-            at = per_core - len(features)
-            receipts.append(LookupReceipt(step, unpack(self.plan, of_core[:at]), {}))
+            receipts.append(LookupReceipt(step, tuple(of_core[:at]), {}))
             gradients.append({
                 feature.name: tf.ensure_shape(values, self.plan.output_shape(feature))
                 for feature, values in zip(features, of_core[at:])})

@@ -12,8 +12,9 @@ from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..errors import ConfigError, Problem
 from ..ops import checks, combine, rows, rules
+from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch, LookupReceipt
-from .queues import IdQueues
+from .queues import IdQueues, kinds_of, pack, unpack
 from .tables import HostedTable
 
 
@@ -22,24 +23,28 @@ class LocalBackend:
 
     Attributes:
       plan: what it executes.
+      kernels: `'stock'`.
+      kinds: those of flat vectors of ids, see `queues.pack`.
       tables: the variables, by table name.
     """
 
-    def __init__(self, plan: Plan, tables: dict[str, HostedTable], queues: IdQueues,
+    kernels = 'stock'
+
+    def __init__(self, plan: Plan, tables: dict[str, HostedTable],
                  global_step: tf.Variable | tf.Tensor, *, skips_nonfinite: bool = False):
         """Executes a plan in the default graph.
 
         Args:
           plan: what to execute.
           tables: its tables, in that graph.
-          queues: where ids wait, in that graph.
           global_step: what dynamic learning rates are functions of.
           skips_nonfinite: gradients that are not finite make an update one that changes nothing,
             instead of an error.
         """
         self.plan = plan
+        self.kinds = kinds_of(plan)
         self.tables = tables
-        self._queues = queues
+        self._queues = IdQueues(plan.topology.num_cores, self.kinds)
         self._global_step = global_step
         self._skips_nonfinite = skips_nonfinite
 
@@ -51,19 +56,23 @@ class LocalBackend:
 
     def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
         del host  # All hosts are in this process.
-        return self._queues.enqueue(batch, core=core)
+        return self._queues.enqueue(pack(self.plan, batch), core=core)
 
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
-            batches = self._queues.dequeue(core=core)
+            batches = unpack(self.plan, self._queues.dequeue(core=core))
         activations = {}
         for feature in self.plan.features:
             table, batch = self.tables[feature.table], batches[feature.name]
             activations[feature.name] = tf.reshape(
                 combine.combine(self._rows_of(table, batch.ids), batch, table.spec.combiner),
                 self.plan.output_shape(feature))
-        return activations, LookupReceipt(step, batches, activations)
+        packed = tuple(pack(self.plan, batches))
+        return activations, LookupReceipt(step, packed, activations)
+
+    def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
+        return unpack(self.plan, receipt.packed)
 
     def update(self, receipts: Sequence[LookupReceipt],
                gradients: Sequence[Activations]) -> tf.Tensor:
@@ -73,7 +82,8 @@ class LocalBackend:
         with tf.control_dependencies([tf.group(*looked_up)]):
             step = receipts[0].step
             rates = self._rates(step)
-            wanted = {name: self._contributions(table, receipts, gradients)
+            batches = [self.batches(receipt) for receipt in receipts]
+            wanted = {name: self._contributions(table, batches, gradients)
                       for name, table in self.tables.items()}
             bad = tf.stack([_count_nonfinite(gradient) for _, gradient in wanted.values()])
             required = [self._require_rates(rates, step)]
@@ -138,7 +148,7 @@ class LocalBackend:
                 remedy='Look at the learning_rate_fn of its columns.'),
             got=lambda first: _at(step, tf.strings.as_string(values[first])))
 
-    def _contributions(self, table: HostedTable, receipts: Sequence[LookupReceipt],
+    def _contributions(self, table: HostedTable, batches: Sequence[CoreBatch],
                        gradients: Sequence[Activations]) -> tuple[tf.Tensor, tf.Tensor]:
         """The ids whose rows a table updates, and the gradient for each.
 
@@ -147,8 +157,8 @@ class LocalBackend:
         """
         ids, contributions = [], []
         for feature in self.plan.features_of(table.spec.name):
-            for receipt, gradient in zip(receipts, gradients):
-                batch = receipt.batches[feature.name]
+            for of_core, gradient in zip(batches, gradients):
+                batch = of_core[feature.name]
                 ids.append(batch.ids)
                 flat = tf.reshape(gradient[feature.name], [-1, table.spec.dimension])
                 contributions.append(combine.spread(flat, batch, table.spec.combiner))

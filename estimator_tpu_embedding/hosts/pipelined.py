@@ -14,14 +14,13 @@ import tensorflow.compat.v1 as tf
 
 from ..ops.ids import IdBatch
 from .backend import Activations, Backend, BackendAround, LookupReceipt
-from .queues import kinds_of, pack, unpack
 
 
 class PipelinedBackend(BackendAround):
     """Another backend, one step ahead. See `backend.Backend` for the verbs.
 
     Attributes:
-      plan: what it executes.
+      plan, kernels, kinds, tables: those of the other backend.
       has_next: must be fed `True` with every step that another step follows.
     """
 
@@ -37,7 +36,7 @@ class PipelinedBackend(BackendAround):
         self._global_step = global_step
         self._cores = range(self.plan.topology.num_cores)
         # The ids, and the activations in the order of features.
-        kinds = kinds_of(self.plan) + [tf.float32] * len(self.plan.features)
+        kinds = self.kinds + [tf.float32] * len(self.plan.features)
         self._ahead = [tf.queue.FIFOQueue(1, kinds, name=f'looked_up_for_core_{core}')
                        for core in self._cores]
         self._next = tf.cond(self.has_next, self._look_ahead, lambda: tf.constant(0))
@@ -50,11 +49,10 @@ class PipelinedBackend(BackendAround):
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
             tensors = self._ahead[core].dequeue()
-        at = len(tensors) - len(self.plan.features)
-        batches = unpack(self.plan, tensors[:at])
+        at = len(self.kinds)
         activations = {feature.name: tf.ensure_shape(values, self.plan.output_shape(feature))
                        for feature, values in zip(self.plan.features, tensors[at:])}
-        return activations, LookupReceipt(step, batches, activations)
+        return activations, LookupReceipt(step, tuple(tensors[:at]), activations)
 
     def update(self, receipts: Sequence[LookupReceipt],
                gradients: Sequence[Activations]) -> tf.Tensor:
@@ -81,7 +79,7 @@ class PipelinedBackend(BackendAround):
         for core in self._cores:
             activations, receipt = self._backend.lookup(core=core)
             stored.append(self._ahead[core].enqueue(
-                pack(self.plan, receipt.batches)
-                + [activations[feature.name] for feature in self.plan.features]))
+                [*receipt.packed, *[activations[feature.name]
+                                    for feature in self.plan.features]]))
         with tf.control_dependencies(stored):
             return tf.constant(0)

@@ -12,23 +12,28 @@ from .backend import QUEUE_CAPACITY, CoreBatch
 
 
 class IdQueues:
-    """The queues of one plan in one graph."""
+    """The queues of one backend in one graph, whatever it makes of ids before they wait."""
 
-    def __init__(self, plan: Plan):
-        """Creates them in the default graph."""
-        self._plan = plan
+    def __init__(self, cores: int, kinds: Sequence[tf.DType]):
+        """Creates them in the default graph.
+
+        Args:
+          cores: how many, >= 1.
+          kinds: the dtypes of what waits for one step of one core, at least one.
+        """
         # Lengths vary, so no shapes.
         self._queues = [
-            tf.queue.FIFOQueue(QUEUE_CAPACITY, kinds_of(plan), name=f'ids_of_core_{core}')
-            for core in range(plan.topology.num_cores)]
+            tf.queue.FIFOQueue(QUEUE_CAPACITY, list(kinds), name=f'ids_of_core_{core}')
+            for core in range(cores)]
 
-    def enqueue(self, batch: CoreBatch, *, core: int) -> tf.Operation:
+    def enqueue(self, packed: Sequence[tf.Tensor], *, core: int) -> tf.Operation:
         """Appends the ids of one step of `core`; waits while the queue is full."""
-        return self._queues[core].enqueue(pack(self._plan, batch))
+        return self._queues[core].enqueue(list(packed))
 
-    def dequeue(self, *, core: int) -> dict[str, IdBatch]:
+    def dequeue(self, *, core: int) -> list[tf.Tensor]:
         """The oldest ids of `core`; waits for them."""
-        return unpack(self._plan, self._queues[core].dequeue())
+        tensors: list[tf.Tensor] = tf.nest.flatten(self._queues[core].dequeue())
+        return tensors
 
     def close(self) -> tf.Operation:
         """Ends every wait."""
@@ -49,8 +54,9 @@ def pack(plan: Plan, batch: CoreBatch) -> list[tf.Tensor]:
 
 
 def unpack(plan: Plan, tensors: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-    """What `pack` was given."""
-    vectors = iter([tf.ensure_shape(tensor, [None]) for tensor in tensors])
+    """What `pack` was given; what comes out of a queue is checked to be vectors."""
+    vectors = iter([tensor if tensor.shape.rank == 1 else tf.ensure_shape(tensor, [None])
+                    for tensor in tensors])
     return {feature.name: IdBatch(
         next(vectors), next(vectors),
         plan.batch_size_per_core * max(feature.max_sequence_length, 1),

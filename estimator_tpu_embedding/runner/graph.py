@@ -12,10 +12,8 @@ from .. import _tf
 from ..core.deployment import Invocation
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
-from ..hosts.local import LocalBackend
+from ..hosts.choice import make_backend
 from ..hosts.pipelined import PipelinedBackend
-from ..hosts.queues import IdQueues
-from ..hosts.tables import create_tables
 from ..ops import checks
 from . import model, padding
 from .gradients import GradientCapture
@@ -111,8 +109,7 @@ def build_step(job: Job) -> StepGraph:
     plan = job.plan
     if plan is not None and job.lookups is not None:
         names = model.trace_variable_names(job, job.lookups, inputs.rests[0])
-        backend = LocalBackend(plan, create_tables(plan, names), IdQueues(plan), global_step,
-                               skips_nonfinite=job.skips_nonfinite)
+        backend = make_backend(plan, names, global_step, skips_nonfinite=job.skips_nonfinite)
         if plan.pipelined and plan.mode == 'training':
             backend = PipelinedBackend(backend, global_step)
     ahead = backend if isinstance(backend, PipelinedBackend) else None
@@ -145,7 +142,7 @@ def build_step(job: Job) -> StepGraph:
                      global_step=global_step, table_names=names,
                      measured=Measured(
                          towers.taken, [loss, *operations[:1], *tf.nest.flatten(gradients)],
-                         towers.receipts, gradients))
+                         backend, towers.receipts, gradients))
 
 
 def _draw(job: Job) -> _Inputs:

@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from ..core.names import legal
 from ..core.plan import Plan
-from ..hosts.backend import Activations, LookupReceipt
+from ..hosts.backend import Activations, Backend, LookupReceipt
 
 PHASES = ('input', 'lookup', 'dense', 'update')
 
@@ -80,12 +80,14 @@ class Measured(NamedTuple):
     Attributes:
       looked_up: an operation, see `clock_of`.
       trained: operations and tensors, see there.
+      backend: the engine, or `None`.
       receipts: the look-ups, per core; none without an engine.
       gradients: in training those of the activations, per core.
     """
 
     looked_up: tf.Operation
     trained: Sequence[Any]
+    backend: Backend | None
     receipts: Sequence[LookupReceipt]
     gradients: Sequence[Activations]
 
@@ -113,9 +115,11 @@ def summarize_tables(plan: Plan, measured: Measured) -> None:
     activations of samples without an id count, and so do their gradients.
     They cost nothing in steps whose summaries are not written.
     """
+    assert measured.backend is not None, 'a plan has an engine'
+    batches = [measured.backend.batches(receipt) for receipt in measured.receipts]
     for table in plan.tables:
         names = [feature.name for feature in plan.features_of(table.name)]
-        ids = [receipt.batches[name].ids for receipt in measured.receipts for name in names]
+        ids = [of_core[name].ids for of_core in batches for name in names]
         values: Mapping[str, tf.Tensor] = {
             'rows_touched': tf.size(tf.unique(tf.concat(ids, 0)).y),
             'activation_norm': tf.linalg.global_norm([

@@ -4,15 +4,13 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.hosts.local import LocalBackend
-from estimator_tpu_embedding.hosts.queues import IdQueues
 from estimator_tpu_embedding.hosts.tables import create_tables
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 
 def local_backend(plan, variable_names, global_step, **kwargs):
-    """A `LocalBackend` with tables and queues of its own."""
-    return LocalBackend(plan, create_tables(plan, variable_names), IdQueues(plan), global_step,
-                        **kwargs)
+    """A `LocalBackend` with tables of its own."""
+    return LocalBackend(plan, create_tables(plan, variable_names), global_step, **kwargs)
 
 
 def id_batch(samples, weights=None):
