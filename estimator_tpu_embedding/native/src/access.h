@@ -1,0 +1,76 @@
+// Who may touch the rows of an engine when: look-ups together, updates alone, and nobody writes
+// what a saver still reads.
+//
+// A *view* is memory of a table that TensorFlow holds beyond the operation that gave it, such as
+// the value that a saver writes to disk. Views are counted by table. Nobody waits for a view
+// while holding up others: the run that has one may need more of them before it can end.
+#ifndef ETE_ACCESS_H_
+#define ETE_ACCESS_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace ete {
+
+// How long a writer waits for others before it fails.
+struct Patience {
+  std::chrono::milliseconds for_turn{60000};  // For look-ups and other writers.
+  std::chrono::milliseconds for_views{10000};
+};
+
+// Safe to use from any thread. It is kept alive by views, which may outlive the engine.
+class Access {
+ public:
+  explicit Access(std::vector<std::string> table_names, Patience patience = Patience());
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
+
+  // Held by those that only read. Waiting writers go first, so one thread never holds two.
+  class Shared {
+   public:
+    explicit Shared(Access& access);
+    ~Shared();
+    Shared(const Shared&) = delete;
+    Shared& operator=(const Shared&) = delete;
+
+   private:
+    Access& access_;
+  };
+
+  // Held by those that write. `table` is the one that is written, < 0 for all. Throws Error
+  // kFailedPrecondition, which names the table, when patience ends.
+  class Exclusive {
+   public:
+    Exclusive(Access& access, int table);
+    ~Exclusive();
+    Exclusive(const Exclusive&) = delete;
+    Exclusive& operator=(const Exclusive&) = delete;
+
+   private:
+    Access& access_;
+  };
+
+  // Counts a view of a table; waits for a writer that is at work.
+  void add_view(int table);
+  void remove_view(int table) noexcept;
+
+ private:
+  int viewed(int table) const;  // The first table with views among those asked for, or -1.
+
+  const std::vector<std::string> names_;
+  const Patience patience_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int readers_ = 0;
+  int waiting_ = 0;  // Writers that wait for readers and other writers, not for views.
+  bool writing_ = false;
+  std::vector<int64_t> views_;  // By table.
+};
+
+}  // namespace ete
+
+#endif  // ETE_ACCESS_H_

@@ -1,0 +1,23 @@
+// Rows of tables -> activations of features.
+#ifndef ETE_COMBINE_H_
+#define ETE_COMBINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "layout.h"
+#include "pool.h"
+
+namespace ete {
+
+// Looks up one grouped batch (see grouped.h; untrusted). `rows_of_table` are the physical rows by
+// table; `out_of_feature` by feature [samples, width] floats, exact zeros for samples without ids.
+// Throws Error kInvalidArgument, which names the table, for what is not a grouped batch.
+void combine(const Layout& layout, const uint32_t* words, size_t count,
+             const std::vector<const float*>& rows_of_table, Pool& pool,
+             const std::vector<float*>& out_of_feature);
+
+}  // namespace ete
+
+#endif  // ETE_COMBINE_H_

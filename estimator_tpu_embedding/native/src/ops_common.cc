@@ -1,0 +1,185 @@
+#include "ops_common.h"
+
+#include <new>
+#include <utility>
+
+namespace ete {
+namespace {
+
+constexpr size_t kLargeBytes = 1 << 20;
+
+size_t bytes_of(int type, const std::vector<int64_t>& shape) {
+  size_t bytes = type == kTfInt64 ? 8 : type == kTfBool ? 1 : 4;
+  for (int64_t extent : shape) bytes *= static_cast<size_t>(extent);
+  return bytes;
+}
+
+const char* type_name(int type) {
+  return type == kTfFloat ? "float32" : type == kTfInt32 ? "int32" : "int64";
+}
+
+void free_owner(void*, size_t, void* owner) {
+  delete static_cast<std::shared_ptr<const void>*>(owner);
+}
+
+}  // namespace
+
+void Status::check() const {
+  if (TF_GetCode(status_) != kTfOk) {
+    throw Error(static_cast<Code>(TF_GetCode(status_)), TF_Message(status_));
+  }
+}
+
+void Status::set_from_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    TF_SetStatus(status_, static_cast<int>(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    TF_SetStatus(status_, static_cast<int>(Code::kResourceExhausted),
+                 "the system has no memory left for the embedding engine");
+  } catch (const std::exception& error) {
+    TF_SetStatus(status_, static_cast<int>(Code::kInternal), error.what());
+  } catch (...) {
+    TF_SetStatus(status_, static_cast<int>(Code::kInternal), "unknown C++ exception");
+  }
+}
+
+std::vector<int64_t> Tensor::shape() const {
+  std::vector<int64_t> shape(static_cast<size_t>(TF_NumDims(get())));
+  for (size_t i = 0; i < shape.size(); ++i) shape[i] = TF_Dim(get(), static_cast<int>(i));
+  return shape;
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+void Attributes::sizes(const char* name, int32_t* count, int32_t* bytes) const {
+  Status status;
+  TF_OpKernelConstruction_GetAttrSize(construction_, name, count, bytes, status.get());
+  status.check();
+}
+
+int64_t Attributes::number(const char* name) const {
+  Status status;
+  int64_t value = 0;
+  TF_OpKernelConstruction_GetAttrInt64(construction_, name, &value, status.get());
+  status.check();
+  return value;
+}
+
+bool Attributes::flag(const char* name) const {
+  Status status;
+  unsigned char value = 0;
+  TF_OpKernelConstruction_GetAttrBool(construction_, name, &value, status.get());
+  status.check();
+  return value != 0;
+}
+
+std::vector<int64_t> Attributes::numbers(const char* name) const {
+  int32_t count = 0, bytes = 0;
+  sizes(name, &count, &bytes);
+  std::vector<int64_t> values(static_cast<size_t>(count));
+  Status status;
+  TF_OpKernelConstruction_GetAttrInt64List(construction_, name, values.data(), count,
+                                           status.get());
+  status.check();
+  return values;
+}
+
+std::vector<float> Attributes::floats(const char* name) const {
+  int32_t count = 0, bytes = 0;
+  sizes(name, &count, &bytes);
+  std::vector<float> values(static_cast<size_t>(count));
+  Status status;
+  TF_OpKernelConstruction_GetAttrFloatList(construction_, name, values.data(), count,
+                                           status.get());
+  status.check();
+  return values;
+}
+
+std::vector<std::string> Attributes::strings(const char* name) const {
+  int32_t count = 0, bytes = 0;
+  sizes(name, &count, &bytes);
+  std::vector<char*> values(static_cast<size_t>(count));
+  std::vector<size_t> lengths(values.size());
+  std::vector<char> storage(static_cast<size_t>(bytes));
+  Status status;
+  TF_OpKernelConstruction_GetAttrStringList(construction_, name, values.data(), lengths.data(),
+                                            count, storage.data(), storage.size(), status.get());
+  status.check();
+  std::vector<std::string> found;
+  for (size_t i = 0; i < values.size(); ++i) found.emplace_back(values[i], lengths[i]);
+  return found;
+}
+
+Tensor Context::input(int i, int type, const char* name) const {
+  Status status;
+  TF_Tensor* found = nullptr;
+  TF_GetInput(context_, i, &found, status.get());
+  status.check();
+  Tensor tensor(found);
+  if (TF_TensorType(found) != type) {
+    throw Error(Code::kInvalidArgument, std::string("input ") + name + " must be " +
+                                            type_name(type) + ", not type number " +
+                                            std::to_string(TF_TensorType(found)));
+  }
+  return tensor;
+}
+
+std::shared_ptr<Engine> Context::engine(int i) const {
+  const Tensor handle = input(i, kTfInt64, "engine");
+  if (handle.elements() != 1) {
+    throw Error(Code::kInvalidArgument,
+                "input engine must be the scalar that EteEngine gives, not a tensor of shape " +
+                    shape_text(handle.shape()));
+  }
+  return registry::find(*handle.data<int64_t>());
+}
+
+Tensor Context::allocate(int i, int type, const std::vector<int64_t>& shape) {
+  Status status;
+  Tensor tensor(TF_AllocateOutput(context_, i, type, shape.data(), static_cast<int>(shape.size()),
+                                  bytes_of(type, shape), status.get()));
+  status.check();
+  return tensor;
+}
+
+Tensor Context::allocate_again(int i, int type, const std::vector<int64_t>& shape,
+                               const std::shared_ptr<Scratch>& scratch) {
+  const size_t bytes = bytes_of(type, shape);
+  if (bytes < kLargeBytes) return allocate(i, type, shape);
+  auto lease = std::make_shared<Scratch::Lease>(scratch->borrow(bytes, "a result of a step"));
+  void* data = lease->as<char>();
+  return wrap(i, type, shape, data, std::move(lease));
+}
+
+Tensor Context::wrap(int i, int type, const std::vector<int64_t>& shape, void* data,
+                     std::shared_ptr<const void> owner) {
+  auto* kept = new std::shared_ptr<const void>(std::move(owner));
+  Tensor tensor(TF_NewTensor(type, shape.data(), static_cast<int>(shape.size()), data,
+                             bytes_of(type, shape), free_owner, kept));
+  set_output(i, tensor);
+  return tensor;
+}
+
+void Context::set_output(int i, const Tensor& tensor) {
+  Status status;
+  TF_SetOutput(context_, i, tensor.get(), status.get());
+  status.check();
+}
+
+void unknown_shapes(TF_ShapeInferenceContext* context, TF_Status* status) {
+  TF_ShapeInferenceContextSetUnknownShape(context, status);
+}
+
+void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
+  TF_ShapeHandle* scalar = TF_ShapeInferenceContextScalar(context);
+  TF_ShapeInferenceContextSetOutput(context, 0, scalar, status);
+  TF_DeleteShapeHandle(scalar);
+}
+
+}  // namespace ete

@@ -1,0 +1,242 @@
+// What happens in every step: EteGroup in the infeed, then EteLookup and EteUpdate. EteUngroup is
+// for those who count ids.
+#include <string>
+#include <vector>
+
+#include "combine.h"
+#include "ids.h"
+#include "ops_common.h"
+
+namespace ete {
+namespace {
+
+void require_count(const char* what, size_t expected, size_t got) {
+  if (expected != got) {
+    throw Error(Code::kInvalidArgument, std::string(what) + ": the engine expects " +
+                                            std::to_string(expected) + ", not " +
+                                            std::to_string(got));
+  }
+}
+
+size_t weighted_features(const Layout& layout) {
+  size_t count = 0;
+  for (const FeatureLayout& feature : layout.features) count += feature.weighted;
+  return count;
+}
+
+// A grouped batch; anything can be in it.
+Tensor grouped_input(const Context& context, int i) {
+  Tensor grouped = context.input(i, kTfInt32, "grouped");
+  if (TF_NumDims(grouped.get()) != 1) {
+    throw Error(Code::kInvalidArgument, "input grouped must be a vector, not of shape " +
+                                            shape_text(grouped.shape()));
+  }
+  return grouped;
+}
+
+const uint32_t* words_of(const Tensor& grouped) {
+  return reinterpret_cast<const uint32_t*>(grouped.data<int32_t>());
+}
+
+// The ids of all features; keeps their tensors.
+class IdInputs {
+ public:
+  IdInputs(const Context& context, const Layout& layout) {
+    const int features = static_cast<int>(layout.features.size());
+    int next_weights = 1 + 2 * features;
+    for (int i = 0; i < features; ++i) {
+      const FeatureLayout& feature = layout.features[static_cast<size_t>(i)];
+      FeatureIds found{};
+      found.count = add(context, 1 + features + i, kTfInt64, "ids", feature, nullptr);
+      found.ids = tensors_.back().data<int64_t>();
+      add(context, 1 + i, kTfInt32, "samples", feature, &found.count);
+      found.samples = tensors_.back().data<int32_t>();
+      if (feature.weighted) {
+        add(context, next_weights++, kTfFloat, "weights", feature, &found.count);
+        found.weights = tensors_.back().data<float>();
+        // Null would mean that there are none; without ids nothing is read from it.
+        if (found.weights == nullptr) found.weights = &nothing_;
+      }
+      features_.push_back(found);
+    }
+  }
+
+  const std::vector<FeatureIds>& features() const { return features_; }
+
+ private:
+  size_t add(const Context& context, int i, int type, const char* name,
+             const FeatureLayout& feature, const size_t* expected) {
+    tensors_.push_back(context.input(i, type, name));
+    const size_t count = tensors_.back().elements();
+    if (TF_NumDims(tensors_.back().get()) != 1 || (expected && count != *expected)) {
+      throw Error(Code::kInvalidArgument,
+                  "feature \"" + feature.name + "\": its " + name + " must be a vector" +
+                      (expected ? " of " + std::to_string(*expected) + " elements, as its ids are"
+                                : std::string()) +
+                      ", not of shape " + shape_text(tensors_.back().shape()));
+    }
+    return count;
+  }
+
+  const float nothing_ = 0;
+  std::vector<Tensor> tensors_;
+  std::vector<FeatureIds> features_;
+};
+
+class GroupKernel {
+ public:
+  explicit GroupKernel(const Attributes&) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const Layout& layout = engine->layout();
+    require_count("inputs samples, ids and weights",
+                  2 * layout.features.size() + weighted_features(layout),
+                  static_cast<size_t>(context.inputs() - 1));
+    const IdInputs ids(context, layout);
+    const size_t words = group_bound(layout, ids.features());
+    const Tensor grouped = context.allocate_again(0, kTfInt32, {static_cast<int64_t>(words)},
+                                                  engine->pool().scratch());
+    group(layout, ids.features(), engine->pool(),
+          reinterpret_cast<uint32_t*>(grouped.data<int32_t>()), words);
+  }
+};
+
+class UngroupKernel {
+ public:
+  explicit UngroupKernel(const Attributes&) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const Layout& layout = engine->layout();
+    const Tensor grouped = grouped_input(context, 1);
+    const int features = static_cast<int>(layout.features.size());
+    require_count("outputs samples, ids and weights",
+                  2 * layout.features.size() + weighted_features(layout),
+                  static_cast<size_t>(context.outputs()));
+    int next_weights = 2 * features;
+    for (int i = 0; i < features; ++i) {
+      const size_t count = ungrouped_count(layout, words_of(grouped), grouped.elements(), i);
+      const std::vector<int64_t> shape{static_cast<int64_t>(count)};
+      const Tensor samples = context.allocate(i, kTfInt32, shape);
+      const Tensor ids = context.allocate(features + i, kTfInt64, shape);
+      UngroupedIds to{samples.data<int32_t>(), ids.data<int64_t>(), nullptr, count};
+      std::vector<Tensor> weights;  // One, if any.
+      float nothing = 0;
+      if (layout.features[static_cast<size_t>(i)].weighted) {
+        weights.push_back(context.allocate(next_weights++, kTfFloat, shape));
+        to.weights = count ? weights.back().data<float>() : &nothing;
+      }
+      ungroup(layout, words_of(grouped), grouped.elements(), i, to);
+    }
+  }
+};
+
+class LookupKernel {
+ public:
+  explicit LookupKernel(const Attributes&) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const Layout& layout = engine->layout();
+    const Tensor grouped = grouped_input(context, 1);
+    require_count("outputs activations", layout.features.size(),
+                  static_cast<size_t>(context.outputs()));
+    std::vector<Tensor> tensors;
+    std::vector<float*> activations;
+    for (const FeatureLayout& feature : layout.features) {
+      const int width = layout.tables[static_cast<size_t>(feature.table)].width;
+      tensors.push_back(context.allocate_again(static_cast<int>(tensors.size()), kTfFloat,
+                                               {feature.samples, width},
+                                               engine->pool().scratch()));
+      activations.push_back(tensors.back().data<float>());
+    }
+    engine->lookup(words_of(grouped), grouped.elements(), activations);
+  }
+};
+
+// The grouped batches and gradients of all cores; keeps their tensors.
+class CoreInputs {
+ public:
+  CoreInputs(const Context& context, const Layout& layout, int cores) {
+    const size_t features = layout.features.size();
+    pointers_.reserve(static_cast<size_t>(cores) * features);
+    for (int core = 0; core < cores; ++core) {
+      tensors_.push_back(grouped_input(context, 1 + core));
+      const Tensor& grouped = tensors_.back();
+      const float* const* gradients = pointers_.data() + pointers_.size();
+      const CoreGradients of_core{words_of(grouped), grouped.elements(), gradients};
+      for (size_t i = 0; i < features; ++i) {
+        const size_t number = static_cast<size_t>(core) * features + i;
+        add_gradient(context, 1 + cores + static_cast<int>(number), layout, i);
+      }
+      cores_.push_back(of_core);
+    }
+  }
+
+  const std::vector<CoreGradients>& cores() const { return cores_; }
+
+ private:
+  void add_gradient(const Context& context, int i, const Layout& layout, size_t number) {
+    const FeatureLayout& feature = layout.features[number];
+    const int width = layout.tables[static_cast<size_t>(feature.table)].width;
+    tensors_.push_back(context.input(i, kTfFloat, "gradients"));
+    const size_t expected = static_cast<size_t>(feature.samples) * static_cast<size_t>(width);
+    if (tensors_.back().elements() != expected) {
+      throw Error(Code::kInvalidArgument,
+                  "feature \"" + feature.name + "\": its gradient must have " +
+                      std::to_string(feature.samples) + " rows of " + std::to_string(width) +
+                      " numbers, not the shape " + shape_text(tensors_.back().shape()));
+    }
+    pointers_.push_back(tensors_.back().data<float>());
+  }
+
+  std::vector<Tensor> tensors_;
+  std::vector<const float*> pointers_;  // Of all cores; never grows beyond what was reserved.
+  std::vector<CoreGradients> cores_;
+};
+
+class UpdateKernel {
+ public:
+  explicit UpdateKernel(const Attributes& attributes)
+      : cores_(static_cast<int>(attributes.number("C"))) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const Layout& layout = engine->layout();
+    const size_t tables = layout.tables.size();
+    require_count("inputs grouped, gradients and rates",
+                  static_cast<size_t>(cores_) * (1 + layout.features.size()) + 1,
+                  static_cast<size_t>(context.inputs() - 1));
+    const CoreInputs inputs(context, layout, cores_);
+    const Tensor rates = context.input(context.inputs() - 1, kTfFloat, "rates");
+    require_count("input rates, one per table", tables, rates.elements());
+    const Tensor nonfinite = context.allocate(0, kTfInt32, {static_cast<int64_t>(tables)});
+    engine->update(inputs.cores(), rates.data<float>(), nonfinite.data<int32_t>());
+  }
+
+ private:
+  const int cores_;
+};
+
+}  // namespace
+
+std::vector<Operation> step_operations() {
+  return {
+      operation<GroupKernel>(
+          "EteGroup",
+          {"engine: int64", "samples: F * int32", "ids: F * int64", "weights: W * float"},
+          {"grouped: int32"}, {"F: int >= 1", "W: int >= 0"}, unknown_shapes),
+      operation<UngroupKernel>(
+          "EteUngroup", {"engine: int64", "grouped: int32"},
+          {"samples: F * int32", "ids: F * int64", "weights: W * float"},
+          {"F: int >= 1", "W: int >= 0"}, unknown_shapes),
+      operation<LookupKernel>("EteLookup", {"engine: int64", "grouped: int32"},
+                              {"activations: F * float"}, {"F: int >= 1"}, unknown_shapes),
+      operation<UpdateKernel>(
+          "EteUpdate",
+          {"engine: int64", "grouped: C * int32", "gradients: G * float", "rates: float"},
+          {"nonfinite: int32"}, {"C: int >= 1", "G: int >= 1"}, unknown_shapes)};
+}
+
+}  // namespace ete

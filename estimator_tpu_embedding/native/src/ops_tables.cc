@@ -1,0 +1,130 @@
+// Between TensorFlow's variables and the memory of the engine: EteAttached, EteTake, EteRead and
+// EteReadRows.
+//
+// The value of a variable comes as a tensor. It is either the memory of the engine, or a buffer of
+// TensorFlow's that the variable got since: then the variable is *detached*, and has the truth.
+#include <string>
+#include <vector>
+
+#include "ops_common.h"
+
+namespace ete {
+namespace {
+
+// The value of the variable of a part, of the shape of that part.
+Tensor value_input(const Context& context, int i, const Engine& engine, int64_t number) {
+  Tensor value = context.input(i, kTfFloat, "value");
+  const Part& part = engine.part(number);
+  const std::vector<int64_t> expected{static_cast<int64_t>(part.rows), part.width};
+  if (value.shape() != expected) {
+    const std::string& table = engine.layout().tables[static_cast<size_t>(part.table)].name;
+    throw Error(Code::kInvalidArgument, "table \"" + table + "\": part " + std::to_string(number) +
+                                            " has the shape " + shape_text(expected) + ", not " +
+                                            shape_text(value.shape()));
+  }
+  return value;
+}
+
+class AttachedKernel {
+ public:
+  explicit AttachedKernel(const Attributes&) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const int parts = context.inputs() - 1;
+    if (static_cast<size_t>(parts) != engine->parts()) {
+      throw Error(Code::kInvalidArgument, "input values: the engine has " +
+                                              std::to_string(engine->parts()) + " parts, not " +
+                                              std::to_string(parts));
+    }
+    bool attached = true;
+    for (int i = 0; i < parts; ++i) {
+      const Tensor value = value_input(context, 1 + i, *engine, i);
+      attached = attached && engine->owns(i, value.data<float>());
+    }
+    *context.allocate(0, kTfBool, {}).data<bool>() = attached;
+  }
+};
+
+class TakeKernel {
+ public:
+  explicit TakeKernel(const Attributes& attributes) : part_(attributes.number("part")) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const Tensor value = value_input(context, 1, *engine, part_);
+    engine->take(part_, value.data<float>(), value.elements());
+    context.wrap(0, kTfFloat, value.shape(), engine->part(part_).data, engine->hold(part_));
+  }
+
+ private:
+  const int64_t part_;
+};
+
+class ReadKernel {
+ public:
+  explicit ReadKernel(const Attributes& attributes)
+      : part_(attributes.number("part")), copy_(attributes.flag("copy")) {}
+
+  // Input 0 is the handle of the variable, which TensorFlow's Saver expects to find there.
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(1);
+    const Tensor value = value_input(context, 2, *engine, part_);
+    if (!engine->owns(part_, value.data<float>())) {
+      context.set_output(0, value);
+    } else if (copy_) {
+      engine->read(part_, context.allocate(0, kTfFloat, value.shape()).data<float>());
+    } else {
+      std::shared_ptr<const void> view = engine->hold_view(part_);
+      context.wrap(0, kTfFloat, value.shape(), value.data<float>(), std::move(view));
+    }
+  }
+
+ private:
+  const int64_t part_;
+  const bool copy_;
+};
+
+class ReadRowsKernel {
+ public:
+  explicit ReadRowsKernel(const Attributes& attributes) : part_(attributes.number("part")) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const Tensor value = value_input(context, 1, *engine, part_);
+    const Tensor rows = context.input(2, kTfInt64, "rows");
+    std::vector<int64_t> shape = rows.shape();
+    shape.push_back(engine->part(part_).width);
+    const Tensor found = context.allocate(0, kTfFloat, shape);
+    engine->read_rows(part_, value.data<float>(), rows.data<int64_t>(), rows.elements(),
+                      found.data<float>());
+  }
+
+ private:
+  const int64_t part_;
+};
+
+// The output has the shape of input number `Input`.
+template <int Input>
+void same_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
+  TF_ShapeHandle* shape = TF_NewShapeHandle();
+  TF_ShapeInferenceContextGetInput(context, Input, shape, status);
+  if (TF_GetCode(status) == kTfOk) TF_ShapeInferenceContextSetOutput(context, 0, shape, status);
+  TF_DeleteShapeHandle(shape);
+}
+
+}  // namespace
+
+std::vector<Operation> table_operations() {
+  return {
+      operation<AttachedKernel>("EteAttached", {"engine: int64", "values: P * float"},
+                                {"attached: bool"}, {"P: int >= 1"}, scalar_shape),
+      operation<TakeKernel>("EteTake", {"engine: int64", "value: float"}, {"view: float"},
+                            {"part: int >= 0"}, same_shape<1>),
+      operation<ReadKernel>("EteRead", {"handle: resource", "engine: int64", "value: float"},
+                            {"read: float"}, {"part: int >= 0", "copy: bool"}, same_shape<2>),
+      operation<ReadRowsKernel>("EteReadRows", {"engine: int64", "value: float", "rows: int64"},
+                                {"found: float"}, {"part: int >= 0"}, unknown_shapes)};
+}
+
+}  // namespace ete

@@ -1,0 +1,149 @@
+#include "pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+#include "error.h"
+
+namespace ete {
+
+namespace {
+
+constexpr int kMostThreads = 1024;
+
+}  // namespace
+
+int usable_cores() {
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+struct Pool::Job {
+  Job(size_t chunks, const std::function<void(size_t)>& body) : chunks(chunks), body(body) {}
+
+  bool has_more() const { return next.load(std::memory_order_relaxed) < chunks; }
+
+  // Works on chunks until none is left; the first exception of anyone ends the job.
+  void take_part(std::mutex& mutex) noexcept {
+    try {
+      for (size_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < chunks;) {
+        body(chunk);
+      }
+    } catch (...) {
+      next.store(chunks, std::memory_order_relaxed);
+      std::lock_guard<std::mutex> lock(mutex);
+      if (!error) error = std::current_exception();
+    }
+  }
+
+  const size_t chunks;
+  const std::function<void(size_t)>& body;
+  std::atomic<size_t> next{0};
+  int helpers = 0;           // Workers that take part; guarded by State::mutex as is `error`.
+  std::exception_ptr error;
+};
+
+struct Pool::State {
+  const pid_t process = getpid();
+  std::mutex mutex;
+  std::condition_variable wake, left;
+  std::vector<Job*> jobs;
+  bool stopping = false;
+  std::vector<std::thread> workers;
+
+  // A job that wants help, or null.
+  Job* wanting() const {
+    const auto found =
+        std::find_if(jobs.begin(), jobs.end(), [](const Job* job) { return job->has_more(); });
+    return found == jobs.end() ? nullptr : *found;
+  }
+};
+
+Pool::Pool(int threads)
+    : threads_(threads < 1 ? usable_cores() : threads), scratch_(std::make_shared<Scratch>()) {
+  if (threads_ > kMostThreads) {
+    throw Error(Code::kInvalidArgument,
+                "The number of threads must be at most " + std::to_string(kMostThreads) +
+                    ", got " + std::to_string(threads_) + ".");
+  }
+  state_ = new State;
+  try {
+    for (int k = 1; k < threads_; ++k) state_->workers.emplace_back(work, state_);
+  } catch (const std::system_error& error) {
+    stop();
+    throw Error(Code::kResourceExhausted, "Could not start " + std::to_string(threads_ - 1) +
+                                              " threads: " + error.what());
+  }
+}
+
+Pool::~Pool() { stop(); }
+
+void Pool::stop() {
+  // The workers of another process cannot be joined, and their locks may be held for ever.
+  if (state_->process != getpid()) return;
+  {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->stopping = true;
+  }
+  state_->wake.notify_all();
+  for (std::thread& worker : state_->workers) worker.join();
+  delete state_;
+}
+
+void Pool::work(State* state) {
+  std::unique_lock<std::mutex> lock(state->mutex);
+  for (;;) {
+    Job* job = nullptr;
+    state->wake.wait(lock, [&] { return state->stopping || (job = state->wanting()); });
+    if (state->stopping) return;
+    ++job->helpers;
+    lock.unlock();
+    job->take_part(state->mutex);
+    lock.lock();
+    if (--job->helpers == 0) state->left.notify_all();
+  }
+}
+
+void Pool::publish(Job* job) {
+  const size_t helpers = std::min(job->chunks, static_cast<size_t>(threads_)) - 1;
+  {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->jobs.push_back(job);
+  }
+  for (size_t k = 0; k < helpers; ++k) state_->wake.notify_one();
+}
+
+void Pool::withdraw(Job* job) {
+  std::unique_lock<std::mutex> lock(state_->mutex);
+  state_->jobs.erase(std::find(state_->jobs.begin(), state_->jobs.end(), job));
+  state_->left.wait(lock, [job] { return job->helpers == 0; });
+}
+
+void Pool::run(size_t chunks, const std::function<void(size_t)>& body) {
+  if (threads_ == 1 || chunks <= 1 || state_->process != getpid()) {
+    for (size_t chunk = 0; chunk < chunks; ++chunk) body(chunk);
+    return;
+  }
+  Job job(chunks, body);
+  publish(&job);
+  job.take_part(state_->mutex);
+  withdraw(&job);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace ete

@@ -1,0 +1,58 @@
+// Threads that work on one job together.
+//
+// Workers are parked on a condition variable when there is nothing to do: no spinning. Whoever
+// calls `run` takes part, so a pool of one thread has no workers at all, a call from inside a
+// chunk cannot wait for ever, and several callers at once are served, each with its own job.
+// A process that was forked from the one that made the pool has no workers: there `run` does
+// everything in the caller, and the destructor leaves the pool as it is.
+#ifndef ETE_POOL_H_
+#define ETE_POOL_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "memory.h"
+
+namespace ete {
+
+// How many cores this process may use, at least 1.
+int usable_cores();
+
+class Pool {
+ public:
+  // `threads` in all, the caller of `run` among them; < 1 means `usable_cores()`.
+  // Throws Error kResourceExhausted if the system refuses a thread.
+  explicit Pool(int threads);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  int threads() const { return threads_; }
+
+  // Calls body(0) ... body(chunks - 1), each once, in any order and thread, and returns when all
+  // have ended. The first exception of a body is thrown here; chunks not begun by then are left
+  // out. What bodies wrote is visible to the caller afterwards.
+  void run(size_t chunks, const std::function<void(size_t)>& body);
+
+  // Memory for what a call needs only while it runs, or for results that come again in every
+  // step; never null.
+  const std::shared_ptr<Scratch>& scratch() const { return scratch_; }
+
+ private:
+  struct Job;
+  struct State;
+
+  static void work(State* state);
+  void publish(Job* job);
+  void withdraw(Job* job);
+  void stop();
+
+  int threads_;
+  std::shared_ptr<Scratch> scratch_;
+  State* state_;  // Left alone in a forked process: its locks belong to threads that are not there.
+};
+
+}  // namespace ete
+
+#endif  // ETE_POOL_H_
