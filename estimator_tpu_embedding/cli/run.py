@@ -13,19 +13,20 @@ from types import TracebackType
 from typing import Any
 
 from ..checkpoint.options import CheckpointOptions
+from ..core.kernels import CHOICES, Kernels
 from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, SetupError
 from .arguments import ASSUME, renames
 
 _OPTIONS = ('--hosts', '--cores', '--ids', '--steps', '--grow', '--drop', '--reset-slots',
-            '--rename', '--assume')
+            '--rename', '--assume', '--kernels', '--kernel-threads')
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.usage = ('etpe run [--hosts H] [--cores C] [--ids POLICY] [--steps N] [--tf1] '
-                    '[--contrib] [--grow T] [--drop T] [--reset-slots T] [--rename OLD=NEW] '
-                    '[--assume ORDER] [--follow-pointer] '
+                    '[--contrib] [--kernels KIND] [--kernel-threads N] [--grow T] [--drop T] '
+                    '[--reset-slots T] [--rename OLD=NEW] [--assume ORDER] [--follow-pointer] '
                     '(SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]')
     parser.description = (
         'Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, '
@@ -44,6 +45,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         '"import tensorflow" gives its names and behaviour')
     parser.add_argument('--contrib', action='store_true', help='restore the part of tf.contrib '
                         'that jobs for TPUs use')
+    parser.add_argument('--kernels', choices=CHOICES, help='what executes the tables where the '
+                        'script does not say it: compiled kernels of this package, operations of '
+                        'TensorFlow, or the former where they are installed')
+    parser.add_argument('--kernel-threads', type=int, metavar='N', help='threads of the compiled '
+                        'kernels; by default one per core')
     _configure_checkpoints(parser)
     parser.add_argument('-m', dest='module', metavar='MODULE', help='run a module or package')
     parser.add_argument('script', metavar='SCRIPT', nargs='?', help='path of the script or '
@@ -105,6 +111,7 @@ def run(parsed: argparse.Namespace) -> int:
     problems = list(Topology(num_hosts=1 if parsed.hosts is None else parsed.hosts,
                              cores_per_host=1 if parsed.cores is None else parsed.cores
                              ).problems())
+    problems += Kernels(threads=parsed.kernel_threads).problems('--kernel-threads')
     if problems:
         return _refuse('\n'.join(map(str, problems)))
     if parsed.steps is not None and parsed.steps < 1:
@@ -144,7 +151,8 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
     from ..runner import progress
     progress.send_announcements_to(_say)
     install(parsed.hosts, parsed.cores, parsed.ids, steps=parsed.steps, contrib=parsed.contrib,
-            tf1=parsed.tf1, checkpoint=options)
+            tf1=parsed.tf1, checkpoint=options, kernels=parsed.kernels,
+            kernel_threads=parsed.kernel_threads)
     if parsed.module is not None:
         return script.module(parsed.module)
     if parsed.script.lower().endswith('.ipynb'):

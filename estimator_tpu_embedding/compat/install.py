@@ -10,7 +10,8 @@ from . import environment
 
 def install(hosts: int | None = None, cores: int | None = None, ids: str | None = None, *,
             steps: int | None = None, contrib: bool = False, tf1: bool = False,
-            checkpoint: CheckpointOptions | None = None) -> None:
+            checkpoint: CheckpointOptions | None = None, kernels: str | None = None,
+            kernel_threads: int | None = None) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
     Call it before TensorFlow is imported. By every road that TensorFlow 2.15 had, it restores
@@ -34,15 +35,19 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
       tf1: whether `import tensorflow` gives the names and the behaviour of TensorFlow 1.15 from
         now on, instead of those of TensorFlow 2. It cannot be taken back.
       checkpoint: the options of checkpoints of jobs whose `RunConfig` does not say them.
+      kernels: what executes the tables where a `RunConfig` does not say it: `'native'`,
+        `'stock'` or `'auto'`; `'auto'` if `None`. See `RunConfig`.
+      kernel_threads: threads of the native kernels where a `RunConfig` does not say it.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
         package is missing.
-      ConfigError: if a number is out of range, for an unknown policy, or for a value of
-        TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
+      ConfigError: if a number is out of range, for an unknown policy or kind of kernels, or for
+        a value of TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
     """
     environment.prepare()
     without_effect = environment.variables_without_effect()
+    from ..core.kernels import Kernels
     from ..estimator import system
     from ..runner.progress import announce
     from . import limits
@@ -50,6 +55,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         announce(str(problem))
     system.set_default_system(hosts, cores)
     system.set_default_id_policy(ids)
+    system.set_default_kernels(Kernels(kernels or 'auto', kernel_threads))
     system.set_step_limit(steps)
     system.set_default_checkpoint_options(checkpoint)
     _restore_modules()

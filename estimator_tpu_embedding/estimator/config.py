@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import enum
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +11,9 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _tf
 from ..checkpoint.options import CheckpointOptions
+from ..core.kernels import Kernels, checked
 from ..errors import ConfigError, Problem
+from .checks import check_positive, parse_iterations_per_loop
 
 
 class ExportSavedModelApiVersion(enum.Enum):
@@ -123,7 +124,8 @@ class RunConfig(_PlainRunConfig):
                  input_deadline_secs: float = 600.0,
                  id_policy: str | Mapping[str, str] | None = None,
                  nonfinite_gradients: str = 'error', shutdown_deadline_secs: float = 60.0,
-                 checkpoint: CheckpointOptions | None = None, **kwargs: Any):
+                 checkpoint: CheckpointOptions | None = None, kernels: str = 'auto',
+                 kernel_threads: int | None = None, **kwargs: Any):
         """Stores the arguments; `kwargs` are those of `tf.estimator.RunConfig`.
 
         Args:
@@ -145,11 +147,18 @@ class RunConfig(_PlainRunConfig):
             return, or an operation that still runs; then it leaves them behind with a warning.
           checkpoint: how checkpoints are written and checked, and which differences between one
             and the job are meant; `None` is what the options of `etpe run` say.
+          kernels: what executes the tables: `'native'`, the compiled library of this package,
+            `'stock'`, TensorFlow's own operations, or `'auto'`, which is what
+            `etpe run --kernels` says, else the library where it was built.
+          kernel_threads: of the library, in [1, 1024]; `None` is what
+            `etpe run --kernel-threads` says, else `intra_op_parallelism_threads` of
+            `session_config`, else one per core that the process may use.
 
         Raises:
           ValueError: if both `master` and `cluster` are given, or `cluster` with a
             `session_config` that has a cluster of its own.
-          ConfigError: for another word than those of `nonfinite_gradients`.
+          ConfigError: for another word than those of `nonfinite_gradients` or `kernels`, or a
+            number of threads out of range.
           TypeError: if `checkpoint` is something else.
         """
         if nonfinite_gradients not in ('error', 'skip'):
@@ -157,6 +166,7 @@ class RunConfig(_PlainRunConfig):
                 'E458', 'RunConfig.nonfinite_gradients', 'it must be "error" or "skip"',
                 repr(nonfinite_gradients)))
         _check_options(checkpoint)
+        self._kernels = checked(Kernels(kernels, kernel_threads), 'RunConfig')
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
         self._checkpoint = checkpoint
@@ -236,6 +246,16 @@ class RunConfig(_PlainRunConfig):
         return self._nonfinite_gradients
 
     @property
+    def kernels(self) -> str:
+        """What executes the tables."""
+        return self._kernels.choice
+
+    @property
+    def kernel_threads(self) -> int | None:
+        """Threads of the native kernels."""
+        return self._kernels.threads
+
+    @property
     def checkpoint(self) -> CheckpointOptions | None:
         """How checkpoints are written, and which differences to them are meant."""
         return self._checkpoint
@@ -253,34 +273,6 @@ class RunConfig(_PlainRunConfig):
         if checkpoint is not None:
             replaced._checkpoint = checkpoint
         return replaced
-
-
-def parse_iterations_per_loop(value: Any) -> tuple[int, str]:
-    """`(steps, 'count')` or `(seconds, 'seconds')` for a value of that field.
-
-    Raises:
-      ValueError: if it is neither.
-
-    >>> parse_iterations_per_loop('100'), parse_iterations_per_loop('5m')
-    ((100, 'count'), (300, 'seconds'))
-    """
-    found = re.fullmatch(r'([1-9][0-9]*)([smh]?)', str(value))
-    if found is None or isinstance(value, bool):
-        raise ValueError(
-            'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value '
-            'or time-based value `<N><s|m|h>` where <N> is anypositive integer and `s`, `m`, '
-            '`h` are unit of time in seconds, minutes, hours respectively. Examples of valid '
-            'values: `3600s`, `60m`, `1h`.')
-    number, unit = int(found.group(1)), found.group(2)
-    return (number * {'s': 1, 'm': 60, 'h': 3600}[unit], 'seconds') if unit else (number, 'count')
-
-
-def check_positive(value: Any, name: str) -> None:
-    """Raises the original's errors unless `value` is a positive whole number."""
-    if not isinstance(value, int) and not hasattr(value, '__index__'):
-        raise TypeError(f'{name} must be int, got {type(value)}')
-    if value <= 0:
-        raise ValueError(f'{name} must be positive, got {value}')
 
 
 def _check_options(checkpoint: Any) -> None:

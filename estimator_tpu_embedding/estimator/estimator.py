@@ -16,8 +16,8 @@ from ..runner import loop, predictions, summaries
 from ..runner.guards import StopAtStep
 from ..runner.model import Job
 from . import calls, settings
-from .config import (
-    ExportSavedModelApiVersion, InputPipelineConfig, RunConfig, check_positive)
+from .checks import check_positive
+from .config import ExportSavedModelApiVersion, InputPipelineConfig, RunConfig
 from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
 from .system import step_limit
@@ -286,6 +286,7 @@ class TPUEstimator(WithoutTpu):
             call_model=functools.partial(on_tpu.output, self._model_fn),
             model_dir=_absolute(self.model_dir), warm_start=self._warm_start_settings,
             session_config=self._session_config, checkpoint=self._checkpoint_options(),
+            kernels=settings.kernels_of(config, self._session_config),
             feed_hook=on_tpu.feed_hook)
 
 

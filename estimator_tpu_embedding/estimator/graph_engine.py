@@ -16,6 +16,7 @@ from ..hosts.queues import IdQueues, kinds_of, pack, unpack
 from ..hosts.tables import HostedTable
 from ..runner import towers
 from ..runner.gradients import GradientCapture
+from .system import default_kernels
 
 _WHERE = 'TPUEmbedding'
 
@@ -42,7 +43,8 @@ class GraphEngine:
         """Creates the variables of all tables; raises ValueError if they exist."""
         # Rates are functions of the step that each update is given.
         no_step = tf.zeros([], tf.int64)
-        self._backend = make_backend(self._plan, variable_names, no_step, slot_names=slot_names)
+        self._backend = make_backend(self._plan, variable_names, no_step,
+                                     slot_names=slot_names, kernels=default_kernels())
         if self._plan.pipelined and self._plan.mode == 'training':
             self._backend = DelayedBackend(self._backend)
         return self._backend.tables

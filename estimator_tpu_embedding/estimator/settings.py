@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..columns import adapt, plain
+from ..core.kernels import MAX_THREADS, Kernels
 from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
@@ -19,9 +20,10 @@ from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
 from . import feed_hook
-from .config import RunConfig, TPUConfig, check_positive, parse_iterations_per_loop
+from .checks import check_positive, parse_iterations_per_loop
+from .config import RunConfig, TPUConfig
 from .embedding_spec import EmbeddingConfigSpec
-from .system import default_id_policy
+from .system import default_id_policy, default_kernels
 
 
 def cadence(config: RunConfig) -> Cadence:
@@ -176,6 +178,13 @@ def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
              for column in on_tensor_core if column.is_categorical_column_weighted()]
     if found:
         raise UnsupportedError(*found)
+
+
+def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:
+    """What executes the tables of a job: as its RunConfig says, the process, its sessions."""
+    threads = min(session_config.intra_op_parallelism_threads, MAX_THREADS)
+    asked = Kernels(config.kernels, config.kernel_threads).or_else(default_kernels())
+    return asked.or_else(Kernels(threads=threads if threads > 0 else None))
 
 
 def without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:

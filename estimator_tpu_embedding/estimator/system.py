@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..checkpoint.options import CheckpointOptions
+from ..core.kernels import Kernels, checked
 from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..runner.progress import announce
@@ -51,6 +52,24 @@ def set_default_id_policy(policy: str | None) -> None:
         raise ConfigError(Problem('E438', 'ids', 'the policy for ids out of range must be one of '
                                   f'{", ".join(ID_POLICIES)}', repr(policy)))
     _default_id_policy = policy or 'error'
+
+
+_default_kernels = Kernels()
+
+
+def default_kernels() -> Kernels:
+    """What executes the tables of jobs that do not say it."""
+    return _default_kernels
+
+
+def set_default_kernels(kernels: Kernels) -> None:
+    """Sets what `default_kernels` says.
+
+    Raises:
+      ConfigError: for an unknown word, or a number of threads out of range.
+    """
+    global _default_kernels
+    _default_kernels = checked(kernels, 'etpe run or install()')
 
 
 _default_checkpoint = CheckpointOptions()

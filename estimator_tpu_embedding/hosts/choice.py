@@ -1,21 +1,27 @@
-"""Which engine executes a plan."""
+"""Which engine executes a plan: that of the native kernels, or that of stock operations."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
+from ..core.kernels import Kernels
 from ..core.plan import Plan
+from ..errors import Problem, SetupError
 from .backend import Backend
 from .local import LocalBackend
 from .tables import create_tables
+
+_REMEDY = ('Install a C++17 compiler (g++ or clang) and install this package again, or install '
+           'the wheel that holds the library.')
 
 
 def make_backend(plan: Plan, variable_names: Mapping[str, str],
                  global_step: tf.Variable | tf.Tensor, *,
                  slot_names: Mapping[str, Sequence[str]] | None = None,
-                 skips_nonfinite: bool = False) -> Backend:
+                 skips_nonfinite: bool = False, kernels: Kernels = Kernels()) -> Backend:
     """Creates the tables of a plan and their engine in the default graph.
 
     Args:
@@ -25,6 +31,39 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
       slot_names: for each table the names of its slots; by `None` they are below the variable's.
       skips_nonfinite: gradients that are not finite make an update one that changes nothing,
         instead of an error.
+      kernels: which engine, and its threads.
+
+    Raises:
+      SetupError: if the native kernels are asked for and cannot be used.
     """
+    if _uses_native(kernels.choice):
+        from .native import NativeBackend  # It loads the library.
+        return NativeBackend(plan, variable_names, slot_names, global_step,
+                             skips_nonfinite=skips_nonfinite, threads=kernels.threads or 0)
     return LocalBackend(plan, create_tables(plan, variable_names, slot_names), global_step,
                         skips_nonfinite=skips_nonfinite)
+
+
+def _uses_native(choice: str) -> bool:
+    if choice == 'stock':
+        return False
+    try:
+        from ..native import library
+        reason = library.why_not()
+    except ImportError:
+        reason = 'none were built'
+    if not reason:
+        return True
+    if choice == 'native':
+        raise SetupError(Problem('E006', 'kernels', 'the native kernels must be installed',
+                                 reason, _REMEDY))
+    _tell(reason)
+    return False
+
+
+@functools.cache
+def _tell(reason: str) -> None:
+    """Once per process: a job has an engine for each of its runs."""
+    tf.logging.warning('%s', Problem(
+        'W006', 'kernels', 'the native kernels are not installed, so tables are trained with '
+        "TensorFlow's own operations, several times slower", reason, _REMEDY))

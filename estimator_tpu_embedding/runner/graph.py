@@ -109,7 +109,8 @@ def build_step(job: Job) -> StepGraph:
     plan = job.plan
     if plan is not None and job.lookups is not None:
         names = model.trace_variable_names(job, job.lookups, inputs.rests[0])
-        backend = make_backend(plan, names, global_step, skips_nonfinite=job.skips_nonfinite)
+        backend = make_backend(plan, names, global_step,
+                               skips_nonfinite=job.skips_nonfinite, kernels=job.kernels)
         if plan.pipelined and plan.mode == 'training':
             backend = PipelinedBackend(backend, global_step)
     ahead = backend if isinstance(backend, PipelinedBackend) else None

@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..checkpoint.options import CheckpointOptions
 from ..core.deployment import Deployment, Invocation
+from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..core.specs import Topology
 from ..ops.ids import IdBatch, IdCounts
@@ -102,6 +103,7 @@ class Job:
       warm_start: the `WarmStartSettings` for a run without a checkpoint, or `None`.
       session_config: for every session of the run.
       checkpoint: how checkpoints are written, and which differences to them are meant.
+      kernels: what executes the tables.
       feed_hook: the hook that feeds a training and the signals of the model, by their name ->
         the hook of the user that stands in its place; `None` where nobody gave one.
     """
@@ -120,6 +122,7 @@ class Job:
     warm_start: Any
     session_config: tf.ConfigProto
     checkpoint: CheckpointOptions = CheckpointOptions()
+    kernels: Kernels = Kernels()
     feed_hook: FeedHookMaker | None = None
 
     @property

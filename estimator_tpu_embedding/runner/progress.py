@@ -49,6 +49,8 @@ def totals() -> str:
         parts.append(f'{verb} {sum(report.steps for report in same)} steps, {rate:,.0f} '
                      'examples/s')
     seconds = sum(report.seconds for report in _reports)
+    if kernels := sorted({report.kernels for report in _reports} - {''}):
+        parts.append(f'{" and ".join(kernels)} kernels')
     parts.append(sum_of([report.time for report in _reports]).shares(seconds))
     for kind in KINDS:
         count = sum(getattr(counts, kind) for report in _reports
@@ -78,6 +80,7 @@ class RunReport:
     Attributes:
       verb: `'train'`, `'evaluate'` or `'predict'`.
       batch_size: samples of all cores per step.
+      kernels: what executed the tables, `'native'` or `'stock'`; empty without tables.
       steps: steps completed.
       seconds: that the steps took.
       skipped_steps: steps that changed no table, since gradients were not finite.
@@ -87,6 +90,7 @@ class RunReport:
 
     verb: str
     batch_size: int
+    kernels: str = ''
     steps: int = 0
     seconds: float = 0.0
     skipped_steps: int = 0
@@ -147,8 +151,9 @@ class RunReport:
             tables = ', '.join(f'{name} {count}' for name, count in sorted(self.refused.items()))
             counts += (f', steps that changed no table: {self.skipped_steps} '
                        f'(gradients not finite: {tables})')
-        return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s; '
-                f'{self.time.shares(self.seconds)}; {counts}')
+        kernels = f', {self.kernels} kernels' if self.kernels else ''
+        return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s'
+                f'{kernels}; {self.time.shares(self.seconds)}; {counts}')
 
     def not_looked_up(self) -> dict[str, int]:
         """How many ids were missing, truncated or out of range, by `<kind>/<feature>`."""

@@ -58,6 +58,8 @@ class Run:
         self.report = RunReport(job.verb, job.batch_size)
         self.profiler = _profiler_of(job, self.report)
         self.graph = build_step(job)
+        if self.graph.measured.backend is not None:
+            self.report.kernels = self.graph.measured.backend.kernels
         self.infeed = Infeed(self.graph.feeds, self.graph.close, self.failures, self.report,
                              job.input_deadline, ahead=int(self.graph.begin is not None),
                              draw=self.profiler.draw if self.profiler else drawing,

@@ -68,17 +68,19 @@ def test_the_tool_says_topology_and_arithmetic_first_and_steps_and_rates_last(ce
     said = [line for line in process.stderr.splitlines() if line.startswith('[etpe] ')]
     expected = [
         'train: global 512 = 2 hosts x 2 cores x 128; 5 div-partitioned tables, trained by adagrad',
-        'train: 600 steps, RATE; TIME; ids missing: native_country COUNT, workclass COUNT',
+        'train: 600 steps, DONE; ids missing: native_country COUNT, workclass COUNT',
         'evaluate: global 176 = 2 hosts x 2 cores x 44; 5 div-partitioned tables',
-        'evaluate: 37 steps, RATE; TIME; ids missing: native_country COUNT, workclass COUNT']
+        'evaluate: 37 steps, DONE; ids missing: native_country COUNT, workclass COUNT']
     expected += [expected[0], expected[1].replace('600', '300'), *expected[2:],
                  expected[2].replace('evaluate', 'predict'),
                  expected[3].replace('evaluate: 37', 'predict: 38'),
                  'export: a graph for the CPU, tagged "serve"; no TPU graph is written',
                  'in all: train 900 steps, RATE; predict 38 steps, RATE; evaluate 74 steps, RATE; '
-                 'TIME; ids missing: COUNT; ids truncated: 0; ids out of range: 0']
+                 'KERNELS; TIME; ids missing: COUNT; ids truncated: 0; ids out of range: 0']
     for line, pattern in zip(said, expected, strict=True):
+        pattern = pattern.replace('DONE', 'RATE, KERNELS; TIME')
         pattern = re.escape(f'[etpe] {pattern}').replace('RATE', r'[\d,]+ examples/s').replace(
+            'KERNELS', '(native|stock) kernels').replace(
             'TIME', r'time: input \d+ %, lookup \d+ %, dense \d+ %, update \d+ %, other \d+ %')
         assert re.fullmatch(pattern.replace('COUNT', r'[\d,]+'), line), (pattern, line)
     assert '[etpe]' not in process.stdout
@@ -202,6 +204,10 @@ def test_num_shards_of_a_script_sizes_the_system_when_no_flag_does(tmp_path):
      'etpe run: E410 topology: the number of hosts must be in [1, 4096]; got 0.'),
     (['--ids', 'ignore', EXAMPLE], "etpe run: error: argument --ids: invalid choice: 'ignore' "
      "(choose from 'error', 'drop', 'clip', 'mod')"),
+    (['--kernels', 'fast', EXAMPLE], "etpe run: error: argument --kernels: invalid choice: 'fast' "
+     "(choose from 'auto', 'native', 'stock')"),
+    (['--kernel-threads', '0', EXAMPLE], 'etpe run: E475 --kernel-threads: kernel_threads must be '
+     'in [1, 1024]; got 0.  Leave it out to use all cores.'),
     (['--steps', '0', EXAMPLE], 'etpe run: --steps must be at least 1, not 0'),
     (['--grow', 't', '--rename', 'old', EXAMPLE],
      "etpe run: E626 --rename: it must be OLD=NEW, with each OLD once; got 'old'."),

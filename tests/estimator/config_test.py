@@ -7,6 +7,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.core.kernels import Kernels
+from estimator_tpu_embedding.estimator import settings, system
 
 ITERATIONS = (
     'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value or '
@@ -221,3 +223,25 @@ def test_in_a_cluster_sessions_get_no_device_filters_and_an_evaluator_no_master_
     config = ete.RunConfig(master='x')
     assert (config.evaluation_master, config.session_config) == (evaluation_master, None)
     assert ete.RunConfig(master='x', evaluation_master='y').evaluation_master == 'y'
+
+
+@pytest.mark.parametrize('arguments, process, intra_op, wanted', [
+    ({}, Kernels(), 0, Kernels('auto', None)),
+    ({}, Kernels(), 3, Kernels('auto', 3)),
+    ({}, Kernels(), 5000, Kernels('auto', 1024)),
+    ({}, Kernels('stock', 2), 3, Kernels('stock', 2)),
+    ({'kernels': 'native', 'kernel_threads': 1}, Kernels('stock', 2), 3, Kernels('native', 1)),
+    ({'kernel_threads': 1}, Kernels('stock'), 3, Kernels('stock', 1))])
+def test_kernels_are_those_of_the_job_then_of_the_process_and_threads_also_of_the_session(
+        monkeypatch, arguments, process, intra_op, wanted):
+    monkeypatch.setattr(system, '_default_kernels', process)
+    session_config = tf.ConfigProto(intra_op_parallelism_threads=intra_op)
+    config = ete.RunConfig(**arguments).replace(tf_random_seed=1)
+    assert settings.kernels_of(config, session_config) == wanted
+
+
+def test_kernels_that_cannot_be_are_refused():
+    with pytest.raises(ete.ConfigError, match="E474 RunConfig: .*got 'fast'"):
+        ete.RunConfig(kernels='fast')
+    with pytest.raises(ete.ConfigError, match='E475 RunConfig: .*got 0'):
+        ete.RunConfig(kernel_threads=0)

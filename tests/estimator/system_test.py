@@ -1,6 +1,7 @@
 import pytest
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.estimator import system
@@ -95,6 +96,14 @@ def test_the_resolver_is_one_of_tensorflows_and_answers_its_questions():
     assert (resolver.master(), resolver.get_master(), resolver.environment) == ('', '', '')
     assert resolver.num_accelerators() == {'TPU': 4}
     assert resolver.cluster_spec().jobs == []
+
+
+def test_the_default_kernels_are_what_the_process_was_told(monkeypatch):
+    monkeypatch.setattr(system, '_default_kernels', Kernels())
+    system.set_default_kernels(Kernels('stock', 3))
+    with pytest.raises(ConfigError, match=r"E474 etpe run or install\(\): .*got 'fast'"):
+        system.set_default_kernels(Kernels('fast'))
+    assert system.default_kernels() == Kernels('stock', 3)
 
 
 def test_the_default_policy_for_ids_is_what_the_process_was_told(monkeypatch):

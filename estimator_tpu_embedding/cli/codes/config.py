@@ -136,6 +136,11 @@ ENTRIES = {
     'E473': ('strategy over a cluster', 'train and evaluate of an Estimator are for one process; '
              'where a strategy runs over the tasks of a cluster, they cannot be called.',
              'Call tf.estimator.train_and_evaluate.'),
+    'E474': ('unknown kernels', 'Tables are executed by "native" kernels, by "stock" operations of '
+             'TensorFlow, or, with "auto", by the native ones where they are installed.',
+             'Use one of the three.'),
+    'E475': ('illegal number of threads', 'Native kernels run on 1 to 1,024 threads.',
+             'Correct it, or leave it out to use all cores.'),
     'E478': ('input that does not fit the command',
              'A comparison needs one config on each side, or one checkpoint on each side.',
              'Name the file of one config.'),

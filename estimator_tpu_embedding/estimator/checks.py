@@ -1,0 +1,34 @@
+"""Checks of arguments in the words of the original."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+
+def parse_iterations_per_loop(value: Any) -> tuple[int, str]:
+    """`(steps, 'count')` or `(seconds, 'seconds')` for a value of that field.
+
+    Raises:
+      ValueError: if it is neither.
+
+    >>> parse_iterations_per_loop('100'), parse_iterations_per_loop('5m')
+    ((100, 'count'), (300, 'seconds'))
+    """
+    found = re.fullmatch(r'([1-9][0-9]*)([smh]?)', str(value))
+    if found is None or isinstance(value, bool):
+        raise ValueError(
+            'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value '
+            'or time-based value `<N><s|m|h>` where <N> is anypositive integer and `s`, `m`, '
+            '`h` are unit of time in seconds, minutes, hours respectively. Examples of valid '
+            'values: `3600s`, `60m`, `1h`.')
+    number, unit = int(found.group(1)), found.group(2)
+    return (number * {'s': 1, 'm': 60, 'h': 3600}[unit], 'seconds') if unit else (number, 'count')
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Raises the original's errors unless `value` is a positive whole number."""
+    if not isinstance(value, int) and not hasattr(value, '__index__'):
+        raise TypeError(f'{name} must be int, got {type(value)}')
+    if value <= 0:
+        raise ValueError(f'{name} must be positive, got {value}')
