@@ -56,6 +56,12 @@ class TableVariable(_ResourceVariable):
         return tf.gather_nd(self.read_value(), indices, name=name)
 
 
+def is_of_engine(variable: Any) -> bool:
+    """Whether something that can be saved is such a variable, or what a session reads of one."""
+    return isinstance(variable, TableVariable) or (
+        isinstance(variable, tf.Tensor) and variable.op.type == 'EteRead')
+
+
 def in_place(handle: tf.Tensor) -> tf.Tensor:
     """The value of the variable of a handle, not copied; for those who know what they do."""
     with tf.control_dependencies([tf.raw_ops.DisableCopyOnRead(resource=handle)]):
