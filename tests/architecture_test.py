@@ -16,12 +16,12 @@ FILES = sorted(path for path in PACKAGE.rglob('*.py') if not path.name.endswith(
 BELOW = {
     'errors': set(), 'version': set(), '_tf': set(), '_tf_distribute': set(),
     '_distribution': {'errors', '_tf_distribute'}, '_legacy': {'errors', '_distribution'},
-    'core': {'errors'}, 'native': {'errors', 'core'}, 'proto': {'errors', 'core'},
+    'core': {'errors'}, 'native': {'errors', 'core', '_tf'}, 'proto': {'errors', 'core'},
     'ops': {'errors', 'core', '_tf'},
 }
-BELOW['columns'] = BELOW['checkpoint'] = {
-    'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops'}
-BELOW['hosts'] = BELOW['columns'] | {'native'}
+BELOW['columns'] = {'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops'}
+# What is saved must be read as the engine wants it.
+BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns'}
 BELOW['compat'] = BELOW['estimator'] | {'estimator'}

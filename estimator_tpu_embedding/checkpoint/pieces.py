@@ -19,6 +19,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from ..native.variables import is_of_engine
 
 PIECE_BYTES = 2**22
 """About as large is a piece, unless the part then had more than `MOST_PIECES`."""
@@ -76,6 +77,8 @@ class SaverBuilder(_TensorFlowsBuilder):
         """What to save, in place if it is a variable."""
         if not isinstance(saveable, self.ResourceVariableSaveable):
             return spec.tensor
+        if is_of_engine(saveable.op):
+            return spec.tensor  # It knows how to be read while a step runs, and copies nothing.
         with tf.control_dependencies([
                 tf.raw_ops.DisableCopyOnRead(resource=saveable.handle_op)]):
             return tf.raw_ops.ReadVariableOp(resource=saveable.handle_op, dtype=spec.dtype)

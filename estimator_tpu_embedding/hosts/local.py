@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import tensorflow.compat.v1 as tf
 
 from ..core.optimizer import Optimizer
 from ..core.plan import Plan
-from ..core.rates import DynamicRate
-from ..errors import ConfigError, Problem
-from ..ops import checks, combine, rows, rules
+from ..ops import combine, rows, rules
 from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch, LookupReceipt
 from .queues import IdQueues, kinds_of, pack, unpack
+from .rates import rates_at, require_finite, require_rates
 from .tables import HostedTable
 
 
@@ -81,14 +79,14 @@ class LocalBackend:
         # As one operation: every operation below would else wait for each of them by itself.
         with tf.control_dependencies([tf.group(*looked_up)]):
             step = receipts[0].step
-            rates = self._rates(step)
+            rates = rates_at(self.plan, step)
             batches = [self.batches(receipt) for receipt in receipts]
             wanted = {name: self._contributions(table, batches, gradients)
                       for name, table in self.tables.items()}
             bad = tf.stack([_count_nonfinite(gradient) for _, gradient in wanted.values()])
-            required = [self._require_rates(rates, step)]
+            required = [require_rates(self.plan, rates, step)]
             if not self._skips_nonfinite:
-                required.append(_require_finite(list(wanted), bad, step))
+                required.append(require_finite(list(wanted), bad, step))
 
         def write() -> tf.Tensor:
             with tf.control_dependencies([
@@ -125,28 +123,6 @@ class LocalBackend:
         positions = tf.dynamic_partition(
             tf.range(tf.size(ids)), tf.cast(hosts, tf.int32), len(table.rows))
         return positions, local
-
-    def _rates(self, step: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The learning rate of each table at `step`; a shared function is called once."""
-        values: dict[object, tf.Tensor] = {}
-        for table in self.plan.tables:
-            rate = self.plan.rate(table.name)
-            if rate not in values:
-                values[rate] = (_rate_at(step, rate, table.name) if isinstance(rate, DynamicRate)
-                                else tf.constant(rate.value, tf.float32))
-        return {table.name: values[self.plan.rate(table.name)] for table in self.plan.tables}
-
-    def _require_rates(self, rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Operation:
-        """Fails for what no constant rate could be."""
-        dynamic = [name for name in rates if isinstance(self.plan.rate(name), DynamicRate)]
-        if not dynamic:
-            return tf.no_op()
-        values = tf.stack([rates[name] for name in dynamic])
-        return checks.require_of_tables(
-            dynamic, ~(tf.math.is_finite(values) & (values >= 0)), Problem(
-                'E421', '', 'the learning rate must be a finite number >= 0',
-                remedy='Look at the learning_rate_fn of its columns.'),
-            got=lambda first: _at(step, tf.strings.as_string(values[first])))
 
     def _contributions(self, table: HostedTable, batches: Sequence[CoreBatch],
                        gradients: Sequence[Activations]) -> tuple[tf.Tensor, tf.Tensor]:
@@ -206,44 +182,9 @@ class LocalBackend:
         return tf.group(*writes)
 
 
-def _rate_at(step: tf.Tensor, rate: DynamicRate, table: str) -> tf.Tensor:
-    """What a function of the step gives, float32 scalar; all that goes wrong names the table.
-
-    Raises:
-      ConfigError: if it is no scalar, as the original does.
-    """
-    # Where the function fails in a step, it is the name of its operations that TensorFlow tells.
-    with tf.name_scope('learning_rate_of/' + re.sub(r'[^\w./-]', '_', table, flags=re.ASCII)):
-        try:
-            value = tf.convert_to_tensor(rate.function(step))
-        except Exception as error:
-            error.add_note(f'raised by the learning_rate_fn of table "{table}"')
-            raise
-        if not value.shape.is_compatible_with([]):
-            raise ConfigError(Problem(
-                'E421', f'table "{table}"', 'the learning rate must be a finite number >= 0',
-                f'a tensor of shape {value.shape}', 'Let learning_rate_fn return a scalar.'))
-        return tf.ensure_shape(tf.cast(value, tf.float32), [])
-
-
 def _accumulates(table: HostedTable) -> bool:
     return table.spec.optimizer is not None and table.spec.optimizer.accumulate
 
 
 def _count_nonfinite(gradient: tf.Tensor) -> tf.Tensor:
     return tf.reduce_sum(tf.cast(~tf.math.is_finite(gradient), tf.int32))
-
-
-def _require_finite(tables: Sequence[str], bad: tf.Tensor, step: tf.Tensor) -> tf.Operation:
-    """Fails before rows are written that no later step could repair."""
-    return checks.require_of_tables(
-        tables, bad > 0, Problem(
-            'E801', '', 'the gradients of its rows must be finite',
-            remedy='Look for a division or a logarithm in the loss that can meet 0, or set '
-            'RunConfig(nonfinite_gradients="skip") to go on without such steps.'),
-        got=lambda first: _at(step, tf.strings.join(
-            [tf.strings.as_string(bad[first]), ' elements that are not'])))
-
-
-def _at(step: tf.Tensor, got: tf.Tensor) -> tf.Tensor:
-    return tf.strings.join([got, ', at global step ', tf.strings.as_string(step)])

@@ -73,7 +73,7 @@ class SessionLostError(EteError, RuntimeError):
 
 
 _CLASSES: dict[str, type[EteError]] = {
-    'E421': ConfigError, 'E457': ConfigError,
+    'E421': ConfigError, 'E457': ConfigError, 'E476': ConfigError,
     'E501': IdRangeError, 'E511': InputShapeError, 'E512': InputShapeError,
     'E518': InputShapeError, 'E523': InputShapeError, 'E801': DivergedError}
 

@@ -141,6 +141,9 @@ ENTRIES = {
              'Use one of the three.'),
     'E475': ('illegal number of threads', 'Native kernels run on 1 to 1,024 threads.',
              'Correct it, or leave it out to use all cores.'),
+    'E476': ('table written beside its engine', 'A variable of a table, or of a slot, was written '
+             'while a step of the same session looked up or updated, so its update is lost.',
+             'Assign to tables between two steps, in a run of its own.'),
     'E478': ('input that does not fit the command',
              'A comparison needs one config on each side, or one checkpoint on each side.',
              'Name the file of one config.'),

@@ -1,4 +1,4 @@
-// Between TensorFlow's variables and the memory of the engine: EteAttached, EteTake, EteRead and
+// Between TensorFlow's variables and the memory of the engine: EteDetached, EteTake, EteRead and
 // EteReadRows.
 //
 // The value of a variable comes as a tensor. It is either the memory of the engine, or a buffer of
@@ -25,9 +25,10 @@ Tensor value_input(const Context& context, int i, const Engine& engine, int64_t 
   return value;
 }
 
-class AttachedKernel {
+// Gives the number of the first part that is detached, or -1.
+class DetachedKernel {
  public:
-  explicit AttachedKernel(const Attributes&) {}
+  explicit DetachedKernel(const Attributes&) {}
 
   void compute(Context& context) {
     const std::shared_ptr<Engine> engine = context.engine(0);
@@ -37,12 +38,12 @@ class AttachedKernel {
                                               std::to_string(engine->parts()) + " parts, not " +
                                               std::to_string(parts));
     }
-    bool attached = true;
+    int64_t detached = -1;
     for (int i = 0; i < parts; ++i) {
       const Tensor value = value_input(context, 1 + i, *engine, i);
-      attached = attached && engine->owns(i, value.data<float>());
+      if (detached < 0 && !engine->owns(i, value.data<float>())) detached = i;
     }
-    *context.allocate(0, kTfBool, {}).data<bool>() = attached;
+    *context.allocate(0, kTfInt64, {}).data<int64_t>() = detached;
   }
 };
 
@@ -117,8 +118,8 @@ void same_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
 
 std::vector<Operation> table_operations() {
   return {
-      operation<AttachedKernel>("EteAttached", {"engine: int64", "values: P * float"},
-                                {"attached: bool"}, {"P: int >= 1"}, scalar_shape),
+      operation<DetachedKernel>("EteDetached", {"engine: int64", "values: P * float"},
+                                {"part: int64"}, {"P: int >= 1"}, scalar_shape),
       operation<TakeKernel>("EteTake", {"engine: int64", "value: float"}, {"view: float"},
                             {"part: int >= 0"}, same_shape<1>),
       operation<ReadKernel>("EteRead", {"handle: resource", "engine: int64", "value: float"},

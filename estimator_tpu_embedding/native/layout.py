@@ -1,0 +1,54 @@
+"""A plan as the numbers that the engine is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..core.partition import STRATEGIES
+from ..core.plan import Plan
+from . import rules
+
+COMBINERS = {None: 0, 'sum': 0, 'mean': 1, 'sqrtn': 2}
+"""A table without a combiner has one id per sample, of which the sum is that one."""
+
+NO_RULE = -1
+
+
+def attributes(plan: Plan, threads: int) -> dict[str, Any]:
+    """The attributes of the operation EteEngine, by name.
+
+    Args:
+      plan: what the engine is to execute.
+      threads: how many it has; 0 is one per core that the process may use.
+    """
+    numbers, options = zip(*[
+        rules.encoded(table.optimizer) if table.optimizer is not None and plan.mode == 'training'
+        else (NO_RULE, [0.] * rules.OPTIONS) for table in plan.tables])
+    return {
+        'table_names': [table.name for table in plan.tables],
+        'feature_names': [feature.name for feature in plan.features],
+        'table_rows': [table.vocabulary_size for table in plan.tables],
+        'table_widths': [table.dimension for table in plan.tables],
+        'table_combiners': [COMBINERS[table.combiner] for table in plan.tables],
+        'table_rules': list(numbers),
+        'table_options': [option for of_table in options for option in of_table],
+        'slot_counts': [len(plan.slots(table.name)) for table in plan.tables],
+        'num_hosts': plan.topology.num_hosts,
+        'strategy': STRATEGIES.index(plan.strategy),
+        'feature_tables': [plan.table_index(feature.table) for feature in plan.features],
+        'feature_samples': [plan.batch_size_per_core * max(feature.max_sequence_length, 1)
+                            for feature in plan.features],
+        'feature_weighted': [int(bool(feature.weight_feature)) for feature in plan.features],
+        'threads': threads}
+
+
+def tables_of_parts(plan: Plan) -> Iterator[str]:
+    """Yields for each part of the engine, in the order of their numbers, the name of its table.
+
+    They are counted by table, by its rows and then each slot, by host that holds rows.
+    """
+    for table in plan.tables:
+        hosts = min(table.vocabulary_size, plan.topology.num_hosts)
+        for _ in range((1 + len(plan.slots(table.name))) * hosts):
+            yield table.name

@@ -1,0 +1,67 @@
+"""The compiled library: found and loaded once per process, or the reason why not."""
+
+from __future__ import annotations
+
+import pathlib
+import threading
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+PATH = pathlib.Path(__file__).with_name('libete_kernels.so')
+"""Where the build of this package puts it."""
+
+
+class _Loaded(NamedTuple):
+    operations: Any  # The module that TensorFlow generates, or `None`.
+    why_not: str
+
+
+_lock = threading.Lock()
+_loaded: _Loaded | None = None
+
+
+def load() -> Any:
+    """The module with a function per operation, as `ete_lookup`; `None` if `why_not` says why."""
+    return _once().operations
+
+
+def why_not() -> str:
+    """Why there is no library in this process; empty if there is one."""
+    return _once().why_not
+
+
+def _once() -> _Loaded:
+    global _loaded
+    with _lock:
+        if _loaded is None:
+            _loaded = _load()
+        return _loaded
+
+
+def _load() -> _Loaded:
+    if not PATH.exists():
+        return _Loaded(None, f'{PATH.name} was not compiled when this package was installed; its '
+                       'build says why (pip shows that with -v)')
+    try:
+        operations = tf.load_op_library(str(PATH))
+    except (tf.errors.OpError, RuntimeError, OSError) as error:
+        return _Loaded(None, f'TensorFlow {tf.__version__} cannot load {PATH}: {error}')
+    if not hasattr(operations, 'ete_engine'):
+        return _Loaded(None, f'this process has loaded another copy of {PATH.name}')
+    tf.RegisterGradient('EteRead')(_gradient_of_read)
+    tf.RegisterGradient('EteReadRows')(_gradient_of_rows)
+    return _Loaded(operations, '')
+
+
+def _gradient_of_read(operation: tf.Operation, gradient: tf.Tensor) -> list[tf.Tensor | None]:
+    del operation
+    return [None, None, gradient]
+
+
+def _gradient_of_rows(operation: tf.Operation, gradient: tf.Tensor
+                      ) -> list[tf.Tensor | tf.IndexedSlices | None]:
+    _, value, rows = operation.inputs
+    shape = tf.shape(value, out_type=tf.int64)
+    return [None, tf.IndexedSlices(tf.reshape(gradient, [-1, value.shape[1]]),
+                                   tf.reshape(rows, [-1]), shape), None]

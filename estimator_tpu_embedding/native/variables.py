@@ -1,0 +1,68 @@
+"""Variables of tables, of which the engine has the memory.
+
+Between two steps the value of such a variable is a tensor over the memory of the engine, so it
+need not be copied to be read. But the engine writes there, and TensorFlow hands out the values of
+variables by reference, even as NumPy arrays: so whoever reads gets a copy, or, to save it, a view
+that keeps the engine from writing until it is freed. An assignment, or a write of some rows, gives
+the variable a buffer of TensorFlow's; it is then up to the engine to take that over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from . import library
+
+_ResourceVariable: Any = _tf.resource_variable()
+
+
+class TableVariable(_ResourceVariable):
+    """A part of a table, float32 `[rows, width]`. Used as any other variable."""
+
+    def __init__(self, engine: tf.Tensor, part: int, **kwargs: Any):
+        """Creates it in the default graph.
+
+        Args:
+          engine: the handle of the engine.
+          part: its number in the engine.
+          **kwargs: as variable creators are given them.
+        """
+        self._ete_engine = engine
+        self._ete_part = part
+        super().__init__(**kwargs)
+        with tf.init_scope(), tf.name_scope(f'{self.op.name}/Read/'):
+            self._graph_element = self._read_variable_op()
+
+    def _read_variable_op(self, no_copy: bool = False) -> tf.Tensor:
+        return library.load().ete_read(
+            handle=self.handle, engine=self._ete_engine,
+            value=in_place(self.handle) if no_copy else super()._read_variable_op(),
+            part=self._ete_part, copy=not no_copy)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
+        """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
+        with tf.name_scope(name, 'Gather'):
+            rows = tf.cast(indices, tf.int64)
+            value = in_place(self.handle)
+            found = library.load().ete_read_rows(
+                engine=self._ete_engine, value=value, rows=rows, part=self._ete_part)
+            return tf.ensure_shape(found, rows.shape.concatenate(self.shape[1:]))
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> tf.Tensor:
+        """Elements or rows, see `tf.gather_nd`."""
+        return tf.gather_nd(self.read_value(), indices, name=name)
+
+
+def is_of_engine(variable: Any) -> bool:
+    """Whether something that can be saved is such a variable, or what a session reads of one."""
+    return isinstance(variable, TableVariable) or (
+        isinstance(variable, tf.Tensor) and variable.op.type == 'EteRead')
+
+
+def in_place(handle: tf.Tensor) -> tf.Tensor:
+    """The value of the variable of a handle, not copied; for those who know what they do."""
+    with tf.control_dependencies([tf.raw_ops.DisableCopyOnRead(resource=handle)]):
+        return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
