@@ -1,4 +1,13 @@
 // Gradients of activations -> rows and slots changed by the optimizers.
+//
+// TableLayout::options, which native/rules.py makes, are for each table:
+//
+//   [0] accumulate: sum the gradients of a row and update it once, else once per occurrence
+//   [1] all rows of the table are updated, those that were not looked up with a gradient of 0
+//   [2] weights decay, [3] by this factor, [4] times the rate
+//   [5], [6] bounds on the weights, infinite for none
+//   [7], [8] bounds on the gradient, infinite for none
+//   [9 ..] the rule's own, see native/rules.py
 #ifndef ETE_UPDATE_H_
 #define ETE_UPDATE_H_
 
@@ -12,7 +21,7 @@
 namespace ete {
 
 // What one core has to say: its grouped batch (untrusted), and by feature the gradient of the
-// activations, [samples, width] floats.
+// activations, [samples, width] floats of any alignment.
 struct CoreGradients {
   const uint32_t* words;
   size_t count;
@@ -26,8 +35,15 @@ struct TableState {
 };
 
 // Updates all tables. `rates` by table; `nonfinite` by table: how many elements of the summed
-// gradients are not finite; if there are any, no table is changed. Throws Error kInvalidArgument,
-// which names the table, for what is not a grouped batch.
+// gradients (of single contributions where a table does not accumulate) are not finite; if there
+// are any, no table is changed.
+//
+// A row's gradients are summed, or applied, in the order (feature, core, sample): the result is
+// the same for any number of threads, and however samples are spread over cores.
+//
+// Throws Error kInvalidArgument, which names the table, for a rule that does not exist or does not
+// fit the slots, and for what is not a grouped batch. If it is indices of a batch that are wrong,
+// rows may have been changed by then; memory outside the tables never is.
 void update(const Layout& layout, const std::vector<CoreGradients>& cores,
             const std::vector<TableState>& states, const float* rates, Pool& pool,
             int32_t* nonfinite);

@@ -1,0 +1,127 @@
+#include "combine.h"
+
+#include <algorithm>
+#include <string>
+
+#include "denormals.h"
+#include "dispatch.h"
+#include "error.h"
+#include "grouped.h"
+
+namespace ete {
+namespace {
+
+constexpr uint64_t kWork = 1 << 15;  // Floats that a chunk reads, about.
+
+// Samples [from, end) of one feature.
+struct Chunk {
+  int feature;
+  size_t from, end;
+};
+
+// One feature of a grouped batch.
+struct FeatureGroup {
+  const TableLayout* table;
+  TableGroup group;
+  const uint32_t* starts;  // [samples + 1]
+  const float* scales;     // [samples], or null.
+};
+
+[[noreturn]] void refuse(const TableLayout& table, const char* what) {
+  throw Error(Code::kInvalidArgument,
+              "table \"" + table.name + "\": the grouped batch was not made by EteGroup: it holds " +
+                  what);
+}
+
+std::vector<FeatureGroup> features_of(const Layout& layout, const uint32_t* words, size_t count) {
+  std::vector<TableGroup> groups;
+  for (size_t number = 0; number < layout.tables.size(); ++number) {
+    groups.push_back(read_group(layout, words, count, static_cast<int>(number)));
+  }
+  std::vector<FeatureGroup> features;
+  for (const FeatureLayout& feature : layout.features) {
+    const TableLayout& table = layout.tables[feature.table];
+    const TableGroup& group = groups[feature.table];
+    features.push_back({&table, group,
+                        group.starts + starts_before(layout, table, feature.place_in_table),
+                        group.scales == nullptr ? nullptr : group.scales + scales_before(
+                            layout, table, feature.place_in_table)});
+  }
+  return features;
+}
+
+std::vector<Chunk> chunks_of(const Layout& layout, const std::vector<FeatureGroup>& features) {
+  std::vector<Chunk> chunks;
+  for (size_t number = 0; number < features.size(); ++number) {
+    const FeatureGroup& feature = features[number];
+    const uint64_t samples = static_cast<uint64_t>(layout.features[number].samples);
+    const uint64_t occurrences = std::min(feature.starts[samples] - feature.starts[0],
+                                          feature.group.n);
+    const uint64_t floats = (occurrences + samples) * static_cast<uint64_t>(feature.table->width);
+    const uint64_t pieces = std::clamp<uint64_t>(floats / kWork, 1, samples);
+    for (uint64_t piece = 0; piece < pieces; ++piece) {
+      chunks.push_back({static_cast<int>(number), samples * piece / pieces,
+                        samples * (piece + 1) / pieces});
+    }
+  }
+  return chunks;
+}
+
+// The rows of the occurrences of a chunk, and the kSourcesAhead that a sum wants behind them.
+std::vector<const float*> sources_of(const FeatureGroup& feature, const Chunk& chunk,
+                                     const float* rows) {
+  const TableLayout& table = *feature.table;
+  for (size_t sample = chunk.from; sample < chunk.end; ++sample) {
+    if (feature.starts[sample] > feature.starts[sample + 1]) {
+      refuse(table, "samples that do not ascend");
+    }
+  }
+  const uint32_t from = feature.starts[chunk.from], end = feature.starts[chunk.end];
+  if (end > feature.group.n) refuse(table, "a sample beyond its occurrences");
+  std::vector<const float*> sources(end - from + kSourcesAhead, rows);
+  const size_t width = static_cast<size_t>(table.width);
+  for (uint32_t at = from; at < end; ++at) {
+    const uint32_t row = feature.group.rows[at];
+    if (row >= table.physical_rows) refuse(table, "a row that the table does not have");
+    sources[at - from] = rows + row * width;
+  }
+  return sources;
+}
+
+void combine_chunk(const FeatureGroup& feature, const Chunk& chunk, const float* rows,
+                   float* out) {
+  constexpr size_t kSamplesAtOnce = 32;  // What wide rows are read for twice stays in the cache.
+  const std::vector<const float*> sources = sources_of(feature, chunk, rows);
+  std::vector<uint32_t> starts(feature.starts + chunk.from, feature.starts + chunk.end + 1);
+  const uint32_t first = starts[0];
+  for (uint32_t& start : starts) start -= first;
+  SumJob job{};
+  job.sources = sources.data();
+  if (feature.group.shares != nullptr) job.factors = feature.group.shares + first;
+  job.width = feature.table->width;
+  for (size_t sample = chunk.from; sample < chunk.end; sample += kSamplesAtOnce) {
+    job.starts = starts.data() + (sample - chunk.from);
+    job.outputs = std::min(kSamplesAtOnce, chunk.end - sample);
+    job.out = out + sample * static_cast<size_t>(job.width);
+    if (feature.scales != nullptr) job.scales = feature.scales + sample;
+    kernels().sum(job);
+  }
+}
+
+}  // namespace
+
+void combine(const Layout& layout, const uint32_t* words, size_t count,
+             const std::vector<const float*>& rows_of_table, Pool& pool,
+             const std::vector<float*>& out_of_feature) {
+  const std::vector<FeatureGroup> features = features_of(layout, words, count);
+  const std::vector<Chunk> chunks = chunks_of(layout, features);
+  pool.run(chunks.size(), [&](size_t i) {
+    const FlushDenormals flush;
+    const Chunk& chunk = chunks[i];
+    combine_chunk(features[chunk.feature], chunk,
+                  rows_of_table[layout.features[chunk.feature].table],
+                  out_of_feature[chunk.feature]);
+  });
+}
+
+}  // namespace ete

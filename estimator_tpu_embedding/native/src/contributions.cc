@@ -1,0 +1,208 @@
+#include "contributions.h"
+
+#include <algorithm>
+#include <string>
+
+#include "error.h"
+#include "kernels.h"
+
+namespace ete {
+
+GradientsOfTable::GradientsOfTable(const Layout& layout, const std::vector<CoreGradients>& from,
+                                   int number)
+    : table(&layout.tables[number]) {
+  for (const CoreGradients& core : from) {
+    CoreOfTable own;
+    own.group = read_group(layout, core.words, core.count, number);
+    for (size_t k = 0; k < table->features.size(); ++k) {
+      const int feature = table->features[k];
+      const float* scales = own.group.scales;
+      if (scales != nullptr) scales += scales_before(layout, *table, static_cast<int>(k));
+      own.features.push_back({core.gradient_of_feature[feature],
+                              static_cast<uint64_t>(layout.features[feature].samples), scales});
+    }
+    cores.push_back(std::move(own));
+  }
+}
+
+uint64_t GradientsOfTable::occurrences() const {
+  uint64_t sum = 0;
+  for (const CoreOfTable& core : cores) sum += core.group.n;
+  return sum;
+}
+
+namespace {
+
+// Rows at which ranges of about `work` floats may begin, ascending, the last one the end.
+std::vector<uint32_t> borders_of(const GradientsOfTable& gradients, bool all_rows, uint64_t work) {
+  const TableLayout& table = *gradients.table;
+  const uint64_t step = std::max<uint64_t>(1, work / static_cast<uint64_t>(table.width));
+  std::vector<uint32_t> borders;
+  for (const CoreOfTable& core : gradients.cores) {
+    const TableGroup& group = core.group;
+    for (uint64_t at = step; group.u > 0 && at < group.n; at += step) {
+      const uint32_t* run = std::upper_bound(group.run_starts, group.run_starts + group.u,
+                                             static_cast<uint32_t>(at));
+      if (run == group.run_starts) continue;
+      borders.push_back(group.distinct[run - group.run_starts - 1]);
+    }
+  }
+  for (uint64_t row = step; all_rows && row < table.physical_rows; row += step) {
+    borders.push_back(static_cast<uint32_t>(row));
+  }
+  // Anything could be in the groups: no border but the last is at or beyond the end.
+  borders.erase(std::remove_if(borders.begin(), borders.end(), [&](uint32_t row) {
+    return row == 0 || row >= table.physical_rows; }), borders.end());
+  borders.push_back(table.physical_rows);
+  std::sort(borders.begin(), borders.end());
+  borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
+  return borders;
+}
+
+}  // namespace
+
+void cut(const GradientsOfTable& gradients, size_t table, bool all_rows, uint64_t work,
+         std::vector<RowRange>* ranges) {
+  const uint64_t width = static_cast<uint64_t>(gradients.table->width);
+  std::vector<uint32_t> from(gradients.cores.size(), 0);
+  uint32_t first_row = 0;
+  for (uint32_t end_row : borders_of(gradients, all_rows, work)) {
+    RowRange range{table, first_row, end_row, from, from, all_rows ? end_row - first_row : 0};
+    const bool last = end_row == gradients.table->physical_rows;
+    for (size_t core = 0; core < from.size(); ++core) {
+      const TableGroup& group = gradients.cores[core].group;
+      range.end[core] = last ? group.u : static_cast<uint32_t>(
+          std::lower_bound(group.distinct + from[core], group.distinct + group.u, end_row) -
+          group.distinct);
+      // Whatever is there, no work is negative: the wrapped one only makes a poor order.
+      range.work += range.end[core] - from[core] +
+                    (group.u > 0 ? group.run_starts[range.end[core]] -
+                     group.run_starts[from[core]] : 0);
+    }
+    range.work *= width;
+    from = range.end;
+    first_row = end_row;
+    if (range.work > 0) ranges->push_back(std::move(range));
+  }
+}
+
+Contributions::Contributions(const GradientsOfTable& gradients, const RowRange& range,
+                             bool accumulate)
+    : gradients_(gradients) {
+  reserve(range);
+  std::vector<uint32_t> at = range.from;
+  std::vector<Run> runs;
+  starts_.push_back(0);
+  for (;;) {
+    uint32_t row = range.end_row;
+    for (size_t core = 0; core < at.size(); ++core) {
+      if (at[core] == range.end[core]) continue;
+      row = std::min(row, gradients.cores[core].group.distinct[at[core]]);
+    }
+    if (row == range.end_row) break;
+    runs.clear();
+    for (size_t core = 0; core < at.size(); ++core) {
+      const TableGroup& group = gradients.cores[core].group;
+      if (at[core] == range.end[core] || group.distinct[at[core]] != row) continue;
+      runs.push_back({&gradients.cores[core], group.run_starts[at[core]],
+                      group.run_starts[at[core] + 1]});
+      ++at[core];
+    }
+    append_by_feature(&runs);
+    close_row(row, accumulate);
+  }
+  const float* any = filled_ > 0 ? sources_[filled_ - 1] : nullptr;
+  std::fill(sources_.begin() + static_cast<ptrdiff_t>(filled_), sources_.end(), any);
+}
+
+// Room for all occurrences of a range, whose runs are checked on the way.
+void Contributions::reserve(const RowRange& range) {
+  size_t occurrences = 0, distinct = 0;
+  for (size_t core = 0; core < gradients_.cores.size(); ++core) {
+    const uint32_t from = range.from[core], end = range.end[core];
+    if (from == end) continue;
+    const CoreOfTable& own = gradients_.cores[core];
+    check_runs(own, from, end, range);
+    occurrences += own.group.run_starts[end] - own.group.run_starts[from];
+    distinct += end - from;
+  }
+  rows_.reserve(distinct);
+  starts_.reserve(distinct + 1);
+  sources_.resize(occurrences + kSourcesAhead);
+  const TableGroup& any = gradients_.cores[0].group;
+  if (any.sorted_shares != nullptr || any.scales != nullptr) factors_.resize(occurrences);
+}
+
+// After this, rows of the range are ascending and inside it, and so are runs inside the arrays.
+void Contributions::check_runs(const CoreOfTable& core, uint32_t from, uint32_t end,
+                               const RowRange& range) {
+  const TableGroup& group = core.group;
+  uint64_t lowest = range.first_row;
+  for (uint32_t at = from; at < end; ++at) {
+    const uint32_t row = group.distinct[at];
+    if (row < lowest || row >= range.end_row) refuse("distinct rows that do not ascend");
+    lowest = uint64_t{row} + 1;
+    if (group.run_starts[at] > group.run_starts[at + 1]) refuse("runs that do not ascend");
+  }
+  if (group.run_starts[end] > group.n) refuse("a run beyond its occurrences");
+}
+
+// The occurrences of one row, whose runs come core by core, each in the order (feature, sample).
+void Contributions::append_by_feature(std::vector<Run>* runs) {
+  if (runs->size() == 1) {
+    append(*runs->front().core, runs->front().at, runs->front().end);
+    return;
+  }
+  const int bits = gradients_.table->sample_bits;
+  for (;;) {
+    uint64_t feature = UINT64_MAX;
+    for (const Run& run : *runs) {
+      if (run.at == run.end) continue;
+      feature = std::min(feature, uint64_t{run.core->group.codes[run.at]} >> bits);
+    }
+    if (feature == UINT64_MAX) return;
+    for (Run& run : *runs) {
+      uint32_t end = run.at;
+      while (end < run.end && uint64_t{run.core->group.codes[end]} >> bits == feature) ++end;
+      append(*run.core, run.at, end);
+      run.at = end;
+    }
+  }
+}
+
+void Contributions::append(const CoreOfTable& core, uint32_t at, uint32_t end) {
+  const TableGroup& group = core.group;
+  const int bits = gradients_.table->sample_bits;
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  const size_t width = static_cast<size_t>(gradients_.table->width);
+  for (; at < end; ++at) {
+    const uint64_t code = group.codes[at], place = code >> bits, sample = code & mask;
+    if (place >= core.features.size()) refuse("a feature that the table does not have");
+    const FeatureGradient& feature = core.features[place];
+    if (sample >= feature.samples) refuse("a sample that the feature does not have");
+    sources_[filled_] = feature.values + sample * width;
+    if (!factors_.empty()) {
+      factors_[filled_] = feature.scales != nullptr ? feature.scales[sample]
+                                                    : group.sorted_shares[at];
+    }
+    ++filled_;
+  }
+}
+
+// One entry for what was appended since the last call, or one for each.
+void Contributions::close_row(uint32_t row, bool accumulate) {
+  do {
+    const uint32_t end = static_cast<uint32_t>(filled_);
+    if (!accumulate && starts_.back() == end) return;
+    rows_.push_back(row);
+    starts_.push_back(accumulate ? end : starts_.back() + 1);
+  } while (starts_.back() < filled_);
+}
+
+void Contributions::refuse(const char* what) const {
+  throw Error(Code::kInvalidArgument,
+              "table \"" + gradients_.table->name +
+                  "\": the grouped batch was not made by EteGroup: it holds " + what);
+}
+
+}  // namespace ete

@@ -1,0 +1,92 @@
+// What the cores say about the rows of one table, brought into one order.
+//
+// The occurrences of a row come in the order (feature, core, sample), whatever the number of cores
+// and threads, so that sums are always formed alike.
+#ifndef ETE_CONTRIBUTIONS_H_
+#define ETE_CONTRIBUTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "grouped.h"
+#include "layout.h"
+#include "update.h"
+
+namespace ete {
+
+// One feature of a table on one core.
+struct FeatureGradient {
+  const float* values;  // [samples, width]
+  uint64_t samples;
+  const float* scales;  // [samples], or null for factors of 1 or of each occurrence.
+};
+
+struct CoreOfTable {
+  TableGroup group;
+  std::vector<FeatureGradient> features;  // In the order of TableLayout::features.
+};
+
+struct GradientsOfTable {
+  const TableLayout* table;
+  std::vector<CoreOfTable> cores;
+
+  // Throws Error kInvalidArgument for what is not a grouped batch.
+  GradientsOfTable(const Layout& layout, const std::vector<CoreGradients>& from, int number);
+
+  uint64_t occurrences() const;
+};
+
+// Rows [first_row, end_row) of a table, and which of the distinct rows of each core these are.
+struct RowRange {
+  size_t table;
+  uint32_t first_row, end_row;
+  std::vector<uint32_t> from, end;  // By core: indices into TableGroup::distinct.
+  uint64_t work;                    // About how many floats are read.
+};
+
+// Cuts the rows of a table into ranges of about `work` each, and appends them to `ranges`. A row
+// is never cut, so one that is everywhere makes a long range. With `all_rows` the ranges hold
+// every row of the table. Nothing in the groups is trusted.
+void cut(const GradientsOfTable& gradients, size_t table, bool all_rows, uint64_t work,
+         std::vector<RowRange>* ranges);
+
+// The rows of one range to update, and where the gradient of each comes from.
+class Contributions {
+ public:
+  // Brings together what all cores say about a range. With `accumulate` rows are distinct and
+  // ascending, else there is one entry for each occurrence. Throws Error kInvalidArgument for
+  // anything in the groups that is not as grouped.h has it.
+  Contributions(const GradientsOfTable& gradients, const RowRange& range, bool accumulate);
+
+  size_t size() const { return rows_.size(); }
+  const uint32_t* rows() const { return rows_.data(); }
+  // For SumJob: the sources of entry i are those from starts()[i] on.
+  const uint32_t* starts() const { return starts_.data(); }
+  const float* const* sources() const { return sources_.data(); }
+  const float* factors() const { return factors_.empty() ? nullptr : factors_.data(); }
+
+ private:
+  struct Run {
+    const CoreOfTable* core;
+    uint32_t at, end;
+  };
+
+  void reserve(const RowRange& range);
+  void check_runs(const CoreOfTable& core, uint32_t from, uint32_t end, const RowRange& range);
+  void append_by_feature(std::vector<Run>* runs);
+  void append(const CoreOfTable& core, uint32_t at, uint32_t end);
+  void close_row(uint32_t row, bool accumulate);
+  [[noreturn]] void refuse(const char* what) const;
+
+  const GradientsOfTable& gradients_;
+  size_t filled_ = 0;  // Of sources and factors.
+  std::vector<uint32_t> rows_, starts_;
+  std::vector<const float*> sources_;
+  std::vector<float> factors_;
+};
+
+}  // namespace ete
+
+#endif  // ETE_CONTRIBUTIONS_H_

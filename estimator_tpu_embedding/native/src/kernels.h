@@ -1,0 +1,66 @@
+// The inner loops, as a table of functions: one table for each instruction set.
+//
+// The loops trust what they are given: whoever fills a job has checked every index. All tables
+// give the same bits. This header is read by objects of different instruction sets, so it has
+// plain data only; see lanes.h.
+#ifndef ETE_KERNELS_H_
+#define ETE_KERNELS_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace ete {
+
+constexpr int kMaxSlots = 3;
+constexpr int kRules = 13;
+
+// By the number of a rule, which is its place in native/rules.py: how many slots it needs.
+constexpr int kSlotsOfRule[kRules] = {0, 1, 2, 1, 2, 2, 1, 2, 2, 1, 2, 3, 1};
+
+// How many entries behind the last one `SumJob::sources` has to have: pointers to any float, which
+// are prefetched and not read.
+constexpr size_t kSourcesAhead = 48;
+
+// out[o] = scales[o] * sum over i in [starts[o], starts[o + 1]) of factors[i] * sources[i],
+// where each source and each output is `width` floats; 0 for an empty sum.
+struct SumJob {
+  const float* const* sources;
+  const float* factors;    // Null for factors of 1.
+  const uint32_t* starts;  // [outputs + 1]
+  const float* scales;     // Null for scales of 1.
+  size_t outputs;
+  int width;
+  float* out;
+
+  // Rows that will be changed soon, by physical row, at most one per output: they are prefetched
+  // on the way from each of the tables.
+  const uint32_t* rows_ahead;
+  size_t num_rows_ahead;
+  const float* tables_ahead[1 + kMaxSlots];
+  int num_tables_ahead;
+};
+
+// Applies a rule with its options to `count` rows in order; a row may come twice.
+struct ApplyJob {
+  const float* options;   // Of the table: TableLayout::options.
+  float rate;
+  float* rows;
+  float* slots[kMaxSlots];
+  const uint32_t* which;   // [count] physical rows; null for the row 0 (then `count` is 1).
+  const float* gradients;  // [count, width]; null for zeros.
+  size_t count;
+  size_t width;
+};
+
+struct Kernels {
+  const char* name;
+  void (*sum)(const SumJob& job);
+  void (*apply[kRules])(const ApplyJob& job);
+  // The largest bit pattern of the magnitudes, which orders as the magnitudes do, infinity and
+  // NaN above all others.
+  uint32_t (*largest)(const float* values, size_t count);
+};
+
+}  // namespace ete
+
+#endif  // ETE_KERNELS_H_
