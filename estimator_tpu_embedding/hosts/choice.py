@@ -10,8 +10,10 @@ import tensorflow.compat.v1 as tf
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import Problem, SetupError
+from ..native import library
 from .backend import Backend
 from .local import LocalBackend
+from .native import NativeBackend
 from .tables import create_tables
 
 _REMEDY = ('Install a C++17 compiler (g++ or clang) and install this package again, or install '
@@ -37,7 +39,6 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
       SetupError: if the native kernels are asked for and cannot be used.
     """
     if _uses_native(kernels.choice):
-        from .native import NativeBackend  # It loads the library.
         return NativeBackend(plan, variable_names, slot_names, global_step,
                              skips_nonfinite=skips_nonfinite, threads=kernels.threads or 0)
     return LocalBackend(plan, create_tables(plan, variable_names, slot_names), global_step,
@@ -47,11 +48,7 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
 def _uses_native(choice: str) -> bool:
     if choice == 'stock':
         return False
-    try:
-        from ..native import library
-        reason = library.why_not()
-    except ImportError:
-        reason = 'none were built'
+    reason = library.why_not()
     if not reason:
         return True
     if choice == 'native':

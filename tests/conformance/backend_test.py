@@ -16,7 +16,6 @@ from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.backend import QUEUE_CAPACITY
 
-BACKENDS = {'local': graphs.local_backend}
 OPTIMIZERS = {  # One of each way to write rows; all the others are in optimizers_test.py.
     'sgd': StochasticGradientDescent(learning_rate=.5),
     'adagrad': Adagrad(learning_rate=.3, initial_accumulator=.2),
@@ -48,7 +47,7 @@ class Run:
                 size=(table.vocabulary_size, table.dimension)).astype(np.float32)
             for table in plan.tables}
         self.step = tf.train.create_global_step()
-        self.backend = BACKENDS[backend](
+        self.backend = graphs.BACKENDS[backend](
             plan, {table.name: table.name for table in plan.tables}, self.step, **kwargs)
         self.tables = self.backend.tables
         cores = range(plan.topology.num_cores)
@@ -126,7 +125,7 @@ def reference_state(tables):
             for suffix, values in [(None, table.rows), *table.slots.items()]}
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 @pytest.mark.parametrize('topology', TOPOLOGIES, ids=lambda t: f'{t[0]}x{t[1]}')
 @pytest.mark.parametrize('optimizer', OPTIMIZERS)
@@ -146,7 +145,7 @@ def test_five_steps_agree_with_the_reference(backend, strategy, topology, optimi
             assert_close(state[name], expected[name])
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn'])
 def test_every_combiner_agrees_with_the_reference(backend, combiner):
     generator = np.random.default_rng(12)
@@ -160,7 +159,7 @@ def test_every_combiner_agrees_with_the_reference(backend, combiner):
         assert_close(run.state()['user'], reference['user'].rows)
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 def test_overwriting_part_1_with_zeros_changes_exactly_the_activations_of_host_1s_ids(
         backend, strategy):
@@ -177,7 +176,7 @@ def test_overwriting_part_1_with_zeros_changes_exactly_the_activations_of_host_1
         assert (before != 0).all()
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 def test_absent_ids_give_exact_zeros_and_touch_no_row(backend):
     with tf.Graph().as_default():
         run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 1), 'div'))
@@ -190,7 +189,7 @@ def test_absent_ids_give_exact_zeros_and_touch_no_row(backend):
             np.testing.assert_array_equal(values, before[name])
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 def test_a_rate_of_zero_freezes_a_table_and_a_dynamic_rate_sees_the_step_of_the_lookup(backend):
     rates = {'user': DynamicRate(function=lambda step: tf.where(step < 1, 1., 0.))}
     with tf.Graph().as_default():
@@ -208,7 +207,7 @@ def test_a_rate_of_zero_freezes_a_table_and_a_dynamic_rate_sees_the_step_of_the_
         np.testing.assert_array_equal(run.state()['user'], first)
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 def test_two_runs_are_bit_equal(backend):
     states = []
     for _ in range(2):
@@ -222,7 +221,7 @@ def test_two_runs_are_bit_equal(backend):
         np.testing.assert_array_equal(states[0][name], states[1][name])
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 def test_all_topologies_and_strategies_give_the_same_tables(backend):
     """Same global batches; activations may differ in the last bits of sums, rows hardly more."""
     states = []
@@ -245,7 +244,7 @@ def resolve_for_twelve(topology, strategy):
     return resolve(plan.tables, plan.features, plan.topology, batch_size=12, strategy=strategy)
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('waits_in', ['lookup', 'enqueue'])
 def test_closing_ends_a_wait_for_ids(backend, waits_in):
     with tf.Graph().as_default():
@@ -294,7 +293,7 @@ def make_plan_of_all_kinds(topology, strategy, combiner):
         optimizer=OPTIMIZERS['adagrad'], strategy=strategy)
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 @pytest.mark.parametrize('topology', TOPOLOGIES, ids=lambda t: f'{t[0]}x{t[1]}')
 @pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn', None])
@@ -355,7 +354,7 @@ def test_a_row_with_a_gradient_of_0_is_updated_and_an_untouched_one_only_if_not_
     assert changed.tolist() == moves
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('bad', ['self', 'side'])
 @pytest.mark.parametrize('value', [np.nan, np.inf, -np.inf])
 def test_an_engine_that_skips_says_whose_gradients_it_refused_and_changes_no_table(
@@ -377,7 +376,7 @@ def test_an_engine_that_skips_says_whose_gradients_it_refused_and_changes_no_tab
         assert all((values != before[name]).any() for name, values in run.state().items())
 
 
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('bad', ['self', 'side'])
 def test_a_gradient_of_one_table_that_is_not_finite_keeps_all_tables_as_they_were(backend, bad):
     with tf.Graph().as_default():

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from harness import cases, numpy_reference
 
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 from estimator_tpu_embedding.core.specs import COMBINERS
+from estimator_tpu_embedding.native import library
+from estimator_tpu_embedding.native import rules as native_rules
 from estimator_tpu_embedding.ops import rules
 from estimator_tpu_embedding.proto.codec import Parameters
 
@@ -25,7 +28,15 @@ def test_every_optimizer_is_in_the_proto_and_has_a_rule_a_reference_and_cases_of
     fields = {field.name for field in Parameters.DESCRIPTOR.oneofs_by_name['parameters'].fields}
     assert set(OPTIMIZERS) <= fields
     assert set(rules.RULES) == set(numpy_reference.RULES) == set(OPTIMIZERS.values())
+    assert set(native_rules.RULES) == set(OPTIMIZERS.values())
+    assert len({number for number, _ in native_rules.RULES.values()}) == len(OPTIMIZERS)
     assert not cases.uncovered(cases.all_cases())
+
+
+def test_where_a_compiler_is_the_native_kernels_are_tested():
+    if not any(map(shutil.which, ('g++', 'clang++', 'c++'))):
+        pytest.skip('no C++ compiler: no native kernels')
+    assert library.why_not() == ''
 
 
 @pytest.mark.parametrize('what, leaves_out', [

@@ -16,7 +16,6 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, Topology
 from estimator_tpu_embedding.ops.ids import IdBatch
 
-BACKENDS = {'local': graphs.local_backend}
 TOPOLOGIES = [(1, 1), (2, 2), (3, 1), (5, 1)]
 ALL = cases.all_cases()
 
@@ -73,7 +72,7 @@ class Engine:
             Topology(num_hosts=hosts, cores_per_host=cores), batch_size=cases.SAMPLES,
             strategy=strategy)
         step = tf.train.create_global_step()
-        self.backend = BACKENDS[backend](
+        self.backend = graphs.BACKENDS[backend](
             self.plan, {case.table: case.table for case in ALL}, step)
         self.fed = [{shape: self._placeholders(shape) for shape in cases.SHAPES}
                     for _ in range(hosts * cores)]
@@ -154,7 +153,7 @@ class Engine:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize('backend', BACKENDS)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 @pytest.mark.parametrize('hosts, cores', TOPOLOGIES, ids=lambda value: str(value))
 def test_five_steps_of_every_case_agree_with_the_reference(backend, strategy, hosts, cores):

@@ -1,16 +1,50 @@
 """Small graphs for tests: global batches as tensors, tables with known rows."""
 
 import numpy as np
+import pytest
 import tensorflow.compat.v1 as tf
 
+from estimator_tpu_embedding.core.optimizers import Adagrad
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.local import LocalBackend
+from estimator_tpu_embedding.hosts.native import NativeBackend
 from estimator_tpu_embedding.hosts.tables import create_tables
+from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.ids import IdBatch
+
+needs_native = pytest.mark.skipif(
+    bool(library.why_not()), reason=f'NO NATIVE KERNELS ARE TESTED: {library.why_not()}')
+"""For tests of native kernels; conformance/coverage_test.py fails if a compiler is there."""
 
 
 def local_backend(plan, variable_names, global_step, **kwargs):
     """A `LocalBackend` with tables of its own."""
     return LocalBackend(plan, create_tables(plan, variable_names), global_step, **kwargs)
+
+
+def native_backend(plan, variable_names, global_step, **kwargs):
+    """A `NativeBackend` of two threads, with tables of its own."""
+    return NativeBackend(plan, variable_names, None, global_step, threads=2, **kwargs)
+
+
+BACKENDS = {'local': local_backend, 'native': native_backend}
+"""By the name that tests have for it."""
+
+
+def of_backend(name):
+    """A name of `BACKENDS` as a parameter of a test."""
+    return pytest.param(name, marks=needs_native) if name == 'native' else name
+
+
+EVERY_BACKEND = [of_backend(name) for name in BACKENDS]
+
+
+def small_plan():
+    """One table `t` of 5 rows with one feature `f`, for two samples on one core."""
+    return resolve([TableSpec(name='t', vocabulary_size=5, dimension=2)],
+                   [FeatureSpec(name='f', table='t')], Topology(), batch_size=2,
+                   optimizer=Adagrad(learning_rate=.1))
 
 
 def id_batch(samples, weights=None):

@@ -1,0 +1,42 @@
+"""Which engine a plan gets, with the library and without it."""
+
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import graphs
+
+from estimator_tpu_embedding.core.kernels import Kernels
+from estimator_tpu_embedding.errors import SetupError
+from estimator_tpu_embedding.hosts import choice
+from estimator_tpu_embedding.native import library
+
+
+@pytest.fixture
+def without_library(monkeypatch):
+    monkeypatch.setattr(library, 'why_not', lambda: 'no library at all')
+    choice._tell.cache_clear()
+    yield
+    choice._tell.cache_clear()
+
+
+def chosen(kernels):
+    with tf.Graph().as_default():
+        return choice.make_backend(graphs.small_plan(), {'t': 't'}, tf.zeros([], tf.int64),
+                                   kernels=Kernels(kernels)).kernels
+
+
+@graphs.needs_native
+def test_the_native_kernels_are_used_where_they_are_installed_and_nobody_says_otherwise():
+    assert chosen('auto') == chosen('native') == 'native'
+    assert chosen('stock') == 'stock'
+
+
+def test_without_the_library_auto_is_stock_and_says_so_once(without_library, caplog):
+    assert [chosen('auto'), chosen('stock'), chosen('auto')] == ['stock'] * 3
+    told = [record.getMessage() for record in caplog.records if 'W006' in record.getMessage()]
+    assert len(told) == 1
+    assert 'got no library at all.  Install a C++17 compiler' in told[0]
+
+
+def test_without_the_library_native_is_an_error(without_library):
+    with pytest.raises(SetupError, match='E006 kernels: .*; got no library at all.  Install a C'):
+        chosen('native')

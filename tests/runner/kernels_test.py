@@ -1,0 +1,87 @@
+"""Native kernels and stock operations in whole jobs: same numbers, same checkpoints."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import graphs, jobs
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.runner import progress
+
+TABLE = 'dense_features/{}_embedding/embedding_weights'
+NAMES = [TABLE.format('f'), TABLE.format('f') + '/Adagrad', TABLE.format('g'),
+         TABLE.format('g') + '/Adagrad', 'w/kernel']
+pytestmark = [graphs.needs_native, pytest.mark.timeout(120)]
+
+
+def steps_of(count, seed):
+    generator = np.random.default_rng(seed)
+    return [{'f': generator.integers(0, 10, [8, 3]), 'g': generator.integers(0, 7, [8, 1]),
+             'label': generator.normal(size=8).astype(np.float32)} for _ in range(count)]
+
+
+FIRST, SECOND = steps_of(4, 1), steps_of(3, 2)
+
+
+def make(directory, kernels, **kwargs):
+    columns = [jobs.embedding('f', 10, 3, 'mean'), jobs.embedding('g', 7, 2, 'sqrtn')]
+    return jobs.estimator(
+        jobs.linear_model_fn(columns), columns, jobs.run_config(
+            directory, 2, 2, kernels=kernels, **kwargs), strategy='mod')
+
+
+def stored(directory):
+    return {name: tf.train.load_variable(str(directory), name) for name in NAMES}
+
+
+def assert_equal(one, other):
+    for name in NAMES:
+        np.testing.assert_allclose(one[name], other[name], rtol=2e-6, atol=2e-6, err_msg=name)
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+    """By kernels where a job has trained on all of `FIRST`, with a checkpoint."""
+    directories = {kernels: tmp_path_factory.mktemp(kernels) for kernels in ('native', 'stock')}
+    for kernels, directory in directories.items():
+        make(directory, kernels).train(jobs.input_fn_of(FIRST), max_steps=4)
+        assert progress.reports()[-1].kernels == kernels
+        assert f', {kernels} kernels; ' in progress.reports()[-1].last_line()
+    return directories
+
+
+def test_both_train_the_same_tables(trained):
+    assert_equal(stored(trained['native']), stored(trained['stock']))
+
+
+def test_either_goes_on_where_the_other_ended(trained):
+    make(trained['native'], 'stock').train(jobs.input_fn_of(SECOND), steps=3)
+    make(trained['stock'], 'native').train(jobs.input_fn_of(SECOND), steps=3)
+    after = stored(trained['native'])
+    assert_equal(after, stored(trained['stock']))
+    assert tf.train.load_variable(str(trained['stock']), 'global_step') == 7
+
+
+def test_either_evaluates_and_predicts_what_the_other_trained(trained):
+    found = {}
+    for kernels, other in (('native', 'stock'), ('stock', 'native')):
+        job = make(trained[other], kernels)
+        found[kernels] = (
+            job.evaluate(jobs.input_fn_of(SECOND), steps=3),
+            [row['y'] for row in job.predict(jobs.input_fn_of(SECOND))])
+    native, stock = found['native'], found['stock']
+    assert native[0].keys() == stock[0].keys()
+    for name, value in native[0].items():
+        np.testing.assert_allclose(value, stock[0][name], rtol=1e-5)
+    assert len(native[1]) == 24
+    np.testing.assert_allclose(native[1], stock[1], rtol=1e-5, atol=1e-6)
+
+
+def test_a_second_estimator_of_the_process_trains_beside_the_first(trained, tmp_path):
+    """Rows of one session are not those of another, and all are given back."""
+    again = make(tmp_path, ete.RunConfig().kernels, kernel_threads=1)
+    again.train(jobs.input_fn_of(FIRST), max_steps=4)
+    other = jobs.stored(tmp_path, NAMES[0], 'mod', 2)
+    make(trained['native'], 'native').evaluate(jobs.input_fn_of(SECOND), steps=1)
+    again.evaluate(jobs.input_fn_of(SECOND), steps=1)
+    np.testing.assert_array_equal(jobs.stored(tmp_path, NAMES[0], 'mod', 2), other)
