@@ -114,7 +114,7 @@ void Section::add_pieces(int k, const FeatureIds& ids) {
   }
 }
 
-void Section::check(const Piece& piece) const {
+void Section::check_samples(const Piece& piece) const {
   if (piece.first == piece.last) return;
   const int32_t* samples = piece.ids->samples;
   const int64_t* ids = piece.ids->ids;
@@ -125,27 +125,29 @@ void Section::check(const Piece& piece) const {
   if (descends || samples[piece.last - 1] >= piece.feature->samples) {
     refuse_samples(piece, table_);
   }
-  const uint64_t vocabulary = static_cast<uint64_t>(table_.vocabulary);
-  uint64_t outside = 0;
-  for (size_t i = piece.first; i < piece.last; ++i) {
-    outside |= static_cast<uint64_t>(ids[i]) >= vocabulary;
-  }
-  if (outside) refuse_ids(piece, table_);
 }
 
 void Section::read(const Piece& piece) const {
-  check(piece);
+  check_samples(piece);
   write_starts(piece);
   const int64_t* ids = piece.ids->ids;
   uint32_t* rows = words_ + at_.rows + piece.offset;
+  // An id outside of the vocabulary sets the sign of one of both; a comparison is not vectorized.
+  const uint64_t last_id = static_cast<uint64_t>(table_.vocabulary - 1);
+  uint64_t outside = 0;
+  const auto each = [&](const auto& locate) {
+    for (size_t i = piece.first; i < piece.last; ++i) {
+      const uint64_t id = static_cast<uint64_t>(ids[i]);
+      outside |= id | (last_id - id);
+      rows[i] = locate(static_cast<uint32_t>(id));
+    }
+  };
   if (locator_.is_identity()) {
-    for (size_t i = piece.first; i < piece.last; ++i) rows[i] = static_cast<uint32_t>(ids[i]);
-    return;
+    each([](uint32_t id) { return id; });
+  } else {
+    each(Locator(locator_));  // A copy that cannot change while rows are written.
   }
-  const Locator locator = locator_;  // A copy that cannot change while rows are written.
-  for (size_t i = piece.first; i < piece.last; ++i) {
-    rows[i] = locator(static_cast<uint32_t>(ids[i]));
-  }
+  if (outside >> 63) refuse_ids(piece, table_);
 }
 
 void Section::write_codes(const Piece& piece, uint32_t* code_of) const {

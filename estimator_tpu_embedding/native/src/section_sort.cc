@@ -8,7 +8,7 @@ namespace ete {
 
 namespace {
 
-constexpr size_t kBucketIds = 2048;  // Keys and their copies fit the first cache.
+constexpr size_t kBucketIds = 4096;  // Keys and their copies fit the first cache.
 constexpr int kMostBucketBits = 10;
 
 template <typename Key>

@@ -1,6 +1,7 @@
 #include "sort.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace ete {
@@ -8,6 +9,7 @@ namespace ete {
 namespace {
 
 constexpr int kMostDigitBits = 12;  // More would not fit the first cache.
+constexpr size_t kStreamKeys = 4;    // Keys per digit from which on more streams pay.
 
 // How many bits to sort by at a time: each pass costs a step per key and one per digit value.
 int digit_bits(size_t n, int row_bits) {
@@ -26,16 +28,31 @@ int digit_bits(size_t n, int row_bits) {
 
 // Moves keys to `other`, ordered by the bits of one digit. False if all keys have the same, then
 // nothing is moved.
-template <typename Key>
+//
+// Ids of real data repeat. Each key of a digit waits for the place of the one before, so the keys
+// are taken from several streams, consecutive parts of them, in turn.
+template <size_t kStreams, typename Key>
 bool sort_by_digit(const Key* keys, Key* other, size_t n, int shift, int bits) {
-  uint32_t places[1 << kMostDigitBits];
-  const Key mask = (Key{1} << bits) - 1;
-  std::fill_n(places, size_t{1} << bits, 0);
-  for (size_t i = 0; i < n; ++i) ++places[keys[i] >> shift & mask];
-  if (places[keys[0] >> shift & mask] == n) return false;
+  uint32_t places[kStreams << kMostDigitBits];  // By digit, then by stream.
+  const size_t digits = size_t{1} << bits, part = n / kStreams;
+  const auto place_of = [&](size_t i, size_t stream) -> uint32_t& {
+    return places[(keys[i] >> shift & (digits - 1)) * kStreams + stream];
+  };
+  std::fill_n(places, digits * kStreams, 0);
+  for (size_t i = 0; i < part; ++i) {
+    for (size_t stream = 0; stream < kStreams; ++stream) ++place_of(stream * part + i, stream);
+  }
+  for (size_t i = part * kStreams; i < n; ++i) ++place_of(i, kStreams - 1);
+  if (std::accumulate(&place_of(0, 0), &place_of(0, 0) + kStreams, size_t{0}) == n) return false;
   uint32_t place = 0;
-  for (size_t digit = 0; digit <= mask; ++digit) place += std::exchange(places[digit], place);
-  for (size_t i = 0; i < n; ++i) other[places[keys[i] >> shift & mask]++] = keys[i];
+  for (size_t k = 0; k < digits * kStreams; ++k) place += std::exchange(places[k], place);
+  for (size_t i = 0; i < part; ++i) {
+    for (size_t stream = 0; stream < kStreams; ++stream) {
+      const size_t from = stream * part + i;
+      other[place_of(from, stream)++] = keys[from];
+    }
+  }
+  for (size_t i = part * kStreams; i < n; ++i) other[place_of(i, kStreams - 1)++] = keys[i];
   return true;
 }
 
@@ -46,7 +63,10 @@ Key* sort_keys(Key* keys, Key* other, size_t n, int payload_bits, int row_bits) 
   if (n < 2) return keys;
   const int bits = digit_bits(n, row_bits), end = payload_bits + row_bits;
   for (int shift = payload_bits; shift < end; shift += bits) {
-    if (sort_by_digit(keys, other, n, shift, std::min(bits, end - shift))) std::swap(keys, other);
+    const int own = std::min(bits, end - shift);
+    const bool moved = n >> own >= kStreamKeys ? sort_by_digit<4>(keys, other, n, shift, own)
+                                               : sort_by_digit<1>(keys, other, n, shift, own);
+    if (moved) std::swap(keys, other);
   }
   return keys;
 }
