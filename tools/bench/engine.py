@@ -1,132 +1,133 @@
 #!/usr/bin/env python3
-"""Times one step of look-up and update: ours beside what TensorFlow has.
+"""Times a step of look-up and update: this package's kernels beside what else there is.
 
-    python3 tools/bench/engine.py [W1 W2 W3] [--steps N] [--shrink K]
+    python3 tools/bench/engine.py [W1 W2 W3 W4] [--shrink K]            # beside stock TensorFlow
+    python3 tools/bench/engine.py --python215 .venv215/bin/python       # also that of TF 2.15
+    python3 tools/bench/engine.py --peers [--peers-python PATH]         # also fbgemm, torch, TFRS
+    python3 tools/bench/engine.py --optimizers | --hosts | --bandwidth | --scale
 
-Runs in an environment with the extra `cpu`. Three engines train the same tables with Adagrad on
-the same Zipf(1.05) ids, one step each in turn, so that what disturbs the machine disturbs all:
-`hosts/local`, and `embedding_lookup_sparse` with `AdagradOptimizer`, as shipped and tuned, that
-is with grappler's arithmetic optimizer off, which otherwise reads whole tables. Prints the median
-milliseconds per step and how many times as long as ours the others take. `--shrink 10` divides
-rows and batch by 10, for a machine with less than 16 GiB.
+Runs in an environment with the extra `cpu`. All engines train the same tables with Adagrad on the
+same ids (see `workloads.py`). Each other engine is there together with that of native kernels, and
+they take turns, window by window, so that what disturbs the machine disturbs both; a ratio is that
+of the medians over these windows. `whole` is a step in which ids are handed over, looked up and
+updated one after the other; `ahead` one beside which a thread hands over the next, as in a job.
 
-| workload | tables | rows x width | batch | ids per sample | combiner |
-|---|---|---|---|---|---|
-| W1 | 8 | 1M x 64 | 4096 | 10 | sum |
-| W2 | 26 | 100k x 16 | 8192 | 1 | sum |
-| W3 | 1 | 10M x 32 | 16384 | 20 | mean |
+Other engines: `stock`, this package's without its library; `tuned` and `shipped`,
+`embedding_lookup_sparse` with `AdagradOptimizer`, with grappler's arithmetic optimizer off, which
+otherwise reads whole tables, and on; the peers are in `peers.py`. `--shrink 10` divides rows and
+batch by 10, for a machine with less than 16 GiB. The flags of the last line are in `laws.py`.
 """
 
 import argparse
+import functools
 import os
+import pathlib
 import statistics
-import time
+import subprocess
+import sys
 
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
-os.environ['TF_USE_LEGACY_KERAS'] = '1'
+import laws
+import ours
+import sessions
+from workloads import WORKLOADS
 
-import numpy as np  # noqa: E402
-import tensorflow.compat.v1 as tf  # noqa: E402
-
-from estimator_tpu_embedding.core.optimizers import Adagrad  # noqa: E402
-from estimator_tpu_embedding.core.plan import resolve  # noqa: E402
-from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology  # noqa: E402
-from estimator_tpu_embedding.hosts.local import LocalBackend  # noqa: E402
-from estimator_tpu_embedding.hosts.queues import IdQueues  # noqa: E402
-from estimator_tpu_embedding.hosts.tables import create_tables  # noqa: E402
-from estimator_tpu_embedding.ops.ids import IdBatch  # noqa: E402
-
-WORKLOADS = {'W1': (8, 10**6, 64, 4096, 10, 'sum'), 'W2': (26, 10**5, 16, 8192, 1, 'sum'),
-             'W3': (1, 10**7, 32, 16384, 20, 'mean')}
-RATE, ACCUMULATOR, BATCHES = 0.1, 0.1, 4
+HERE = pathlib.Path(__file__).resolve().parent
+PEERS = ('fbgemm-rowwise', 'torch', 'tfrs')
+KINDS = ('whole', 'ahead')
 
 
-def zipf(generator, rows, count):
-    """`count` ids of which id k is drawn in proportion to 1 / (k + 1)**1.05, then shuffled."""
-    weights = 1 / np.arange(1, rows + 1)**1.05
-    drawn = np.searchsorted(np.cumsum(weights) / weights.sum(), generator.random(count))
-    return generator.permutation(rows)[np.minimum(drawn, rows - 1)].astype(np.int64)
+class Remote:
+    """An engine in another process, which serves windows."""
+
+    def __init__(self, *command):
+        """Starts it; RuntimeError if it cannot be there."""
+        self._process = subprocess.Popen(
+            list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self._process.stdout.readline() != 'ready\n':
+            self.close()
+            raise RuntimeError(f'{command} did not start')
+
+    def window(self, kind, steps):
+        """See `sessions.Engine.window`."""
+        self._process.stdin.write(f'{kind} {steps}\n')
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+    def close(self):
+        """Ends it."""
+        self._process.stdin.close()
+        self._process.wait()
 
 
-class Engine:
-    """One engine in a graph and a session of its own."""
-
-    def __init__(self, build, workload, arithmetic_optimizer_off):
-        tables, rows, width, batch, per_sample, combiner = workload
-        generator = np.random.default_rng(1)
-        self._pool = [[zipf(generator, rows, batch * per_sample) for _ in range(tables)]
-                      for _ in range(BATCHES)]
-        config = tf.ConfigProto()
-        rewrites = config.graph_options.rewrite_options
-        if arithmetic_optimizer_off:
-            rewrites.arithmetic_optimization = rewrites.OFF
-        with tf.Graph().as_default():
-            self._ids = [tf.placeholder(tf.int64, [batch * per_sample]) for _ in range(tables)]
-            samples = tf.constant(np.repeat(np.arange(batch), per_sample).astype(np.int32))
-            step = build(workload, samples, self._ids)
-            self._session = tf.Session(config=config)
-            self._session.run(tf.global_variables_initializer())
-            self._step = self._session.make_callable(step, feed_list=self._ids)
-
-    def time(self, number):
-        """Milliseconds of one step."""
-        began = time.perf_counter()
-        self._step(*self._pool[number % BATCHES])
-        return 1e3 * (time.perf_counter() - began)
+def others(workload, parsed):
+    """Yields the names of the other engines, and what makes each."""
+    shrink = str(parsed.shrink)
+    yield 'stock', lambda: ours.engine(workload, 'stock')
+    for kind in ('tuned', 'shipped'):
+        yield kind, lambda kind=kind: sessions.Engine(
+            sessions.stock, workload, sessions.config_of(kind))
+    if parsed.python215:
+        for kind in ('tuned', 'shipped'):
+            yield f'{kind}, 2.15', functools.partial(
+                Remote, parsed.python215, HERE / 'sessions.py', workload.name, shrink, kind)
+    for peer in PEERS if parsed.peers else ():
+        yield peer, functools.partial(Remote, parsed.peers_python, HERE / 'peers.py', peer,
+                                      workload.name, shrink)
 
 
-def ours(workload, samples, ids):
-    """One step of `LocalBackend`; the loss is the sum of squares of the activations, halved."""
-    tables, rows, width, batch, _, combiner = workload
-    plan = resolve(
-        [TableSpec(name=f't{k:02}', vocabulary_size=rows, dimension=width, combiner=combiner)
-         for k in range(tables)],
-        [FeatureSpec(name=f'f{k:02}', table=f't{k:02}') for k in range(tables)], Topology(),
-        batch_size=batch,
-        optimizer=Adagrad(learning_rate=RATE, initial_accumulator=ACCUMULATOR))
-    backend = LocalBackend(
-        plan, create_tables(plan, {table.name: table.name for table in plan.tables}),
-        IdQueues(plan), tf.train.create_global_step())
-    enqueue = backend.enqueue({
-        feature.name: IdBatch(samples, one, batch)
-        for feature, one in zip(plan.features, ids)}, host=0, core=0)
-    activations, receipt = backend.lookup(core=0)
-    return tf.group(enqueue, backend.update([receipt], [activations]))
+def compare(engines, kinds, windows, steps):
+    """Medians of milliseconds per step by kind, one per engine; the engines take turns."""
+    for kind in kinds:
+        for engine in engines:
+            engine.window(kind, 3)
+    found = {}
+    for kind in kinds:
+        rows = [[engine.window(kind, steps) for engine in engines] for _ in range(windows)]
+        found[kind] = [statistics.median(column) for column in zip(*rows)]
+    return found
 
 
-def stock(workload, samples, ids):
-    """The same in TensorFlow's own terms."""
-    tables, rows, width, batch, per_sample, combiner = workload
-    places = tf.stack([tf.cast(samples, tf.int64),
-                       tf.tile(tf.range(per_sample, dtype=tf.int64), [batch])], 1)
-    loss = 0.0
-    for k in range(tables):
-        table = tf.get_variable(f't{k:02}', [rows, width], use_resource=True)
-        activations = tf.nn.embedding_lookup_sparse(
-            table, tf.SparseTensor(places, ids[k], [batch, per_sample]), None, combiner=combiner)
-        loss += tf.nn.l2_loss(activations)
-    return tf.train.AdagradOptimizer(RATE, ACCUMULATOR).minimize(loss)
+def beside_others(parsed):
+    """Prints a line per workload and other engine."""
+    print(f'load {os.getloadavg()[0]:.1f}; kernels: {parsed.kernels}')
+    print(f'{"":4}{"engine":16}' + ''.join(
+        f'{kind:>9}{"native":>9}{"ratio":>8}' for kind in KINDS))
+    for name in parsed.workloads or WORKLOADS:
+        workload = WORKLOADS[name].shrunk(parsed.shrink)
+        native = ours.engine(workload, parsed.kernels)
+        for label, make in others(workload, parsed):
+            try:
+                other = make()
+            except RuntimeError as error:
+                print(f'{name:4}{label:16}{error}')
+                continue
+            found = compare([other, native], KINDS, parsed.windows, parsed.steps)
+            other.close()
+            print(f'{name:4}{label:16}' + ''.join(
+                f'{its:9.2f}{own:9.2f}{its / own:8.2f}' for its, own in found.values()),
+                flush=True)
+        native.close()
 
 
 def main():
-    """Prints one line per workload."""
+    """Prints what the flags ask for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument('workloads', nargs='*', metavar='W', help='of W1, W2 and W3; all if none')
-    parser.add_argument('--steps', type=int, default=20)
+    parser.add_argument('workloads', nargs='*', metavar='W', help='of W1 to W4; all if none')
+    parser.add_argument('--windows', type=int, default=7)
+    parser.add_argument('--steps', type=int, default=10, help='of a window')
     parser.add_argument('--shrink', type=int, default=1)
+    parser.add_argument('--kernels', default='native', help='"stock" where no library is')
+    parser.add_argument('--python215', metavar='PATH', help='an interpreter with TF 2.15')
+    parser.add_argument('--peers', action='store_true')
+    parser.add_argument('--peers-python', metavar='PATH', default=sys.executable)
+    for law in laws.LAWS:
+        parser.add_argument(f'--{law}', action='store_true')
     parsed = parser.parse_args()
-    print(f'{"":4}{"ours":>12}{"tuned":>12}{"as shipped":>12}   times as long as ours')
-    for name in parsed.workloads or WORKLOADS:
-        tables, rows, width, batch, *rest = WORKLOADS[name]
-        workload = (tables, rows // parsed.shrink, width, batch // parsed.shrink, *rest)
-        engines = [Engine(ours, workload, True), Engine(stock, workload, True),
-                   Engine(stock, workload, False)]
-        times = [[engine.time(step) for engine in engines] for step in range(parsed.steps + 3)]
-        medians = [statistics.median(column) for column in zip(*times[3:])]
-        ratios = ', '.join(f'{median / medians[0]:.2f}' for median in medians[1:])
-        print(f'{name:4}' + ''.join(f'{median:9.1f} ms' for median in medians) + f'   {ratios}',
-              flush=True)
-        del engines
+    asked = [law for law in laws.LAWS if getattr(parsed, law)]
+    for law in asked:
+        laws.LAWS[law](parsed, compare)
+    if not asked:
+        beside_others(parsed)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,100 @@
+"""How the time of a step grows with the optimizer, the hosts, the tables and the ids."""
+
+import concurrent.futures
+import time
+
+import numpy as np
+import ours
+from workloads import WORKLOADS, Feature, Workload, equal
+
+from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
+
+DISTINCT = 50_000
+PROBE_BYTES = 2**28
+
+
+def optimizers(parsed, compare):
+    """Time of every optimizer relative to Adagrad's, on W2."""
+    workload = WORKLOADS['W2'].shrunk(parsed.shrink)
+    base = ours.engine(workload, parsed.kernels)
+    for name, optimizer in OPTIMIZERS.items():
+        if name != 'adagrad':
+            _beside(base, name, workload, parsed, compare, optimizer=optimizer(learning_rate=.1))
+    base.close()
+
+
+def hosts(parsed, compare):
+    """Time of `mod` and of 4 emulated hosts relative to `div` on one, per workload."""
+    for name in parsed.workloads or WORKLOADS:
+        workload = WORKLOADS[name].shrunk(parsed.shrink)
+        base = ours.engine(workload, parsed.kernels)
+        for number, strategy in ((1, 'mod'), (4, 'div'), (4, 'mod')):
+            _beside(base, f'{name}, {number} hosts, {strategy}', workload, parsed, compare,
+                    hosts=number, strategy=strategy)
+        base.close()
+
+
+def bandwidth(parsed, compare):
+    """Bytes that a step must move, against what the memory of this machine moves."""
+    measured = copy_bandwidth()
+    print(f'copies move {measured / 1e9:.1f} GB/s')
+    for name in parsed.workloads or WORKLOADS:
+        workload = WORKLOADS[name].shrunk(parsed.shrink)
+        engine = ours.engine(workload, parsed.kernels)
+        milliseconds = compare([engine], ['whole'], parsed.windows, parsed.steps)['whole'][0]
+        engine.close()
+        moved = workload.bytes_per_step(workload.feeds())
+        bound = 1e3 * moved / measured
+        print(f'{name}: {moved / 1e6:.0f} MB, bound {bound:.2f} ms, measured '
+              f'{milliseconds:.2f} ms: {100 * bound / milliseconds:.0f} %', flush=True)
+
+
+def scale(parsed, compare):
+    """Time as tables grow, the distinct ids the same, and as ids grow."""
+    tables = [_of_few_ids(rows // parsed.shrink) for rows in (10**5, 10**6, 10**7)]
+    ids = [equal(f'{number} ids per sample', 26, 10**5 // parsed.shrink, 16,
+                 2048 // parsed.shrink, number, 'sum') for number in (1, 2, 4, 8, 16)]
+    for workloads in (tables, ids):
+        base = ours.engine(workloads[0], parsed.kernels)
+        for workload in workloads[1:]:
+            _beside(base, workload.name, workload, parsed, compare)
+        base.close()
+
+
+def copy_bandwidth():
+    """Bytes per second of copies by two threads, read and written, the best of some."""
+    parts = [(np.ones(PROBE_BYTES // 4, np.float32), np.ones(PROBE_BYTES // 4, np.float32))
+             for _ in range(2)]
+    best = 0.0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for _ in range(7):
+            began = time.perf_counter()
+            list(pool.map(lambda part: np.copyto(*part), parts))
+            best = max(best, 2 * 2 * PROBE_BYTES / (time.perf_counter() - began))
+    return best
+
+
+class _FewIds(Workload):
+    """One table of which only so many rows are looked up, wherever they are."""
+
+    def feeds(self):
+        """See `Workload.feeds`."""
+        rows = self.tables[0][0]
+        return [[(ids * (rows // min(DISTINCT, rows)))] for batch in equal(
+            '', 1, min(DISTINCT, rows), 1, self.batch, self.features[0].per_sample, ''
+            ).feeds() for ids in batch]
+
+
+def _of_few_ids(rows):
+    return _FewIds(f'{rows:,} rows', ((rows, 32),), (Feature(0, 10),), 8192, 'sum')
+
+
+def _beside(base, label, workload, parsed, compare, **options):
+    """Prints how long another engine takes beside one that is there."""
+    other = ours.engine(workload, parsed.kernels, **options)
+    found = compare([other, base], ['ahead'], parsed.windows, parsed.steps)['ahead']
+    other.close()
+    print(f'{label:28}{found[0]:9.2f} ms{found[0] / found[1]:8.2f} times as long', flush=True)
+
+
+LAWS = {'optimizers': optimizers, 'hosts': hosts, 'bandwidth': bandwidth, 'scale': scale}

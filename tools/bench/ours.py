@@ -1,0 +1,50 @@
+"""The engines of this package, as `sessions.Engine` takes them."""
+
+import functools
+
+import tensorflow.compat.v1 as tf
+from sessions import Built, Engine, config_of
+from workloads import ACCUMULATOR, RATE
+
+from estimator_tpu_embedding.core.kernels import Kernels
+from estimator_tpu_embedding.core.optimizers import Adagrad
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.hosts.choice import make_backend
+from estimator_tpu_embedding.ops.ids import IdBatch
+
+ADAGRAD = Adagrad(learning_rate=RATE, initial_accumulator=ACCUMULATOR)
+
+
+def engine(workload, kernels, **options):
+    """An engine of this package; see `_build` for the options."""
+    build = functools.partial(_build, kernels=Kernels(kernels), **options)
+    return Engine(build, workload, config_of('tuned'))
+
+
+def plan_of(workload, optimizer=ADAGRAD, hosts=1, strategy='div'):
+    """The plan of a workload, one core per host."""
+    return resolve(
+        [TableSpec(name=f't{k:02}', vocabulary_size=rows, dimension=width,
+                   combiner=workload.combiner) for k, (rows, width) in enumerate(workload.tables)],
+        [FeatureSpec(name=f'f{k:03}', table=f't{feature.table:02}')
+         for k, feature in enumerate(workload.features)],
+        Topology(num_hosts=hosts), batch_size=workload.batch, optimizer=optimizer,
+        strategy=strategy)
+
+
+def _build(workload, places, *, kernels, **options):
+    """A step whose gradients are the activations: those of halved sums of squares."""
+    plan = plan_of(workload, **options)
+    backend = make_backend(plan, {table.name: table.name for table in plan.tables},
+                           tf.train.create_global_step(), kernels=kernels)
+    hosts, size = plan.topology.num_hosts, plan.batch_size_per_core
+    enqueues = [backend.enqueue({
+        f'f{k:03}': IdBatch(tf.constant(workload.samples(feature)[:size * feature.per_sample]),
+                            tf.split(ids, hosts)[host], size)
+        for k, (feature, ids) in enumerate(zip(workload.features, places))}, host=host, core=host)
+        for host in range(hosts)]
+    activations, receipts = zip(*[backend.lookup(core=core) for core in range(hosts)])
+    step = backend.update(receipts, activations).op
+    enqueue = tf.group(*enqueues)
+    return Built([backend.open(), backend.load()], tf.group(enqueue, step), enqueue, step)

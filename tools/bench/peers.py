@@ -1,0 +1,108 @@
+"""Embedding engines of others, where they are installed, as servers of windows for `engine.py`.
+
+    python peers.py {fbgemm-rowwise|torch|tfrs} WORKLOAD SHRINK
+
+`fbgemm-rowwise` is the CPU table-batched embedding of fbgemm-gpu-cpu with rowwise Adagrad, which
+keeps one number of state per row where the others keep one per element; `torch` is
+`torch.nn.EmbeddingBag(sparse=True)` with Adagrad; `tfrs` the `TPUEmbedding` layer of
+tensorflow-recommenders on a CPU. The loss is the halved sum of squares of the activations. They
+have no queue, so their `ahead` is their `whole`.
+"""
+
+import sys
+import time
+
+import numpy as np
+from workloads import ACCUMULATOR, RATE, WORKLOADS, serve
+
+
+class Peer:
+    """A function of the ids of a step, timed by windows."""
+
+    def __init__(self, workload, train):
+        """Times `train(ids by feature)`."""
+        self._feeds, self._train, self._number = workload.feeds(), train, 0
+
+    def window(self, kind, steps):
+        """See `sessions.Engine.window`."""
+        del kind
+        began = time.perf_counter()
+        for _ in range(steps):
+            self._number += 1
+            self._train(self._feeds[self._number % len(self._feeds)])
+        return 1e3 * (time.perf_counter() - began) / steps
+
+
+def fbgemm_rowwise(workload):
+    """All features in one call, as fbgemm wants them: ids and offsets, feature by feature."""
+    import torch
+    from fbgemm_gpu.split_embedding_configs import EmbOptimType
+    from fbgemm_gpu.split_table_batched_embeddings_ops_common import (
+        EmbeddingLocation, PoolingMode)
+    from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
+        ComputeDevice, SplitTableBatchedEmbeddingBagsCodegen)
+    bags = SplitTableBatchedEmbeddingBagsCodegen(
+        [(rows, width, EmbeddingLocation.HOST, ComputeDevice.CPU)
+         for rows, width in workload.tables],
+        feature_table_map=[feature.table for feature in workload.features],
+        optimizer=EmbOptimType.EXACT_ROWWISE_ADAGRAD, learning_rate=RATE,
+        pooling_mode={'sum': PoolingMode.SUM, 'mean': PoolingMode.MEAN}[workload.combiner])
+    bags.init_embedding_weights_uniform(-.05, .05)
+    lengths = np.concatenate([np.full(workload.batch, feature.per_sample)
+                              for feature in workload.features])
+    offsets = torch.from_numpy(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+
+    def train(ids):
+        out = bags(torch.from_numpy(np.concatenate(ids)), offsets)
+        out.backward(out.detach())
+
+    return train
+
+
+def torch_bags(workload):
+    """One bag per table; features of one table are called one after the other."""
+    import torch
+    bags = [torch.nn.EmbeddingBag(rows, width, mode=workload.combiner, sparse=True)
+            for rows, width in workload.tables]
+    optimizer = torch.optim.Adagrad([bag.weight for bag in bags], lr=RATE,
+                                    initial_accumulator_value=ACCUMULATOR)
+
+    def train(ids):
+        optimizer.zero_grad()
+        outs = [bags[feature.table](torch.from_numpy(one).view(workload.batch, -1))
+                for one, feature in zip(ids, workload.features)]
+        torch.autograd.backward(outs, [out.detach() for out in outs])
+        optimizer.step()
+
+    return train
+
+
+def tfrs(workload):
+    """The layer in a `tf.function`, outside of any TPU strategy."""
+    import tensorflow as tf
+    import tensorflow_recommenders
+    of = tf.tpu.experimental.embedding
+    tables = [of.TableConfig(rows, width, combiner=workload.combiner, name=f't{k}')
+              for k, (rows, width) in enumerate(workload.tables)]
+    layer = tensorflow_recommenders.layers.embedding.TPUEmbedding(
+        [of.FeatureConfig(tables[feature.table]) for feature in workload.features],
+        tf.keras.optimizers.Adagrad(RATE, ACCUMULATOR))
+    optimizer = tf.keras.optimizers.Adagrad(RATE, ACCUMULATOR)
+
+    @tf.function
+    def step(ids):
+        with tf.GradientTape() as tape:
+            outs = layer([tf.RaggedTensor.from_uniform_row_length(one, feature.per_sample)
+                          for one, feature in zip(ids, workload.features)])
+            loss = tf.add_n([tf.nn.l2_loss(out) for out in outs])
+        variables = layer.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+
+    return lambda ids: step([tf.constant(one) for one in ids])
+
+
+if __name__ == '__main__':
+    _, peer, name, shrink = sys.argv
+    of_peer = {'fbgemm-rowwise': fbgemm_rowwise, 'torch': torch_bags, 'tfrs': tfrs}[peer]
+    shrunk = WORKLOADS[name].shrunk(int(shrink))
+    serve(Peer(shrunk, of_peer(shrunk)))

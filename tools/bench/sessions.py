@@ -1,0 +1,128 @@
+"""An engine in a TensorFlow session, timed by windows of steps; TensorFlow's own engine.
+
+    python sessions.py WORKLOAD SHRINK {tuned|shipped}
+
+serves windows of the second to `engine.py`, in an interpreter of any TensorFlow from 2.15 on that
+needs nothing of this package: a line `KIND STEPS` on its input is answered by milliseconds per
+step.
+"""
+
+import os
+import sys
+import threading
+import time
+from typing import Any, NamedTuple
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+os.environ['TF_USE_LEGACY_KERAS'] = '1'
+
+import tensorflow.compat.v1 as tf  # noqa: E402
+from workloads import ACCUMULATOR, RATE, WORKLOADS, serve  # noqa: E402
+
+tf.logging.set_verbosity(tf.logging.ERROR)
+
+
+class Built(NamedTuple):
+    """Operations of an engine: to begin, all of a step at once, or in two parts."""
+
+    start: Any
+    whole: Any
+    enqueue: Any
+    step: Any
+
+
+class Engine:
+    """One engine in a graph and a session of its own."""
+
+    def __init__(self, build, workload, config=None):
+        """Builds it.
+
+        Args:
+          build: (workload, placeholders of the ids of its features) -> Built.
+          workload: see `workloads.py`.
+          config: of the session.
+        """
+        self._feeds, self._number = workload.feeds(), 0
+        with tf.Graph().as_default():
+            places = [tf.placeholder(tf.int64, [workload.batch * feature.per_sample])
+                      for feature in workload.features]
+            built = build(workload, places)
+            self._session = tf.Session(config=config)
+            self._session.run(tf.global_variables_initializer())
+            self._session.run(built.start)
+            self._whole = self._session.make_callable(built.whole, feed_list=places)
+            self._enqueue = self._session.make_callable(built.enqueue, feed_list=places)
+            self._step = self._session.make_callable(built.step)
+
+    def window(self, kind, steps):
+        """Milliseconds per step.
+
+        Args:
+          kind: `'whole'`, ids are handed over and looked up one after the other, or `'ahead'`, a
+            thread hands over those of the next step, as a job does; it hands over as many
+            batches as there are steps, and the window ends when both are done.
+          steps: of the window.
+        """
+        if kind == 'whole':
+            began = time.perf_counter()
+            for _ in range(steps):
+                self._whole(*self._next())
+            return 1e3 * (time.perf_counter() - began) / steps
+        self._enqueue(*self._next())
+        thread = threading.Thread(target=self._hand_over, args=[steps], daemon=True)
+        began = time.perf_counter()
+        thread.start()
+        for _ in range(steps):
+            self._step()
+        thread.join()
+        milliseconds = 1e3 * (time.perf_counter() - began) / steps
+        self._step()
+        return milliseconds
+
+    def close(self):
+        """Gives its memory back."""
+        self._session.close()
+
+    def _next(self):
+        self._number += 1
+        return self._feeds[self._number % len(self._feeds)]
+
+    def _hand_over(self, steps):
+        for _ in range(steps):
+            self._enqueue(*self._next())
+
+
+def stock(workload, places):
+    """`embedding_lookup_sparse` with `AdagradOptimizer`; the loss is halved sums of squares."""
+    optimizer = tf.train.AdagradOptimizer(RATE, ACCUMULATOR)
+    queue = tf.queue.FIFOQueue(2, [tf.int64] * len(places), [each.shape for each in places])
+
+    def train(ids):
+        loss = 0.0
+        for values, feature in zip(tf.nest.flatten(ids), workload.features):
+            samples = tf.constant(workload.samples(feature))
+            rows, width = workload.tables[feature.table]
+            with tf.variable_scope('tables', reuse=tf.AUTO_REUSE):
+                table = tf.get_variable(f't{feature.table:02}', [rows, width], use_resource=True)
+            column = tf.tile(tf.range(feature.per_sample, dtype=tf.int64), [workload.batch])
+            sparse = tf.SparseTensor(tf.stack([tf.cast(samples, tf.int64), column], 1), values,
+                                     [workload.batch, feature.per_sample])
+            loss += tf.nn.l2_loss(tf.nn.embedding_lookup_sparse(
+                table, sparse, None, combiner=workload.combiner))
+        return optimizer.minimize(loss)
+
+    return Built(tf.no_op(), train(places), queue.enqueue(places), train(queue.dequeue()))
+
+
+def config_of(kind):
+    """Of a session: as shipped, or tuned, which keeps it from reading whole tables."""
+    config = tf.ConfigProto()
+    if kind == 'tuned':
+        rewrites = config.graph_options.rewrite_options
+        rewrites.arithmetic_optimization = rewrites.OFF
+    return config
+
+
+if __name__ == '__main__':
+    _, name, shrink, kind_of_session = sys.argv
+    serve(Engine(stock, WORKLOADS[name].shrunk(int(shrink)), config_of(kind_of_session)))

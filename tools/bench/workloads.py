@@ -1,0 +1,107 @@
+"""The tables and the ids that the benchmarks of embedding engines train with. NumPy only.
+
+| workload | tables | rows x width | features | batch | ids per sample | combiner |
+|---|---|---|---|---|---|---|
+| W1 | 8 | 1M x 64 | 8 | 4096 | 10 | sum |
+| W2 | 26 | 100k x 16 | 26 | 8192 | 1 | sum |
+| W3 | 1 | 10M x 32 | 1 | 16384 | 20 | mean |
+| W4 | 40 | 100k x (see below) | 200 | 1024 | 1, 1, 1, 1, 5 | mean |
+
+The tables of W4 are 1, 2, 4, 8, 16, 32, 64 and 128 wide, five of each, and each has five features.
+
+Ids are Zipf(1.05): id k is drawn in proportion to 1 / (k + 1)**1.05, and where it is in its table
+is shuffled, once per table.
+"""
+
+import functools
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+BATCHES = 4
+"""Batches of a workload, which come in turn."""
+
+RATE, ACCUMULATOR = 0.1, 0.1
+"""Of Adagrad."""
+
+
+class Feature(NamedTuple):
+    """Ids of one table, by its number."""
+
+    table: int
+    per_sample: int
+
+
+class Workload(NamedTuple):
+    """What is trained; `tables` are pairs of rows and width."""
+
+    name: str
+    tables: tuple
+    features: tuple
+    batch: int
+    combiner: str
+
+    def shrunk(self, by):
+        """The same with rows and batch divided."""
+        return self._replace(
+            tables=tuple((max(rows // by, 1), width) for rows, width in self.tables),
+            batch=max(self.batch // by, 1))
+
+    def feeds(self):
+        """The ids of each batch: by feature int64 `[batch * per_sample]`, sample by sample."""
+        generator = np.random.default_rng(1)
+        places = [generator.permutation(rows) for rows, _ in self.tables]
+        return [[places[feature.table][_zipf(
+            generator, self.tables[feature.table][0], self.batch * feature.per_sample)]
+            for feature in self.features] for _ in range(BATCHES)]
+
+    def samples(self, feature):
+        """The sample of each id of a feature: int32."""
+        return np.repeat(np.arange(self.batch, dtype=np.int32), feature.per_sample)
+
+    def bytes_per_step(self, feeds):
+        """Bytes that a step with Adagrad must move at least, mean of the batches.
+
+        Distinct rows are read once, then they and their slots are read and written; activations
+        are written, gradients read, ids read.
+        """
+        total = 0
+        for batch in feeds:
+            for at, (_, width) in enumerate(self.tables):
+                own = [ids for ids, feature in zip(batch, self.features) if feature.table == at]
+                total += 4 * width * 5 * np.unique(np.concatenate(own)).size
+            for ids, feature in zip(batch, self.features):
+                total += 2 * 4 * self.tables[feature.table][1] * self.batch + ids.nbytes
+        return total / len(feeds)
+
+
+@functools.cache
+def _sums(rows):
+    return np.cumsum(1 / np.arange(1, rows + 1)**1.05)
+
+
+def _zipf(generator, rows, count):
+    sums = _sums(rows)
+    return np.minimum(np.searchsorted(sums, sums[-1] * generator.random(count)), rows - 1)
+
+
+def equal(name, tables, rows, width, batch, per_sample, combiner):
+    """A workload of equal tables with one feature each."""
+    return Workload(name, ((rows, width),) * tables,
+                    tuple(Feature(table, per_sample) for table in range(tables)), batch, combiner)
+
+
+WORKLOADS = {each.name: each for each in (
+    equal('W1', 8, 10**6, 64, 4096, 10, 'sum'), equal('W2', 26, 10**5, 16, 8192, 1, 'sum'),
+    equal('W3', 1, 10**7, 32, 16384, 20, 'mean'),
+    Workload('W4', tuple((10**5, 2**(k // 5)) for k in range(40)),
+             tuple(Feature(k // 5, 5 if k % 5 == 4 else 1) for k in range(200)), 1024, 'mean'))}
+
+
+def serve(engine):
+    """Answers lines of the input until it ends."""
+    print('ready', flush=True)
+    for line in sys.stdin:
+        kind, steps = line.split()
+        print(engine.window(kind, int(steps)), flush=True)
