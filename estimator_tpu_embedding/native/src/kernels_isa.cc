@@ -63,8 +63,8 @@ void sum_columns(const SumJob& job, size_t column) {
   constexpr int kFloats = sizeof(V) / sizeof(float), kVectors = kWidth / kFloats;
   for (size_t output = 0; output < job.outputs; ++output) {
     if (column == 0) prefetch_rows_ahead(job, output);
-    uint32_t from = job.starts[output];
-    const uint32_t end = job.starts[output + 1];
+    uint32_t from = job.starts[output] - job.first;
+    const uint32_t end = job.starts[output + 1] - job.first;
     V sums[kVectors] = {};
     add_block<kWidth, kFactors>(job, from, end - from < kBlock ? end : from + kBlock, column,
                                 sums);
