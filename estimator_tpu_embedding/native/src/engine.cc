@@ -1,0 +1,208 @@
+#include "engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "combine.h"
+#include "error.h"
+
+namespace ete {
+
+namespace {
+
+constexpr size_t kCopyFloats = size_t{1} << 20;  // By one thread at a time: 4 MiB.
+constexpr size_t kGatherFloats = size_t{1} << 14;
+
+std::vector<std::string> table_names(const Layout& layout) {
+  std::vector<std::string> names;
+  for (const TableLayout& table : layout.tables) names.push_back(table.name);
+  return names;
+}
+
+// Calls body(first, last) for ranges of at most `unit` numbers below `count`.
+void in_ranges(Pool& pool, size_t count, size_t unit,
+               const std::function<void(size_t, size_t)>& body) {
+  pool.run((count + unit - 1) / unit, [&](size_t number) {
+    body(number * unit, std::min(count, (number + 1) * unit));
+  });
+}
+
+void copy(Pool& pool, const float* from, float* to, size_t elements) {
+  in_ranges(pool, elements, kCopyFloats, [=](size_t first, size_t last) {
+    std::memcpy(to + first, from + first, (last - first) * sizeof(float));
+  });
+}
+
+}  // namespace
+
+Engine::Engine(Layout layout, int threads, Patience patience)
+    : layout_(std::move(layout)),
+      pool_(threads),
+      access_(std::make_shared<Access>(table_names(layout_), patience)) {
+  for (size_t t = 0; t < layout_.tables.size(); ++t) allocate(static_cast<int>(t));
+}
+
+void Engine::allocate(int number) {
+  const TableLayout& table = layout_.tables[static_cast<size_t>(number)];
+  const size_t width = static_cast<size_t>(table.width);
+  TableState state{nullptr, {}};
+  for (int slot = 0; slot <= table.slots; ++slot) {
+    blocks_.push_back(Block::allocate(
+        table.physical_rows * width * sizeof(float),
+        (slot ? "slot " + std::to_string(slot) + " of table \"" : "table \"") + table.name + '"'));
+    float* data = blocks_.back()->data();
+    if (slot == 0) {
+      state.rows = data;
+    } else {
+      state.slots.push_back(data);
+    }
+    for (size_t host = 0; host < table.part_rows.size(); ++host) {
+      parts_.push_back({blocks_.size() - 1,
+                        {number, slot, static_cast<int>(host),
+                         data + table.part_starts[host] * width, table.part_rows[host],
+                         table.width}});
+    }
+  }
+  states_.push_back(std::move(state));
+}
+
+const Engine::Place& Engine::place(int64_t number) const {
+  if (number < 0 || static_cast<size_t>(number) >= parts_.size()) {
+    throw Error(Code::kInvalidArgument, "The part must be from 0 to " +
+                                            std::to_string(parts_.size() - 1) + ", got " +
+                                            std::to_string(number) + ".");
+  }
+  return parts_[static_cast<size_t>(number)];
+}
+
+const Part& Engine::part(int64_t number) const { return place(number).part; }
+
+std::shared_ptr<const void> Engine::hold(int64_t number) const {
+  return blocks_[place(number).block];
+}
+
+std::shared_ptr<const void> Engine::hold_view(int64_t number) {
+  const int table = part(number).table;
+  access_->add_view(table);
+  // If there is no memory for the count, the deleter is called at once.
+  return std::shared_ptr<const void>(
+      hold(number).get(), [access = access_, block = hold(number), table](const void*) {
+        access->remove_view(table);
+      });
+}
+
+void Engine::lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations) {
+  std::vector<const float*> rows;
+  for (const TableState& state : states_) rows.push_back(state.rows);
+  const Access::Shared turn(*access_);
+  combine(layout_, words, count, rows, pool_, activations);
+}
+
+void Engine::update(const std::vector<CoreGradients>& cores, const float* rates,
+                    int32_t* nonfinite) {
+  for (const TableLayout& table : layout_.tables) {
+    if (table.rule == kNoRule) {
+      throw Error(Code::kFailedPrecondition,
+                  "Table \"" + table.name + "\" has no optimizer: its engine only looks up.");
+    }
+  }
+  const Access::Exclusive turn(*access_, -1);
+  ete::update(layout_, cores, states_, rates, pool_, nonfinite);
+}
+
+void Engine::take(int64_t number, const float* value, size_t elements) {
+  const Part& to = part(number);
+  if (elements != to.elements()) {
+    throw Error(Code::kInvalidArgument,
+                "Table \"" + layout_.tables[static_cast<size_t>(to.table)].name +
+                    "\": a part of " + std::to_string(to.elements()) +
+                    " numbers is to be replaced by " + std::to_string(elements) + ".");
+  }
+  if (value == to.data) return;
+  const Access::Exclusive turn(*access_, to.table);
+  copy(pool_, value, to.data, elements);
+}
+
+void Engine::read(int64_t number, float* out) {
+  const Part& from = part(number);
+  const Access::Shared turn(*access_);
+  copy(pool_, from.data, out, from.elements());
+}
+
+void Engine::read_rows(int64_t number, const float* value, const int64_t* rows, size_t count,
+                       float* out) {
+  const Part& from = part(number);
+  const size_t width = static_cast<size_t>(from.width);
+  const auto gather = [&](size_t first, size_t last) {
+    for (size_t i = first; i < last; ++i) {
+      if (rows[i] < 0 || static_cast<uint64_t>(rows[i]) >= from.rows) {
+        throw Error(Code::kInvalidArgument,
+                    "Table \"" + layout_.tables[static_cast<size_t>(from.table)].name +
+                        "\": a row must be from 0 to " + std::to_string(from.rows - 1) +
+                        ", got " + std::to_string(rows[i]) + ".");
+      }
+      std::memcpy(out + i * width, value + static_cast<size_t>(rows[i]) * width,
+                  width * sizeof(float));
+    }
+  };
+  const Access::Shared turn(*access_);
+  in_ranges(pool_, count, std::max<size_t>(1, kGatherFloats / width), gather);
+}
+
+namespace registry {
+
+namespace {
+
+// Never freed: engines may still be removed while the process ends.
+struct Engines {
+  std::mutex mutex;
+  std::unordered_map<int64_t, std::shared_ptr<Engine>> by_handle;
+  uint64_t count = 0;
+};
+
+Engines& engines() {
+  static Engines* const all = new Engines;
+  return *all;
+}
+
+}  // namespace
+
+int64_t put(std::shared_ptr<Engine> engine) {
+  Engines& all = engines();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  // Odd, so all handles differ; large, so that small numbers are not taken for one.
+  const int64_t handle = static_cast<int64_t>(++all.count * 0x9e3779b97f4a7c15);
+  all.by_handle.emplace(handle, std::move(engine));
+  return handle;
+}
+
+std::shared_ptr<Engine> find(int64_t handle) {
+  Engines& all = engines();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  const auto found = all.by_handle.find(handle);
+  if (found == all.by_handle.end()) {
+    throw Error(Code::kInvalidArgument,
+                "There is no engine " + std::to_string(handle) +
+                    " in this process; its session may have been closed.");
+  }
+  return found->second;
+}
+
+void remove(int64_t handle) noexcept {
+  Engines& all = engines();
+  std::shared_ptr<Engine> last;  // Freed after the lock.
+  std::lock_guard<std::mutex> lock(all.mutex);
+  const auto found = all.by_handle.find(handle);
+  if (found == all.by_handle.end()) return;
+  last = std::move(found->second);
+  all.by_handle.erase(found);
+}
+
+}  // namespace registry
+
+}  // namespace ete

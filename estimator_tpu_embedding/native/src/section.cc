@@ -1,0 +1,202 @@
+#include "section.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "error.h"
+
+namespace ete {
+
+namespace {
+
+constexpr size_t kPieceIds = 16384;  // So that what a piece reads and writes fits the second cache.
+
+int bits_for(uint64_t largest) {
+  int bits = 1;  // At least, so that no key is without a row.
+  while (largest >> bits) ++bits;
+  return bits;
+}
+
+uint32_t bits_of(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+// What the weights of a sample are divided by, from the sum of them or, for kSqrtn, their squares.
+float norm(int combiner, float sum) { return combiner == kSqrtn ? std::sqrt(sum) : sum; }
+
+float quotient(float weight, float norm) { return norm == 0.0f ? 0.0f : weight / norm; }
+
+[[noreturn]] void refuse(const Piece& piece, const TableLayout& table, const char* what,
+                         size_t place, const std::string& rule, int64_t got) {
+  throw Error(Code::kInvalidArgument,
+              "Feature \"" + piece.feature->name + "\" of table \"" + table.name + "\": " + what +
+                  " number " + std::to_string(place) + " must be " + rule + ", got " +
+                  std::to_string(got) + ".");
+}
+
+[[noreturn]] void refuse_samples(const Piece& piece, const TableLayout& table) {
+  const int32_t* samples = piece.ids->samples;
+  int64_t least = piece.first ? std::max(samples[piece.first - 1], 0) : 0;
+  size_t i = piece.first;
+  while (i + 1 < piece.last && samples[i] >= least && samples[i] < piece.feature->samples) {
+    least = samples[i++];
+  }
+  refuse(piece, table, "sample", i,
+         "from " + std::to_string(least) + " to " + std::to_string(piece.feature->samples - 1),
+         samples[i]);
+}
+
+[[noreturn]] void refuse_ids(const Piece& piece, const TableLayout& table) {
+  const int64_t* ids = piece.ids->ids;
+  size_t i = piece.first;
+  while (i + 1 < piece.last && ids[i] >= 0 && ids[i] < table.vocabulary) ++i;
+  refuse(piece, table, "id", i, "from 0 to " + std::to_string(table.vocabulary - 1), ids[i]);
+}
+
+// Writes where each sample begins, from the one after that of the id before the piece.
+void write_starts(const Piece& piece) {
+  const int32_t* samples = piece.ids->samples;
+  size_t sample = piece.first ? static_cast<size_t>(samples[piece.first - 1]) + 1 : 0;
+  for (size_t i = piece.first; i < piece.last; ++i) {
+    const size_t own = static_cast<size_t>(samples[i]);
+    for (; sample <= own; ++sample) piece.starts[sample] = static_cast<uint32_t>(piece.offset + i);
+  }
+  if (piece.last < piece.ids->count) return;
+  const size_t end = static_cast<size_t>(piece.feature->samples);
+  for (; sample <= end; ++sample) {
+    piece.starts[sample] = static_cast<uint32_t>(piece.offset + piece.last);
+  }
+}
+
+}  // namespace
+
+Section::Section(const Layout& layout, int table, const std::vector<FeatureIds>& features,
+                 uint32_t* words)
+    : layout_(layout),
+      table_(layout.tables[static_cast<size_t>(table)]),
+      locator_(layout, table_),
+      words_(words) {
+  for (const int feature : table_.features) n_ += features[static_cast<size_t>(feature)].count;
+  payload_bits_ = table_.weighted ? bits_for(n_) : table_.code_bits;
+  row_bits_ = bits_for(table_.physical_rows - 1);
+  at_ = section_extents(layout, table_, n_, 0);
+  n_ = 0;
+  for (const int feature : table_.features) {
+    const FeatureIds& ids = features[static_cast<size_t>(feature)];
+    add_pieces(layout.features[static_cast<size_t>(feature)].place_in_table, ids);
+    n_ += ids.count;
+  }
+}
+
+void Section::add_pieces(int k, const FeatureIds& ids) {
+  const int feature = table_.features[static_cast<size_t>(k)];
+  Piece piece;
+  piece.feature = &layout_.features[static_cast<size_t>(feature)];
+  piece.ids = &ids;
+  piece.offset = n_;
+  piece.starts = words_ + at_.starts + starts_before(layout_, table_, k);
+  piece.scales = words_ + at_.scales + scales_before(layout_, table_, k);
+  piece.code_base =
+      table_.sample_bits < 32 ? static_cast<uint32_t>(k) << table_.sample_bits : 0;
+  // Also a feature without ids has a piece, which writes its starts.
+  const size_t count = std::max<size_t>(1, (ids.count + kPieceIds - 1) / kPieceIds);
+  const size_t samples = static_cast<size_t>(piece.feature->samples);
+  for (size_t number = 0; number < count; ++number) {
+    piece.first = number * kPieceIds;
+    piece.last = std::min(piece.first + kPieceIds, ids.count);
+    piece.first_sample = samples * number / count;
+    piece.last_sample = samples * (number + 1) / count;
+    pieces_.push_back(piece);
+  }
+}
+
+void Section::check_samples(const Piece& piece) const {
+  if (piece.first == piece.last) return;
+  const int32_t* samples = piece.ids->samples;
+  int descends = samples[piece.first ? piece.first - 1 : 0] < 0;
+  for (size_t i = std::max<size_t>(piece.first, 1); i < piece.last; ++i) {
+    descends |= samples[i] < samples[i - 1];
+  }
+  if (descends || samples[piece.last - 1] >= piece.feature->samples) {
+    refuse_samples(piece, table_);
+  }
+}
+
+void Section::read(const Piece& piece) const {
+  check_samples(piece);
+  write_starts(piece);
+  const int64_t* ids = piece.ids->ids;
+  uint32_t* rows = words_ + at_.rows + piece.offset;
+  // An id outside of the vocabulary sets the sign of one of both; a comparison is not vectorized.
+  const uint64_t last_id = static_cast<uint64_t>(table_.vocabulary - 1);
+  uint64_t outside = 0;
+  const auto each = [&](const auto& locate) {
+    for (size_t i = piece.first; i < piece.last; ++i) {
+      const uint64_t id = static_cast<uint64_t>(ids[i]);
+      outside |= id | (last_id - id);
+      rows[i] = locate(static_cast<uint32_t>(id));
+    }
+  };
+  if (locator_.is_identity()) {
+    each([](uint32_t id) { return id; });
+  } else {
+    each(Locator(locator_));  // A copy that cannot change while rows are written.
+  }
+  if (outside >> 63) refuse_ids(piece, table_);
+}
+
+void Section::write_codes(const Piece& piece, uint32_t* code_of) const {
+  for (size_t i = piece.first; i < piece.last; ++i) {
+    code_of[piece.offset + i] =
+        piece.code_base | static_cast<uint32_t>(piece.ids->samples[i]);
+  }
+}
+
+void Section::share_out(const Piece& piece) const {
+  if (!table_.weighted && table_.combiner == kSum) return;
+  for (size_t sample = piece.first_sample; sample < piece.last_sample; ++sample) {
+    const size_t begin = piece.starts[sample], end = piece.starts[sample + 1];
+    if (table_.weighted) {
+      share_out_sample(piece, begin, end);
+    } else {
+      const float count = static_cast<float>(end - begin);
+      piece.scales[sample] = bits_of(quotient(1.0f, norm(table_.combiner, count)));
+    }
+  }
+}
+
+void Section::share_out_sample(const Piece& piece, size_t begin, size_t end) const {
+  const float* weights = piece.ids->weights;
+  const auto weight = [&](size_t i) { return weights ? weights[i - piece.offset] : 1.0f; };
+  float sum = 0.0f;
+  for (size_t i = begin; i < end; ++i) {
+    sum += table_.combiner == kSqrtn ? weight(i) * weight(i) : weight(i);
+  }
+  const float divisor = table_.combiner == kSum ? 1.0f : norm(table_.combiner, sum);
+  for (size_t i = begin; i < end; ++i) {
+    words_[at_.shares + i] = bits_of(quotient(weight(i), divisor));
+  }
+}
+
+RunArrays Section::finish(size_t u, const uint32_t* code_of) {
+  at_ = section_extents(layout_, table_, n_, u);
+  words_[0] = static_cast<uint32_t>(n_);
+  words_[1] = static_cast<uint32_t>(u);
+  words_[at_.run_starts + u] = static_cast<uint32_t>(n_);
+  RunArrays arrays{};
+  arrays.distinct = words_ + at_.distinct;
+  arrays.run_starts = words_ + at_.run_starts;
+  arrays.codes = words_ + at_.codes;
+  if (table_.weighted) {
+    arrays.sorted_shares = words_ + at_.sorted_shares;
+    arrays.code_of = code_of;
+    arrays.shares = words_ + at_.shares;
+  }
+  return arrays;
+}
+
+}  // namespace ete
