@@ -29,7 +29,8 @@ except ImportError:  # Before setuptools 70.1; who builds no wheel needs no `whe
 
 ROOT = pathlib.Path(__file__).resolve().parent
 SOURCES = 'estimator_tpu_embedding/native/src'
-FLAGS = ('-O3', '-std=c++17', '-fPIC', '-ffp-contract=off', '-fvisibility=hidden', '-pthread')
+FLAGS = ('-O3', '-std=c++17', '-fPIC', '-ffp-contract=off', '-fno-math-errno',
+         '-fno-trapping-math', '-fvisibility=hidden', '-pthread')
 # What is compiled once per instruction set, one of which is chosen when the library is loaded.
 PER_ISA = 'kernels_isa.cc'
 ISAS = {'baseline': ()}
@@ -95,9 +96,15 @@ def stand_in(command, directory):
 
 
 def link(command, objects, directory, target):
-    """Makes the library; the standard library of C++ comes along where that is possible."""
-    ending = ['-shared', '-pthread', '-Wl,--exclude-libs,ALL', '-Wl,-z,defs', '-Wl,--no-as-needed',
-              *objects, stand_in(command, directory), '-Wl,--as-needed', '-ldl', '-o', target]
+    """Makes the library; the standard library of C++ comes along where that is possible.
+
+    Nothing of it is visible from outside: what TensorFlow needs to know is registered.
+    """
+    visible = directory / 'visible.map'
+    visible.write_text('{ local: *; };\n')
+    ending = ['-shared', '-pthread', f'-Wl,--version-script={visible}', '-Wl,-z,defs',
+              '-Wl,--no-as-needed', *objects, stand_in(command, directory), '-Wl,--as-needed',
+              '-ldl', '-o', target]
     try:
         call([*command, '-static-libstdc++', '-static-libgcc', *ending])
     except NotCompiled:

@@ -141,7 +141,7 @@ class NativeBackend:
     def _variable(self, number: int, kwargs: dict[str, Any]) -> TableVariable:
         """What `tf.get_variable` makes for a part, of which the creators come in their order."""
         ignored = {'use_resource', 'expected_shape'}  # Of variables without a handle.
-        return TableVariable(self._engine, number, **{
+        return TableVariable(engine=self._engine, part=number, **{
             name: value for name, value in kwargs.items() if name not in ignored})
 
     def _attach(self) -> tf.Tensor:

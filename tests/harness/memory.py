@@ -13,6 +13,11 @@ def highest_rss_of(function):
     return _in_bytes('VmHWM') - before
 
 
+def rss():
+    """How many bytes of this process are in memory."""
+    return _in_bytes('VmRSS')
+
+
 def _in_bytes(field):
     return 1024 * next(int(line.split()[1]) for line in STATUS.read_text().splitlines()
                        if line.startswith(field))

@@ -1,6 +1,7 @@
 #include "combine.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "denormals.h"
@@ -67,40 +68,46 @@ std::vector<Chunk> chunks_of(const Layout& layout, const std::vector<FeatureGrou
   return chunks;
 }
 
-// The rows of the occurrences of a chunk, and the kSourcesAhead that a sum wants behind them.
-std::vector<const float*> sources_of(const FeatureGroup& feature, const Chunk& chunk,
-                                     const float* rows) {
-  const TableLayout& table = *feature.table;
+// After this the occurrences of a chunk are inside the arrays.
+void check_starts(const FeatureGroup& feature, const Chunk& chunk) {
   for (size_t sample = chunk.from; sample < chunk.end; ++sample) {
     if (feature.starts[sample] > feature.starts[sample + 1]) {
-      refuse(table, "samples that do not ascend");
+      refuse(*feature.table, "samples that do not ascend");
     }
   }
-  const uint32_t from = feature.starts[chunk.from], end = feature.starts[chunk.end];
-  if (end > feature.group.n) refuse(table, "a sample beyond its occurrences");
-  std::vector<const float*> sources(end - from + kSourcesAhead, rows);
-  const size_t width = static_cast<size_t>(table.width);
-  for (uint32_t at = from; at < end; ++at) {
-    const uint32_t row = feature.group.rows[at];
-    if (row >= table.physical_rows) refuse(table, "a row that the table does not have");
-    sources[at - from] = rows + row * width;
+  if (feature.starts[chunk.end] > feature.group.n) {
+    refuse(*feature.table, "a sample beyond its occurrences");
   }
+}
+
+// The rows of the occurrences of a chunk, and the kSourcesAhead that a sum wants behind them.
+std::unique_ptr<const float*[]> sources_of(const FeatureGroup& feature, const Chunk& chunk,
+                                           const float* rows) {
+  const TableLayout& table = *feature.table;
+  const uint32_t* numbers = feature.group.rows + feature.starts[chunk.from];
+  const size_t count = feature.starts[chunk.end] - feature.starts[chunk.from];
+  const size_t width = static_cast<size_t>(table.width);
+  uint32_t last = 0;
+  for (size_t i = 0; i < count; ++i) last = std::max(last, numbers[i]);
+  if (count > 0 && last >= table.physical_rows) refuse(table, "a row that the table does not have");
+  std::unique_ptr<const float*[]> sources(new const float*[count + kSourcesAhead]);
+  for (size_t i = 0; i < count; ++i) sources[i] = rows + numbers[i] * width;
+  std::fill_n(sources.get() + count, kSourcesAhead, rows);
   return sources;
 }
 
 void combine_chunk(const FeatureGroup& feature, const Chunk& chunk, const float* rows,
                    float* out) {
   constexpr size_t kSamplesAtOnce = 32;  // What wide rows are read for twice stays in the cache.
-  const std::vector<const float*> sources = sources_of(feature, chunk, rows);
-  std::vector<uint32_t> starts(feature.starts + chunk.from, feature.starts + chunk.end + 1);
-  const uint32_t first = starts[0];
-  for (uint32_t& start : starts) start -= first;
+  check_starts(feature, chunk);
+  const std::unique_ptr<const float*[]> sources = sources_of(feature, chunk, rows);
   SumJob job{};
-  job.sources = sources.data();
-  if (feature.group.shares != nullptr) job.factors = feature.group.shares + first;
+  job.sources = sources.get();
+  job.first = feature.starts[chunk.from];
+  if (feature.group.shares != nullptr) job.factors = feature.group.shares + job.first;
   job.width = feature.table->width;
   for (size_t sample = chunk.from; sample < chunk.end; sample += kSamplesAtOnce) {
-    job.starts = starts.data() + (sample - chunk.from);
+    job.starts = feature.starts + sample;
     job.outputs = std::min(kSamplesAtOnce, chunk.end - sample);
     job.out = out + sample * static_cast<size_t>(job.width);
     if (feature.scales != nullptr) job.scales = feature.scales + sample;

@@ -88,31 +88,51 @@ void cut(const GradientsOfTable& gradients, size_t table, bool all_rows, uint64_
 
 Contributions::Contributions(const GradientsOfTable& gradients, const RowRange& range,
                              bool accumulate)
-    : gradients_(gradients) {
+    : gradients_(gradients), width_(static_cast<size_t>(gradients.table->width)) {
   reserve(range);
+  if (gradients.cores.size() == 1 && accumulate) {
+    take_as_it_is(range);
+  } else {
+    merge(range, accumulate);
+  }
+  const float* any = filled_ > 0 ? sources_[filled_ - 1] : nullptr;
+  std::fill(sources_.get() + filled_, sources_.get() + filled_ + kSourcesAhead, any);
+}
+
+// One core has its occurrences in the right order.
+void Contributions::take_as_it_is(const RowRange& range) {
+  const CoreOfTable& core = gradients_.cores[0];
+  rows_ = core.group.distinct + range.from[0];
+  starts_ = core.group.run_starts + range.from[0];
+  size_ = range.end[0] - range.from[0];
+  append(core, starts_[0], starts_[size_]);
+}
+
+void Contributions::merge(const RowRange& range, bool accumulate) {
   std::vector<uint32_t> at = range.from;
   std::vector<Run> runs;
-  starts_.push_back(0);
+  merged_starts_.push_back(0);
   for (;;) {
     uint32_t row = range.end_row;
     for (size_t core = 0; core < at.size(); ++core) {
       if (at[core] == range.end[core]) continue;
-      row = std::min(row, gradients.cores[core].group.distinct[at[core]]);
+      row = std::min(row, gradients_.cores[core].group.distinct[at[core]]);
     }
     if (row == range.end_row) break;
     runs.clear();
     for (size_t core = 0; core < at.size(); ++core) {
-      const TableGroup& group = gradients.cores[core].group;
+      const TableGroup& group = gradients_.cores[core].group;
       if (at[core] == range.end[core] || group.distinct[at[core]] != row) continue;
-      runs.push_back({&gradients.cores[core], group.run_starts[at[core]],
+      runs.push_back({&gradients_.cores[core], group.run_starts[at[core]],
                       group.run_starts[at[core] + 1]});
       ++at[core];
     }
     append_by_feature(&runs);
     close_row(row, accumulate);
   }
-  const float* any = filled_ > 0 ? sources_[filled_ - 1] : nullptr;
-  std::fill(sources_.begin() + static_cast<ptrdiff_t>(filled_), sources_.end(), any);
+  rows_ = merged_rows_.data();
+  starts_ = merged_starts_.data();
+  size_ = merged_rows_.size();
 }
 
 // Room for all occurrences of a range, whose runs are checked on the way.
@@ -126,11 +146,14 @@ void Contributions::reserve(const RowRange& range) {
     occurrences += own.group.run_starts[end] - own.group.run_starts[from];
     distinct += end - from;
   }
-  rows_.reserve(distinct);
-  starts_.reserve(distinct + 1);
-  sources_.resize(occurrences + kSourcesAhead);
+  if (occurrences > UINT32_MAX) refuse("more occurrences than 32 bits can count");
+  merged_rows_.reserve(distinct);
+  merged_starts_.reserve(distinct + 1);
+  sources_.reset(new const float*[occurrences + kSourcesAhead]);
   const TableGroup& any = gradients_.cores[0].group;
-  if (any.sorted_shares != nullptr || any.scales != nullptr) factors_.resize(occurrences);
+  if (any.sorted_shares != nullptr || any.scales != nullptr) {
+    factors_.reset(new float[occurrences]);
+  }
 }
 
 // After this, rows of the range are ascending and inside it, and so are runs inside the arrays.
@@ -171,17 +194,20 @@ void Contributions::append_by_feature(std::vector<Run>* runs) {
 }
 
 void Contributions::append(const CoreOfTable& core, uint32_t at, uint32_t end) {
+  if (core.features.size() == 1) {
+    append_of_one_feature(core, at, end);
+    return;
+  }
   const TableGroup& group = core.group;
   const int bits = gradients_.table->sample_bits;
   const uint64_t mask = (uint64_t{1} << bits) - 1;
-  const size_t width = static_cast<size_t>(gradients_.table->width);
   for (; at < end; ++at) {
     const uint64_t code = group.codes[at], place = code >> bits, sample = code & mask;
     if (place >= core.features.size()) refuse("a feature that the table does not have");
     const FeatureGradient& feature = core.features[place];
     if (sample >= feature.samples) refuse("a sample that the feature does not have");
-    sources_[filled_] = feature.values + sample * width;
-    if (!factors_.empty()) {
+    sources_[filled_] = feature.values + sample * width_;
+    if (factors_ != nullptr) {
       factors_[filled_] = feature.scales != nullptr ? feature.scales[sample]
                                                     : group.sorted_shares[at];
     }
@@ -189,14 +215,32 @@ void Contributions::append(const CoreOfTable& core, uint32_t at, uint32_t end) {
   }
 }
 
+// The same where codes are samples: simple loops, which compilers turn into vector instructions.
+void Contributions::append_of_one_feature(const CoreOfTable& core, uint32_t at, uint32_t end) {
+  const FeatureGradient& feature = core.features[0];
+  const uint32_t* samples = core.group.codes + at;
+  const size_t count = end - at;
+  uint32_t last = 0;
+  for (size_t i = 0; i < count; ++i) last = std::max(last, samples[i]);
+  if (last >= feature.samples) refuse("a sample that the feature does not have");
+  const float** sources = sources_.get() + filled_;
+  for (size_t i = 0; i < count; ++i) sources[i] = feature.values + samples[i] * width_;
+  if (feature.scales != nullptr) {
+    float* factors = factors_.get() + filled_;
+    for (size_t i = 0; i < count; ++i) factors[i] = feature.scales[samples[i]];
+  } else if (factors_ != nullptr) {
+    std::copy_n(core.group.sorted_shares + at, count, factors_.get() + filled_);
+  }
+  filled_ += count;
+}
+
 // One entry for what was appended since the last call, or one for each.
 void Contributions::close_row(uint32_t row, bool accumulate) {
-  do {
-    const uint32_t end = static_cast<uint32_t>(filled_);
-    if (!accumulate && starts_.back() == end) return;
-    rows_.push_back(row);
-    starts_.push_back(accumulate ? end : starts_.back() + 1);
-  } while (starts_.back() < filled_);
+  uint32_t start = accumulate ? static_cast<uint32_t>(filled_) : merged_starts_.back() + 1;
+  for (; start <= filled_; ++start) {
+    merged_rows_.push_back(row);
+    merged_starts_.push_back(start);
+  }
 }
 
 void Contributions::refuse(const char* what) const {

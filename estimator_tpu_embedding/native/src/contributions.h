@@ -7,7 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "grouped.h"
@@ -57,15 +57,17 @@ class Contributions {
  public:
   // Brings together what all cores say about a range. With `accumulate` rows are distinct and
   // ascending, else there is one entry for each occurrence. Throws Error kInvalidArgument for
-  // anything in the groups that is not as grouped.h has it.
+  // anything in the groups that is not as grouped.h has it. What it gives may point into the
+  // groups.
   Contributions(const GradientsOfTable& gradients, const RowRange& range, bool accumulate);
 
-  size_t size() const { return rows_.size(); }
-  const uint32_t* rows() const { return rows_.data(); }
-  // For SumJob: the sources of entry i are those from starts()[i] on.
-  const uint32_t* starts() const { return starts_.data(); }
-  const float* const* sources() const { return sources_.data(); }
-  const float* factors() const { return factors_.empty() ? nullptr : factors_.data(); }
+  size_t size() const { return size_; }
+  const uint32_t* rows() const { return rows_; }  // [size]
+
+  // For SumJob, which then has one output per entry.
+  const uint32_t* starts() const { return starts_; }
+  const float* const* sources() const { return sources_.get(); }
+  const float* factors() const { return factors_.get(); }
 
  private:
   struct Run {
@@ -75,16 +77,23 @@ class Contributions {
 
   void reserve(const RowRange& range);
   void check_runs(const CoreOfTable& core, uint32_t from, uint32_t end, const RowRange& range);
+  void take_as_it_is(const RowRange& range);
+  void merge(const RowRange& range, bool accumulate);
   void append_by_feature(std::vector<Run>* runs);
   void append(const CoreOfTable& core, uint32_t at, uint32_t end);
+  void append_of_one_feature(const CoreOfTable& core, uint32_t at, uint32_t end);
   void close_row(uint32_t row, bool accumulate);
   [[noreturn]] void refuse(const char* what) const;
 
   const GradientsOfTable& gradients_;
-  size_t filled_ = 0;  // Of sources and factors.
-  std::vector<uint32_t> rows_, starts_;
-  std::vector<const float*> sources_;
-  std::vector<float> factors_;
+  const size_t width_;
+  size_t size_ = 0, filled_ = 0;  // Entries; sources.
+  const uint32_t* rows_ = nullptr;
+  const uint32_t* starts_ = nullptr;
+  std::vector<uint32_t> merged_rows_, merged_starts_;
+  // No vectors, which would first write zeros.
+  std::unique_ptr<const float*[]> sources_;
+  std::unique_ptr<float[]> factors_;  // Null for factors of 1.
 };
 
 }  // namespace ete

@@ -72,9 +72,9 @@ size_t group_bound(const Layout& layout, const std::vector<FeatureIds>& features
                                             " features, got " +
                                             std::to_string(features.size()) + ".");
   }
-  size_t words = kHeaderWords + layout.tables.size(), ids = 0;
   const size_t most = std::numeric_limits<int32_t>::max();
-  for (const FeatureIds& one : features) ids = std::min(most + 1, ids + std::min(most, one.count));
+  size_t words = kHeaderWords + layout.tables.size(), ids = 0;
+  for (const FeatureIds& one : features) ids += std::min(one.count, most + 1 - ids);
   if (ids <= most) {
     for (const TableLayout& table : layout.tables) words += section_bound(layout, table, features);
   }

@@ -21,12 +21,13 @@ constexpr int kSlotsOfRule[kRules] = {0, 1, 2, 1, 2, 2, 1, 2, 2, 1, 2, 3, 1};
 // are prefetched and not read.
 constexpr size_t kSourcesAhead = 48;
 
-// out[o] = scales[o] * sum over i in [starts[o], starts[o + 1]) of factors[i] * sources[i],
-// where each source and each output is `width` floats; 0 for an empty sum.
+// out[o] = scales[o] * sum over i in [starts[o] - first, starts[o + 1] - first) of
+// factors[i] * sources[i], where each source and each output is `width` floats; 0 for an empty sum.
 struct SumJob {
   const float* const* sources;
   const float* factors;    // Null for factors of 1.
   const uint32_t* starts;  // [outputs + 1]
+  uint32_t first;          // What is taken off all starts.
   const float* scales;     // Null for scales of 1.
   size_t outputs;
   int width;

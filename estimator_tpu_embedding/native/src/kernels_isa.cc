@@ -28,10 +28,12 @@ constexpr size_t kLineFloats = 16;  // 64 bytes.
 constexpr uint32_t kBlock = 256;
 
 ETE_INLINE void prefetch(const float* from, size_t width) {
-  for (size_t at = 0; at < width; at += kLineFloats) __builtin_prefetch(from + at);
+  for (size_t at = 0; at < width; at += kLineFloats) __builtin_prefetch(from + at, 0, 2);
 }
 
-void prefetch_rows_ahead(const SumJob& job, size_t output) {
+// Always inline: g++ 12 takes a function that only prefetches for one without effect, and drops
+// the calls.
+ETE_INLINE void prefetch_rows_ahead(const SumJob& job, size_t output) {
   if (output >= job.num_rows_ahead) return;
   const size_t width = static_cast<size_t>(job.width), offset = job.rows_ahead[output] * width;
   for (int table = 0; table < job.num_tables_ahead; ++table) {
@@ -61,8 +63,8 @@ void sum_columns(const SumJob& job, size_t column) {
   constexpr int kFloats = sizeof(V) / sizeof(float), kVectors = kWidth / kFloats;
   for (size_t output = 0; output < job.outputs; ++output) {
     if (column == 0) prefetch_rows_ahead(job, output);
-    uint32_t from = job.starts[output];
-    const uint32_t end = job.starts[output + 1];
+    uint32_t from = job.starts[output] - job.first;
+    const uint32_t end = job.starts[output + 1] - job.first;
     V sums[kVectors] = {};
     add_block<kWidth, kFactors>(job, from, end - from < kBlock ? end : from + kBlock, column,
                                 sums);

@@ -99,8 +99,8 @@ struct Ftrl {
   static constexpr int kSlots = 2;
   float rate, l1, l2_twice, minus_power, times_rate, beta;
   Ftrl(const float* o, float r)
-      : rate(r), l1(o[0]), l2_twice(o[6] != 0.0f ? 2.0f * r * o[1] : 2.0f * o[1]),
-        minus_power(o[2]), times_rate(o[6]), beta(o[3]) {}
+      : rate(r), l1(o[0]), l2_twice(o[4] != 0.0f ? 2.0f * r * o[1] : 2.0f * o[1]),
+        minus_power(o[2]), times_rate(o[4]), beta(o[3]) {}
   template <class V>
   ETE_INLINE V powered(const V& value) const {
     return kGeneralPower ? power(value, minus_power) : root(value);

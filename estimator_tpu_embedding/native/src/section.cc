@@ -117,7 +117,6 @@ void Section::add_pieces(int k, const FeatureIds& ids) {
 void Section::check_samples(const Piece& piece) const {
   if (piece.first == piece.last) return;
   const int32_t* samples = piece.ids->samples;
-  const int64_t* ids = piece.ids->ids;
   int descends = samples[piece.first ? piece.first - 1 : 0] < 0;
   for (size_t i = std::max<size_t>(piece.first, 1); i < piece.last; ++i) {
     descends |= samples[i] < samples[i - 1];

@@ -17,6 +17,7 @@ SumJob job_of(const GradientsOfTable& gradients, const Contributions& all,
   SumJob job{};
   job.sources = all.sources();
   job.factors = all.factors();
+  job.first = all.size() > 0 ? all.starts()[0] : 0;
   job.width = gradients.table->width;
   if (state != nullptr) {
     job.tables_ahead[job.num_tables_ahead++] = state->rows;

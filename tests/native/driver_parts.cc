@@ -1,0 +1,196 @@
+// Layout, pool, memory and access, each by itself.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "access.h"
+#include "driver.h"
+#include "memory.h"
+#include "pool.h"
+
+namespace driver {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Where each id lives by the definition: dealt out one by one.
+void check_partition(int64_t rows, int64_t hosts, int64_t strategy) {
+  ete::LayoutNumbers numbers = one_table(rows, 1, 1);
+  numbers.num_hosts = hosts;
+  numbers.strategy = strategy;
+  const ete::Layout layout = ete::Layout::make(numbers);
+  const ete::TableLayout& table = layout.tables[0];
+  const std::string where = std::to_string(rows) + " rows on " + std::to_string(hosts) +
+                            " hosts by strategy " + std::to_string(strategy);
+  uint32_t start = 0;
+  int64_t next = 0, seen = 0;
+  for (int64_t host = 0; host < std::min(rows, hosts); ++host) {
+    const int64_t own = rows / hosts + (host < rows % hosts ? 1 : 0);
+    CHECK(table.part_rows[static_cast<size_t>(host)] == own, where);
+    CHECK(table.part_starts[static_cast<size_t>(host)] == start, where);
+    for (int64_t row = 0; row < own; ++row, ++seen) {
+      const int64_t id = strategy == ete::kMod ? row * hosts + host : next++;
+      const uint32_t physical = start + static_cast<uint32_t>(row);
+      CHECK(layout.locate(table, id) == physical, where + ", id " + std::to_string(id));
+      CHECK(layout.id_of(table, physical) == id, where + ", id " + std::to_string(id));
+    }
+    start += static_cast<uint32_t>((own + 15) / 16 * 16);
+  }
+  CHECK(seen == rows && table.physical_rows == start, where);
+  check_refused(ete::Code::kInvalidArgument, "t0", [&] { layout.id_of(table, start); });
+}
+
+void check_layout() {
+  for (int64_t rows = 1; rows < 60; ++rows) {
+    for (int64_t hosts = 1; hosts <= 9; ++hosts) {
+      check_partition(rows, hosts, ete::kDiv);
+      check_partition(rows, hosts, ete::kMod);
+    }
+  }
+  for (uint32_t divisor : {1u, 2u, 3u, 7u, 641u, 65537u, 0x7fffffffu, 0xffffffffu}) {
+    for (uint32_t number : {0u, 1u, 2u, 640u, 641u, 0x7ffffffeu, 0x80000000u, 0xffffffffu}) {
+      CHECK(ete::Divider(divisor).divide(number) == number / divisor, std::to_string(divisor));
+    }
+  }
+  const auto refuse = [](ete::Code code, const std::string& part, auto change) {
+    ete::LayoutNumbers numbers = one_table(10, 4, 8);
+    change(numbers);
+    check_refused(code, part, [&] { ete::Layout::make(numbers); });
+  };
+  const ete::Code invalid = ete::Code::kInvalidArgument, much = ete::Code::kResourceExhausted;
+  refuse(invalid, "table_widths", [](auto& numbers) { numbers.table_widths.clear(); });
+  refuse(invalid, "t0", [](auto& numbers) { numbers.table_rows[0] = 0; });
+  refuse(invalid, "t0", [](auto& numbers) { numbers.table_widths[0] = 1 << 30; });
+  refuse(invalid, "t0", [](auto& numbers) { numbers.table_combiners[0] = 3; });
+  refuse(invalid, "t0", [](auto& numbers) { numbers.slot_counts[0] = -1; });
+  refuse(invalid, "num_hosts", [](auto& numbers) { numbers.num_hosts = 0; });
+  refuse(invalid, "strategy", [](auto& numbers) { numbers.strategy = 2; });
+  refuse(invalid, "f0", [](auto& numbers) { numbers.feature_tables[0] = 1; });
+  refuse(invalid, "f0", [](auto& numbers) { numbers.feature_samples[0] = 0; });
+  refuse(much, "t0", [](auto& numbers) { numbers.table_rows[0] = int64_t{1} << 32; });
+  refuse(much, "t0", [](auto& numbers) {
+    numbers.feature_names.assign(3, "f");
+    numbers.feature_tables.assign(3, 0);
+    numbers.feature_samples.assign(3, INT32_MAX);
+    numbers.feature_weighted.assign(3, 0);
+  });
+}
+
+// Each chunk of many callers is done once, also those that call again from inside.
+void check_pool_counts(int threads) {
+  ete::Pool pool(threads);
+  CHECK(pool.threads() == threads, "");
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&pool] {
+      for (size_t chunks = 0; chunks < 40; ++chunks) {
+        std::vector<int> done(chunks);
+        pool.run(chunks, [&](size_t chunk) {
+          std::atomic<int> inner{0};
+          pool.run(3, [&](size_t) { ++inner; });
+          done[chunk] += inner;
+        });
+        CHECK(std::count(done.begin(), done.end(), 3) == static_cast<ptrdiff_t>(chunks), "");
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+void check_pool_errors(int threads) {
+  ete::Pool pool(threads);
+  for (size_t bad = 0; bad < 20; ++bad) {
+    std::string message;
+    try {
+      pool.run(20, [bad](size_t chunk) {
+        if (chunk >= bad) throw std::runtime_error("chunk");
+      });
+    } catch (const std::runtime_error& error) {
+      message = error.what();
+    }
+    CHECK(message == "chunk", "an exception got lost");
+  }
+}
+
+void check_fork() {
+#ifndef __SANITIZE_THREAD__  // It does not support a fork while there are threads.
+  auto pool = std::make_unique<ete::Pool>(4);
+  std::atomic<int> done{0};
+  pool->run(8, [&](size_t) { ++done; });
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    pool->run(8, [&](size_t) { ++done; });
+    pool.reset();
+    _exit(done == 16 ? 0 : 1);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && status == 0, "the child of a fork failed");
+#endif
+}
+
+void check_memory() {
+  for (const size_t bytes : {size_t{0}, size_t{1}, size_t{5000}, size_t{5} << 20}) {
+    const auto block = ete::Block::allocate(bytes, "a test");
+    CHECK(block->bytes() == bytes, "");
+    CHECK(reinterpret_cast<uintptr_t>(block->data()) % (1 << 21) == 0, "");
+    for (size_t i = 0; i < bytes / 4; i += 512) CHECK(block->data()[i]++ == 0.0f, "not zero");
+  }
+  for (const size_t bytes : {SIZE_MAX, SIZE_MAX / 2 - 1, size_t{1} << 50}) {
+    check_refused(ete::Code::kResourceExhausted, "a test",
+                  [&] { ete::Block::allocate(bytes, "a test"); });
+  }
+  auto scratch = std::make_shared<ete::Scratch>();
+  char* first = scratch->borrow(1000, "a test").as<char>();
+  CHECK(scratch->borrow(900, "a test").as<char>() == first, "memory is not used again");
+  const ete::Scratch::Lease lease = scratch->borrow(1000, "a test");
+  CHECK(scratch->borrow(1000, "a test").as<char>() != lease.as<char>(), "given away twice");
+  scratch.reset();
+  lease.as<char>()[999] = 1;
+}
+
+void check_access() {
+  ete::Access access({"first", "second"}, {milliseconds(30), milliseconds(20)});
+  const auto write = [&](int table) { const ete::Access::Exclusive turn(access, table); };
+  write(-1);
+  access.add_view(1);
+  check_refused(ete::Code::kFailedPrecondition, "second", [&] { write(-1); });
+  write(0);
+  access.remove_view(1);
+  {
+    const ete::Access::Shared turn(access);
+    check_refused(ete::Code::kFailedPrecondition, "first", [&] { write(0); });
+  }
+  write(1);
+  ete::Access patient({"only"});
+  patient.add_view(0);
+  std::thread reader([&] {
+    patient.add_view(0);  // A run that has a view gets another one while a writer waits.
+    std::this_thread::sleep_for(milliseconds(20));
+    patient.remove_view(0);
+    patient.remove_view(0);
+  });
+  { const ete::Access::Exclusive turn(patient, -1); }
+  reader.join();
+}
+
+}  // namespace
+
+void check_parts() {
+  check_layout();
+  for (int threads = 1; threads <= 8; ++threads) {
+    check_pool_counts(threads);
+    check_pool_errors(threads);
+  }
+  check_refused(ete::Code::kInvalidArgument, "threads", [] { ete::Pool pool(100000); });
+  check_fork();
+  check_memory();
+  check_access();
+}
+
+}  // namespace driver

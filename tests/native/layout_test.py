@@ -1,0 +1,68 @@
+"""Where C++ puts an id is where `core/partition.py` says."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness.native_ops import Operations
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimator_tpu_embedding.core.optimizers import StochasticGradientDescent
+from estimator_tpu_embedding.core.partition import STRATEGIES
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.native import layout, library
+
+pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
+FIRST_ROW = 16  # At a multiple of this begin the rows of a host.
+
+
+def plan_of(rows, hosts, strategy, optimizer=StochasticGradientDescent(learning_rate=.1)):
+    return resolve([TableSpec(name='t', vocabulary_size=rows, dimension=1, combiner='sum')],
+                   [FeatureSpec(name='f', table='t')], Topology(num_hosts=hosts),
+                   batch_size=hosts, optimizer=optimizer, strategy=strategy)
+
+
+def rows_in(grouped):
+    """The physical rows of a batch of one table and feature of one sample."""
+    section = grouped[grouped[6]:]
+    count = section[0]
+    return section[4:4 + count]  # behind n, u and two starts
+
+
+def physical_rows(partition, ids):
+    on, local = partition.locate(ids, np.maximum)
+    sizes = np.array([partition.rows_on(host) for host in range(partition.num_hosts)])
+    extents = -(-sizes // FIRST_ROW) * FIRST_ROW
+    return (np.cumsum(extents) - extents)[on] + local
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=st.integers(1, 400), hosts=st.integers(1, 40), strategy=st.sampled_from(STRATEGIES))
+def test_every_id_has_the_physical_row_of_its_host_and_comes_back(rows, hosts, strategy):
+    plan, ids = plan_of(rows, hosts, strategy), np.arange(rows)
+    with tf.Graph().as_default():
+        operations = Operations(plan)
+        grouped = operations.group([[0] * rows], [ids], [])
+        np.testing.assert_array_equal(rows_in(grouped), physical_rows(plan.partition('t'), ids))
+        _, (found,), _ = operations.run(operations.library.ete_ungroup(
+            engine=operations.handle, grouped=grouped, F=1, W=0))
+        operations.session.close()
+    np.testing.assert_array_equal(found, ids)
+
+
+@pytest.mark.parametrize('strategy', STRATEGIES)
+@pytest.mark.parametrize('hosts', [1, 7, 1024])
+def test_ids_of_a_large_vocabulary_are_found_too(hosts, strategy):
+    rows = 2**31 - 1
+    plan, ids = plan_of(rows, hosts, strategy), np.array([0, 1, rows // 2, rows - 2, rows - 1])
+    with tf.Graph().as_default():
+        operations = Operations(plan)
+        found = rows_in(operations.group([[0] * len(ids)], [ids], []))
+        operations.session.close()
+    np.testing.assert_array_equal(found.view(np.uint32), physical_rows(plan.partition('t'), ids))
+
+
+def test_parts_are_counted_by_table_slot_and_host():
+    plan = plan_of(3, 5, 'div')
+    assert list(layout.tables_of_parts(plan)) == ['t', 't', 't']

@@ -1,0 +1,173 @@
+"""Whatever comes in, it is an error of TensorFlow that comes out."""
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import native_ops
+from harness.native_ops import PARTS, SAMPLES, Operations
+
+from estimator_tpu_embedding.native import library
+
+pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
+WRONG = tf.errors.InvalidArgumentError
+IDS = ([[0, 0, 3], [1], []], [[4, 0, 2], [6], []], [[1., 2., .5]])
+
+
+@pytest.fixture
+def operations():
+    with tf.Graph().as_default():
+        yield Operations()
+
+
+def test_a_batch_without_any_id_is_looked_up_as_zeros_and_updates_nothing(operations):
+    grouped = operations.group([[], [], []], [[], [], []], [[]])
+    for width, activations in zip((3, 8, 8), operations.lookup(grouped)):
+        np.testing.assert_array_equal(activations, np.zeros([SAMPLES, width]))
+    assert operations.update([grouped], native_ops.zeros()).tolist() == [0, 0]
+
+
+def test_what_was_grouped_is_ungrouped_with_weights_as_shares(operations):
+    samples, ids, weights = operations.run(operations.library.ete_ungroup(
+        engine=operations.handle, grouped=operations.group(*IDS), F=3, W=1))
+    for found, wanted in zip(samples + ids, IDS[0] + IDS[1]):
+        assert found.tolist() == wanted
+    np.testing.assert_allclose(weights[0], [1 / 3, 2 / 3, 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize('handle', [0, -1, 2**62, [1, 2], []])
+def test_a_handle_of_no_engine_is_refused(operations, handle):
+    with pytest.raises(WRONG, match='engine'):
+        operations.group(*IDS, handle=np.array(handle, np.int64))
+
+
+@pytest.mark.parametrize('samples, ids, weights, says', [
+    ([[0, 0, 3], [1], [2]], IDS[1], IDS[2], '"self"'),
+    ([[0, 0], [1], []], IDS[1], IDS[2], '"liked"'),
+    ([[[0, 0, 3]], [1], []], IDS[1], IDS[2], '"liked"'),
+    (IDS[0], IDS[1], [[1.]], '"liked"'),
+    (IDS[0], [[4, 0, 5], [6], []], IDS[2], '"liked".*5'),
+    (IDS[0], [[4, 0, 2], [-1], []], IDS[2], '"friend".*-1'),
+    ([[0, 3, 0], [1], []], IDS[1], IDS[2], '"liked"'),
+    ([[0, 0, 3], [SAMPLES], []], IDS[1], IDS[2], '"friend"'),
+    ([[0, 0, 3], [-1], []], IDS[1], IDS[2], '"friend"'),
+    (IDS[0], IDS[1], [], 'expects 7, not 6'),
+    (IDS[0], IDS[1], [*IDS[2], *IDS[2]], 'expects 7, not 8')])
+def test_ids_that_do_not_fit_are_refused_with_the_name_of_the_feature(
+        operations, samples, ids, weights, says):
+    with pytest.raises(WRONG, match=says):
+        operations.group(samples, ids, weights)
+
+
+@pytest.mark.parametrize('grouped, features, says', [
+    (np.int32(3), 3, 'vector'), (np.zeros([2, 8], np.int32), 3, 'vector'),
+    (np.zeros([0], np.int32), 3, 'grouped'), (np.zeros([40], np.int32), 3, 'grouped'),
+    (None, 2, 'expects 3, not 2'), (None, 4, 'expects 3, not 4')])
+def test_what_is_no_grouped_batch_is_refused(operations, grouped, features, says):
+    with pytest.raises(WRONG, match=says):
+        operations.lookup(operations.group(*IDS) if grouped is None else grouped, features)
+
+
+def test_a_batch_of_another_engine_is_refused(operations):
+    other = Operations(table_rows=[5, 8])
+    with pytest.raises(WRONG, match='grouped'):
+        operations.lookup(other.group(*IDS))
+
+
+@pytest.mark.parametrize('change, says', [
+    (lambda gradients: gradients[:2] + [np.zeros([3, 8], np.float32)], '"self".*4 rows of 8'),
+    (lambda gradients: gradients[:2], 'expects 5, not 4'),
+    (lambda gradients: gradients + gradients[:1], 'expects 5, not 6')])
+def test_gradients_that_do_not_fit_are_refused(operations, change, says):
+    with pytest.raises(WRONG, match=says):
+        operations.update([operations.group(*IDS)], change(native_ops.zeros()))
+
+
+@pytest.mark.parametrize('rates', [[.1], [], [.1, .2, .3]])
+def test_rates_are_one_per_table(operations, rates):
+    with pytest.raises(WRONG, match='one per table'):
+        operations.update([operations.group(*IDS)], native_ops.zeros(), rates)
+
+
+@pytest.mark.parametrize('part, shape', [(0, [3, 4]), (0, [9]), (0, []), (8, [3, 3])])
+def test_a_value_that_is_not_of_its_part_is_refused(operations, part, shape):
+    value, given = tf.zeros(shape), operations.library
+    for refused in (
+            given.ete_take(engine=operations.handle, value=value, part=part),
+            given.ete_read_rows(engine=operations.handle, value=value, rows=[0], part=part)):
+        with pytest.raises(WRONG, match='part'):
+            operations.run(refused)
+
+
+@pytest.mark.parametrize('rows', [[3], [-1], [[0], [2**40]]])
+def test_rows_beyond_a_part_are_refused(operations, rows):
+    with pytest.raises(WRONG, match='row'):
+        operations.run(operations.library.ete_read_rows(
+            engine=operations.handle, value=tf.zeros([3, 3]), rows=rows, part=0))
+
+
+def test_rows_are_read_from_the_value_that_is_given_for_any_shape_of_indices(operations):
+    value = np.arange(9, dtype=np.float32).reshape(3, 3)
+    for rows in (1, [2, 0], [[0, 1], [2, 2]], np.zeros([2, 0], np.int64)):
+        found = operations.run(operations.library.ete_read_rows(
+            engine=operations.handle, value=value, rows=tf.constant(rows, tf.int64), part=0))
+        np.testing.assert_array_equal(found, value[np.array(rows, np.int64)])
+
+
+def test_all_parts_are_compared_and_none_may_be_missing(operations):
+    values = [tf.zeros(shape) for shape in PARTS]
+    given = operations.library
+    assert operations.run(given.ete_detached(engine=operations.handle, values=values)) == 0
+    for wrong in (values[:-1], values + values[:1], values[::-1]):
+        with pytest.raises(WRONG, match='part'):
+            operations.run(given.ete_detached(engine=operations.handle, values=wrong))
+
+
+@pytest.mark.parametrize('changes, says', [
+    ({'threads': -1}, 'threads'), ({'threads': 5000}, 'threads'), ({'table_widths': [3]}, 'table'),
+    ({'table_rows': [0, 7]}, '"item"'), ({'num_hosts': 0}, 'host'), ({'strategy': 2}, 'strategy'),
+    ({'feature_tables': [0, 1, 2]}, '"self"'), ({'feature_samples': [4, 4, -4]}, '"self"'),
+    ({'table_combiners': [7, 0]}, '"item"'), ({'table_options': []}, 'table')])
+def test_an_engine_of_numbers_that_contradict_each_other_is_refused(changes, says):
+    with tf.Graph().as_default(), pytest.raises(WRONG, match=says):
+        Operations(**changes)
+
+
+def test_a_table_that_no_memory_can_hold_is_an_error_that_names_it():
+    with tf.Graph().as_default(), pytest.raises(tf.errors.ResourceExhaustedError, match='"user"'):
+        Operations(table_rows=[5, 2**31], table_widths=[3, 2**19])
+
+
+def test_a_grouped_batch_of_garbage_is_an_error_or_some_result(operations):
+    """Most words are those of a valid batch, so that the first checks are passed."""
+    generator = np.random.default_rng(8)
+    fed = tf.placeholder(tf.int32, [None])
+    gradients = [np.ones_like(zeros) for zeros in native_ops.zeros()]
+    call = operations.session.make_callable(
+        [operations.library.ete_lookup(engine=operations.handle, grouped=fed, F=3),
+         operations.library.ete_update(engine=operations.handle, grouped=[fed],
+                                       gradients=gradients, rates=[.1, .1]),
+         operations.library.ete_ungroup(engine=operations.handle, grouped=fed, F=3, W=1)], [fed])
+    valid = [operations.some_grouped(seed) for seed in range(5)]
+    refused = 0
+    for number in range(300):
+        words = valid[number % len(valid)].copy()
+        places = generator.integers(0, len(words), generator.integers(1, 4))
+        words[places] = generator.choice([
+            0, 1, -1, 7, 64, 2**31 - 1, -2**31, *generator.integers(-2**31, 2**31, 3)], len(places))
+        if number % 4 == 0:
+            words = words[:generator.integers(0, len(words))]
+        try:
+            call(words)
+        except tf.errors.InvalidArgumentError:
+            refused += 1
+    assert 100 < refused < 300
+    assert operations.update([operations.some_grouped()], native_ops.zeros()).tolist() == [0, 0]
+
+
+def test_the_library_can_be_loaded_again_and_so_can_a_copy(operations, tmp_path):
+    assert tf.load_op_library(str(library.PATH)).ete_lookup is not None
+    copy = shutil.copy(library.PATH, tmp_path / 'copy.so')
+    assert not hasattr(tf.load_op_library(str(copy)), 'ete_engine')
+    assert len(operations.lookup(operations.group(*IDS))) == 3

@@ -1,0 +1,65 @@
+import math
+import pathlib
+import re
+
+import pytest
+
+import estimator_tpu_embedding
+from estimator_tpu_embedding.core import optimizers as o
+from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.native import rules
+
+SOURCES = pathlib.Path(estimator_tpu_embedding.__file__).parent / 'native' / 'src'
+NEEDS = {o.AdagradMomentum: {'momentum': .9}, o.Momentum: {'momentum': .9},
+         o.RMSProp: {'rho': .9, 'momentum': .5, 'epsilon': 1e-5},
+         o.CenteredRMSProp: {'rho': .9, 'momentum': .5, 'epsilon': 1e-5},
+         o.FrequencyEstimator: {'tau': .1, 'max_delta': 9., 'outlier_threshold': 2.,
+                                'weight_exponent': 1.}}
+OPTIMIZERS = [cls(learning_rate=.5, **NEEDS.get(cls, {})) for cls in o.OPTIMIZERS.values()]
+
+
+def names_in_cpp():
+    """What stands in the table of kernels: one function per rule, in the order of numbers."""
+    table = re.search(r'\{apply<.*?\}', (SOURCES / 'kernels_isa.cc').read_text(), re.DOTALL)
+    return re.findall(r'apply<(\w+)>|(apply_\w+)', table.group())
+
+
+@pytest.mark.parametrize('optimizer', OPTIMIZERS, ids=lambda value: value.field)
+def test_every_optimizer_has_a_native_rule_of_its_own(optimizer):
+    number, options = rules.encoded(optimizer)
+    name, function = names_in_cpp()[number]
+    assert type(optimizer).__name__ == name or f'apply_{optimizer.field}' == function
+    assert len(options) == rules.OPTIONS and all(type(value) is float for value in options)
+
+
+def test_the_rules_are_numbered_as_the_kernels_are():
+    assert sorted(number for number, _ in rules.RULES.values()) == list(range(len(names_in_cpp())))
+    header = (SOURCES / 'kernels.h').read_text()
+    slots = re.search(r'kSlotsOfRule\[kRules\] = \{(.*)\}', header).group(1).split(', ')
+    assert [int(count) for count in slots] == [
+        len(optimizer.slots)
+        for optimizer in sorted(OPTIMIZERS, key=lambda value: rules.encoded(value)[0])]
+
+
+def test_the_kernels_have_room_for_as_many_options():
+    assert f'constexpr int kOptions = {rules.OPTIONS};' in (SOURCES / 'layout.h').read_text()
+
+
+def test_options_that_all_rules_have_come_first():
+    plain = o.StochasticGradientDescent(learning_rate=.5)
+    infinite = (-math.inf, math.inf, -math.inf, math.inf)
+    assert rules.options_of(plain) == (1, 0, 0, 0, 0, *infinite, *[0] * 15)
+    special = o.StochasticGradientDescent(
+        learning_rate=.5, decay=.25, decay_times_rate=True, clip_weights=Limits(lower=0., upper=2),
+        clip_gradients=Limits(upper=0.))
+    assert rules.options_of(special)[:9] == (1, 0, 1, .25, 1, 0, 2, -math.inf, 0)
+    single = o.StochasticGradientDescent(learning_rate=.5, accumulate=False, decay=0.)
+    assert rules.options_of(single)[:5] == (0, 0, 1, 0, 0)
+
+
+def test_options_of_a_rule_follow_with_complements_in_double_precision():
+    adam = o.Adam(learning_rate=.5, beta2=.999, epsilon=1e-8, use_non_lazy_adam=True)
+    options = rules.options_of(adam)
+    assert options[1] == 1 and options[9:17] == (.9, 1 - .9, .999, 1 - .999, 1e-8, 1e-8**2, 1, 0)
+    ftrl = o.Ftrl(learning_rate=.5, l1=1., l2=2., beta=3., multiply_linear_by_lr=True)
+    assert rules.options_of(ftrl)[9:15] == (1, 2, .5, 3, 1, 0)
