@@ -178,8 +178,8 @@ def test_tables_are_warm_started(graph, tmp_path):
 
 
 def test_a_checkpoint_that_is_written_beside_steps_holds_no_torn_row(graph, tmp_path):
-    rows = 4000
-    run = Run(plan_of(rows, 64, hosts=1, batch_size=rows), [list(range(rows))])
+    rows = 8000
+    run = Run(plan_of(rows, 128, hosts=1, batch_size=rows), [list(range(rows))])
     savers = [tf.train.Saver(max_to_keep=1, builder=builder) for builder in (
         None, SaverBuilder())]
     ended = threading.Event()
