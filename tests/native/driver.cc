@@ -179,6 +179,7 @@ int main() {
       {"ids", driver::check_ids},
       {"engine", driver::check_engine},
       {"results", driver::check_results},
+      {"rules", driver::check_rules},
       {"fuzzed batches", driver::check_fuzzed}};
   for (const auto& [name, check] : checks) {
     const auto begin = std::chrono::steady_clock::now();

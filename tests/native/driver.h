@@ -77,6 +77,7 @@ void check_parts();    // layout, pool, memory, access
 void check_ids();      // group, ungroup, what they refuse
 void check_engine();   // lifetimes, lock, registry, many threads at once
 void check_results();  // look-ups and updates against a naive reference
+void check_rules();    // inner loops of all instruction sets, options of updates
 void check_fuzzed();   // corrupted batches
 
 }  // namespace driver

@@ -60,16 +60,13 @@ float quotient(float weight, float norm) { return norm == 0.0f ? 0.0f : weight /
 // Writes where each sample begins, from the one after that of the id before the piece.
 void write_starts(const Piece& piece) {
   const int32_t* samples = piece.ids->samples;
-  size_t sample = piece.first ? static_cast<size_t>(samples[piece.first - 1]) + 1 : 0;
+  int32_t sample = piece.first ? samples[piece.first - 1] : -1;
   for (size_t i = piece.first; i < piece.last; ++i) {
-    const size_t own = static_cast<size_t>(samples[i]);
-    for (; sample <= own; ++sample) piece.starts[sample] = static_cast<uint32_t>(piece.offset + i);
+    while (sample != samples[i]) piece.starts[++sample] = static_cast<uint32_t>(piece.offset + i);
   }
   if (piece.last < piece.ids->count) return;
-  const size_t end = static_cast<size_t>(piece.feature->samples);
-  for (; sample <= end; ++sample) {
-    piece.starts[sample] = static_cast<uint32_t>(piece.offset + piece.last);
-  }
+  uint32_t* const end = piece.starts + piece.feature->samples + 1;
+  std::fill(piece.starts + sample + 1, end, static_cast<uint32_t>(piece.offset + piece.last));
 }
 
 }  // namespace

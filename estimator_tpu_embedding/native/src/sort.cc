@@ -84,16 +84,18 @@ template <typename Key>
 void write_runs(const SortedKeys<Key>& sorted, const RunArrays& to) {
   const Key* keys = sorted.keys;
   const int bits = sorted.payload_bits;
-  // Without a branch on what no one can foretell: a place is written until its run begins.
-  Key last = 0;
+  const Key next_row = Key{1} << bits;
+  const auto begin_run = [&](size_t run, size_t i) {
+    to.distinct[run] = static_cast<uint32_t>(keys[i] >> bits) + sorted.row_base;
+    to.run_starts[run] = static_cast<uint32_t>(sorted.first + i);
+  };
   size_t run = sorted.first_run;
   const size_t end_run = run + sorted.runs;
-  for (size_t i = 0; run < end_run; ++i) {
-    const Key row = keys[i] >> bits;
-    to.distinct[run] = static_cast<uint32_t>(row) + sorted.row_base;
-    to.run_starts[run] = static_cast<uint32_t>(sorted.first + i);
-    run += i == 0 || row != last;
-    last = row;
+  if (run < end_run) begin_run(run++, 0);
+  // Without a branch on what no one can foretell: a place is written until its run begins.
+  for (size_t i = 1; run < end_run; ++i) {
+    begin_run(run, i);
+    run += (keys[i] ^ keys[i - 1]) >= next_row;
   }
   const Key mask = (Key{1} << bits) - 1;
   uint32_t* codes = to.codes + sorted.first;
