@@ -32,12 +32,12 @@ BACKENDS = {'local': local_backend, 'native': native_backend}
 """By the name that tests have for it."""
 
 
-def of_backend(name):
-    """A name of `BACKENDS` as a parameter of a test."""
-    return pytest.param(name, marks=needs_native) if name == 'native' else name
+def of_backend(name, *others):
+    """A name of `BACKENDS` as a parameter of a test, with others."""
+    return pytest.param(name, *others, marks=[needs_native] if name == 'native' else [])
 
 
-EVERY_BACKEND = [of_backend(name) for name in BACKENDS]
+EVERY_BACKEND = list(map(of_backend, BACKENDS))
 
 
 def small_plan():
@@ -55,6 +55,22 @@ def id_batch(samples, weights=None):
                    tf.constant(flat, tf.int64, [len(flat)]), len(samples),
                    None if weights is None else tf.constant(
                        np.concatenate(weights), tf.float32, [len(flat)]))
+
+
+def placeholders(plan):
+    """An `IdBatch` to be fed for each feature of one core."""
+    return {feature.name: IdBatch(
+        tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int64, [None]),
+        plan.batch_size_per_core * max(feature.max_sequence_length, 1),
+        tf.placeholder(tf.float32, [None]) if feature.weight_feature else None)
+        for feature in plan.features}
+
+
+def fed(batch, samples, weights=None):
+    """What to feed for an `IdBatch` of `placeholders`; see `id_batch`."""
+    feed = {batch.samples: [sample for sample, ids in enumerate(samples) for _ in ids],
+            batch.ids: [one for ids in samples for one in ids]}
+    return feed if weights is None else {**feed, batch.weights: np.concatenate(weights)}
 
 
 def split(samples, parts):

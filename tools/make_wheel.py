@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Builds the wheel with the compiled kernels, and looks at what is in it.
+
+    python3 tools/make_wheel.py dist
+
+makes `dist/estimator_tpu_embedding-<version>-py3-none-linux_<machine>.whl`. It needs pip, a C++
+compiler and, to look, binutils; not TensorFlow. It prints which libraries the kernels need and the
+newest version of each set of symbols, of which the C library's says on how old a system the wheel
+can be used, and fails if the library is missing or needs anything of Python or of C++.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+import environment
+
+LIBRARY = 'estimator_tpu_embedding/native/libete_kernels.so'
+ALLOWED = re.compile(r'libtensorflow_framework\.so\.2|lib(c|m|dl|pthread)\.so\.\d+|ld-linux.*')
+
+
+def main() -> None:
+    """Builds and checks."""
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    target = pathlib.Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as name:
+        environment.run([sys.executable, '-m', 'pip', '--disable-pip-version-check', 'wheel', '-v',
+                         '--no-deps', '--wheel-dir', name, str(environment.ROOT)])
+        wheel, = pathlib.Path(name).glob('*.whl')
+        with zipfile.ZipFile(wheel) as archive:
+            if LIBRARY not in archive.namelist():
+                sys.exit(f'{wheel.name} has no compiled kernels; the log above says why.')
+            library = archive.extract(LIBRARY, name)
+        check(library)
+        target.mkdir(parents=True, exist_ok=True)
+        (target / wheel.name).write_bytes(wheel.read_bytes())
+    print(target / wheel.name)
+
+
+def check(library: str) -> None:
+    """Prints what a shared library needs; ends this process if that is too much."""
+    needed = re.findall(r'\(NEEDED\).*\[(.*)\]', output('readelf', '--dynamic', library))
+    newest: dict[str, tuple[int, ...]] = {}
+    for prefix, version in re.findall(r'@(\w+?)_([\d.]+)', output(
+            'nm', '--dynamic', '--undefined-only', library)):
+        number = tuple(int(part) for part in version.split('.'))
+        newest[prefix] = max(newest.get(prefix, number), number)
+    print('needs', ', '.join(needed), 'with', ', '.join(
+        f'{prefix} {".".join(map(str, number))}' for prefix, number in sorted(newest.items())))
+    foreign = [name for name in needed if not ALLOWED.fullmatch(name)]
+    if foreign:
+        sys.exit(f'The kernels must not need {", ".join(foreign)}.')
+
+
+def output(*command: str) -> str:
+    """What a command prints."""
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+if __name__ == '__main__':
+    main()
