@@ -33,7 +33,7 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 from estimator_tpu_embedding.core.optimizers import Adagrad  # noqa: E402
 from estimator_tpu_embedding.core.plan import resolve  # noqa: E402
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology  # noqa: E402
-from estimator_tpu_embedding.hosts.local import LocalBackend  # noqa: E402
+from estimator_tpu_embedding.hosts.choice import make_backend  # noqa: E402
 from estimator_tpu_embedding.hosts.pipelined import PipelinedBackend  # noqa: E402
 from estimator_tpu_embedding.ops.ids import IdBatch  # noqa: E402
 
@@ -99,7 +99,7 @@ class Engine:
                       for _ in range(BATCHES)]
         with tf.Graph().as_default():
             step = tf.train.create_global_step()
-            backend = LocalBackend(plan, {table.name: table.name for table in plan.tables}, step)
+            backend = make_backend(plan, {table.name: table.name for table in plan.tables}, step)
             if pipelined:
                 backend = PipelinedBackend(backend, step)
             self._ids = [tf.placeholder(tf.int64, [batch * PER_SAMPLE]) for _ in range(TABLES)]
