@@ -155,7 +155,7 @@ def resource_variable() -> Any:
     `tf.Variable` makes such an instance, but nobody can derive from what it makes. A derived class
     may override `_read_variable_op(no_copy=False)`, through which all dense reads go, `sparse_read`
     and `gather_nd`, and may set `_graph_element`, which `Session.run` fetches for a variable; of
-    that the saver takes the first input for the handle. Checked: 2.21.
+    that the saver takes the first input for the handle. Checked: 2.16-2.21.
     """
     from tensorflow.python.ops import resource_variable_ops
     return resource_variable_ops.ResourceVariable

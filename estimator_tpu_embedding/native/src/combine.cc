@@ -30,8 +30,8 @@ struct FeatureGroup {
 
 [[noreturn]] void refuse(const TableLayout& table, const char* what) {
   throw Error(Code::kInvalidArgument,
-              "table \"" + table.name + "\": the grouped batch was not made by EteGroup: it holds " +
-                  what);
+              "table \"" + table.name +
+                  "\": the grouped batch was not made by EteGroup: it holds " + what);
 }
 
 std::vector<FeatureGroup> features_of(const Layout& layout, const uint32_t* words, size_t count) {

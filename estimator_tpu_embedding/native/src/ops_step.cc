@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "combine.h"
 #include "ids.h"
 #include "ops_common.h"
 

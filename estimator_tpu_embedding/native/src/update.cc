@@ -105,6 +105,9 @@ std::vector<RowRange> ranges_of(const std::vector<GradientsOfTable>& tables, int
 void update(const Layout& layout, const std::vector<CoreGradients>& cores,
             const std::vector<TableState>& states, const float* rates, Pool& pool,
             int32_t* nonfinite) {
+  if (cores.empty()) {
+    throw Error(Code::kInvalidArgument, "expected the gradients of at least one core, got none");
+  }
   std::vector<GradientsOfTable> tables;
   tables.reserve(layout.tables.size());
   for (size_t number = 0; number < layout.tables.size(); ++number) {

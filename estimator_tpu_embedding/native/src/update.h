@@ -41,9 +41,9 @@ struct TableState {
 // A row's gradients are summed, or applied, in the order (feature, core, sample): the result is
 // the same for any number of threads, and however samples are spread over cores.
 //
-// Throws Error kInvalidArgument, which names the table, for a rule that does not exist or does not
-// fit the slots, and for what is not a grouped batch. If it is indices of a batch that are wrong,
-// rows may have been changed by then; memory outside the tables never is.
+// Throws Error kInvalidArgument if there is no core, and, naming the table, for a rule that does
+// not exist or does not fit the slots, and for what is not a grouped batch. If it is indices of a
+// batch that are wrong, rows may have been changed by then; memory outside the tables never is.
 void update(const Layout& layout, const std::vector<CoreGradients>& cores,
             const std::vector<TableState>& states, const float* rates, Pool& pool,
             int32_t* nonfinite);
