@@ -1,6 +1,7 @@
 """How the time of a step grows with the optimizer, the hosts, the tables and the ids."""
 
 import concurrent.futures
+import dataclasses
 import time
 
 import numpy as np
@@ -19,7 +20,11 @@ def optimizers(parsed, compare):
     base = ours.engine(workload, parsed.kernels)
     for name, optimizer in OPTIMIZERS.items():
         if name != 'adagrad':
-            _beside(base, name, workload, parsed, compare, optimizer=optimizer(learning_rate=.1))
+            needed = {field.name: .5 for field in dataclasses.fields(optimizer)
+                      if field.default is dataclasses.MISSING
+                      and field.default_factory is dataclasses.MISSING}
+            _beside(base, name, workload, parsed, compare,
+                    optimizer=optimizer(**{**needed, 'learning_rate': .1}))
     base.close()
 
 
@@ -53,7 +58,7 @@ def scale(parsed, compare):
     """Time as tables grow, the distinct ids the same, and as ids grow."""
     tables = [_of_few_ids(rows // parsed.shrink) for rows in (10**5, 10**6, 10**7)]
     ids = [equal(f'{number} ids per sample', 26, 10**5 // parsed.shrink, 16,
-                 2048 // parsed.shrink, number, 'sum') for number in (1, 2, 4, 8, 16)]
+                 4096 // parsed.shrink, number, 'sum') for number in (1, 2, 4, 8, 16)]
     for workloads in (tables, ids):
         base = ours.engine(workloads[0], parsed.kernels)
         for workload in workloads[1:]:

@@ -43,10 +43,10 @@ class Workload(NamedTuple):
     combiner: str
 
     def shrunk(self, by):
-        """The same with rows and batch divided."""
+        """The same with rows and batch divided; the batch stays a multiple of 4, for 4 hosts."""
         return self._replace(
             tables=tuple((max(rows // by, 1), width) for rows, width in self.tables),
-            batch=max(self.batch // by, 1))
+            batch=max(self.batch // by // 4, 1) * 4)
 
     def feeds(self):
         """The ids of each batch: by feature int64 `[batch * per_sample]`, sample by sample."""
