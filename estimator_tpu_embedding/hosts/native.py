@@ -157,9 +157,14 @@ class NativeBackend:
             last: list[tf.Operation] = []
             for number, part in enumerate(self._parts):
                 with tf.control_dependencies(last):
-                    view = self._operations.ete_take(
-                        engine=self._engine, value=in_place(part.handle), part=number)
-                    last = [tf.raw_ops.AssignVariableOp(resource=part.handle, value=view)]
+                    value = in_place(part.handle)
+                    view = self._operations.ete_view(
+                        engine=self._engine, value=value, part=number)
+                    assigned = tf.raw_ops.AssignVariableOp(resource=part.handle, value=view)
+                # Afterwards, since then `value` is all that is left of the former buffer.
+                with tf.control_dependencies([assigned]):
+                    last = [self._operations.ete_take(
+                        engine=self._engine, value=value, part=number).op]
             with tf.control_dependencies(last):
                 return tf.constant(True)
 

@@ -45,7 +45,25 @@ void check_rows() {
     check_refused(ete::Code::kInvalidArgument, "t0",
                   [&] { engine->read_rows(0, data, &row, 1, out.data()); });
   }
-  check_refused(ete::Code::kInvalidArgument, "t0", [&] { engine->take(0, out.data(), 1); });
+}
+
+// What is copied is left as it is, what is moved is not needed any more; both are more than a slice.
+void check_copies() {
+  const auto engine = random_engine(4, one_table(300001, 20, 1), 2);
+  const auto block = ete::Block::allocate(engine->part(0).elements() * sizeof(float), "values");
+  const size_t count = engine->part(0).elements();
+  float* values = block->data();
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 1000);
+  engine->copy(0, values);
+  for (const bool moved : {false, true}) {
+    const float* found = engine->part(0).data;
+    size_t wrong = 0;
+    for (size_t i = 0; i < count; ++i) wrong += found[i] != static_cast<float>(i % 1000);
+    CHECK(wrong == 0, moved ? "moved" : "copied");
+    if (moved) break;
+    std::fill_n(engine->part(0).data, count, 0.0f);
+    engine->move(0, values);
+  }
 }
 
 // Memory lives as long as someone holds it, and a view counts until it is freed.
@@ -54,7 +72,7 @@ void check_lifetimes() {
   const auto block = engine->hold(0);
   auto view = engine->hold_view(0);
   const std::vector<float> values(400, 1.0f);
-  const auto write = [&] { engine->take(0, values.data(), values.size()); };
+  const auto write = [&] { engine->copy(0, values.data()); };
   check_refused(ete::Code::kFailedPrecondition, "t0", write);
   view.reset();
   write();
@@ -128,6 +146,7 @@ void check_threads() {
 void check_engine() {
   check_parts_of_engine();
   check_rows();
+  check_copies();
   check_lifetimes();
   check_registry();
   check_inference();

@@ -94,6 +94,7 @@ def test_rates_are_one_per_table(operations, rates):
 def test_a_value_that_is_not_of_its_part_is_refused(operations, part, shape):
     value, given = tf.zeros(shape), operations.library
     for refused in (
+            given.ete_view(engine=operations.handle, value=value, part=part),
             given.ete_take(engine=operations.handle, value=value, part=part),
             given.ete_read_rows(engine=operations.handle, value=value, rows=[0], part=part)):
         with pytest.raises(WRONG, match='part'):

@@ -16,6 +16,7 @@ namespace ete {
 namespace {
 
 constexpr size_t kCopyFloats = size_t{1} << 20;  // By one thread at a time: 4 MiB.
+constexpr size_t kMovedFloats = size_t{1} << 22;
 constexpr size_t kGatherFloats = size_t{1} << 14;
 
 std::vector<std::string> table_names(const Layout& layout) {
@@ -32,7 +33,7 @@ void in_ranges(Pool& pool, size_t count, size_t unit,
   });
 }
 
-void copy(Pool& pool, const float* from, float* to, size_t elements) {
+void copy_floats(Pool& pool, const float* from, float* to, size_t elements) {
   in_ranges(pool, elements, kCopyFloats, [=](size_t first, size_t last) {
     std::memcpy(to + first, from + first, (last - first) * sizeof(float));
   });
@@ -115,23 +116,30 @@ void Engine::update(const std::vector<CoreGradients>& cores, const float* rates,
   ete::update(layout_, cores, states_, rates, pool_, nonfinite);
 }
 
-void Engine::take(int64_t number, const float* value, size_t elements) {
+void Engine::wait_for_views(int64_t number) {
+  const Access::Exclusive turn(*access_, part(number).table);
+}
+
+void Engine::copy(int64_t number, const float* value) {
   const Part& to = part(number);
-  if (elements != to.elements()) {
-    throw Error(Code::kInvalidArgument,
-                "Table \"" + layout_.tables[static_cast<size_t>(to.table)].name +
-                    "\": a part of " + std::to_string(to.elements()) +
-                    " numbers is to be replaced by " + std::to_string(elements) + ".");
-  }
-  if (value == to.data) return;
   const Access::Exclusive turn(*access_, to.table);
-  copy(pool_, value, to.data, elements);
+  copy_floats(pool_, value, to.data, to.elements());
+}
+
+void Engine::move(int64_t number, float* value) {
+  const Part& to = part(number);
+  const Access::Exclusive turn(*access_, to.table);
+  for (size_t first = 0; first < to.elements(); first += kMovedFloats) {
+    const size_t count = std::min(kMovedFloats, to.elements() - first);
+    copy_floats(pool_, value + first, to.data + first, count);
+    give_back(value + first, count * sizeof(float));
+  }
 }
 
 void Engine::read(int64_t number, float* out) {
   const Part& from = part(number);
   const Access::Shared turn(*access_);
-  copy(pool_, from.data, out, from.elements());
+  copy_floats(pool_, from.data, out, from.elements());
 }
 
 void Engine::read_rows(int64_t number, const float* value, const int64_t* rows, size_t count,

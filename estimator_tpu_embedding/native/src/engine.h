@@ -66,9 +66,16 @@ class Engine {
   // Whether `data` is the memory of the part.
   bool owns(int64_t number, const void* data) const { return part(number).data == data; }
 
-  // Copies `elements` floats into a part, of which it must have as many. `value` may be the part
-  // itself. Alone in the engine.
-  void take(int64_t number, const float* value, size_t elements);
+  // Returns when nobody holds a view of the table of a part; throws as `copy` does.
+  void wait_for_views(int64_t number);
+
+  // Copies into a part its number of floats. Alone in the engine; throws Error
+  // kFailedPrecondition if others do not end.
+  void copy(int64_t number, const float* value);
+
+  // The same, and gives the memory of `value` back to the system, but for its first and last
+  // page: it is undefined afterwards. So no more than a slice of it is there twice.
+  void move(int64_t number, float* value);
 
   // Copies a part to `out`, of its number of elements.
   void read(int64_t number, float* out);

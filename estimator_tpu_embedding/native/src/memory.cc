@@ -52,6 +52,13 @@ std::shared_ptr<Block> Block::allocate(size_t bytes, const std::string& what) {
 
 Block::~Block() { munmap(data_, mapped_bytes(bytes_)); }
 
+void give_back(void* data, size_t bytes) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t from = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t begin = round_up(from, page), end = (from + bytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 Scratch::Lease Scratch::borrow(size_t bytes, const std::string& what) {
   std::shared_ptr<Block> block;
   {

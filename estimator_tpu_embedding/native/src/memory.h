@@ -32,6 +32,10 @@ class Block {
   size_t bytes_;  // As asked for.
 };
 
+// Lets the system have the whole pages of some memory of malloc back. It stays allocated; what was
+// in it is undefined.
+void give_back(void* data, size_t bytes);
+
 // Blocks that go from one use to the next, because the page faults of fresh memory cost more than
 // the work that is done in it. It keeps as many as were ever borrowed at once. Safe to use from
 // any thread; a lease may outlive whoever made the Scratch.

@@ -172,6 +172,16 @@ void Context::set_output(int i, const Tensor& tensor) {
   status.check();
 }
 
+bool Context::forward(int from, int i, const std::vector<int64_t>& shape) {
+  Status status;
+  int forwarded = -1;
+  const Tensor tensor(TF_ForwardInputOrAllocateOutput(context_, &from, 1, i, shape.data(),
+                                                      static_cast<int>(shape.size()), &forwarded,
+                                                      status.get()));
+  status.check();
+  return forwarded == from;
+}
+
 void unknown_shapes(TF_ShapeInferenceContext* context, TF_Status* status) {
   TF_ShapeInferenceContextSetUnknownShape(context, status);
 }

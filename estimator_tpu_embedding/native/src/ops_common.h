@@ -106,6 +106,11 @@ class Context {
 
   void set_output(int i, const Tensor& tensor);
 
+  // Makes input number `from` output number i if nobody else uses its memory, which TensorFlow
+  // must have allocated; else the output is as `allocate` gives it. Gives whether it did. No
+  // Tensor of that input may exist.
+  bool forward(int from, int i, const std::vector<int64_t>& shape);
+
  private:
   TF_OpKernelContext* context_;
 };

@@ -1,5 +1,5 @@
-// Between TensorFlow's variables and the memory of the engine: EteDetached, EteTake, EteRead and
-// EteReadRows.
+// Between TensorFlow's variables and the memory of the engine: EteDetached, EteView, EteTake,
+// EteRead and EteReadRows.
 //
 // The value of a variable comes as a tensor. It is either the memory of the engine, or a buffer of
 // TensorFlow's that the variable got since: then the variable is *detached*, and has the truth.
@@ -47,15 +47,44 @@ class DetachedKernel {
   }
 };
 
+// The memory of a part, which `value` is about to be taken into: it is looked at for its shape.
+class ViewKernel {
+ public:
+  explicit ViewKernel(const Attributes& attributes) : part_(attributes.number("part")) {}
+
+  void compute(Context& context) {
+    const std::shared_ptr<Engine> engine = context.engine(0);
+    const Tensor value = value_input(context, 1, *engine, part_);
+    engine->wait_for_views(part_);  // While the variable still has its value.
+    context.wrap(0, kTfFloat, value.shape(), engine->part(part_).data, engine->hold(part_));
+  }
+
+ private:
+  const int64_t part_;
+};
+
+// Runs when the variable is a view. Then its former buffer usually has no other user, and its
+// pages are given back to the system while they are copied: TensorFlow keeps what is freed.
 class TakeKernel {
  public:
   explicit TakeKernel(const Attributes& attributes) : part_(attributes.number("part")) {}
 
   void compute(Context& context) {
     const std::shared_ptr<Engine> engine = context.engine(0);
-    const Tensor value = value_input(context, 1, *engine, part_);
-    engine->take(part_, value.data<float>(), value.elements());
-    context.wrap(0, kTfFloat, value.shape(), engine->part(part_).data, engine->hold(part_));
+    std::vector<int64_t> shape;
+    const float* data = nullptr;
+    {
+      const Tensor value = value_input(context, 1, *engine, part_);
+      shape = value.shape();
+      data = value.data<float>();
+    }
+    if (engine->owns(part_, data)) {
+      context.allocate(0, kTfFloat, {0});
+    } else if (context.forward(1, 0, shape)) {
+      engine->move(part_, const_cast<float*>(data));
+    } else {
+      engine->copy(part_, data);
+    }
   }
 
  private:
@@ -120,8 +149,10 @@ std::vector<Operation> table_operations() {
   return {
       operation<DetachedKernel>("EteDetached", {"engine: int64", "values: P * float"},
                                 {"part: int64"}, {"P: int >= 1"}, scalar_shape),
-      operation<TakeKernel>("EteTake", {"engine: int64", "value: float"}, {"view: float"},
+      operation<ViewKernel>("EteView", {"engine: int64", "value: float"}, {"view: float"},
                             {"part: int >= 0"}, same_shape<1>),
+      operation<TakeKernel>("EteTake", {"engine: int64", "value: float"}, {"spent: float"},
+                            {"part: int >= 0"}, unknown_shapes),
       operation<ReadKernel>("EteRead", {"handle: resource", "engine: int64", "value: float"},
                             {"read: float"}, {"part: int >= 0", "copy: bool"}, same_shape<2>),
       operation<ReadRowsKernel>("EteReadRows", {"engine: int64", "value: float", "rows: int64"},

@@ -87,6 +87,9 @@ int TF_NumInputs(TF_OpKernelContext*);
 int TF_NumOutputs(TF_OpKernelContext*);
 void TF_GetInput(TF_OpKernelContext*, int i, TF_Tensor**, TF_Status*);
 void TF_SetOutput(TF_OpKernelContext*, int i, const TF_Tensor*, TF_Status*);
+TF_Tensor* TF_ForwardInputOrAllocateOutput(TF_OpKernelContext*, const int* candidates,
+                                           int num_candidates, int output, const int64_t* dims,
+                                           int num_dims, int* forwarded, TF_Status*);
 TF_Tensor* TF_AllocateOutput(TF_OpKernelContext*, int i, int type, const int64_t* dims,
                              int num_dims, size_t bytes, TF_Status*);
 void TF_OpKernelContext_Failure(TF_OpKernelContext*, TF_Status*);
