@@ -49,6 +49,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     without_effect = environment.variables_without_effect()
     from ..core.kernels import Kernels
     from ..estimator import system
+    from ..native import library
     from ..runner.progress import announce
     from . import limits
     for problem in without_effect:
@@ -63,6 +64,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     _restore_names()
     _emulate_tpu_functions()
     limits.limit_plain_estimators()
+    library.load()  # So that graphs of `.meta` files that use it can be imported.
     if tf1:
         from . import tf1 as face
         face.put_on()

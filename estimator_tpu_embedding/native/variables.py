@@ -33,8 +33,17 @@ class TableVariable(_ResourceVariable):
         self._ete_engine = engine
         self._ete_part = part
         super().__init__(**kwargs)
+        self._plain_read = self._graph_element
         with tf.init_scope(), tf.name_scope(f'{self.op.name}/Read/'):
             self._graph_element = self._read_variable_op()
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """As any other variable writes it, for `.meta` files; imported, it is one of these."""
+        read, self._graph_element = self._graph_element, self._plain_read
+        try:
+            return super().to_proto(export_scope)
+        finally:
+            self._graph_element = read
 
     def _read_variable_op(self, no_copy: bool = False) -> tf.Tensor:
         return library.load().ete_read(

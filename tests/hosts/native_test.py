@@ -166,6 +166,18 @@ def test_a_part_can_be_saved_by_itself_and_by_its_own_name(graph, tmp_path):
     assert run.values() == [[[-2, -2], [0, 0], [0, 0]], [[-1, -1], [0, 0], [0, 0]]]
 
 
+def test_the_graph_of_a_checkpoint_can_be_imported(graph, tmp_path):
+    run = Run(plan_of())
+    run()
+    prefix = tf.train.Saver().save(run.session, str(tmp_path / 'model.ckpt'))
+    expected = run.session.run(list(run.parts))
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(f'{prefix}.meta').restore(session, prefix)
+        found = session.run([part for part in tf.global_variables() if part.name[:2] == 't/'])
+    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
+    assert np.abs(found).sum() > 0
+
+
 def test_tables_are_warm_started(graph, tmp_path):
     run = Run(plan_of())
     run()
