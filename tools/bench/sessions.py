@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
+import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 from workloads import ACCUMULATOR, RATE, WORKLOADS, serve  # noqa: E402
 
@@ -38,20 +39,21 @@ class Engine:
         """Builds it.
 
         Args:
-          build: (workload, placeholders of the ids of its features) -> Built.
+          build: (workload, the ids of its features) -> Built. They come from a tf.data pipeline
+            that is nothing but memory, since to feed arrays takes Python longer than some steps.
           workload: see `workloads.py`.
           config: of the session.
         """
-        self._feeds, self._number = workload.feeds(), 0
         with tf.Graph().as_default():
-            places = [tf.placeholder(tf.int64, [workload.batch * feature.per_sample])
-                      for feature in workload.features]
-            built = build(workload, places)
+            batches = tf.data.Dataset.from_tensor_slices(
+                tuple(map(np.stack, zip(*workload.feeds())))).repeat()
+            iterator = tf.data.make_initializable_iterator(batches)
+            built = build(workload, iterator.get_next())
             self._session = tf.Session(config=config)
-            self._session.run(tf.global_variables_initializer())
+            self._session.run([tf.global_variables_initializer(), iterator.initializer])
             self._session.run(built.start)
-            self._whole = self._session.make_callable(built.whole, feed_list=places)
-            self._enqueue = self._session.make_callable(built.enqueue, feed_list=places)
+            self._whole = self._session.make_callable(built.whole)
+            self._enqueue = self._session.make_callable(built.enqueue)
             self._step = self._session.make_callable(built.step)
 
     def window(self, kind, steps):
@@ -66,9 +68,9 @@ class Engine:
         if kind == 'whole':
             began = time.perf_counter()
             for _ in range(steps):
-                self._whole(*self._next())
+                self._whole()
             return 1e3 * (time.perf_counter() - began) / steps
-        self._enqueue(*self._next())
+        self._enqueue()
         thread = threading.Thread(target=self._hand_over, args=[steps], daemon=True)
         began = time.perf_counter()
         thread.start()
@@ -83,13 +85,9 @@ class Engine:
         """Gives its memory back."""
         self._session.close()
 
-    def _next(self):
-        self._number += 1
-        return self._feeds[self._number % len(self._feeds)]
-
     def _hand_over(self, steps):
         for _ in range(steps):
-            self._enqueue(*self._next())
+            self._enqueue()
 
 
 def stock(workload, places):
