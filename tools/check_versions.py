@@ -4,9 +4,9 @@
     python3 tools/check_versions.py [2.16 2.17 ...]
 
 Makes a throw-away virtual environment per version, installs the package into it and runs the
-tests of the roads that scripts take and of whole jobs: what `_tf.py` borrows from TensorFlow is
-all used in them. Takes about four minutes per version, most of them the installation. The exit
-status is 0 only if all versions pass.
+tests of the roads that scripts take, of whole jobs and of the native kernels, which that
+installation compiled: what `_tf.py` borrows from TensorFlow is all used in them. Takes about five
+minutes per version, most of them the installation. The exit status is 0 only if all versions pass.
 """
 
 import os
@@ -17,7 +17,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSIONS = ('2.16', '2.17', '2.18', '2.19', '2.20')
-TESTS = ('compat', 'columns', 'estimator', 'runner/topology_test.py', 'runner/towers_test.py')
+TESTS = ('compat', 'columns', 'estimator', 'native', 'hosts/native_test.py',
+         'runner/kernels_test.py', 'runner/topology_test.py', 'runner/towers_test.py')
 
 
 def passes(version: str) -> bool:

@@ -56,7 +56,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         announce(str(problem))
     system.set_default_system(hosts, cores)
     system.set_default_id_policy(ids)
-    system.set_default_kernels(Kernels(kernels or 'auto', kernel_threads))
+    system.set_default_kernels(Kernels(
+        'auto' if kernels is None else kernels, kernel_threads))
     system.set_step_limit(steps)
     system.set_default_checkpoint_options(checkpoint)
     _restore_modules()

@@ -29,14 +29,14 @@ class GraphEngine:
     """
 
     def __init__(self, plan: Plan):
-        """Creates the queues in the default graph; ids may be enqueued before tables exist."""
+        """Creates nothing yet; ids may be enqueued before tables exist, or after."""
         self.capture: GradientCapture | None = None
         self._plan = plan
         self._backend: Backend | None = None
         self._receipts: dict[int, LookupReceipt] = {}
-        with tf.control_dependencies(None):
-            # The engine has queues of its own; it comes with the tables, ids may come before.
-            self._queues = IdQueues(plan.topology.num_cores, kinds_of(plan))
+        # Where ids wait as they came, if they come before the tables, which bring a backend with
+        # queues of its own. There a native one groups them as they come, beside the steps.
+        self._early: IdQueues | None = None
 
     def create_tables(self, variable_names: Mapping[str, str],
                       slot_names: Mapping[str, Sequence[str]]) -> dict[str, HostedTable]:
@@ -51,7 +51,13 @@ class GraphEngine:
 
     def enqueue(self, batch: CoreBatch, *, core: int) -> tf.Operation:
         """See `Backend.enqueue`."""
-        return self._queues.enqueue(pack(self._plan, batch), core=core)
+        if self._backend is not None and self._early is None:
+            return self._backend.enqueue(batch, host=self._host_of(core), core=core)
+        if self._early is None:
+            with tf.init_scope():
+                self._early = IdQueues(self._plan.topology.num_cores, kinds_of(self._plan))
+        # Also what comes later: the steps of a graph take their ids in one place, in order.
+        return self._early.enqueue(pack(self._plan, batch), core=core)
 
     def lookup(self) -> Activations:
         """The activations of the core whose replica is being built.
@@ -71,9 +77,11 @@ class GraphEngine:
                 f'Call it in the computation of tf.tpu.shard(computation, num_shards={cores}), '
                 'after estimator_tpu_embedding.install().'))
         core = towers.current_core()
-        batch = unpack(self._plan, self._queues.dequeue(core=core))
-        host = core // self._plan.topology.cores_per_host
-        with tf.control_dependencies([self._backend.enqueue(batch, host=host, core=core)]):
+        handed_over = []
+        if self._early is not None:
+            batch = unpack(self._plan, self._early.dequeue(core=core))
+            handed_over.append(self._backend.enqueue(batch, host=self._host_of(core), core=core))
+        with tf.control_dependencies(handed_over):
             activations, receipt = self._backend.lookup(core=core)
         self._receipts[core] = receipt
         return activations
@@ -107,3 +115,6 @@ class GraphEngine:
     def retrieve(self) -> tf.Operation:
         """See `Backend.retrieve`."""
         return self._backend.retrieve() if self._backend is not None else tf.no_op()
+
+    def _host_of(self, core: int) -> int:
+        return core // self._plan.topology.cores_per_host

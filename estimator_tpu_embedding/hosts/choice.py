@@ -16,9 +16,6 @@ from .local import LocalBackend
 from .native import NativeBackend
 from .tables import create_tables
 
-_REMEDY = ('Install a C++17 compiler (g++ or clang) and install this package again, or install '
-           'the wheel that holds the library.')
-
 
 def make_backend(plan: Plan, variable_names: Mapping[str, str],
                  global_step: tf.Variable | tf.Tensor, *,
@@ -52,15 +49,15 @@ def _uses_native(choice: str) -> bool:
     if not reason:
         return True
     if choice == 'native':
-        raise SetupError(Problem('E006', 'kernels', 'the native kernels must be installed',
-                                 reason, _REMEDY))
-    _tell(reason)
+        raise SetupError(Problem('E006', 'kernels', 'the native kernels must be usable',
+                                 reason, library.remedy()))
+    _tell(reason, library.remedy())
     return False
 
 
 @functools.cache
-def _tell(reason: str) -> None:
+def _tell(reason: str, remedy: str) -> None:
     """Once per process: a job has an engine for each of its runs."""
     tf.logging.warning('%s', Problem(
-        'W006', 'kernels', 'the native kernels are not installed, so tables are trained with '
-        "TensorFlow's own operations, several times slower", reason, _REMEDY))
+        'W006', 'kernels', 'the native kernels cannot be used, so tables are trained with '
+        "TensorFlow's own operations, several times slower", reason, remedy))

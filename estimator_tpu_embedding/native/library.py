@@ -15,6 +15,7 @@ PATH = pathlib.Path(__file__).with_name('libete_kernels.so')
 class _Loaded(NamedTuple):
     operations: Any  # The module that TensorFlow generates, or `None`.
     why_not: str
+    remedy: str = ''
 
 
 _lock = threading.Lock()
@@ -31,6 +32,11 @@ def why_not() -> str:
     return _once().why_not
 
 
+def remedy() -> str:
+    """What to do against `why_not`; empty if there is a library."""
+    return _once().remedy
+
+
 def _once() -> _Loaded:
     global _loaded
     with _lock:
@@ -41,14 +47,19 @@ def _once() -> _Loaded:
 
 def _load() -> _Loaded:
     if not PATH.exists():
-        return _Loaded(None, f'{PATH.name} was not compiled when this package was installed; its '
-                       'build says why (pip shows that with -v)')
+        return _Loaded(
+            None, f'{PATH.name} was not compiled when this package was installed; its build says '
+            'why (pip shows that with -v)', 'Install a C++17 compiler (g++ or clang) and install '
+            'this package again, or install the wheel that holds the library.')
     try:
         operations = tf.load_op_library(str(PATH))
     except (tf.errors.OpError, RuntimeError, OSError) as error:
-        return _Loaded(None, f'TensorFlow {tf.__version__} cannot load {PATH}: {error}')
+        return _Loaded(None, f'TensorFlow {tf.__version__} cannot load {PATH}: {error}',
+                       'Install this package again on this machine, from its source, so that '
+                       'the library is compiled for it.')
     if not hasattr(operations, 'ete_engine'):
-        return _Loaded(None, f'this process has loaded another copy of {PATH.name}')
+        return _Loaded(None, f'this process has loaded another copy of {PATH.name}',
+                       'Let a process import one installation of this package only.')
     tf.RegisterGradient('EteRead')(_gradient_of_read)
     tf.RegisterGradient('EteReadRows')(_gradient_of_rows)
     return _Loaded(operations, '')

@@ -145,6 +145,12 @@ assert issubclass(CrossShardOptimizer, tf.compat.v1.tpu.CrossShardOptimizer)
 def test_install_again_changes_only_the_size():
     check('''
 import estimator_tpu_embedding as ete
+try:
+    ete.install(hosts=2, cores=4, kernels='')
+except ete.ConfigError as error:
+    assert "E474 etpe run or install()" in str(error), error
+else:
+    raise AssertionError('an empty word is no kind of kernels')
 ete.install(hosts=2, cores=4)
 import tensorflow.compat.v1 as tf
 before = tf.estimator

@@ -226,27 +226,34 @@ def test_two_runs_are_bit_equal(backend):
         np.testing.assert_array_equal(states[0][name], states[1][name])
 
 
-@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
-def test_all_topologies_and_strategies_give_the_same_tables(backend):
-    """Same global batches; activations may differ in the last bits of sums, rows hardly more."""
+@pytest.mark.parametrize('backend, optimizer', [graphs.of_backend(*one) for one in (
+    ('local', 'adagrad'), ('native', 'adagrad'), ('native', 'adagrad, no accumulation'),
+    ('native', 'adam, not lazy'))])
+def test_all_topologies_and_strategies_give_the_same_tables(backend, optimizer):
+    """Same global batches; activations may differ in the last bits of sums, rows hardly more.
+
+    Native kernels sum in an order that is the same for all, so there nothing differs.
+    """
     states = []
-    for topology, strategy in itertools.product([(1, 1), (1, 4), (2, 2), (4, 1)],
-                                                ['div', 'mod']):
+    for topology, strategy in [((1, 1), 'div'), ((1, 4), 'mod'), ((2, 2), 'div'),
+                               ((2, 2), 'mod'), ((4, 1), 'mod')]:  # Of one host both are one.
         generator = np.random.default_rng(14)
         with tf.Graph().as_default():
-            run = Run(backend, resolve_for_twelve(topology, strategy))
+            run = Run(backend, resolve_for_twelve(optimizer, topology, strategy))
             for _ in range(20):
                 run(*random_step(run.plan, generator))
             states.append(run.state())
     for state in states[1:]:
         for name, values in state.items():
-            np.testing.assert_allclose(values, states[0][name],
-                                       atol=0 if backend == 'native' else 1e-5)
+            if backend == 'native':
+                np.testing.assert_array_equal(values, states[0][name])
+            else:
+                np.testing.assert_allclose(values, states[0][name], atol=1e-5)
 
 
-def resolve_for_twelve(topology, strategy):
+def resolve_for_twelve(optimizer, topology, strategy):
     """A plan with a global batch of 12, whatever the topology."""
-    plan = make_plan(OPTIMIZERS['adagrad'], topology, strategy)
+    plan = make_plan(OPTIMIZERS[optimizer], topology, strategy)
     return resolve(plan.tables, plan.features, plan.topology, batch_size=12, strategy=strategy)
 
 

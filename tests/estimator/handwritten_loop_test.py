@@ -9,8 +9,9 @@ from harness.processes import run_python
 from tensorflow.python.tpu import training_loop
 
 from estimator_tpu_embedding import _tf
+from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
-from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient
+from estimator_tpu_embedding.estimator import replicate, system, tpu_embedding_gradient
 from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
 from estimator_tpu_embedding.estimator.system import set_default_id_policy
 from estimator_tpu_embedding.runner.faults import typed
@@ -245,10 +246,12 @@ def test_a_policy_for_ids_out_of_range_holds_here_too_and_is_told(capfd):
     assert 'feature "f" on core 0: 2 ids out of range; policy "drop"' in capfd.readouterr().err
 
 
-def trained(made, steps, **send):
+def trained(made, steps, ids_come_first=True, **send):
     """Activations of row 0 and its value at the end, when every gradient is 1."""
-    ops = made.generate_enqueue_ops([{'f': data([[0], [], [], []])}])
+    ids = [{'f': data([[0], [], [], []])}]
+    ops = made.generate_enqueue_ops(ids) if ids_come_first else None
     variables = made.create_variables_and_ops()
+    ops = ops or made.generate_enqueue_ops(ids)
     activations = made.get_activations()
     update = made.generate_send_gradients_op({'f': tf.ones_like(activations['f'])}, **send)
     retrieve = variables.retrieve_ops()
@@ -267,9 +270,33 @@ def test_a_step_sees_all_updates_before_it():
     assert trained(embedding(), 3) == ([0, -1, -2], -3)
 
 
-def test_pipelined_a_step_lacks_the_update_before_it_and_retrieve_lacks_none():
+@pytest.mark.parametrize('kernels', graphs.KERNELS)
+@pytest.mark.parametrize('ids_come_first', [True, False])
+def test_pipelined_a_step_lacks_the_update_before_it_and_retrieve_lacks_none(
+        monkeypatch, kernels, ids_come_first):
+    monkeypatch.setattr(system, '_default_kernels', Kernels(kernels))
     made = embedding(pipeline_execution_with_tensor_core=True)
-    assert trained(made, 3) == ([0, 0, -1], -3)
+    assert trained(made, 3, ids_come_first) == ([0, 0, -1], -3)
+
+
+@graphs.needs_native
+@pytest.mark.parametrize('ids_come_first', [True, False])
+def test_ids_are_grouped_where_they_are_enqueued_if_the_tables_are_there(
+        monkeypatch, ids_come_first):
+    monkeypatch.setattr(system, '_default_kernels', Kernels('native'))
+    made, ids = embedding(), [{'f': data([[0], [], [], []])}]
+    if ids_come_first:
+        made.generate_enqueue_ops(ids)
+    made.create_variables_and_ops()
+    made.generate_enqueue_ops(ids)
+
+    def count():
+        return [operation.type for operation in tf.get_default_graph().get_operations()
+                ].count('EteGroup')
+
+    assert count() == (0 if ids_come_first else 1)
+    made.get_activations()
+    assert count() == 1
 
 
 @pytest.mark.parametrize('pipelined, expected', [(False, [0, -2, -4]), (True, [0, 0, -2])])

@@ -116,8 +116,10 @@ def test_n02_an_evaluation_has_whatever_loss_it_has(tmp_path):
     assert job.estimator.evaluate(jobs.input_fn_of([bad]), steps=1)['loss'] == INF
 
 
-def test_n03_a_gradient_of_a_table_that_is_not_finite_names_it_and_what_is_left(tmp_path):
-    job = Job(tmp_path, 2, save_checkpoints_steps=2)
+@pytest.mark.parametrize('kernels', graphs.KERNELS)
+def test_n03_a_gradient_of_a_table_that_is_not_finite_names_it_and_what_is_left(
+        tmp_path, kernels):
+    job = Job(tmp_path, 2, save_checkpoints_steps=2, kernels=kernels)
     with pytest.raises(DivergedError) as caught:
         job.train(5, label=NAN)
     assert str(caught.value).startswith(

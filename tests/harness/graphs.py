@@ -38,6 +38,8 @@ def of_backend(name, *others):
 
 
 EVERY_BACKEND = list(map(of_backend, BACKENDS))
+KERNELS = list(map(of_backend, ('native', 'stock')))
+"""What a job may have, as parameters of a test."""
 
 
 def small_plan():

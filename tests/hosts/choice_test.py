@@ -12,7 +12,8 @@ from estimator_tpu_embedding.native import library
 
 @pytest.fixture
 def without_library(monkeypatch):
-    monkeypatch.setattr(library, 'why_not', lambda: 'no library at all')
+    monkeypatch.setattr(library, '_loaded', None)
+    monkeypatch.setattr(library, 'PATH', library.PATH.with_name('absent.so'))
     choice._tell.cache_clear()
     yield
     choice._tell.cache_clear()
@@ -34,9 +35,25 @@ def test_without_the_library_auto_is_stock_and_says_so_once(without_library, cap
     assert [chosen('auto'), chosen('stock'), chosen('auto')] == ['stock'] * 3
     told = [record.getMessage() for record in caplog.records if 'W006' in record.getMessage()]
     assert len(told) == 1
-    assert 'got no library at all.  Install a C++17 compiler' in told[0]
+    assert 'cannot be used, ' in told[0]
+    assert 'got absent.so was not compiled ' in told[0] and '  Install a C++17 compiler' in told[0]
 
 
 def test_without_the_library_native_is_an_error(without_library):
-    with pytest.raises(SetupError, match='E006 kernels: .*; got no library at all.  Install a C'):
+    with pytest.raises(SetupError, match='E006 kernels: .*; got absent.so was not .*  Install a C'):
+        chosen('native')
+
+
+@pytest.mark.parametrize('has_another_copy, remedy', [
+    (True, 'one installation of this package only'),
+    (False, 'Install this package again on this machine')])
+def test_a_library_that_is_there_but_of_no_use_has_a_remedy_of_its_own(
+        monkeypatch, tmp_path, has_another_copy, remedy):
+    broken = tmp_path / 'broken.so'
+    broken.write_bytes(b'no library')
+    monkeypatch.setattr(library, '_loaded', None)
+    monkeypatch.setattr(library, 'PATH', broken)
+    if has_another_copy:  # TensorFlow then gives a module without operations.
+        monkeypatch.setattr(tf, 'load_op_library', lambda path: object())
+    with pytest.raises(SetupError, match=remedy):
         chosen('native')

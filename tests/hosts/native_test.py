@@ -230,7 +230,7 @@ def test_gradients_pass_through_reads(graph):
 
 
 @pytest.mark.parametrize('switch', [tf.disable_control_flow_v2, tf.enable_control_flow_v2])
-def test_variables_are_read_and_updated_inside_of_control_flow(graph, switch):
+def test_variables_are_read_inside_of_control_flow(graph, switch):
     was_on = tf.control_flow_v2_enabled()
     switch()
     try:

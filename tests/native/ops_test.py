@@ -18,7 +18,9 @@ IDS = ([[0, 0, 3], [1], []], [[4, 0, 2], [6], []], [[1., 2., .5]])
 @pytest.fixture
 def operations():
     with tf.Graph().as_default():
-        yield Operations()
+        made = Operations()
+        yield made
+        made.session.close()
 
 
 def test_a_batch_without_any_id_is_looked_up_as_zeros_and_updates_nothing(operations):

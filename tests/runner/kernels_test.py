@@ -1,11 +1,13 @@
 """Native kernels and stock operations in whole jobs: same numbers, same checkpoints."""
 
+import shutil
+import threading
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, jobs
 
-import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import progress
 
 TABLE = 'dense_features/{}_embedding/embedding_weights'
@@ -41,7 +43,7 @@ def assert_equal(one, other):
 
 @pytest.fixture(scope='module')
 def trained(tmp_path_factory):
-    """By kernels where a job has trained on all of `FIRST`, with a checkpoint."""
+    """By kernels where a job has trained on all of `FIRST`, with a checkpoint; to be read only."""
     directories = {kernels: tmp_path_factory.mktemp(kernels) for kernels in ('native', 'stock')}
     for kernels, directory in directories.items():
         make(directory, kernels).train(jobs.input_fn_of(FIRST), max_steps=4)
@@ -54,12 +56,12 @@ def test_both_train_the_same_tables(trained):
     assert_equal(stored(trained['native']), stored(trained['stock']))
 
 
-def test_either_goes_on_where_the_other_ended(trained):
-    make(trained['native'], 'stock').train(jobs.input_fn_of(SECOND), steps=3)
-    make(trained['stock'], 'native').train(jobs.input_fn_of(SECOND), steps=3)
-    after = stored(trained['native'])
-    assert_equal(after, stored(trained['stock']))
-    assert tf.train.load_variable(str(trained['stock']), 'global_step') == 7
+def test_either_goes_on_where_the_other_ended(trained, tmp_path):
+    for kernels, other in (('native', 'stock'), ('stock', 'native')):
+        copy = shutil.copytree(trained[other], tmp_path / kernels)
+        make(copy, kernels).train(jobs.input_fn_of(SECOND), steps=3)
+        assert tf.train.load_variable(str(copy), 'global_step') == 7
+    assert_equal(stored(tmp_path / 'native'), stored(tmp_path / 'stock'))
 
 
 def test_either_evaluates_and_predicts_what_the_other_trained(trained):
@@ -77,11 +79,16 @@ def test_either_evaluates_and_predicts_what_the_other_trained(trained):
     np.testing.assert_allclose(native[1], stock[1], rtol=1e-5, atol=1e-6)
 
 
-def test_a_second_estimator_of_the_process_trains_beside_the_first(trained, tmp_path):
-    """Rows of one session are not those of another, and all are given back."""
-    again = make(tmp_path, ete.RunConfig().kernels, kernel_threads=1)
-    again.train(jobs.input_fn_of(FIRST), max_steps=4)
-    other = jobs.stored(tmp_path, NAMES[0], 'mod', 2)
-    make(trained['native'], 'native').evaluate(jobs.input_fn_of(SECOND), steps=1)
-    again.evaluate(jobs.input_fn_of(SECOND), steps=1)
-    np.testing.assert_array_equal(jobs.stored(tmp_path, NAMES[0], 'mod', 2), other)
+def test_estimators_that_train_side_by_side_have_rows_and_threads_of_their_own(trained, tmp_path):
+    """Each gives, bit for bit, what one that was alone on all cores gave."""
+    all_jobs = [threading.Thread(target=make(
+        tmp_path / str(threads), 'native', kernel_threads=threads).train,
+        args=(jobs.input_fn_of(FIRST),), kwargs={'max_steps': 4}) for threads in (1, 3)]
+    for job in all_jobs:
+        job.start()
+    for job in all_jobs:
+        job.join(60)
+    alone = stored(trained['native'])
+    for threads in (1, 3):
+        for name, values in stored(tmp_path / str(threads)).items():
+            np.testing.assert_array_equal(values, alone[name], name)

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import jobs
+from harness import graphs, jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import ConfigError
@@ -56,16 +56,17 @@ def train(directory, steps, *, policy='skip', topology=(1, 1), strategy='div', o
 
 
 @pytest.mark.parametrize('pipelined', [False, True])
-@pytest.mark.parametrize('topology, strategy', [((1, 1), 'div'), ((2, 2), 'mod')])
+@pytest.mark.parametrize('kernels, topology, strategy', [graphs.of_backend(*one) for one in (
+    ('stock', (1, 1), 'div'), ('native', (2, 2), 'mod'))])
 @pytest.mark.parametrize('optimizer', [
     ete.AdagradParameters(.125, weight_decay_factor=.1),
     ete.AdamParameters(.125, lazy_adam=False),
     ete.MomentumParameters(.125, .5, use_gradient_accumulation=False)],
     ids=lambda parameters: type(parameters).__name__)
 def test_a_skipped_step_changes_no_table_and_no_slot_but_counts(
-        tmp_path, optimizer, topology, strategy, pipelined):
+        tmp_path, optimizer, kernels, topology, strategy, pipelined):
     how = {'topology': topology, 'strategy': strategy, 'optimizer': optimizer,
-           'pipelined': pipelined}
+           'pipelined': pipelined, 'kernels': kernels}
     all_steps = train(tmp_path / 'all', STEPS, **how)
     good_steps = train(tmp_path / 'good', [step for step in STEPS if step is GOOD], **how)
     assert all_steps.pop('global_step') == 6 and good_steps.pop('global_step') == 3

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import jobs
+from harness import graphs, jobs
 from harness.numpy_reference import assert_close
 
 import estimator_tpu_embedding as ete
@@ -59,13 +59,15 @@ def reference(steps, lag, rows=ROWS[:, 0]):
     return history[-1]
 
 
-@pytest.mark.parametrize('hosts, cores, strategy, iterations', [
-    (1, 1, 'div', 1), (1, 1, 'div', 3), (2, 2, 'mod', 3), (1, 4, 'div', 50)])
+@pytest.mark.parametrize('kernels, hosts, cores, strategy, iterations', [
+    graphs.of_backend(*one) for one in (
+        ('native', 1, 1, 'div', 1), ('stock', 1, 1, 'div', 3), ('native', 2, 2, 'mod', 3),
+        ('stock', 1, 4, 'div', 50))])
 @pytest.mark.parametrize('pipelined', [True, False])
 def test_a_step_sees_all_updates_but_the_last_if_pipelined(
-        tmp_path, hosts, cores, strategy, iterations, pipelined):
+        tmp_path, kernels, hosts, cores, strategy, iterations, pipelined):
     steps = steps_of(7)
-    make(tmp_path, hosts, cores, iterations, strategy, pipelined).train(
+    make(tmp_path, hosts, cores, iterations, strategy, pipelined, kernels=kernels).train(
         jobs.input_fn_of(steps), max_steps=7)
     stored = jobs.stored(tmp_path, TABLE, strategy, hosts)[:, 0]
     assert_close(stored, reference(steps, lag=int(pipelined)))

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import jobs
+from harness import graphs, jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint import profiles
@@ -22,11 +22,12 @@ OTHER = {'f': np.arange(8), 'g': [[3]] * 8, 'label': LABEL}
 
 
 def estimator(tmp_path, hosts=1, cores=1, strategy='div', directory='profiles', iterations=2,
-              columns=None, **spec):
+              columns=None, kernels='auto', **spec):
     columns = columns or [jobs.embedding('f'), jobs.embedding('g', 7)]
     return ete.TPUEstimator(
         model_fn=jobs.linear_model_fn(columns), train_batch_size=8, eval_batch_size=8,
-        config=jobs.run_config(tmp_path / 'model', hosts, cores, iterations),
+        config=jobs.run_config(
+            tmp_path / 'model', hosts, cores, iterations, kernels=kernels),
         embedding_config_spec=ete.EmbeddingConfigSpec(
             feature_columns=columns, partition_strategy=strategy,
             optimization_parameters=ete.AdagradParameters(.5),
@@ -99,11 +100,12 @@ def test_a_job_that_begins_at_any_step_counts_its_first_if_nothing_is_known(tmp_
     assert (found.first_step, found.last_step, found.steps, found.sampled_steps) == (3, 5, 2, 1)
 
 
-@pytest.mark.parametrize('hosts, cores, pipelined', [(1, 1, False), (2, 2, True)])
-def test_counting_changes_no_number(tmp_path, hosts, cores, pipelined):
+@pytest.mark.parametrize('kernels, hosts, cores, pipelined', [graphs.of_backend(*one) for one in (
+    ('stock', 1, 1, False), ('native', 2, 2, True))])
+def test_counting_changes_no_number(tmp_path, kernels, hosts, cores, pipelined):
     stored = []
     for name, directory in (('with', 'profiles'), ('without', None)):
-        job = estimator(tmp_path / name, hosts, cores, directory=directory,
+        job = estimator(tmp_path / name, hosts, cores, directory=directory, kernels=kernels,
                         pipeline_execution_with_tensor_core=pipelined)
         job.train(repeated([FIRST, OTHER]), steps=36)
         path = str(tmp_path / name / 'model')

@@ -150,9 +150,9 @@ def main(_):
   shape = [FLAGS.batch_size]
   train_labels, eval_labels = [
       tf.queue.FIFOQueue(2, [tf.float32], [shape]) for _ in range(2)]
+  tables = embedding.create_variables_and_ops()
   train_enqueue = enqueue_op(embedding, train_labels, True)
   eval_enqueue = enqueue_op(embedding, eval_labels, False)
-  tables = embedding.create_variables_and_ops()
   train_step = make_train_step(embedding, train_labels)
   eval_step = make_eval_step(embedding, eval_labels)
   load, retrieve = tables.load_ops(), tables.retrieve_ops()

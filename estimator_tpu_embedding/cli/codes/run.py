@@ -13,12 +13,13 @@ ENTRIES = {
     'E005': ('file that is no notebook', 'A name that ends with .ipynb must be a notebook whose '
              'code is Python.', 'Save it again, or give a script.'),
     'E006': ('native kernels missing', 'The job asks for the compiled kernels of this package, and '
-             'they cannot be used in this process; the message says why.', 'Install a C++17 '
-             'compiler and this package again, or train with kernels="auto", which does without '
-             'them.'),
+             'they cannot be used in this process; the message says why.', 'Do what the '
+             'message says, which is mostly to install a C++17 compiler and this package again, '
+             'or train with kernels="auto", which does without them.'),
     'W006': ('stock operations instead of native kernels', 'The compiled kernels of this package '
-             'are not installed, so tables are trained with the operations of TensorFlow, with '
-             'the same results in several times the time.', 'Install a C++17 compiler and this '
+             'cannot be used in this process, so tables are trained with the operations of '
+             'TensorFlow, with the same results in several times the time; the message says why.',
+             'Do what the message says, which is mostly to install a C++17 compiler and this '
              'package again.'),
     'E501': ('id out of range', 'An id is negative or not below the vocabulary size of its '
              'table.', 'Clean the data, or raise num_buckets.'),

@@ -1,0 +1,53 @@
+"""Whatever the number of threads, the results are the same, bit for bit."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness.native_ops import Operations
+
+from estimator_tpu_embedding.core.optimizers import Adagrad
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.native import library
+
+pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
+SAMPLES = 24000
+COUNTS = (70000, 30000)  # From 65,536 ids on, one table is sorted by all threads.
+
+
+def plan(accumulate):
+    """A large table with weighted and with plain ids, and one of a few rows that all ids share."""
+    return resolve(
+        [TableSpec(name='large', vocabulary_size=50000, dimension=8, combiner='mean'),
+         TableSpec(name='small', vocabulary_size=3, dimension=5, combiner='sqrtn')],
+        [FeatureSpec(name='a', table='large', weight_feature='w'),
+         FeatureSpec(name='b', table='large'), FeatureSpec(name='c', table='small')],
+        Topology(num_hosts=3), batch_size=3 * SAMPLES, strategy='mod',
+        optimizer=Adagrad(learning_rate=.1, accumulate=accumulate))
+
+
+def results(threads, accumulate):
+    """A grouped batch, and what is looked up in rows of zeros that two updates have changed."""
+    generator = np.random.default_rng(21)
+    counts = (*COUNTS, COUNTS[1])
+    samples = [np.sort(generator.integers(0, SAMPLES, count)) for count in counts]
+    ids = [generator.integers(0, rows, count) for rows, count in zip((50000, 50000, 3), counts)]
+    gradients = [generator.normal(size=(SAMPLES, width)).astype(np.float32)
+                 for width in (8, 8, 5)]
+    with tf.Graph().as_default():
+        operations = Operations(plan(accumulate), threads=threads)
+        grouped = operations.group(samples, ids, [generator.uniform(.5, 2, counts[0])])
+        for sign in (1, -.5):
+            operations.update([grouped] * 3, [sign * one for one in gradients] * 3)
+        found = operations.lookup(grouped)
+        operations.session.close()
+    return [grouped, *found]
+
+
+@pytest.mark.parametrize('accumulate', [True, False])
+def test_large_batches_give_the_same_bits_on_1_2_and_5_threads(accumulate):
+    one, *others = [results(threads, accumulate) for threads in (1, 2, 5)]
+    assert all(activations.any() for activations in one[1:])
+    for other in others:
+        for expected, found in zip(one, other):
+            np.testing.assert_array_equal(found, expected)
