@@ -114,6 +114,11 @@ def link(command, objects, directory, target):
 class BuildKernels(build_ext):
     """Compiles the library with several compilers at once."""
 
+    def run(self):
+        """Also for work in a checkout, where the library is copied to once it is there."""
+        self.beside = ROOT / self.get_ext_filename(NATIVE.name) if self.inplace else None
+        super().run()
+
     def get_ext_filename(self, fullname):
         """The name does not depend on the version of Python, nor does the library."""
         return os.path.join(*fullname.split('.')) + '.so'
@@ -125,7 +130,8 @@ class BuildKernels(build_ext):
         if not self.force and target.exists() and all(
                 path.stat().st_mtime < target.stat().st_mtime for path in files):
             return
-        target.unlink(missing_ok=True)  # An old one must not pass for this one if that fails.
+        for old in filter(None, (target, self.beside)):
+            old.unlink(missing_ok=True)  # It must not pass for this one if that fails.
         if platform.system() != 'Linux':
             raise NotCompiled(f'the native kernels are for Linux, this is {platform.system()}')
         command = compiler()
