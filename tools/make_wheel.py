@@ -4,19 +4,24 @@
     python3 tools/make_wheel.py dist
 
 makes `dist/estimator_tpu_embedding-<version>-py3-none-linux_<machine>.whl`. It needs pip, a C++
-compiler and, to look, binutils; not TensorFlow. It prints which libraries the kernels need and the
+compiler and, to look, binutils; not TensorFlow. It builds from a copy of the sources, as setuptools
+would put whatever an earlier build left in the checkout into the wheel. It prints which libraries the kernels need and the
 newest version of each set of symbols, of which the C library's says on how old a system the wheel
 can be used, and fails if the library is missing or needs anything of Python or of C++.
 """
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
 
 import environment
+
+SOURCES = ('setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE')
+"""What a build needs besides the package."""
 
 LIBRARY = 'estimator_tpu_embedding/native/libete_kernels.so'
 ALLOWED = re.compile(r'libtensorflow_framework\.so\.2|lib(c|m|dl|pthread)\.so\.\d+|ld-linux.*')
@@ -28,8 +33,9 @@ def main() -> None:
         sys.exit(__doc__)
     target = pathlib.Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as name:
+        sources = copy_of_sources(pathlib.Path(name))
         environment.run([sys.executable, '-m', 'pip', '--disable-pip-version-check', 'wheel', '-v',
-                         '--no-deps', '--wheel-dir', name, str(environment.ROOT)])
+                         '--no-deps', '--wheel-dir', name, str(sources)])
         wheel, = pathlib.Path(name).glob('*.whl')
         with zipfile.ZipFile(wheel) as archive:
             if LIBRARY not in archive.namelist():
@@ -39,6 +45,17 @@ def main() -> None:
         target.mkdir(parents=True, exist_ok=True)
         (target / wheel.name).write_bytes(wheel.read_bytes())
     print(target / wheel.name)
+
+
+def copy_of_sources(directory: pathlib.Path) -> pathlib.Path:
+    """A checkout in which nothing was built yet."""
+    target = directory / 'sources'
+    package = 'estimator_tpu_embedding'
+    shutil.copytree(environment.ROOT / package, target / package,
+                    ignore=shutil.ignore_patterns('*.so', '__pycache__'))
+    for name in SOURCES:
+        shutil.copy(environment.ROOT / name, target / name)
+    return target
 
 
 def check(library: str) -> None:
