@@ -96,19 +96,16 @@ def stand_in(command, directory):
 
 
 def link(command, objects, directory, target):
-    """Makes the library; the standard library of C++ comes along where that is possible.
+    """Makes the library, of which nothing is visible from outside: it registers its operations.
 
-    Nothing of it is visible from outside: what TensorFlow needs to know is registered.
+    The standard library of C++ is that of the system, which TensorFlow needs too: a static one
+    would need as new a C library as that of the system that compiles.
     """
     visible = directory / 'visible.map'
     visible.write_text('{ local: *; };\n')
-    ending = ['-shared', '-pthread', f'-Wl,--version-script={visible}', '-Wl,-z,defs',
-              '-Wl,--no-as-needed', *objects, stand_in(command, directory), '-Wl,--as-needed',
-              '-ldl', '-o', target]
-    try:
-        call([*command, '-static-libstdc++', '-static-libgcc', *ending])
-    except NotCompiled:
-        call([*command, *ending])
+    call([*command, '-shared', '-pthread', f'-Wl,--version-script={visible}', '-Wl,-z,defs',
+          '-Wl,--no-as-needed', *objects, stand_in(command, directory), '-Wl,--as-needed',
+          '-ldl', '-o', target])
 
 
 class BuildKernels(build_ext):

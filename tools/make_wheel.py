@@ -5,9 +5,10 @@
 
 makes `dist/estimator_tpu_embedding-<version>-py3-none-linux_<machine>.whl`. It needs pip, a C++
 compiler and, to look, binutils; not TensorFlow. It builds from a copy of the sources, as setuptools
-would put whatever an earlier build left in the checkout into the wheel. It prints which libraries the kernels need and the
-newest version of each set of symbols, of which the C library's says on how old a system the wheel
-can be used, and fails if the library is missing or needs anything of Python or of C++.
+would put whatever an earlier build left in the checkout into the wheel. It prints which libraries
+the kernels need and the newest version of each set of symbols, which say on how old a system the
+wheel can be used, and fails if the library is missing, or needs anything of Python or what
+manylinux_2_34 (Ubuntu 22.04, Debian 12, Red Hat 9) does not have.
 """
 
 import pathlib
@@ -24,7 +25,10 @@ SOURCES = ('setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE')
 """What a build needs besides the package."""
 
 LIBRARY = 'estimator_tpu_embedding/native/libete_kernels.so'
-ALLOWED = re.compile(r'libtensorflow_framework\.so\.2|lib(c|m|dl|pthread)\.so\.\d+|ld-linux.*')
+ALLOWED = re.compile(r'libtensorflow_framework\.so\.2|lib(c|m|dl|pthread|stdc\+\+)\.so\.\d+|'
+                     r'libgcc_s\.so\.1|ld-linux.*')
+NEWEST = {'GLIBC': (2, 34), 'GLIBCXX': (3, 4, 29), 'CXXABI': (1, 3, 13), 'GCC': (7, 0, 0)}
+"""By set of symbols, the version that manylinux_2_34 has."""
 
 
 def main() -> None:
@@ -71,6 +75,9 @@ def check(library: str) -> None:
     foreign = [name for name in needed if not ALLOWED.fullmatch(name)]
     if foreign:
         sys.exit(f'The kernels must not need {", ".join(foreign)}.')
+    newer = sorted(name for name, number in newest.items() if number > NEWEST.get(name, ()))
+    if newer:
+        sys.exit(f'Of {", ".join(newer)} the kernels need newer symbols than manylinux_2_34 has.')
 
 
 def output(*command: str) -> str:

@@ -8,11 +8,12 @@
 #define ETE_ACCESS_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "condition.h"
 
 namespace ete {
 
@@ -64,7 +65,7 @@ class Access {
   const std::vector<std::string> names_;
   const Patience patience_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   int readers_ = 0;
   int waiting_ = 0;  // Writers that wait for readers and other writers, not for views.
   bool writing_ = false;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -15,6 +14,7 @@
 #include <sched.h>
 #endif
 
+#include "condition.h"
 #include "error.h"
 
 namespace ete {
@@ -61,7 +61,7 @@ struct Pool::Job {
 struct Pool::State {
   const pid_t process = getpid();
   std::mutex mutex;
-  std::condition_variable wake, left;
+  Condition wake, left;
   std::vector<Job*> jobs;
   bool stopping = false;
   std::vector<std::thread> workers;
