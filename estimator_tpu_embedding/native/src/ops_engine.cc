@@ -9,8 +9,6 @@
 namespace ete {
 namespace {
 
-constexpr int64_t kMostThreads = 4096;
-
 LayoutNumbers numbers_of(const Attributes& attributes) {
   LayoutNumbers numbers;
   numbers.table_names = attributes.strings("table_names");

@@ -19,18 +19,13 @@
 
 namespace ete {
 
-namespace {
-
-constexpr int kMostThreads = 1024;
-
-}  // namespace
-
 int usable_cores() {
 #ifdef __linux__
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::clamp(CPU_COUNT(&set), 1, kMostThreads);
 #endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<unsigned>(kMostThreads)));
 }
 
 struct Pool::Job {
