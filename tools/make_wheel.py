@@ -21,7 +21,8 @@ import zipfile
 
 import environment
 
-SOURCES = ('setup.py', 'setup.cfg', 'pyproject.toml', 'README.md', 'LICENSE')
+SOURCES = ('setup.py', 'setup.cfg', 'pyproject.toml', 'MANIFEST.in', 'README.md', 'LICENSE',
+           'tools/native_build.py')
 """What a build needs besides the package."""
 
 LIBRARY = 'estimator_tpu_embedding/native/libete_kernels.so'
@@ -57,6 +58,7 @@ def copy_of_sources(directory: pathlib.Path) -> pathlib.Path:
     package = 'estimator_tpu_embedding'
     shutil.copytree(environment.ROOT / package, target / package,
                     ignore=shutil.ignore_patterns('*.so', '__pycache__'))
+    (target / 'tools').mkdir()
     for name in SOURCES:
         shutil.copy(environment.ROOT / name, target / name)
     return target
