@@ -23,7 +23,7 @@ import native_build
 CHECKS = native_build.ROOT / 'tests' / 'native'
 DEBUGGING = ('-O1', '-g', '-fno-omit-frame-pointer')
 SANITIZERS = {'address': (*DEBUGGING, '-fsanitize=address,undefined', '-fno-sanitize-recover=all'),
-              'thread': (*DEBUGGING, '-fsanitize=thread'), 'none': ('-O0',)}
+              'thread': (*DEBUGGING, '-fsanitize=thread'), 'none': ('-O0', '-w')}
 OPTIONS = {'ASAN_OPTIONS': 'detect_leaks=1:allocator_may_return_null=1',
            'UBSAN_OPTIONS': 'print_stacktrace=1',
            'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1'}

@@ -22,7 +22,9 @@ namespace ete {
 int usable_cores() {
 #ifdef __linux__
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::clamp(CPU_COUNT(&set), 1, kMostThreads);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    return std::clamp(CPU_COUNT(&set), 1, kMostThreads);
+  }
 #endif
   return static_cast<int>(
       std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<unsigned>(kMostThreads)));
