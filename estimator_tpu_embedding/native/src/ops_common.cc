@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kLargeBytes = 1 << 20;
 
 size_t bytes_of(int type, const std::vector<int64_t>& shape) {
-  size_t bytes = type == kTfInt64 ? 8 : type == kTfBool ? 1 : 4;
+  size_t bytes = type == kTfInt64 ? 8 : 4;
   for (int64_t extent : shape) bytes *= static_cast<size_t>(extent);
   return bytes;
 }
