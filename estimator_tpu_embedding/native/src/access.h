@@ -43,7 +43,7 @@ class Access {
   };
 
   // Held by those that write. `table` is the one that is written, < 0 for all. Throws Error
-  // kFailedPrecondition, which names the table, when patience ends.
+  // kFailedPrecondition, which names the table if it is one, when patience ends.
   class Exclusive {
    public:
     Exclusive(Access& access, int table);
@@ -60,6 +60,7 @@ class Access {
   void remove_view(int table) noexcept;
 
  private:
+  std::string written(int table) const;  // As a message names what is asked for.
   int viewed(int table) const;  // The first table with views among those asked for, or -1.
 
   const std::vector<std::string> names_;

@@ -103,8 +103,8 @@ FeatureGroup::FeatureGroup(const Layout& layout, const TableGroup& group, int nu
 
 void refuse_group(const TableLayout& table, const char* what) {
   throw Error(Code::kInvalidArgument,
-              "table \"" + table.name +
-                  "\": the grouped batch was not made by EteGroup: it holds " + what);
+              "Table \"" + table.name +
+                  "\": the grouped batch was not made by EteGroup: it holds " + what + ".");
 }
 
 }  // namespace ete
