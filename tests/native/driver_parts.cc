@@ -165,6 +165,7 @@ void check_access() {
   {
     const ete::Access::Shared turn(access);
     check_refused(ete::Code::kFailedPrecondition, "first", [&] { write(0); });
+    check_refused(ete::Code::kFailedPrecondition, "The tables", [&] { write(-1); });
   }
   write(1);
   ete::Access patient({"only"});

@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from harness import native_ops
 from harness.native_ops import PARTS, SAMPLES, Operations
 
+from estimator_tpu_embedding.core.kernels import MAX_THREADS
 from estimator_tpu_embedding.native import library
 
 pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
@@ -128,7 +129,8 @@ def test_all_parts_are_compared_and_none_may_be_missing(operations):
 
 
 @pytest.mark.parametrize('changes, says', [
-    ({'threads': -1}, 'threads'), ({'threads': 5000}, 'threads'), ({'table_widths': [3]}, 'table'),
+    ({'threads': -1}, 'threads'), ({'threads': MAX_THREADS + 1}, f'to {MAX_THREADS},'),
+    ({'threads': 2**40}, 'threads'), ({'table_widths': [3]}, 'table'),
     ({'table_rows': [0, 7]}, '"item"'), ({'num_hosts': 0}, 'host'), ({'strategy': 2}, 'strategy'),
     ({'feature_tables': [0, 1, 2]}, '"self"'), ({'feature_samples': [4, 4, -4]}, '"self"'),
     ({'table_combiners': [7, 0]}, '"item"'), ({'table_options': []}, 'table')])

@@ -6,6 +6,7 @@ import pytest
 
 import estimator_tpu_embedding
 from estimator_tpu_embedding.core import optimizers as o
+from estimator_tpu_embedding.core.kernels import MAX_THREADS
 from estimator_tpu_embedding.core.optimizer import Limits
 from estimator_tpu_embedding.native import rules
 
@@ -43,6 +44,10 @@ def test_the_rules_are_numbered_as_the_kernels_are():
 
 def test_the_kernels_have_room_for_as_many_options():
     assert f'constexpr int kOptions = {rules.OPTIONS};' in (SOURCES / 'layout.h').read_text()
+
+
+def test_the_kernels_allow_as_many_threads_as_may_be_asked_for():
+    assert f'constexpr int kMostThreads = {MAX_THREADS};' in (SOURCES / 'pool.h').read_text()
 
 
 def test_options_that_all_rules_have_come_first():

@@ -27,6 +27,11 @@ int Access::viewed(int table) const {
   return -1;
 }
 
+std::string Access::written(int table) const {
+  if (table < 0) return "The tables";
+  return "Table \"" + names_[static_cast<size_t>(table)] + "\"";
+}
+
 Access::Exclusive::Exclusive(Access& access, int table) : access_(access) {
   const auto begin = std::chrono::steady_clock::now();
   std::unique_lock<std::mutex> lock(access_.mutex_);
@@ -35,7 +40,8 @@ Access::Exclusive::Exclusive(Access& access, int table) : access_(access) {
                                      [&] { return access_.viewed(table) < 0; })) {
       throw Error(Code::kFailedPrecondition,
                   "Table \"" + access_.names_[static_cast<size_t>(access_.viewed(table))] +
-                      "\" is being read or saved by another run.");
+                      "\" is being read or saved by another run, which does not end; save it "
+                      "between steps, or wait for that run before the next step.");
     }
     ++access_.waiting_;
     const bool free =
@@ -45,8 +51,8 @@ Access::Exclusive::Exclusive(Access& access, int table) : access_(access) {
     if (--access_.waiting_ == 0) access_.changed_.notify_all();
     if (!free) {
       throw Error(Code::kFailedPrecondition,
-                  "Table \"" + access_.names_[static_cast<size_t>(table < 0 ? 0 : table)] +
-                      "\" cannot be written: other runs that use its engine do not end.");
+                  access_.written(table) +
+                      " cannot be written: other runs that use the engine do not end.");
     }
     if (access_.viewed(table) < 0) break;  // Else a view came while others had their turn.
   }

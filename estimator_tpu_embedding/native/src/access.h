@@ -8,11 +8,12 @@
 #define ETE_ACCESS_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "condition.h"
 
 namespace ete {
 
@@ -42,7 +43,7 @@ class Access {
   };
 
   // Held by those that write. `table` is the one that is written, < 0 for all. Throws Error
-  // kFailedPrecondition, which names the table, when patience ends.
+  // kFailedPrecondition, which names the table if it is one, when patience ends.
   class Exclusive {
    public:
     Exclusive(Access& access, int table);
@@ -59,12 +60,13 @@ class Access {
   void remove_view(int table) noexcept;
 
  private:
+  std::string written(int table) const;  // As a message names what is asked for.
   int viewed(int table) const;  // The first table with views among those asked for, or -1.
 
   const std::vector<std::string> names_;
   const Patience patience_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  Condition changed_;
   int readers_ = 0;
   int waiting_ = 0;  // Writers that wait for readers and other writers, not for views.
   bool writing_ = false;

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 
 #include "denormals.h"
 #include "dispatch.h"
-#include "error.h"
 #include "grouped.h"
 
 namespace ete {
@@ -20,33 +18,15 @@ struct Chunk {
   size_t from, end;
 };
 
-// One feature of a grouped batch.
-struct FeatureGroup {
-  const TableLayout* table;
-  TableGroup group;
-  const uint32_t* starts;  // [samples + 1]
-  const float* scales;     // [samples], or null.
-};
-
-[[noreturn]] void refuse(const TableLayout& table, const char* what) {
-  throw Error(Code::kInvalidArgument,
-              "table \"" + table.name +
-                  "\": the grouped batch was not made by EteGroup: it holds " + what);
-}
-
 std::vector<FeatureGroup> features_of(const Layout& layout, const uint32_t* words, size_t count) {
   std::vector<TableGroup> groups;
   for (size_t number = 0; number < layout.tables.size(); ++number) {
     groups.push_back(read_group(layout, words, count, static_cast<int>(number)));
   }
   std::vector<FeatureGroup> features;
-  for (const FeatureLayout& feature : layout.features) {
-    const TableLayout& table = layout.tables[feature.table];
-    const TableGroup& group = groups[feature.table];
-    features.push_back({&table, group,
-                        group.starts + starts_before(layout, table, feature.place_in_table),
-                        group.scales == nullptr ? nullptr : group.scales + scales_before(
-                            layout, table, feature.place_in_table)});
+  for (size_t number = 0; number < layout.features.size(); ++number) {
+    features.emplace_back(layout, groups[layout.features[number].table],
+                          static_cast<int>(number));
   }
   return features;
 }
@@ -72,11 +52,11 @@ std::vector<Chunk> chunks_of(const Layout& layout, const std::vector<FeatureGrou
 void check_starts(const FeatureGroup& feature, const Chunk& chunk) {
   for (size_t sample = chunk.from; sample < chunk.end; ++sample) {
     if (feature.starts[sample] > feature.starts[sample + 1]) {
-      refuse(*feature.table, "samples that do not ascend");
+      refuse_group(*feature.table, "samples that do not ascend");
     }
   }
   if (feature.starts[chunk.end] > feature.group.n) {
-    refuse(*feature.table, "a sample beyond its occurrences");
+    refuse_group(*feature.table, "a sample beyond its occurrences");
   }
 }
 
@@ -89,7 +69,9 @@ std::unique_ptr<const float*[]> sources_of(const FeatureGroup& feature, const Ch
   const size_t width = static_cast<size_t>(table.width);
   uint32_t last = 0;
   for (size_t i = 0; i < count; ++i) last = std::max(last, numbers[i]);
-  if (count > 0 && last >= table.physical_rows) refuse(table, "a row that the table does not have");
+  if (count > 0 && last >= table.physical_rows) {
+    refuse_group(table, "a row that the table does not have");
+  }
   std::unique_ptr<const float*[]> sources(new const float*[count + kSourcesAhead]);
   for (size_t i = 0; i < count; ++i) sources[i] = rows + numbers[i] * width;
   std::fill_n(sources.get() + count, kSourcesAhead, rows);

@@ -1,9 +1,7 @@
 #include "contributions.h"
 
 #include <algorithm>
-#include <string>
 
-#include "error.h"
 #include "kernels.h"
 
 namespace ete {
@@ -243,10 +241,6 @@ void Contributions::close_row(uint32_t row, bool accumulate) {
   }
 }
 
-void Contributions::refuse(const char* what) const {
-  throw Error(Code::kInvalidArgument,
-              "table \"" + gradients_.table->name +
-                  "\": the grouped batch was not made by EteGroup: it holds " + what);
-}
+void Contributions::refuse(const char* what) const { refuse_group(*gradients_.table, what); }
 
 }  // namespace ete

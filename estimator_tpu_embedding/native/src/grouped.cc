@@ -92,4 +92,19 @@ TableGroup read_group(const Layout& layout, const uint32_t* words, size_t count,
   return group;
 }
 
+FeatureGroup::FeatureGroup(const Layout& layout, const TableGroup& group, int number)
+    : feature(&layout.features[static_cast<size_t>(number)]),
+      table(&layout.tables[static_cast<size_t>(feature->table)]),
+      group(group),
+      starts(group.starts + starts_before(layout, *table, feature->place_in_table)),
+      scales(group.scales == nullptr
+                 ? nullptr
+                 : group.scales + scales_before(layout, *table, feature->place_in_table)) {}
+
+void refuse_group(const TableLayout& table, const char* what) {
+  throw Error(Code::kInvalidArgument,
+              "Table \"" + table.name +
+                  "\": the grouped batch was not made by EteGroup: it holds " + what + ".");
+}
+
 }  // namespace ete

@@ -37,7 +37,7 @@ constexpr size_t kHeaderWords = 6;  // Before the T first words of sections.
 // The arrays of one table. Pointers to arrays that the table does not have are null.
 struct TableGroup {
   uint32_t n, u;
-  const uint32_t* starts;  // Of feature 0; those of feature k begin at starts_of().
+  const uint32_t* starts;  // Of feature 0; those of feature k begin at starts_before().
   const uint32_t* rows;
   const uint32_t* distinct;
   const uint32_t* run_starts;
@@ -64,6 +64,21 @@ size_t scales_before(const Layout& layout, const TableLayout& table, int k);
 // The arrays of table number `table`, all of which lie inside words[0 .. count). Throws Error
 // kInvalidArgument, which names the table, for what is not a grouped batch of this layout.
 TableGroup read_group(const Layout& layout, const uint32_t* words, size_t count, int table);
+
+// What there is of one feature.
+struct FeatureGroup {
+  // Feature number `number`, of the group of its table. Nothing in it is checked.
+  FeatureGroup(const Layout& layout, const TableGroup& group, int number);
+
+  const FeatureLayout* feature;
+  const TableLayout* table;
+  TableGroup group;
+  const uint32_t* starts;  // [samples + 1]
+  const float* scales;     // [samples], or null.
+};
+
+// Throws Error kInvalidArgument: the arrays of a table hold `what`, which EteGroup never makes.
+[[noreturn]] void refuse_group(const TableLayout& table, const char* what);
 
 }  // namespace ete
 

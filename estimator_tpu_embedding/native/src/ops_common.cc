@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kLargeBytes = 1 << 20;
 
 size_t bytes_of(int type, const std::vector<int64_t>& shape) {
-  size_t bytes = type == kTfInt64 ? 8 : type == kTfBool ? 1 : 4;
+  size_t bytes = type == kTfInt64 ? 8 : 4;
   for (int64_t extent : shape) bytes *= static_cast<size_t>(extent);
   return bytes;
 }
@@ -123,9 +123,9 @@ Tensor Context::input(int i, int type, const char* name) const {
   status.check();
   Tensor tensor(found);
   if (TF_TensorType(found) != type) {
-    throw Error(Code::kInvalidArgument, std::string("input ") + name + " must be " +
+    throw Error(Code::kInvalidArgument, std::string("Input ") + name + " must be " +
                                             type_name(type) + ", not type number " +
-                                            std::to_string(TF_TensorType(found)));
+                                            std::to_string(TF_TensorType(found)) + ".");
   }
   return tensor;
 }
@@ -134,8 +134,8 @@ std::shared_ptr<Engine> Context::engine(int i) const {
   const Tensor handle = input(i, kTfInt64, "engine");
   if (handle.elements() != 1) {
     throw Error(Code::kInvalidArgument,
-                "input engine must be the scalar that EteEngine gives, not a tensor of shape " +
-                    shape_text(handle.shape()));
+                "Input engine must be the scalar that EteEngine gives, not a tensor of shape " +
+                    shape_text(handle.shape()) + ".");
   }
   return registry::find(*handle.data<int64_t>());
 }

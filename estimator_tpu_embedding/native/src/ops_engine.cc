@@ -9,8 +9,6 @@
 namespace ete {
 namespace {
 
-constexpr int64_t kMostThreads = 4096;
-
 LayoutNumbers numbers_of(const Attributes& attributes) {
   LayoutNumbers numbers;
   numbers.table_names = attributes.strings("table_names");
@@ -32,9 +30,9 @@ LayoutNumbers numbers_of(const Attributes& attributes) {
 int threads_of(const Attributes& attributes) {
   const int64_t threads = attributes.number("threads");
   if (threads < 0 || threads > kMostThreads) {
-    throw Error(Code::kInvalidArgument, "threads must be 0 (all cores) to " +
+    throw Error(Code::kInvalidArgument, "The number of threads must be 0 (all cores) to " +
                                             std::to_string(kMostThreads) + ", not " +
-                                            std::to_string(threads));
+                                            std::to_string(threads) + ".");
   }
   return static_cast<int>(threads);
 }

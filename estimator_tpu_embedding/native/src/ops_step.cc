@@ -13,7 +13,7 @@ void require_count(const char* what, size_t expected, size_t got) {
   if (expected != got) {
     throw Error(Code::kInvalidArgument, std::string(what) + ": the engine expects " +
                                             std::to_string(expected) + ", not " +
-                                            std::to_string(got));
+                                            std::to_string(got) + ".");
   }
 }
 
@@ -27,8 +27,8 @@ size_t weighted_features(const Layout& layout) {
 Tensor grouped_input(const Context& context, int i) {
   Tensor grouped = context.input(i, kTfInt32, "grouped");
   if (TF_NumDims(grouped.get()) != 1) {
-    throw Error(Code::kInvalidArgument, "input grouped must be a vector, not of shape " +
-                                            shape_text(grouped.shape()));
+    throw Error(Code::kInvalidArgument, "Input grouped must be a vector, not of shape " +
+                                            shape_text(grouped.shape()) + ".");
   }
   return grouped;
 }
@@ -69,10 +69,10 @@ class IdInputs {
     const size_t count = tensors_.back().elements();
     if (TF_NumDims(tensors_.back().get()) != 1 || (expected && count != *expected)) {
       throw Error(Code::kInvalidArgument,
-                  "feature \"" + feature.name + "\": its " + name + " must be a vector" +
+                  "Feature \"" + feature.name + "\": its " + name + " must be a vector" +
                       (expected ? " of " + std::to_string(*expected) + " elements, as its ids are"
                                 : std::string()) +
-                      ", not of shape " + shape_text(tensors_.back().shape()));
+                      ", not of shape " + shape_text(tensors_.back().shape()) + ".");
     }
     return count;
   }
@@ -89,7 +89,7 @@ class GroupKernel {
   void compute(Context& context) {
     const std::shared_ptr<Engine> engine = context.engine(0);
     const Layout& layout = engine->layout();
-    require_count("inputs samples, ids and weights",
+    require_count("Inputs samples, ids and weights",
                   2 * layout.features.size() + weighted_features(layout),
                   static_cast<size_t>(context.inputs() - 1));
     const IdInputs ids(context, layout);
@@ -110,7 +110,7 @@ class UngroupKernel {
     const Layout& layout = engine->layout();
     const Tensor grouped = grouped_input(context, 1);
     const int features = static_cast<int>(layout.features.size());
-    require_count("outputs samples, ids and weights",
+    require_count("Outputs samples, ids and weights",
                   2 * layout.features.size() + weighted_features(layout),
                   static_cast<size_t>(context.outputs()));
     int next_weights = 2 * features;
@@ -139,7 +139,7 @@ class LookupKernel {
     const std::shared_ptr<Engine> engine = context.engine(0);
     const Layout& layout = engine->layout();
     const Tensor grouped = grouped_input(context, 1);
-    require_count("outputs activations", layout.features.size(),
+    require_count("Outputs activations", layout.features.size(),
                   static_cast<size_t>(context.outputs()));
     std::vector<Tensor> tensors;
     std::vector<float*> activations;
@@ -183,9 +183,9 @@ class CoreInputs {
     const size_t expected = static_cast<size_t>(feature.samples) * static_cast<size_t>(width);
     if (tensors_.back().elements() != expected) {
       throw Error(Code::kInvalidArgument,
-                  "feature \"" + feature.name + "\": its gradient must have " +
+                  "Feature \"" + feature.name + "\": its gradient must have " +
                       std::to_string(feature.samples) + " rows of " + std::to_string(width) +
-                      " numbers, not the shape " + shape_text(tensors_.back().shape()));
+                      " numbers, not the shape " + shape_text(tensors_.back().shape()) + ".");
     }
     pointers_.push_back(tensors_.back().data<float>());
   }
@@ -204,12 +204,12 @@ class UpdateKernel {
     const std::shared_ptr<Engine> engine = context.engine(0);
     const Layout& layout = engine->layout();
     const size_t tables = layout.tables.size();
-    require_count("inputs grouped, gradients and rates",
+    require_count("Inputs grouped, gradients and rates",
                   static_cast<size_t>(cores_) * (1 + layout.features.size()) + 1,
                   static_cast<size_t>(context.inputs() - 1));
     const CoreInputs inputs(context, layout, cores_);
     const Tensor rates = context.input(context.inputs() - 1, kTfFloat, "rates");
-    require_count("input rates, one per table", tables, rates.elements());
+    require_count("Input rates, one per table", tables, rates.elements());
     const Tensor nonfinite = context.allocate(0, kTfInt32, {static_cast<int64_t>(tables)});
     engine->update(inputs.cores(), rates.data<float>(), nonfinite.data<int32_t>());
   }

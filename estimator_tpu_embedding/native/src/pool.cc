@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -15,22 +14,20 @@
 #include <sched.h>
 #endif
 
+#include "condition.h"
 #include "error.h"
 
 namespace ete {
 
-namespace {
-
-constexpr int kMostThreads = 1024;
-
-}  // namespace
-
 int usable_cores() {
 #ifdef __linux__
   cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    return std::clamp(CPU_COUNT(&set), 1, kMostThreads);
+  }
 #endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<unsigned>(kMostThreads)));
 }
 
 struct Pool::Job {
@@ -61,7 +58,7 @@ struct Pool::Job {
 struct Pool::State {
   const pid_t process = getpid();
   std::mutex mutex;
-  std::condition_variable wake, left;
+  Condition wake, left;
   std::vector<Job*> jobs;
   bool stopping = false;
   std::vector<std::thread> workers;

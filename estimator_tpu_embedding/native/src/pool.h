@@ -16,13 +16,16 @@
 
 namespace ete {
 
-// How many cores this process may use, at least 1.
+constexpr int kMostThreads = 1024;  // MAX_THREADS of core/kernels.py.
+
+// How many cores this process may use, in [1, kMostThreads].
 int usable_cores();
 
 class Pool {
  public:
   // `threads` in all, the caller of `run` among them; < 1 means `usable_cores()`.
-  // Throws Error kResourceExhausted if the system refuses a thread.
+  // Throws Error kInvalidArgument for more than kMostThreads, and kResourceExhausted if the
+  // system refuses a thread.
   explicit Pool(int threads);
   ~Pool();
   Pool(const Pool&) = delete;

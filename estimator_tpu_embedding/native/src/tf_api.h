@@ -26,7 +26,7 @@ typedef struct TF_ShapeHandle TF_ShapeHandle;
 typedef struct TF_ShapeInferenceContext TF_ShapeInferenceContext;
 
 // Values of TF_DataType and TF_Code, which are part of the API.
-enum : int { kTfFloat = 1, kTfInt32 = 3, kTfInt64 = 9, kTfBool = 10 };
+enum : int { kTfFloat = 1, kTfInt32 = 3, kTfInt64 = 9 };
 enum : int { kTfOk = 0 };
 
 TF_Status* TF_NewStatus(void);

@@ -9,62 +9,50 @@ namespace ete {
 
 namespace {
 
-[[noreturn]] void refuse(const FeatureLayout& feature) {
-  throw Error(Code::kInvalidArgument, "This is not a grouped batch of this engine: feature \"" +
-                                          feature.name + "\" has samples without an end.");
+// A feature whose occurrences are inside the arrays.
+FeatureGroup checked_feature(const Layout& layout, const uint32_t* words, size_t count,
+                             int number) {
+  if (number < 0 || static_cast<size_t>(number) >= layout.features.size()) {
+    throw Error(Code::kInvalidArgument,
+                "There is no feature number " + std::to_string(number) + ".");
+  }
+  const int table = layout.features[static_cast<size_t>(number)].table;
+  const FeatureGroup found(layout, read_group(layout, words, count, table), number);
+  const uint32_t* end = found.starts + found.feature->samples;
+  if (*end > found.group.n || !std::is_sorted(found.starts, end + 1)) {
+    refuse_group(*found.table, "samples without an end");
+  }
+  return found;
 }
 
-// What there is of one feature: its starts, and how many ids they speak of.
-struct FeatureGroup {
-  FeatureGroup(const Layout& layout, const uint32_t* words, size_t words_count, int number)
-      : feature(layout.features[static_cast<size_t>(number)]),
-        table(layout.tables[static_cast<size_t>(feature.table)]),
-        group(read_group(layout, words, words_count, feature.table)),
-        starts(group.starts + starts_before(layout, table, feature.place_in_table)) {
-    const uint32_t* end = starts + feature.samples;
-    if (*end > group.n || !std::is_sorted(starts, end + 1)) refuse(feature);
-    count = *end - *starts;
-  }
-
-  const FeatureLayout& feature;
-  const TableLayout& table;
-  const TableGroup group;
-  const uint32_t* starts;
-  size_t count;
-};
-
-void require_feature(const Layout& layout, int feature) {
-  if (feature < 0 || static_cast<size_t>(feature) >= layout.features.size()) {
-    throw Error(Code::kInvalidArgument,
-                "There is no feature number " + std::to_string(feature) + ".");
-  }
+size_t count_of(const FeatureGroup& feature) {
+  return feature.starts[feature.feature->samples] - feature.starts[0];
 }
 
 }  // namespace
 
 size_t ungrouped_count(const Layout& layout, const uint32_t* words, size_t count, int feature) {
-  require_feature(layout, feature);
-  return FeatureGroup(layout, words, count, feature).count;
+  return count_of(checked_feature(layout, words, count, feature));
 }
 
 void ungroup(const Layout& layout, const uint32_t* words, size_t count, int feature,
              const UngroupedIds& to) {
-  require_feature(layout, feature);
-  const FeatureGroup from(layout, words, count, feature);
-  if (from.count != to.count) {
-    throw Error(Code::kInternal, "Feature \"" + from.feature.name + "\" has " +
-                                     std::to_string(from.count) + " ids, not " +
+  const FeatureGroup from = checked_feature(layout, words, count, feature);
+  const size_t found = count_of(from);
+  if (found != to.count) {
+    throw Error(Code::kInternal, "Feature \"" + from.feature->name + "\" has " +
+                                     std::to_string(found) + " ids, not " +
                                      std::to_string(to.count) + ".");
   }
   const uint32_t first = from.starts[0];
-  for (int64_t sample = 0; sample < from.feature.samples; ++sample) {
+  for (int64_t sample = 0; sample < from.feature->samples; ++sample) {
     std::fill(to.samples + (from.starts[sample] - first),
               to.samples + (from.starts[sample + 1] - first), static_cast<int32_t>(sample));
   }
-  for (size_t i = 0; i < from.count; ++i) {
-    to.ids[i] = layout.id_of(from.table, from.group.rows[first + i]);
+  for (size_t i = 0; i < found; ++i) {
+    to.ids[i] = layout.id_of(*from.table, from.group.rows[first + i]);
   }
-  if (to.weights) std::copy_n(from.group.shares + first, from.count, to.weights);
+  if (to.weights) std::copy_n(from.group.shares + first, found, to.weights);
 }
 
 }  // namespace ete

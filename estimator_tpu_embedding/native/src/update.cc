@@ -22,9 +22,9 @@ void check_rule(const TableLayout& table, const TableState& state) {
     return;
   }
   throw Error(Code::kInvalidArgument,
-              "table \"" + table.name + "\": expected a rule of 0 to " +
+              "Table \"" + table.name + "\": expected a rule of 0 to " +
                   std::to_string(kRules - 1) + " with its slots, got rule " +
-                  std::to_string(table.rule) + " with " + std::to_string(state.slots.size()));
+                  std::to_string(table.rule) + " with " + std::to_string(state.slots.size()) + ".");
 }
 
 // Of one range of one table.
@@ -106,7 +106,7 @@ void update(const Layout& layout, const std::vector<CoreGradients>& cores,
             const std::vector<TableState>& states, const float* rates, Pool& pool,
             int32_t* nonfinite) {
   if (cores.empty()) {
-    throw Error(Code::kInvalidArgument, "expected the gradients of at least one core, got none");
+    throw Error(Code::kInvalidArgument, "Expected the gradients of at least one core, got none.");
   }
   std::vector<GradientsOfTable> tables;
   tables.reserve(layout.tables.size());

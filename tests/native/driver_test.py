@@ -1,0 +1,29 @@
+"""The checks of the inner functions in C++, without the sanitizers that tools/ has for them."""
+
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / 'tools'
+
+
+def has_compiler():
+    spec = importlib.util.spec_from_file_location('native_build', TOOLS / 'native_build.py')
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    try:
+        return bool(build.compiler())
+    except build.NotCompiled:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_compiler(), reason='there is no C++ compiler')
+def test_the_inner_functions_do_what_their_headers_say():
+    done = subprocess.run(
+        [sys.executable, str(TOOLS / 'sanitize_native.py'), 'none', '--deadline', '110'],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
