@@ -439,7 +439,7 @@ tpu = contrib.tpu
 with tf.Graph().as_default(), tf1.Session(
         config=tf1.ConfigProto(allow_soft_placement=True)) as session:
     def computation(x):
-        return 2 * tpu.outside_compilation(lambda y: tf1.py_func(lambda z: z + 1, [y], 'float'), x)
+        return 2 * tpu.outside_compilation(lambda y: tf1.py_func(lambda z: z + z, [y], 'float'), x)
     with tf.device(tpu.core(0)):
         one = tf.constant(1.)
     session.run(tpu.initialize_system())
