@@ -14,7 +14,7 @@ from ..core import optimizers as o
 from ..core.optimizer import Limits, Optimizer
 
 OPTIONS = 24
-"""How many floats each table has: kOptions in `src/layout.h`."""
+"""How many floats each table has: kOptions in `src/options.h`."""
 
 
 def _sgd(optimizer: o.StochasticGradientDescent) -> tuple[float, ...]:
@@ -94,7 +94,7 @@ def encoded(optimizer: Optimizer) -> tuple[int, tuple[float, ...]]:
 
 
 def options_of(optimizer: Optimizer) -> tuple[float, ...]:
-    """The options of a table that this optimizer trains, as `src/update.h` describes them.
+    """The options of a table that this optimizer trains, in the order of `src/options.h`.
 
     Args:
       optimizer: one whose `problems` are none.

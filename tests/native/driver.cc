@@ -65,9 +65,9 @@ void add_table(ete::LayoutNumbers& numbers, int64_t rows, int64_t width, int64_t
   numbers.table_rules.push_back(rule);
   numbers.slot_counts.push_back(rule == kAdagradRule);
   std::vector<float> options(ete::kOptions, 0.0f);
-  options[0] = 1.0f;  // Accumulate.
-  options[5] = options[7] = -infinity;
-  options[6] = options[8] = infinity;
+  options[ete::kAccumulate] = 1.0f;
+  options[ete::kLowestWeight] = options[ete::kLowestGradient] = -infinity;
+  options[ete::kHighestWeight] = options[ete::kHighestGradient] = infinity;
   numbers.table_options.insert(numbers.table_options.end(), options.begin(), options.end());
 }
 

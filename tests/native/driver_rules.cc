@@ -25,7 +25,7 @@ std::vector<float> random_floats(Random& random, size_t count, float low, float 
 std::vector<float> applied(uint64_t seed, int rule, size_t width) {
   Random random(seed);
   std::vector<float> options = random_floats(random, ete::kOptions, 0, 1);
-  options[5] = options[7] = -0.5f;
+  options[ete::kLowestWeight] = options[ete::kLowestGradient] = -0.5f;
   const std::vector<uint32_t> which = {3, 0, 3, 4};
   const std::vector<float> gradients = random_floats(random, which.size() * width, -1, 1);
   const size_t elements = kRows * width;
@@ -96,8 +96,8 @@ ete::LayoutNumbers numbers_of(int rule, int slots, float accumulate, float all_r
   numbers.num_hosts = 3;
   numbers.table_rules[0] = rule;
   numbers.slot_counts[0] = slots;
-  numbers.table_options[0] = accumulate;
-  numbers.table_options[1] = all_rows;
+  numbers.table_options[ete::kAccumulate] = accumulate;
+  numbers.table_options[ete::kUpdatesAllRows] = all_rows;
   numbers.feature_names.push_back("f1");
   numbers.feature_tables.push_back(0);
   numbers.feature_samples.push_back(6);
@@ -148,9 +148,9 @@ void check_singles() {
 void check_all_rows() {
   Random random(22);
   ete::LayoutNumbers numbers = numbers_of(6, 1, 1, 1);
-  numbers.table_options[9] = 0.5f;
+  numbers.table_options[ete::kOwnOptions] = 0.5f;
   const auto engine = random_engine(22, numbers, 2);
-  numbers.table_options[1] = 0;
+  numbers.table_options[ete::kUpdatesAllRows] = 0;
   const auto lazy = random_engine(22, numbers, 2);
   std::vector<Batch> batches;
   const Step step = random_step(random, *engine, &batches);

@@ -42,8 +42,15 @@ def test_the_rules_are_numbered_as_the_kernels_are():
         for optimizer in sorted(OPTIMIZERS, key=lambda value: rules.encoded(value)[0])]
 
 
+def test_the_options_of_all_rules_are_those_that_the_header_names():
+    text = re.search(r'enum Option : int \{(.*?)\}', (SOURCES / 'options.h').read_text(), re.DOTALL)
+    assert re.findall(r'^ +(k\w+)', text.group(1), re.MULTILINE) == [
+        'kAccumulate', 'kUpdatesAllRows', 'kHasDecay', 'kDecay', 'kDecayTimesRate',
+        'kLowestWeight', 'kHighestWeight', 'kLowestGradient', 'kHighestGradient', 'kOwnOptions']
+
+
 def test_the_kernels_have_room_for_as_many_options():
-    assert f'constexpr int kOptions = {rules.OPTIONS};' in (SOURCES / 'layout.h').read_text()
+    assert f'constexpr int kOptions = {rules.OPTIONS};' in (SOURCES / 'options.h').read_text()
 
 
 def test_the_kernels_allow_as_many_threads_as_may_be_asked_for():

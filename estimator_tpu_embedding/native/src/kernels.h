@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "options.h"
+
 namespace ete {
 
 constexpr int kMaxSlots = 3;
@@ -43,7 +45,7 @@ struct SumJob {
 
 // Applies a rule with its options to `count` rows in order; a row may come twice.
 struct ApplyJob {
-  const float* options;   // Of the table: TableLayout::options.
+  const float* options;   // [kOptions], of the table.
   float rate;
   float* rows;
   float* slots[kMaxSlots];

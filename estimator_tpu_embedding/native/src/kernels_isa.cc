@@ -112,10 +112,12 @@ template <class Rule>
 class WholeRule {
  public:
   explicit WholeRule(const ApplyJob& job)
-      : rule_(job.options + 9, job.rate), decays_(job.options[2] != 0.0f),
-        decay_(job.options[4] != 0.0f ? job.options[3] * job.rate : job.options[3]),
-        lowest_(job.options[5]), highest_(job.options[6]), lowest_gradient_(job.options[7]),
-        highest_gradient_(job.options[8]) {}
+      : rule_(job.options + kOwnOptions, job.rate), decays_(job.options[kHasDecay] != 0.0f),
+        decay_(job.options[kDecayTimesRate] != 0.0f ? job.options[kDecay] * job.rate
+                                                    : job.options[kDecay]),
+        lowest_(job.options[kLowestWeight]), highest_(job.options[kHighestWeight]),
+        lowest_gradient_(job.options[kLowestGradient]),
+        highest_gradient_(job.options[kHighestGradient]) {}
 
   // Changes sizeof(V) bytes at `offset` of rows and slots; `gradient` is null for zeros.
   template <class V>
@@ -163,13 +165,14 @@ void apply(const ApplyJob& job) {
 }
 
 void apply_adagrad_momentum(const ApplyJob& job) {
-  const float inverse_exponent = job.options[11];
-  inverse_exponent == 0.5f ? apply<AdagradMomentum<false>>(job) : apply<AdagradMomentum<true>>(job);
+  const AdagradMomentum<true> general(job.options + kOwnOptions, job.rate);
+  general.inverse_exponent == 0.5f ? apply<AdagradMomentum<false>>(job)
+                                   : apply<AdagradMomentum<true>>(job);
 }
 
 void apply_ftrl(const ApplyJob& job) {
-  const float minus_power = job.options[11];
-  minus_power == 0.5f ? apply<Ftrl<false>>(job) : apply<Ftrl<true>>(job);
+  const Ftrl<true> general(job.options + kOwnOptions, job.rate);
+  general.minus_power == 0.5f ? apply<Ftrl<false>>(job) : apply<Ftrl<true>>(job);
 }
 
 uint32_t largest(const float* values, size_t count) {

@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "options.h"
+
 namespace ete {
 
-constexpr int kOptions = 24;  // Floats per table; see update.h for what they mean.
 constexpr int kSum = 0, kMean = 1, kSqrtn = 2;  // Combiners; kSum also stands for none.
 constexpr int kDiv = 0, kMod = 1;               // Strategies.
 constexpr int kNoRule = -1;                     // Of tables that are only read.
@@ -40,7 +41,7 @@ struct TableLayout {
   int combiner;
   int rule;
   int slots;
-  float options[kOptions];
+  float options[kOptions];             // By Option.
   std::vector<int> features;           // Indices into Layout::features, in plan order.
   std::vector<uint32_t> part_rows;     // By host that holds rows: how many, never 0.
   std::vector<uint32_t> part_starts;   // By such host: its first physical row.

@@ -13,12 +13,12 @@
 namespace ete {
 namespace {
 
-bool updates_all_rows(const TableLayout& table) { return table.options[1] != 0.0f; }
+bool updates_all_rows(const TableLayout& table) { return table.options[kUpdatesAllRows] != 0.0f; }
 
 void check_rule(const TableLayout& table, const TableState& state) {
   if (table.rule >= 0 && table.rule < kRules &&
       state.slots.size() == static_cast<size_t>(kSlotsOfRule[table.rule]) &&
-      (table.options[0] != 0.0f || !updates_all_rows(table))) {
+      (table.options[kAccumulate] != 0.0f || !updates_all_rows(table))) {
     return;
   }
   throw Error(Code::kInvalidArgument,

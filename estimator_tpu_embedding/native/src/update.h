@@ -1,13 +1,4 @@
 // Gradients of activations -> rows and slots changed by the optimizers.
-//
-// TableLayout::options, which native/rules.py makes, are for each table:
-//
-//   [0] accumulate: sum the gradients of a row and update it once, else once per occurrence
-//   [1] all rows of the table are updated, those that were not looked up with a gradient of 0
-//   [2] weights decay, [3] by this factor, [4] times the rate
-//   [5], [6] bounds on the weights, infinite for none
-//   [7], [8] bounds on the gradient, infinite for none
-//   [9 ..] the rule's own, see native/rules.py
 #ifndef ETE_UPDATE_H_
 #define ETE_UPDATE_H_
 

@@ -1,0 +1,26 @@
+// Where each option of a table stands among its floats, which native/rules.py makes.
+//
+// Included by the kernels of each instruction set: plain data only; see lanes.h.
+#ifndef ETE_OPTIONS_H_
+#define ETE_OPTIONS_H_
+
+namespace ete {
+
+enum Option : int {
+  kAccumulate,      // Sum the gradients of a row and update it once, else once per occurrence.
+  kUpdatesAllRows,  // Those that were not looked up with a gradient of 0.
+  kHasDecay,        // Weights decay,
+  kDecay,           // by this factor,
+  kDecayTimesRate,  // times the rate.
+  kLowestWeight,    // Bounds, infinite for none.
+  kHighestWeight,
+  kLowestGradient,
+  kHighestGradient,
+  kOwnOptions  // From here on the rule's own, as its struct in rules.h reads them.
+};
+
+constexpr int kOptions = 24;  // Floats per table.
+
+}  // namespace ete
+
+#endif  // ETE_OPTIONS_H_
