@@ -22,6 +22,8 @@ _ResourceVariable: Any = _tf.resource_variable()
 class TableVariable(_ResourceVariable):
     """A part of a table, float32 `[rows, width]`. Used as any other variable."""
 
+    _graph_element: tf.Tensor
+
     def __init__(self, *, engine: tf.Tensor, part: int, **kwargs: Any):
         """Creates it in the default graph.
 

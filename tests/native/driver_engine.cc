@@ -47,7 +47,7 @@ void check_rows() {
   }
 }
 
-// What is copied is left as it is, what is moved is not needed any more; both are more than a slice.
+// What is copied is left as it is, what is moved is not needed any more. More than a slice of it.
 void check_copies() {
   const auto engine = random_engine(4, one_table(300001, 20, 1), 2);
   const auto block = ete::Block::allocate(engine->part(0).elements() * sizeof(float), "values");
@@ -130,7 +130,7 @@ void check_threads() {
         found->lookup(words.data(), words.size(), pointers);
         std::vector<float> values(found->part(0).elements());
         found->read(0, values.data());
-        if (number == 1) found->take(0, values.data(), values.size());
+        if (number == 1) found->copy(0, values.data());
         if (number == 2) Step{{words, words}, {gradients, gradients}}.update(*found, 0.1f);
         if (number == 3) random_engine(7, numbers, 2);
       }
