@@ -138,7 +138,7 @@ std::shared_ptr<ete::Engine> random_engine(uint64_t seed, const ete::LayoutNumbe
     for (size_t i = 0; part.slot == 0 && i < values.size(); ++i) {
       values[i] = static_cast<float>(between(random, -1000, 1000)) / 1000;
     }
-    engine->take(static_cast<int64_t>(number), values.data(), values.size());
+    engine->copy(static_cast<int64_t>(number), values.data());
   }
   return engine;
 }
