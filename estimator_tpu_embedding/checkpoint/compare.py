@@ -248,10 +248,10 @@ class _Comparison:
                 self._add_missing(name, shape)
         elif shape is not None and not (len(stored) == len(shape) and all(
                 want in (None, have) for have, want in zip(stored, shape))):
-            tables = self._held.manifest.tables if self._held.manifest is not None else {}
+            there = self._held.tables.keys()
+            differs = bool(there) and there != self._needed.tables.keys()
             self._add_shape(name, shape, stored, 'Use the sizes it was trained with, or another '
-                            'model_dir.' + _DENSE_PART * (
-                                bool(tables) and tables.keys() != self._needed.tables.keys()))
+                            'model_dir.' + _DENSE_PART * differs)
 
     def _add_shape(self, name: str, shape: Shape, stored: Sequence[int], remedy: str) -> None:
         self._problems.append(Problem(
@@ -260,8 +260,7 @@ class _Comparison:
 
     def _add_missing(self, name: str, shape: Shape) -> None:
         near = difflib.get_close_matches(name, self._held.shapes, n=3)
-        tables = self._held.manifest.tables if self._held.manifest is not None else {}
-        renamed = [other for other, table in sorted(tables.items())
+        renamed = [other for other, table in sorted(self._held.tables.items())
                    if other not in self._needed.tables and [table.rows, table.width] == shape]
         remedy = f'Similar names there: {quoted(map(shown, near))}.' if near else ''
         if renamed and name in self._needed.tables:
@@ -272,9 +271,8 @@ class _Comparison:
 
     def _look_for_tables_left_over(self) -> None:
         """Tables of the checkpoint that the job has not: the next checkpoint would not either."""
-        tables = self._held.manifest.tables if self._held.manifest is not None else {}
         taken = {self._choices.source_of(name) for name in self._needed.tables}
-        gone = {name: table for name, table in tables.items()
+        gone = {name: table for name, table in self._held.tables.items()
                 if name not in taken and name not in self._needed.shapes}
         left = {name: table for name, table in gone.items() if name not in self._choices.drop}
         self._facts += [f'its table "{name}" is dropped'

@@ -32,6 +32,11 @@ class Held(NamedTuple):
         """How messages call it."""
         return f'checkpoint {shown(os.path.basename(self.prefix), 255)}'
 
+    @property
+    def tables(self) -> dict[str, StoredTable]:
+        """Those of its manifest, by variable name; none without one."""
+        return self.manifest.tables if self.manifest is not None else {}
+
 
 class Needed(NamedTuple):
     """What a graph has.

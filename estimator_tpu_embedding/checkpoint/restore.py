@@ -106,7 +106,7 @@ def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTab
 
     A graph without the engine reads row `i` of them for id `i`.
     """
-    stored = held.manifest.tables if held.manifest is not None else {}
+    stored = held.tables
     variables = variables_by_name()
     tables = {}
     for name, (shape, parts) in variables.items():

@@ -26,8 +26,7 @@ def stored_slots(held: Held, table: str, shape: Sequence[int]) -> frozenset[str]
     >>> stored_slots(held, 't', [4, 2])
     frozenset({'Adam'})
     """
-    tables = held.manifest.tables if held.manifest is not None else {}
-    named = tables[table].slots if table in tables else SUFFIXES
+    named = held.tables[table].slots if table in held.tables else SUFFIXES
     return frozenset(suffix for suffix in named
                      if list(held.shapes.get(f'{table}/{suffix}', ())) == list(shape))
 

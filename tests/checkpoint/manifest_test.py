@@ -1,8 +1,8 @@
-import hashlib
 import json
 import os
 
 import pytest
+from harness.checkpoints import signed
 
 from estimator_tpu_embedding.checkpoint.manifest import (
     Applied, Manifest, StoredFile, StoredTable, digest, manifest_path, read_manifest)
@@ -39,9 +39,7 @@ def changed(**changes):
         for parent in parents:
             at = at[{'t': 'scope/t'}.get(parent, parent)]
         at[last] = value
-    fields.pop('sha256', None)  # That it has another one must not be what is found.
-    fields['sha256'] = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-    return json.dumps(fields).encode()
+    return signed(fields).encode()
 
 
 TABLE = json.loads(MANIFEST.to_json())['tables']['scope/t']

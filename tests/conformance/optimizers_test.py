@@ -1,7 +1,7 @@
 """Optimizers x options x {div, mod} x hosts x kinds of ids, five steps each, all numbers checked.
 
-All cases of one topology are the tables of one plan, in one graph and one session, which starts
-anew for each kind of ids. The reference computes every case once: it knows no topology.
+The cases of one place are the tables of one plan, in one graph and one session, which starts anew
+for each kind of ids. The reference computes every case once: it knows no topology.
 """
 
 import functools

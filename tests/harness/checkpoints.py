@@ -1,6 +1,8 @@
 """Small real checkpoints, written once by TensorFlow and copied under any step."""
 
 import functools
+import hashlib
+import json
 import pathlib
 import shutil
 import tempfile
@@ -13,6 +15,13 @@ VALUES = np.arange(14, dtype=np.float32).reshape(7, 2)
 """Of the table `t`, whose slot `t/Adagrad` holds ten times as much; 7 rows on 2 hosts."""
 
 TABLES = {'t': StoredTable(rows=7, width=2, strategy='div', hosts=2, slots=('Adagrad',))}
+
+
+def signed(fields):
+    """The text of a manifest whose own SHA-256 is right, so that it is not what is found."""
+    own = {name: value for name, value in fields.items() if name != 'sha256'}
+    digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    return json.dumps({**own, 'sha256': digest})
 
 
 @functools.cache
