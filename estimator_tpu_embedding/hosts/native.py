@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
+from ..core.specs import FeatureSpec
 from ..errors import Problem
 from ..native import layout, library
 from ..native.variables import TableVariable, in_place
@@ -94,7 +95,7 @@ class NativeBackend:
         features = self.plan.features
         found = self._operations.ete_lookup(
             engine=self._attached, grouped=grouped, F=len(features))
-        activations = {feature.name: tf.reshape(rows, self.plan.output_shape(feature))
+        activations = {feature.name: self._shaped(feature, rows)
                        for feature, rows in zip(features, found)}
         return activations, LookupReceipt(step, (grouped,), activations)
 
@@ -137,6 +138,14 @@ class NativeBackend:
 
     def close(self) -> tf.Operation:
         return self._queues.close()
+
+    def _shaped(self, feature: FeatureSpec, rows: tf.Tensor) -> tf.Tensor:
+        """The rows of the samples of a core, as the activation of a feature."""
+        shape = self.plan.output_shape(feature)
+        if feature.max_sequence_length:
+            return tf.reshape(rows, shape)
+        rows.set_shape(shape)  # The kernel makes it; no node of the graph is needed.
+        return rows
 
     def _variable(self, number: int, kwargs: dict[str, Any]) -> TableVariable:
         """What `tf.get_variable` makes for a part, of which the creators come in their order."""

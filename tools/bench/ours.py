@@ -41,7 +41,7 @@ def _build(workload, places, *, kernels, **options):
     hosts, size = plan.topology.num_hosts, plan.batch_size_per_core
     enqueues = [backend.enqueue({
         f'f{k:03}': IdBatch(tf.constant(workload.samples(feature)[:size * feature.per_sample]),
-                            tf.split(ids, hosts)[host], size)
+                            tf.split(ids, hosts)[host] if hosts > 1 else ids, size)
         for k, (feature, ids) in enumerate(zip(workload.features, places))}, host=host, core=host)
         for host in range(hosts)]
     activations, receipts = zip(*[backend.lookup(core=core) for core in range(hosts)])

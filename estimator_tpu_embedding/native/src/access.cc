@@ -40,8 +40,9 @@ Access::Exclusive::Exclusive(Access& access, int table) : access_(access) {
                                      [&] { return access_.viewed(table) < 0; })) {
       throw Error(Code::kFailedPrecondition,
                   "Table \"" + access_.names_[static_cast<size_t>(access_.viewed(table))] +
-                      "\" is being read or saved by another run, which does not end; save it "
-                      "between steps, or wait for that run before the next step.");
+                      "\" is being read or saved by another run, which has not ended in " +
+                      std::to_string(access_.patience_.for_views.count()) +
+                      " ms; save it between steps, or wait for that run before the next step.");
     }
     ++access_.waiting_;
     const bool free =

@@ -20,7 +20,7 @@ namespace ete {
 // How long a writer waits for others before it fails.
 struct Patience {
   std::chrono::milliseconds for_turn{60000};  // For look-ups and other writers.
-  std::chrono::milliseconds for_views{10000};
+  std::chrono::milliseconds for_views{120000};  // To save some 50 GB takes so long.
 };
 
 // Safe to use from any thread. It is kept alive by views, which may outlive the engine.
