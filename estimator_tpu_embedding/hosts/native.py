@@ -157,7 +157,8 @@ class NativeBackend:
         """The handle of the engine, once every variable is a view of its memory.
 
         It is made once: a run that looks up for many cores checks once. One part after another
-        is taken over, so no more than one of them exists twice.
+        is taken over, so no more than one of them exists twice. The engine knows the value from
+        before the assignment on, so all reads give it, and a run that ends halfway loses nothing.
         """
         detached = self._operations.ete_detached(
             engine=self._engine, values=[in_place(part.handle) for part in self._parts])

@@ -128,6 +128,11 @@ Batch random_batch(Random& random, const ete::Layout& layout, int mean) {
   return batch;
 }
 
+void assign(ete::Engine& engine, int64_t number, const std::vector<float>& values) {
+  engine.offer(number, {values.data(), nullptr});
+  engine.take(number);
+}
+
 std::shared_ptr<ete::Engine> random_engine(uint64_t seed, const ete::LayoutNumbers& numbers,
                                            int threads) {
   Random random(seed);
@@ -138,7 +143,7 @@ std::shared_ptr<ete::Engine> random_engine(uint64_t seed, const ete::LayoutNumbe
     for (size_t i = 0; part.slot == 0 && i < values.size(); ++i) {
       values[i] = static_cast<float>(between(random, -1000, 1000)) / 1000;
     }
-    engine->copy(static_cast<int64_t>(number), values.data());
+    assign(*engine, static_cast<int64_t>(number), values);
   }
   return engine;
 }

@@ -60,6 +60,9 @@ Batch random_batch(Random& random, const ete::Layout& layout, int mean);
 std::shared_ptr<ete::Engine> random_engine(uint64_t seed, const ete::LayoutNumbers& numbers,
                                            int threads);
 
+// Makes `values`, of the number of elements of a part, those of the part.
+void assign(ete::Engine& engine, int64_t number, const std::vector<float>& values);
+
 // By feature [samples, width].
 std::vector<std::vector<float>> random_gradients(Random& random, const ete::Layout& layout);
 

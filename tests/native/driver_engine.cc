@@ -47,23 +47,59 @@ void check_rows() {
   }
 }
 
-// What is copied is left as it is, what is moved is not needed any more. More than a slice of it.
+// What nobody else has is given back as it is copied. More than a slice of it.
 void check_copies() {
   const auto engine = random_engine(4, one_table(300001, 20, 1), 2);
   const auto block = ete::Block::allocate(engine->part(0).elements() * sizeof(float), "values");
   const size_t count = engine->part(0).elements();
   float* values = block->data();
   for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 1000);
-  engine->copy(0, values);
-  for (const bool moved : {false, true}) {
+  for (const bool last : {false, true}) {
+    std::fill_n(engine->part(0).data, count, 0.0f);
+    auto owner = std::make_shared<int>(0);
+    const std::weak_ptr<int> watched = owner;
+    engine->offer(0, {values, std::move(owner)});
+    engine->take(0, values, [&] {
+      CHECK(watched.expired(), "the engine still has what it asks about");
+      return last;
+    });
     const float* found = engine->part(0).data;
     size_t wrong = 0;
     for (size_t i = 0; i < count; ++i) wrong += found[i] != static_cast<float>(i % 1000);
-    CHECK(wrong == 0, moved ? "moved" : "copied");
-    if (moved) break;
-    std::fill_n(engine->part(0).data, count, 0.0f);
-    engine->move(0, values);
+    CHECK(wrong == 0, last ? "moved" : "copied");
+    CHECK(engine->offered(0).data == nullptr, "");
+    CHECK((values[count / 2] == 0) == last, "given back");
   }
+}
+
+// An offer counts at once, outlives who could not take it, and is taken by whoever needs it.
+void check_offers() {
+  const auto engine = std::make_shared<ete::Engine>(ete::Layout::make(one_table(10, 4, 1)), 2,
+                                                    kShort);
+  const std::vector<float> first(40, 1.0f), second(40, 2.0f);
+  const Batch batch{{{0}}, {{7}}, {{}}};
+  const auto words = batch.grouped(engine->layout(), engine->pool());
+  std::vector<float> out(4);
+  const auto look_up = [&] { engine->lookup(words.data(), words.size(), {out.data()}); };
+  auto view = engine->hold_view(0);
+  engine->offer(0, {first.data(), nullptr});
+  engine->offer(0, {second.data(), nullptr});
+  check_refused(ete::Code::kFailedPrecondition, "t0", [&] { engine->take(0); });
+  check_refused(ete::Code::kFailedPrecondition, "t0", look_up);
+  check_refused(ete::Code::kFailedPrecondition, "t0",
+                [&] { Step{{words}, {{out}}}.update(*engine, 0.1f); });
+  const int64_t row = 7;
+  engine->read_rows(0, engine->part(0).data, &row, 1, out.data());
+  CHECK(out[3] == 2 && engine->part(0).data[31] == 0, "what is offered is not read");
+  engine->read_rows(0, first.data(), &row, 1, out.data());
+  CHECK(out[3] == 1, "another value of the variable");
+  view.reset();
+  look_up();
+  CHECK(out[3] == 2 && engine->part(0).data[31] == 2, "what is offered is not looked up");
+  engine->part(0).data[31] = 3;
+  engine->take(0, second.data());  // By the run that offered it: another one was first.
+  CHECK(engine->part(0).data[31] == 3, "taken twice");
+  check_refused(ete::Code::kInvalidArgument, "part", [&] { engine->offer(2, {}); });
 }
 
 // Memory lives as long as someone holds it, and a view counts until it is freed.
@@ -72,7 +108,7 @@ void check_lifetimes() {
   const auto block = engine->hold(0);
   auto view = engine->hold_view(0);
   const std::vector<float> values(400, 1.0f);
-  const auto write = [&] { engine->copy(0, values.data()); };
+  const auto write = [&] { assign(*engine, 0, values); };
   check_refused(ete::Code::kFailedPrecondition, "t0", write);
   view.reset();
   write();
@@ -130,7 +166,7 @@ void check_threads() {
         found->lookup(words.data(), words.size(), pointers);
         std::vector<float> values(found->part(0).elements());
         found->read(0, values.data());
-        if (number == 1) found->copy(0, values.data());
+        if (number == 1) assign(*found, 0, values);
         if (number == 2) Step{{words, words}, {gradients, gradients}}.update(*found, 0.1f);
         if (number == 3) random_engine(7, numbers, 2);
       }
@@ -147,6 +183,7 @@ void check_engine() {
   check_parts_of_engine();
   check_rows();
   check_copies();
+  check_offers();
   check_lifetimes();
   check_registry();
   check_inference();

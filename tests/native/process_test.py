@@ -55,8 +55,9 @@ def test_ten_thousand_steps_leave_no_memory_behind(graph):
 def test_tables_are_in_large_pages(graph):
     rows, before = 2**18, large_pages()
     operations = Operations(table_rows=[5, rows], table_widths=[3, 64], num_hosts=1)  # 64 MiB
-    operations.run(operations.library.ete_take(
-        engine=operations.handle, value=tf.ones([rows, 64]), part=2))
+    values, given = tf.ones([rows, 64]), operations.library
+    operations.run(given.ete_view(engine=operations.handle, value=values, part=2))
+    operations.run(given.ete_take(engine=operations.handle, value=values, part=2))
     found = large_pages() - before
     operations.session.close()
     assert found >= rows * 64 * 4 // 2  # The kernel may lack some of them.

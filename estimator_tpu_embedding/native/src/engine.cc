@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -33,10 +34,15 @@ void in_ranges(Pool& pool, size_t count, size_t unit,
   });
 }
 
-void copy_floats(Pool& pool, const float* from, float* to, size_t elements) {
-  in_ranges(pool, elements, kCopyFloats, [=](size_t first, size_t last) {
-    std::memcpy(to + first, from + first, (last - first) * sizeof(float));
-  });
+// Cannot fail: where there is no memory for a job, this thread does all of it.
+void copy_floats(Pool& pool, const float* from, float* to, size_t elements) noexcept {
+  try {
+    in_ranges(pool, elements, kCopyFloats, [=](size_t first, size_t last) {
+      std::memcpy(to + first, from + first, (last - first) * sizeof(float));
+    });
+  } catch (const std::bad_alloc&) {
+    std::memcpy(to, from, elements * sizeof(float));
+  }
 }
 
 }  // namespace
@@ -97,9 +103,61 @@ std::shared_ptr<const void> Engine::hold_view(int64_t number) {
       });
 }
 
+void Engine::offer(int64_t number, Values values) {
+  place(number);  // Refuses what is no part.
+  std::lock_guard<std::mutex> lock(offers_mutex_);
+  std::swap(offers_[number], values);  // What it replaces is freed after the lock.
+}
+
+Values Engine::offered(int64_t number) const {
+  std::lock_guard<std::mutex> lock(offers_mutex_);
+  const auto found = offers_.find(number);
+  return found == offers_.end() ? Values() : found->second;
+}
+
+Values Engine::withdraw(int64_t number) {
+  std::lock_guard<std::mutex> lock(offers_mutex_);
+  const auto found = offers_.find(number);
+  if (found == offers_.end()) return {};
+  Values values = std::move(found->second);
+  offers_.erase(found);
+  return values;
+}
+
+void Engine::take(int64_t number, const float* kept, const std::function<bool()>& is_last) {
+  const Part& to = part(number);
+  if (offered(number).data == nullptr) return;
+  const Access::Exclusive turn(*access_, to.table);
+  Values from = withdraw(number);
+  if (from.data == nullptr) return;  // Another run was first.
+  bool last = false;
+  if (from.data == kept) {
+    from.owner.reset();
+    last = is_last();
+  }
+  for (size_t first = 0; first < to.elements(); first += kMovedFloats) {
+    const size_t count = std::min(kMovedFloats, to.elements() - first);
+    copy_floats(pool_, from.data + first, to.data + first, count);
+    if (last) give_back(const_cast<float*>(from.data + first), count * sizeof(float));
+  }
+}
+
+void Engine::settle() {
+  for (;;) {
+    int64_t number = 0;
+    {
+      std::lock_guard<std::mutex> lock(offers_mutex_);
+      if (offers_.empty()) return;
+      number = offers_.begin()->first;
+    }
+    take(number);
+  }
+}
+
 void Engine::lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations) {
   std::vector<const float*> rows;
   for (const TableState& state : states_) rows.push_back(state.rows);
+  settle();
   const Access::Shared turn(*access_);
   combine(layout_, words, count, rows, pool_, activations);
 }
@@ -112,28 +170,9 @@ void Engine::update(const std::vector<CoreGradients>& cores, const float* rates,
                   "Table \"" + table.name + "\" has no optimizer: its engine only looks up.");
     }
   }
+  settle();
   const Access::Exclusive turn(*access_, -1);
   ete::update(layout_, cores, states_, rates, pool_, nonfinite);
-}
-
-void Engine::wait_for_views(int64_t number) {
-  const Access::Exclusive turn(*access_, part(number).table);
-}
-
-void Engine::copy(int64_t number, const float* value) {
-  const Part& to = part(number);
-  const Access::Exclusive turn(*access_, to.table);
-  copy_floats(pool_, value, to.data, to.elements());
-}
-
-void Engine::move(int64_t number, float* value) {
-  const Part& to = part(number);
-  const Access::Exclusive turn(*access_, to.table);
-  for (size_t first = 0; first < to.elements(); first += kMovedFloats) {
-    const size_t count = std::min(kMovedFloats, to.elements() - first);
-    copy_floats(pool_, value + first, to.data + first, count);
-    give_back(value + first, count * sizeof(float));
-  }
 }
 
 void Engine::read(int64_t number, float* out) {
@@ -146,6 +185,8 @@ void Engine::read_rows(int64_t number, const float* value, const int64_t* rows, 
                        float* out) {
   const Part& from = part(number);
   const size_t width = static_cast<size_t>(from.width);
+  const Values offer = owns(number, value) ? offered(number) : Values();
+  if (offer.data != nullptr) value = offer.data;
   const auto gather = [&](size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
       if (rows[i] < 0 || static_cast<uint64_t>(rows[i]) >= from.rows) {

@@ -8,7 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "access.h"
@@ -29,6 +32,12 @@ struct Part {
   int width;
 
   size_t elements() const { return rows * static_cast<size_t>(width); }
+};
+
+// The floats of a part somewhere else, and what keeps them alive.
+struct Values {
+  const float* data = nullptr;
+  std::shared_ptr<const void> owner;
 };
 
 class Engine {
@@ -53,8 +62,31 @@ class Engine {
   // Also counts a view until it is freed; until then updates wait. For savers.
   std::shared_ptr<const void> hold_view(int64_t number);
 
+  // Whether `data` is the memory of the part.
+  bool owns(int64_t number, const void* data) const { return part(number).data == data; }
+
+  // What the variable of a part was assigned is *offered* before the variable becomes a view of
+  // the part, and *taken* afterwards, which copies it. In between the offer is what the part
+  // counts as, whatever its memory holds. It is taken by whoever needs the rows first, so a run
+  // that ends in between, or that waits too long for a saver, loses nothing.
+
+  // Replaces what was offered to the part and not taken. Waits for nobody.
+  void offer(int64_t number, Values values);
+
+  // What is offered to the part; no data if nothing is.
+  Values offered(int64_t number) const;
+
+  // Copies what is offered to the part, if anything, into its memory. Alone in the engine; throws
+  // Error kFailedPrecondition, and the offer stays, if others do not end. Cannot fail later.
+  // `kept` are values that the caller keeps alive. If they are the offer, `is_last` is asked,
+  // which must not throw, once the engine has let go of them: whether nobody else has them. If
+  // so, their memory goes back to the system, but for the first and last page, as they are
+  // copied: no more than a slice of them is there twice.
+  void take(int64_t number, const float* kept = nullptr,
+            const std::function<bool()>& is_last = nullptr);
+
   // The verbs. Pointers and sizes are checked by the caller against the layout; grouped batches
-  // and row numbers are checked here. Each throws Error.
+  // and row numbers are checked here. Each throws Error. They take what is offered first.
 
   // `activations` by feature: [samples, width] floats each.
   void lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations);
@@ -63,25 +95,11 @@ class Engine {
   // throws Error kFailedPrecondition because others do not end.
   void update(const std::vector<CoreGradients>& cores, const float* rates, int32_t* nonfinite);
 
-  // Whether `data` is the memory of the part.
-  bool owns(int64_t number, const void* data) const { return part(number).data == data; }
-
-  // Returns when nobody holds a view of the table of a part; throws as `copy` does.
-  void wait_for_views(int64_t number);
-
-  // Copies into a part its number of floats. Alone in the engine; throws Error
-  // kFailedPrecondition if others do not end.
-  void copy(int64_t number, const float* value);
-
-  // The same, and gives the memory of `value` back to the system, but for its first and last
-  // page: it is undefined afterwards. So no more than a slice of it is there twice.
-  void move(int64_t number, float* value);
-
-  // Copies a part to `out`, of its number of elements.
+  // Copies the memory of a part to `out`, of its number of elements.
   void read(int64_t number, float* out);
 
-  // Copies rows of `value` to `out`, `rows` of them. `value` has the shape of the part; it may be
-  // its memory. Row numbers are those of the part, untrusted.
+  // Copies rows of `value` to `out`, `count` of them. `value` has the shape of the part; if it is
+  // its memory, what is offered goes first. Row numbers are those of the part, untrusted.
   void read_rows(int64_t number, const float* value, const int64_t* rows, size_t count,
                  float* out);
 
@@ -93,6 +111,8 @@ class Engine {
 
   void allocate(int table);
   const Place& place(int64_t number) const;
+  Values withdraw(int64_t number);
+  void settle();  // Takes all offers.
 
   const Layout layout_;
   Pool pool_;
@@ -100,6 +120,8 @@ class Engine {
   std::vector<std::shared_ptr<Block>> blocks_;
   std::vector<TableState> states_;  // By table.
   std::vector<Place> parts_;
+  mutable std::mutex offers_mutex_;
+  std::map<int64_t, Values> offers_;  // By part number; guarded.
 };
 
 // The engines of this process by handle, for operations that are given a number. Whoever puts an

@@ -47,24 +47,27 @@ class DetachedKernel {
   }
 };
 
-// The memory of a part, which `value` is about to be taken into: it is looked at for its shape.
+// Offers `value` to the part, and gives the memory of the part, for the variable to become that.
+// So from before the variable is a view until `value` is copied, the engine knows the truth.
 class ViewKernel {
  public:
   explicit ViewKernel(const Attributes& attributes) : part_(attributes.number("part")) {}
 
   void compute(Context& context) {
     const std::shared_ptr<Engine> engine = context.engine(0);
-    const Tensor value = value_input(context, 1, *engine, part_);
-    engine->wait_for_views(part_);  // While the variable still has its value.
-    context.wrap(0, kTfFloat, value.shape(), engine->part(part_).data, engine->hold(part_));
+    const auto value = std::make_shared<const Tensor>(value_input(context, 1, *engine, part_));
+    const float* data = value->data<float>();
+    if (!engine->owns(part_, data)) engine->offer(part_, {data, value});
+    context.wrap(0, kTfFloat, value->shape(), engine->part(part_).data, engine->hold(part_));
   }
 
  private:
   const int64_t part_;
 };
 
-// Runs when the variable is a view. Then its former buffer usually has no other user, and its
-// pages are given back to the system while they are copied: TensorFlow keeps what is freed.
+// Runs when the variable is a view. Then its former buffer, `value`, usually has no other user,
+// and its pages are given back to the system as they are copied: TensorFlow keeps what is freed.
+// That nobody uses it shows in that it can be made the output, which has no other purpose.
 class TakeKernel {
  public:
   explicit TakeKernel(const Attributes& attributes) : part_(attributes.number("part")) {}
@@ -78,13 +81,17 @@ class TakeKernel {
       shape = value.shape();
       data = value.data<float>();
     }
-    if (engine->owns(part_, data)) {
-      context.allocate(0, kTfFloat, {0});
-    } else if (context.forward(1, 0, shape)) {
-      engine->move(part_, const_cast<float*>(data));
-    } else {
-      engine->copy(part_, data);
-    }
+    bool has_output = false;
+    engine->take(part_, data, [&]() noexcept {
+      try {
+        const bool forwarded = context.forward(1, 0, shape);
+        has_output = true;
+        return forwarded;
+      } catch (...) {
+        return false;  // TensorFlow had no memory for an output of that size.
+      }
+    });
+    if (!has_output) context.allocate(0, kTfFloat, {0});
   }
 
  private:
@@ -102,6 +109,8 @@ class ReadKernel {
     const Tensor value = value_input(context, 2, *engine, part_);
     if (!engine->owns(part_, value.data<float>())) {
       context.set_output(0, value);
+    } else if (const Values offer = engine->offered(part_); offer.data != nullptr) {
+      context.wrap(0, kTfFloat, value.shape(), const_cast<float*>(offer.data), offer.owner);
     } else if (copy_) {
       engine->read(part_, context.allocate(0, kTfFloat, value.shape()).data<float>());
     } else {
