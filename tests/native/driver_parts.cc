@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -180,6 +181,21 @@ void check_access() {
   reader.join();
 }
 
+// A writer that waited for a view, for longer than for a turn, has all of its time for that.
+void check_two_waits() {
+  ete::Access access({"only"}, {milliseconds(1000), milliseconds(60000)});
+  access.add_view(0);
+  std::thread saver([&] {
+    std::this_thread::sleep_for(milliseconds(1200));
+    std::unique_ptr<ete::Access::Shared> look_up(new ete::Access::Shared(access));
+    access.remove_view(0);
+    std::this_thread::sleep_for(milliseconds(5));
+    look_up.reset();
+  });
+  { const ete::Access::Exclusive turn(access, -1); }
+  saver.join();
+}
+
 }  // namespace
 
 void check_parts() {
@@ -192,6 +208,7 @@ void check_parts() {
   check_fork();
   check_memory();
   check_access();
+  check_two_waits();
 }
 
 }  // namespace driver

@@ -33,10 +33,11 @@ std::string Access::written(int table) const {
 }
 
 Access::Exclusive::Exclusive(Access& access, int table) : access_(access) {
-  const auto begin = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  const auto end_of_views = Clock::now() + access_.patience_.for_views;
   std::unique_lock<std::mutex> lock(access_.mutex_);
   for (;;) {
-    if (!access_.changed_.wait_until(lock, begin + access_.patience_.for_views,
+    if (!access_.changed_.wait_until(lock, end_of_views,
                                      [&] { return access_.viewed(table) < 0; })) {
       throw Error(Code::kFailedPrecondition,
                   "Table \"" + access_.names_[static_cast<size_t>(access_.viewed(table))] +
@@ -45,8 +46,9 @@ Access::Exclusive::Exclusive(Access& access, int table) : access_(access) {
                       " ms; save it between steps, or wait for that run before the next step.");
     }
     ++access_.waiting_;
+    // From now on: the time that went by for views is not taken off.
     const bool free =
-        access_.changed_.wait_until(lock, begin + access_.patience_.for_turn, [this] {
+        access_.changed_.wait_until(lock, Clock::now() + access_.patience_.for_turn, [this] {
           return !access_.writing_ && access_.readers_ == 0;
         });
     if (--access_.waiting_ == 0) access_.changed_.notify_all();
