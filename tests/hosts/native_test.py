@@ -112,6 +112,19 @@ def test_what_was_read_does_not_change_in_later_steps(graph, read):
         np.testing.assert_array_equal(found, kept)
 
 
+def require_copies(session, part, step):
+    """Neither another variable nor a queue that takes a part shares its memory."""
+    copy = tf.get_variable('copy', part.shape, initializer=tf.ones_initializer())
+    queue = tf.queue.FIFOQueue(1, [tf.float32])
+    session.run(copy.initializer)
+    step()
+    before, _, _ = session.run([part, copy.assign(part).op, queue.enqueue([part])])
+    step()
+    np.testing.assert_array_equal(session.run(copy), before)
+    np.testing.assert_array_equal(session.run(queue.dequeue()), before)
+    assert np.abs(session.run(part) - before).sum() > 0
+
+
 WRITES = {
     'assign': lambda part: part.assign([[5., 5], [6, 6], [7, 7]]),
     'assign_add': lambda part: part.assign_add([[5., 5], [6, 6], [7, 7]]),
@@ -173,9 +186,12 @@ def test_the_graph_of_a_checkpoint_can_be_imported(graph, tmp_path):
     expected = run.session.run(list(run.parts))
     with tf.Graph().as_default(), tf.Session() as session:
         tf.train.import_meta_graph(f'{prefix}.meta').restore(session, prefix)
-        found = session.run([part for part in tf.global_variables() if part.name[:2] == 't/'])
-    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
-    assert np.abs(found).sum() > 0
+        parts = tf.global_variables('t/')
+        found = session.run(parts)
+        np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
+        assert np.abs(found).sum() > 0
+        require_copies(session, parts[0], lambda: [
+            session.run(name) for name in (run.feed.name, run.update.name)])
 
 
 def test_tables_are_warm_started(graph, tmp_path):
