@@ -149,7 +149,9 @@ class NativeBackend:
 
     def _variable(self, number: int, kwargs: dict[str, Any]) -> TableVariable:
         """What `tf.get_variable` makes for a part, of which the creators come in their order."""
-        ignored = {'use_resource', 'expected_shape'}  # Of variables without a handle.
+        # The first two are of variables without a handle. A value cached on a device would be a
+        # plain read, which shares the memory of the engine with whatever takes it.
+        ignored = {'use_resource', 'expected_shape', 'caching_device'}
         return TableVariable(engine=self._engine, part=number, **{
             name: value for name, value in kwargs.items() if name not in ignored})
 
