@@ -1,6 +1,9 @@
 """What savers write of the variables of the native engine, and read into them."""
 
+import concurrent.futures
+import itertools
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -75,22 +78,23 @@ def test_tables_are_warm_started(graph, tmp_path):
 
 
 def test_a_checkpoint_that_is_written_beside_steps_holds_no_torn_row(graph, tmp_path):
-    rows = 8000
+    rows, seen, ended = 8000, set(), threading.Event()
     run = Run(plan_of(rows, 128, hosts=1, batch_size=rows), [list(range(rows))])
     savers = [tf.train.Saver(max_to_keep=1, builder=builder) for builder in (
         None, SaverBuilder())]
-    ended = threading.Event()
-    thread = threading.Thread(target=lambda: [run() for _ in iter(ended.is_set, True)])
-    thread.start()
-    try:
-        seen = set()
-        for number in range(10):
-            path = savers[number % 2].save(run.session, str(tmp_path / 'm'), number)
-            values = np.unique(tf.train.load_checkpoint(path).get_tensor('t'))
-            assert len(values) == 1
-            seen.update(values.tolist())
-            assert len(np.unique(run.session.run(run.parts[0]))) == 1
-    finally:
-        ended.set()
-        thread.join(60)
+    deadline = time.monotonic() + 60
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        steps = pool.submit(lambda: [run() for _ in iter(ended.is_set, True)])
+        try:
+            for number in itertools.count():
+                path = savers[number % 2].save(run.session, str(tmp_path / 'm'), number)
+                values = np.unique(tf.train.load_checkpoint(path).get_tensor('t'))
+                assert len(values) == 1
+                seen.update(values.tolist())
+                assert len(np.unique(run.session.run(run.parts[0]))) == 1
+                if (number >= 9 and len(seen) > 1) or steps.done() or time.monotonic() > deadline:
+                    break
+        finally:
+            ended.set()
+    steps.result()  # Raises what a step did.
     assert len(seen) > 1
