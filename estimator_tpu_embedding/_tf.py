@@ -163,6 +163,17 @@ def resource_variable() -> Any:
     return resource_variable_ops.ResourceVariable
 
 
+def last_creator_scope(creator: Callable[..., Any]) -> Any:
+    """The context in which a creator of variables is called after all others.
+
+    Those of `tf.variable_creator_scope` are called from the inside to the outside, so that one
+    which makes variables itself, entered last, hides all that a user has. `creator` takes what
+    `tf.variable_creator_scope` describes. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.framework import ops
+    return ops.get_default_graph()._variable_creator_scope(creator, priority=0)
+
+
 def saver_builder() -> Any:
     """The class whose instances build the operations of a `tf.train.Saver`, by default.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import Problem
@@ -62,7 +63,7 @@ class NativeBackend:
             self._engine = self._operations.ete_engine(
                 name='embedding_engine', **layout.attributes(plan, threads))
         numbers = itertools.count()
-        with tf.variable_creator_scope(lambda _, **kwargs: self._variable(next(numbers), kwargs)):
+        with _tf.last_creator_scope(lambda _, **kwargs: self._variable(next(numbers), kwargs)):
             self.tables = create_tables(plan, variable_names, slot_names)
         self._parts = [part for table in self.tables.values()
                        for parts in (table.rows, *table.slots.values()) for part in parts]

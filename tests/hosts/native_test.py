@@ -94,6 +94,20 @@ def test_a_variable_that_is_written_during_a_step_is_an_error(graph):
     assert (problem.code, problem.where) == ('E476', 'table "t"')
 
 
+def test_creators_of_variables_see_the_parts_of_tables(graph):
+    made = []
+
+    def creator(next_creator, **kwargs):
+        made.append(next_creator(**kwargs))
+        return made[-1]
+
+    with tf.variable_creator_scope(creator):
+        run = Run(plan_of())
+    assert [part for part in made if part is not tf.train.get_global_step()] == list(run.parts)
+    run()
+    assert run.session.run(run.detached) == -1
+
+
 def test_gradients_pass_through_reads(graph):
     run = Run(plan_of())
     part = run.parts[0]
