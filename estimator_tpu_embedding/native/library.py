@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import threading
 from typing import Any, NamedTuple
@@ -66,8 +67,9 @@ def _load() -> _Loaded:
     if not hasattr(operations, 'ete_engine'):
         return _Loaded(None, f'this process has loaded another copy of {PATH.name}',
                        'Let a process import one installation of this package only.')
-    tf.RegisterGradient('EteRead')(_gradient_of_read)
-    tf.RegisterGradient('EteReadRows')(_gradient_of_rows)
+    with contextlib.suppress(KeyError):  # A module that was reloaded has registered both before.
+        tf.RegisterGradient('EteRead')(_gradient_of_read)
+        tf.RegisterGradient('EteReadRows')(_gradient_of_rows)
     return _Loaded(operations, '')
 
 
