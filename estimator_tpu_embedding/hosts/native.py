@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import Problem
@@ -62,7 +63,7 @@ class NativeBackend:
             self._engine = self._operations.ete_engine(
                 name='embedding_engine', **layout.attributes(plan, threads))
         numbers = itertools.count()
-        with tf.variable_creator_scope(lambda _, **kwargs: self._variable(next(numbers), kwargs)):
+        with _tf.last_creator_scope(lambda _, **kwargs: self._variable(next(numbers), kwargs)):
             self.tables = create_tables(plan, variable_names, slot_names)
         self._parts = [part for table in self.tables.values()
                        for parts in (table.rows, *table.slots.values()) for part in parts]
@@ -149,7 +150,9 @@ class NativeBackend:
 
     def _variable(self, number: int, kwargs: dict[str, Any]) -> TableVariable:
         """What `tf.get_variable` makes for a part, of which the creators come in their order."""
-        ignored = {'use_resource', 'expected_shape'}  # Of variables without a handle.
+        # The first two are of variables without a handle. A value cached on a device would be a
+        # plain read, which shares the memory of the engine with whatever takes it.
+        ignored = {'use_resource', 'expected_shape', 'caching_device'}
         return TableVariable(engine=self._engine, part=number, **{
             name: value for name, value in kwargs.items() if name not in ignored})
 

@@ -35,17 +35,23 @@ class TableVariable(_ResourceVariable):
         self._ete_engine = engine
         self._ete_part = part
         super().__init__(**kwargs)
-        self._plain_read = self._graph_element
+        plain_read = self._graph_element
         with tf.init_scope(), tf.name_scope(f'{self.op.name}/Read/'):
             self._graph_element = self._read_variable_op()
+            # Of what is in a proto TensorFlow follows the first inputs to a plain read.
+            _, self._in_proto = tf.identity_n([plain_read, self._graph_element])
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """As any other variable writes it, for `.meta` files; imported, it is one of these."""
-        read, self._graph_element = self._graph_element, self._plain_read
+        """As a variable with a cached value, for `.meta` files.
+
+        Imported, it is one of TensorFlow's, whose plain reads share the memory of the engine. The
+        cached value, which all get that take the variable for a tensor, is a copy.
+        """
+        self._cached_value = self._in_proto
         try:
             return super().to_proto(export_scope)
         finally:
-            self._graph_element = read
+            self._cached_value = None
 
     def _read_variable_op(self, no_copy: bool = False) -> tf.Tensor:
         return library.load().ete_read(
