@@ -20,7 +20,11 @@ _ResourceVariable: Any = _tf.resource_variable()
 
 
 class TableVariable(_ResourceVariable):
-    """A part of a table, float32 `[rows, width]`. Used as any other variable."""
+    """A part of a table, float32 `[rows, width]`. Used as any other variable.
+
+    Attributes:
+      number: of the part in the engine.
+    """
 
     _graph_element: tf.Tensor
 
@@ -33,7 +37,7 @@ class TableVariable(_ResourceVariable):
           **kwargs: as variable creators are given them.
         """
         self._ete_engine = engine
-        self._ete_part = part
+        self.number = part
         super().__init__(**kwargs)
         plain_read = self._graph_element
         with tf.init_scope(), tf.name_scope(f'{self.op.name}/Read/'):
@@ -57,7 +61,7 @@ class TableVariable(_ResourceVariable):
         return library.load().ete_read(
             handle=self.handle, engine=self._ete_engine,
             value=in_place(self.handle) if no_copy else super()._read_variable_op(),
-            part=self._ete_part, copy=not no_copy)
+            part=self.number, copy=not no_copy)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
@@ -65,7 +69,7 @@ class TableVariable(_ResourceVariable):
             rows = tf.cast(indices, tf.int64)
             value = in_place(self.handle)
             found = library.load().ete_read_rows(
-                engine=self._ete_engine, value=value, rows=rows, part=self._ete_part)
+                engine=self._ete_engine, value=value, rows=rows, part=self.number)
             return tf.ensure_shape(found, rows.shape.concatenate(self.shape[1:]))
 
     def gather_nd(self, indices: Any, name: str | None = None) -> tf.Tensor:

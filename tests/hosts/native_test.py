@@ -8,6 +8,8 @@ import tensorflow.compat.v1 as tf
 from harness import memory
 from harness.native_run import Run, plan_of, require_copies
 
+from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.hosts.native import NativeBackend
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.checks import message_to_problem
 
@@ -106,6 +108,16 @@ def test_creators_of_variables_see_the_parts_of_tables(graph):
     assert [part for part in made if part is not tf.train.get_global_step()] == list(run.parts)
     run()
     assert run.session.run(run.detached) == -1
+
+
+@pytest.mark.parametrize('creator', [
+    lambda made: lambda next_creator, **kwargs: made,
+    lambda made: lambda next_creator, **kwargs: [next_creator(**kwargs) for _ in range(2)][0]])
+def test_a_creator_of_the_user_must_make_each_variable_once(graph, creator):
+    step, made = tf.train.create_global_step(), tf.Variable(tf.zeros([3, 2]), use_resource=True)
+    with tf.variable_creator_scope(creator(made)), pytest.raises(
+            ConfigError, match='E477 variable ".*" of a table: .* next_creator once'):
+        NativeBackend(plan_of(), {'t': 't'}, None, step)
 
 
 def test_gradients_pass_through_reads(graph):
