@@ -155,10 +155,23 @@ def resource_variable() -> Any:
     `tf.Variable` makes such an instance, but nobody can derive from what it makes. A derived class
     may override `_read_variable_op(no_copy=False)`, through which all dense reads go, `sparse_read`
     and `gather_nd`, and may set `_graph_element`, which `Session.run` fetches for a variable; of
-    that the saver takes the first input for the handle. Checked: 2.16-2.21.
+    that the saver takes the first input for the handle. `to_proto` writes the name of
+    `_cached_value` if there is one. Who imports that has it as the cached value, and what is found
+    through the first inputs, up to a `ReadVariableOp`, as the graph element. Checked: 2.16-2.21.
     """
     from tensorflow.python.ops import resource_variable_ops
     return resource_variable_ops.ResourceVariable
+
+
+def last_creator_scope(creator: Callable[..., Any]) -> Any:
+    """The context in which a creator of variables is called after all others.
+
+    Those of `tf.variable_creator_scope` are called from the inside to the outside, so that one
+    which makes variables itself, entered last, hides all that a user has. `creator` takes what
+    `tf.variable_creator_scope` describes. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.framework import ops
+    return ops.get_default_graph()._variable_creator_scope(creator, priority=0)
 
 
 def saver_builder() -> Any:

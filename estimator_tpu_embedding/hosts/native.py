@@ -14,9 +14,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
-from ..errors import Problem
+from ..errors import ConfigError, Problem
 from ..native import layout, library
 from ..native.variables import TableVariable, in_place
 from ..ops import checks
@@ -62,10 +63,11 @@ class NativeBackend:
             self._engine = self._operations.ete_engine(
                 name='embedding_engine', **layout.attributes(plan, threads))
         numbers = itertools.count()
-        with tf.variable_creator_scope(lambda _, **kwargs: self._variable(next(numbers), kwargs)):
+        with _tf.last_creator_scope(lambda _, **kwargs: self._variable(next(numbers), kwargs)):
             self.tables = create_tables(plan, variable_names, slot_names)
         self._parts = [part for table in self.tables.values()
                        for parts in (table.rows, *table.slots.values()) for part in parts]
+        self._require_parts_in_order()
         self._queues = IdQueues(plan.topology.num_cores, self.kinds)
         self._global_step = global_step
         self._skips_nonfinite = skips_nonfinite
@@ -149,9 +151,21 @@ class NativeBackend:
 
     def _variable(self, number: int, kwargs: dict[str, Any]) -> TableVariable:
         """What `tf.get_variable` makes for a part, of which the creators come in their order."""
-        ignored = {'use_resource', 'expected_shape'}  # Of variables without a handle.
+        # The first two are of variables without a handle. A value cached on a device would be a
+        # plain read, which shares the memory of the engine with whatever takes it.
+        ignored = {'use_resource', 'expected_shape', 'caching_device'}
         return TableVariable(engine=self._engine, part=number, **{
             name: value for name, value in kwargs.items() if name not in ignored})
+
+    def _require_parts_in_order(self) -> None:
+        """Fails if creators of the user did not let each variable be made once."""
+        for number, part in enumerate(self._parts):
+            if not isinstance(part, TableVariable) or part.number != number:
+                raise ConfigError(Problem(
+                    'E477', f'variable "{part.name}" of a table',
+                    'a variable_creator_scope must call its next_creator once, and give what '
+                    'that makes', f'{type(part).__name__} instead of part {number} of the engine',
+                    "Build the estimator's graph outside of it, or choose kernels='stock'."))
 
     def _attach(self) -> tf.Tensor:
         """The handle of the engine, once every variable is a view of its memory.

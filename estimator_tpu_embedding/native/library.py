@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import threading
 from typing import Any, NamedTuple
@@ -10,6 +11,12 @@ import tensorflow.compat.v1 as tf
 
 PATH = pathlib.Path(__file__).with_name('libete_kernels.so')
 """Where the build of this package puts it."""
+
+_INSTALL_AGAIN = (
+    # The first two options since this package is there, the next for the wheel that pip keeps of
+    # the last build, the last for a wheel of an index.
+    '`pip install --force-reinstall --no-deps --no-cache-dir --no-binary estimator_tpu_embedding '
+    'SOURCE`, where SOURCE is what was installed, such as a folder or estimator_tpu_embedding')
 
 
 class _Loaded(NamedTuple):
@@ -49,19 +56,20 @@ def _load() -> _Loaded:
     if not PATH.exists():
         return _Loaded(
             None, f'{PATH.name} was not compiled when this package was installed; its build says '
-            'why (pip shows that with -v)', 'Install a C++17 compiler (g++ or clang) and install '
-            'this package again, or install the wheel that holds the library.')
+            'why (pip shows that with -v)', 'Install a C++17 compiler (g++ or clang), then this '
+            f'package again by {_INSTALL_AGAIN}; or install the wheel that holds the library.')
     try:
         operations = tf.load_op_library(str(PATH))
     except (tf.errors.OpError, RuntimeError, OSError) as error:
         return _Loaded(None, f'TensorFlow {tf.__version__} cannot load {PATH}: {error}',
-                       'Install this package again on this machine, from its source, so that '
-                       'the library is compiled for it.')
+                       'Install this package again on this machine, so that the library is '
+                       f'compiled for it, by {_INSTALL_AGAIN}.')
     if not hasattr(operations, 'ete_engine'):
         return _Loaded(None, f'this process has loaded another copy of {PATH.name}',
                        'Let a process import one installation of this package only.')
-    tf.RegisterGradient('EteRead')(_gradient_of_read)
-    tf.RegisterGradient('EteReadRows')(_gradient_of_rows)
+    with contextlib.suppress(KeyError):  # A module that was reloaded has registered both before.
+        tf.RegisterGradient('EteRead')(_gradient_of_read)
+        tf.RegisterGradient('EteReadRows')(_gradient_of_rows)
     return _Loaded(operations, '')
 
 

@@ -20,7 +20,11 @@ _ResourceVariable: Any = _tf.resource_variable()
 
 
 class TableVariable(_ResourceVariable):
-    """A part of a table, float32 `[rows, width]`. Used as any other variable."""
+    """A part of a table, float32 `[rows, width]`. Used as any other variable.
+
+    Attributes:
+      number: of the part in the engine.
+    """
 
     _graph_element: tf.Tensor
 
@@ -33,25 +37,31 @@ class TableVariable(_ResourceVariable):
           **kwargs: as variable creators are given them.
         """
         self._ete_engine = engine
-        self._ete_part = part
+        self.number = part
         super().__init__(**kwargs)
-        self._plain_read = self._graph_element
+        plain_read = self._graph_element
         with tf.init_scope(), tf.name_scope(f'{self.op.name}/Read/'):
             self._graph_element = self._read_variable_op()
+            # Of what is in a proto TensorFlow follows the first inputs to a plain read.
+            _, self._in_proto = tf.identity_n([plain_read, self._graph_element])
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """As any other variable writes it, for `.meta` files; imported, it is one of these."""
-        read, self._graph_element = self._graph_element, self._plain_read
+        """As a variable with a cached value, for `.meta` files.
+
+        Imported, it is one of TensorFlow's, whose plain reads share the memory of the engine. The
+        cached value, which all get that take the variable for a tensor, is a copy.
+        """
+        self._cached_value = self._in_proto
         try:
             return super().to_proto(export_scope)
         finally:
-            self._graph_element = read
+            self._cached_value = None
 
     def _read_variable_op(self, no_copy: bool = False) -> tf.Tensor:
         return library.load().ete_read(
             handle=self.handle, engine=self._ete_engine,
             value=in_place(self.handle) if no_copy else super()._read_variable_op(),
-            part=self._ete_part, copy=not no_copy)
+            part=self.number, copy=not no_copy)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
@@ -59,7 +69,7 @@ class TableVariable(_ResourceVariable):
             rows = tf.cast(indices, tf.int64)
             value = in_place(self.handle)
             found = library.load().ete_read_rows(
-                engine=self._ete_engine, value=value, rows=rows, part=self._ete_part)
+                engine=self._ete_engine, value=value, rows=rows, part=self.number)
             return tf.ensure_shape(found, rows.shape.concatenate(self.shape[1:]))
 
     def gather_nd(self, indices: Any, name: str | None = None) -> tf.Tensor:

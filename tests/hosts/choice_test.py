@@ -37,6 +37,7 @@ def test_without_the_library_auto_is_stock_and_says_so_once(without_library, cap
     assert len(told) == 1
     assert 'cannot be used, ' in told[0]
     assert 'got absent.so was not compiled ' in told[0] and '  Install a C++17 compiler' in told[0]
+    assert ' --no-cache-dir --no-binary estimator_tpu_embedding ' in told[0]  # Else pip's wheel.
 
 
 def test_without_the_library_native_is_an_error(without_library):

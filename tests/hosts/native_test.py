@@ -1,77 +1,19 @@
 """The variables of the native engine: views of its memory that behave as variables do."""
 
 import gc
-import threading
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import memory
-from harness.graphs import id_batch
+from harness.native_run import Run, plan_of, require_copies
 
-from estimator_tpu_embedding.checkpoint.pieces import SaverBuilder
-from estimator_tpu_embedding.core.optimizers import Adagrad, StochasticGradientDescent
-from estimator_tpu_embedding.core.plan import resolve
-from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.hosts.native import NativeBackend
 from estimator_tpu_embedding.native import library
-from estimator_tpu_embedding.native.variables import in_place
 from estimator_tpu_embedding.ops.checks import message_to_problem
 
 pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
-SGD = StochasticGradientDescent(learning_rate=1.)
-
-
-def plan_of(rows=6, width=2, hosts=2, optimizer=SGD, batch_size=2):
-    return resolve(
-        [TableSpec(name='t', vocabulary_size=rows, dimension=width, combiner='sum',
-                   initializer=tf.zeros_initializer())],
-        [FeatureSpec(name='f', table='t')], Topology(num_hosts=hosts), optimizer=optimizer,
-        batch_size=batch_size * hosts, strategy='mod')
-
-
-class Run:
-    """An engine with one table `t` in the default graph, and a session of its own.
-
-    A step subtracts a gradient, 1 by default, from the rows of the ids of its samples.
-    """
-
-    def __init__(self, plan, ids=None, wait_for=lambda run: []):
-        cores = range(plan.topology.num_cores)
-        samples = plan.batch_size_per_core
-        ids = [[core] + [[]] * (samples - 1) for core in cores] if ids is None else ids
-        ids = [[one if isinstance(one, list) else [one] for one in of_core] for of_core in ids]
-        self.backend = NativeBackend(plan, {'t': 't'}, None, tf.train.create_global_step())
-        self.table = self.backend.tables['t']
-        self.parts = self.table.rows
-        self.feed = tf.group(*[self.backend.enqueue({'f': id_batch(of_core)}, host=0, core=core)
-                               for core, of_core in enumerate(ids)])
-        looked_up = [self.backend.lookup(core=core) for core in cores]
-        self.activations = [activations['f'] for activations, _ in looked_up]
-        self.gradient = tf.placeholder_with_default(1., [])
-        with tf.control_dependencies(self.activations), tf.control_dependencies(wait_for(self)):
-            gradients = [{'f': tf.fill(plan.output_shape(plan.features[0]), self.gradient)}
-                         for _ in cores]
-        self.update = self.backend.update([receipt for _, receipt in looked_up], gradients)
-        self.load = self.backend.load()
-        engine, = self.backend.open().outputs
-        self.detached = library.load().ete_detached(
-            engine=engine, values=[in_place(part.handle) for part in self.parts])
-        self.session = self.new_session()
-
-    def new_session(self):
-        session = tf.Session()
-        session.run(tf.global_variables_initializer())
-        session.run([self.load, self.backend.open()])
-        return session
-
-    def __call__(self, session=None):
-        session = session or self.session
-        session.run(self.feed)
-        return session.run([self.activations, self.update])[0]
-
-    def values(self, session=None):
-        return [value.tolist() for value in (session or self.session).run(list(self.parts))]
 
 
 @pytest.fixture
@@ -112,6 +54,13 @@ def test_what_was_read_does_not_change_in_later_steps(graph, read):
         np.testing.assert_array_equal(found, kept)
 
 
+@pytest.mark.parametrize('device', [None, '/cpu:0'])
+def test_what_another_variable_or_a_queue_takes_does_not_change_in_later_steps(graph, device):
+    with tf.variable_scope('', caching_device=device):
+        run = Run(plan_of())
+    require_copies(run.session, run.parts[0], run)
+
+
 WRITES = {
     'assign': lambda part: part.assign([[5., 5], [6, 6], [7, 7]]),
     'assign_add': lambda part: part.assign_add([[5., 5], [6, 6], [7, 7]]),
@@ -138,79 +87,6 @@ def test_what_was_written_between_steps_is_what_the_next_step_sees(graph, write)
         assert run.values() == expected
 
 
-@pytest.mark.parametrize('builder', [None, SaverBuilder])
-def test_savers_save_and_restore_the_truth(graph, tmp_path, builder):
-    run = Run(plan_of(optimizer=Adagrad(learning_rate=2., initial_accumulator=1.)))
-    saver = tf.train.Saver(builder=builder and builder())
-    run()
-    path = saver.save(run.session, str(tmp_path / 'm'))
-    saved = tf.train.load_checkpoint(path)
-    np.testing.assert_allclose(saved.get_tensor('t')[::3], -2**.5, rtol=1e-6)
-    assert saved.get_tensor('t/Adagrad').tolist() == [[2, 2], [1, 1], [1, 1]] * 2
-    run()
-    saver.restore(run.session, path)
-    run()
-    step_2 = -2**.5 - 2 * 3**-.5
-    for part in run.values():
-        np.testing.assert_allclose(part, [[step_2, step_2], [0, 0], [0, 0]], rtol=1e-6)
-
-
-def test_a_part_can_be_saved_by_itself_and_by_its_own_name(graph, tmp_path):
-    run = Run(plan_of())
-    saver = tf.train.Saver({'mine': run.parts[1]})
-    run()
-    path = saver.save(run.session, str(tmp_path / 'm'))
-    assert tf.train.load_checkpoint(path).get_tensor('mine').tolist() == [[-1, -1], [0, 0], [0, 0]]
-    run()
-    saver.restore(run.session, path)
-    assert run.values() == [[[-2, -2], [0, 0], [0, 0]], [[-1, -1], [0, 0], [0, 0]]]
-
-
-def test_the_graph_of_a_checkpoint_can_be_imported(graph, tmp_path):
-    run = Run(plan_of())
-    run()
-    prefix = tf.train.Saver().save(run.session, str(tmp_path / 'model.ckpt'))
-    expected = run.session.run(list(run.parts))
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.train.import_meta_graph(f'{prefix}.meta').restore(session, prefix)
-        found = session.run([part for part in tf.global_variables() if part.name[:2] == 't/'])
-    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
-    assert np.abs(found).sum() > 0
-
-
-def test_tables_are_warm_started(graph, tmp_path):
-    run = Run(plan_of())
-    run()
-    path = tf.train.Saver().save(run.session, str(tmp_path / 'm'))
-    with tf.Graph().as_default():
-        other = Run(plan_of())
-        tf.train.init_from_checkpoint(path, {'t': list(other.parts)})
-        other.session.run(tf.global_variables_initializer())
-        assert other()[0][0].tolist() == [-1, -1]
-
-
-def test_a_checkpoint_that_is_written_beside_steps_holds_no_torn_row(graph, tmp_path):
-    rows = 8000
-    run = Run(plan_of(rows, 128, hosts=1, batch_size=rows), [list(range(rows))])
-    savers = [tf.train.Saver(max_to_keep=1, builder=builder) for builder in (
-        None, SaverBuilder())]
-    ended = threading.Event()
-    thread = threading.Thread(target=lambda: [run() for _ in iter(ended.is_set, True)])
-    thread.start()
-    try:
-        seen = set()
-        for number in range(10):
-            path = savers[number % 2].save(run.session, str(tmp_path / 'm'), number)
-            values = np.unique(tf.train.load_checkpoint(path).get_tensor('t'))
-            assert len(values) == 1
-            seen.update(values.tolist())
-            assert len(np.unique(run.session.run(run.parts[0]))) == 1
-    finally:
-        ended.set()
-        thread.join(60)
-    assert len(seen) > 1
-
-
 def test_a_variable_that_is_written_during_a_step_is_an_error(graph):
     run = Run(plan_of(), wait_for=lambda run: [
         run.parts[1].assign(tf.ones([3, 2]), read_value=False)])
@@ -218,6 +94,30 @@ def test_a_variable_that_is_written_during_a_step_is_an_error(graph):
         run()
     problem = message_to_problem(str(raised.value))
     assert (problem.code, problem.where) == ('E476', 'table "t"')
+
+
+def test_creators_of_variables_see_the_parts_of_tables(graph):
+    made = []
+
+    def creator(next_creator, **kwargs):
+        made.append(next_creator(**kwargs))
+        return made[-1]
+
+    with tf.variable_creator_scope(creator):
+        run = Run(plan_of())
+    assert [part for part in made if part is not tf.train.get_global_step()] == list(run.parts)
+    run()
+    assert run.session.run(run.detached) == -1
+
+
+@pytest.mark.parametrize('creator', [
+    lambda made: lambda next_creator, **kwargs: made,
+    lambda made: lambda next_creator, **kwargs: [next_creator(**kwargs) for _ in range(2)][0]])
+def test_a_creator_of_the_user_must_make_each_variable_once(graph, creator):
+    step, made = tf.train.create_global_step(), tf.Variable(tf.zeros([3, 2]), use_resource=True)
+    with tf.variable_creator_scope(creator(made)), pytest.raises(
+            ConfigError, match='E477 variable ".*" of a table: .* next_creator once'):
+        NativeBackend(plan_of(), {'t': 't'}, None, step)
 
 
 def test_gradients_pass_through_reads(graph):

@@ -74,8 +74,10 @@ def test_what_is_no_grouped_batch_is_refused(operations, grouped, features, says
 
 def test_a_batch_of_another_engine_is_refused(operations):
     other = Operations(table_rows=[5, 8])
+    grouped = other.group(*IDS)
+    other.session.close()
     with pytest.raises(WRONG, match='grouped'):
-        operations.lookup(other.group(*IDS))
+        operations.lookup(grouped)
 
 
 @pytest.mark.parametrize('change, says', [

@@ -1,5 +1,7 @@
 """What the native kernels take of the machine: memory, large pages, and time when idle."""
 
+import contextlib
+import mmap
 import pathlib
 import re
 import time
@@ -13,7 +15,6 @@ from harness.native_ops import Operations
 from estimator_tpu_embedding.native import library
 
 pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
-LARGE_PAGES = pathlib.Path('/sys/kernel/mm/transparent_hugepage/enabled')
 MIB = 2**20
 
 
@@ -27,6 +28,21 @@ def large_pages():
     """Bytes of this process in large pages."""
     text = pathlib.Path('/proc/self/smaps').read_text()
     return 1024 * sum(map(int, re.findall(r'AnonHugePages: +(\d+) kB', text)))
+
+
+def granted_large_pages(size):
+    """Bytes in large pages of a piece of memory that asks for them as tables do.
+
+    There are none where they are off for this process, or where the memory of the system is in
+    too many pieces.
+    """
+    before = large_pages()
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as piece:
+        with contextlib.suppress(OSError):  # of a system that has no large pages
+            piece.madvise(mmap.MADV_HUGEPAGE)
+        for place in range(0, size, mmap.PAGESIZE):
+            piece[place] = 1
+        return large_pages() - before
 
 
 def test_ten_thousand_steps_leave_no_memory_behind(graph):
@@ -43,30 +59,41 @@ def test_ten_thousand_steps_leave_no_memory_behind(graph):
     grouped = operations.some_grouped()
     for _ in range(1000):
         grouped = step(grouped)[0]
-    before = memory.rss()
-    for _ in range(10_000):
-        grouped = step(grouped)[0]
-    assert memory.rss() - before < 2 * MIB  # 200 bytes per step
+
+    def growth():
+        before = memory.rss()
+        for _ in range(10_000):
+            step(grouped)
+        return memory.rss() - before
+
+    # 200 bytes per step, each time if there is a leak: others in this process take memory too.
+    assert any(growth() < 2 * MIB for _ in range(3))
     operations.session.close()
 
 
-@pytest.mark.skipif(not LARGE_PAGES.exists() or '[never]' in LARGE_PAGES.read_text(),
-                    reason='this system has no transparent large pages')
 def test_tables_are_in_large_pages(graph):
-    rows, before = 2**18, large_pages()
-    operations = Operations(table_rows=[5, rows], table_widths=[3, 64], num_hosts=1)  # 64 MiB
-    values, given = tf.ones([rows, 64]), operations.library
-    operations.run(given.ete_view(engine=operations.handle, value=values, part=2))
-    operations.run(given.ete_take(engine=operations.handle, value=values, part=2))
+    size = 64 * MIB
+    granted = granted_large_pages(size)
+    if granted < size // 2:
+        pytest.skip(f'the system gives large pages for {granted} of {size} bytes only')
+    rows, before = size // 512, large_pages()  # Half of it is for the slot of Adagrad.
+    operations = Operations(table_rows=[5, rows], table_widths=[3, 64], num_hosts=1)
+    grouped = operations.group([[], [0] * rows, []], [[], np.arange(rows), []], [[]])
+    operations.update([grouped], [np.ones([4, width], np.float32) for width in (3, 64, 64)])
     found = large_pages() - before
     operations.session.close()
-    assert found >= rows * 64 * 4 // 2  # The kernel may lack some of them.
+    assert found >= granted // 2  # The kernel may lack some of them by now.
 
 
 def test_an_idle_engine_takes_no_time(graph):
     operations = Operations(threads=4)
     operations.lookup(operations.some_grouped())
-    began = time.process_time()
-    time.sleep(.5)
-    assert time.process_time() - began < .1
+
+    def seconds():
+        began = time.process_time()
+        time.sleep(.5)
+        return time.process_time() - began
+
+    # Threads of others in this process may have something to do.
+    assert any(seconds() < .1 for _ in range(5))
     operations.session.close()

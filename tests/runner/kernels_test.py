@@ -1,7 +1,7 @@
 """Native kernels and stock operations in whole jobs: same numbers, same checkpoints."""
 
+import concurrent.futures
 import shutil
-import threading
 
 import numpy as np
 import pytest
@@ -81,13 +81,12 @@ def test_either_evaluates_and_predicts_what_the_other_trained(trained):
 
 def test_estimators_that_train_side_by_side_have_rows_and_threads_of_their_own(trained, tmp_path):
     """Each gives, bit for bit, what one that was alone on all cores gave."""
-    all_jobs = [threading.Thread(target=make(
-        tmp_path / str(threads), 'native', kernel_threads=threads).train,
-        args=(jobs.input_fn_of(FIRST),), kwargs={'max_steps': 4}) for threads in (1, 3)]
-    for job in all_jobs:
-        job.start()
-    for job in all_jobs:
-        job.join(60)
+    def train(threads):
+        make(tmp_path / str(threads), 'native', kernel_threads=threads).train(
+            jobs.input_fn_of(FIRST), max_steps=4)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(train, (1, 3)))  # Raises what a job did.
     alone = stored(trained['native'])
     for threads in (1, 3):
         for name, values in stored(tmp_path / str(threads)).items():

@@ -144,6 +144,9 @@ ENTRIES = {
     'E476': ('table written beside its engine', 'A variable of a table, or of a slot, was written '
              'while a step of the same session looked up or updated, so its update is lost.',
              'Assign to tables between two steps, in a run of its own.'),
+    'E477': ('table variable made by a user', 'With native kernels the variables of tables are '
+             'views of their engine, which no variable_creator_scope may replace or make twice.',
+             "Build the graph outside of that scope, or choose kernels='stock'."),
     'E478': ('input that does not fit the command',
              'A comparison needs one config on each side, or one checkpoint on each side.',
              'Name the file of one config.'),

@@ -14,13 +14,14 @@ ENTRIES = {
              'code is Python.', 'Save it again, or give a script.'),
     'E006': ('native kernels missing', 'The job asks for the compiled kernels of this package, and '
              'they cannot be used in this process; the message says why.', 'Do what the '
-             'message says, which is mostly to install a C++17 compiler and this package again, '
-             'or train with kernels="auto", which does without them.'),
+             'message says, which is mostly to install a C++17 compiler and then this package '
+             'again, past the wheel that pip kept, or train with kernels="auto", which does '
+             'without them.'),
     'W006': ('stock operations instead of native kernels', 'The compiled kernels of this package '
              'cannot be used in this process, so tables are trained with the operations of '
              'TensorFlow, with the same results in several times the time; the message says why.',
-             'Do what the message says, which is mostly to install a C++17 compiler and this '
-             'package again.'),
+             'Do what the message says, which is mostly to install a C++17 compiler and then this '
+             'package again, past the wheel that pip kept.'),
     'E501': ('id out of range', 'An id is negative or not below the vocabulary size of its '
              'table.', 'Clean the data, or raise num_buckets.'),
     'E510': ('ids of a wrong type', 'Ids are int32 or int64 tensors, sparse or ragged tensors; '

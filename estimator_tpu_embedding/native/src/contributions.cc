@@ -196,20 +196,24 @@ void Contributions::append(const CoreOfTable& core, uint32_t at, uint32_t end) {
     append_of_one_feature(core, at, end);
     return;
   }
-  const TableGroup& group = core.group;
+  const uint32_t* codes = core.group.codes;
+  const float* shares = core.group.sorted_shares;
+  const FeatureGradient* features = core.features.data();
+  const size_t count = core.features.size(), width = width_;
   const int bits = gradients_.table->sample_bits;
   const uint64_t mask = (uint64_t{1} << bits) - 1;
+  const float** source = sources_.get() + filled_;
+  float* factor = factors_ != nullptr ? factors_.get() + filled_ : nullptr;
+  filled_ += end - at;
   for (; at < end; ++at) {
-    const uint64_t code = group.codes[at], place = code >> bits, sample = code & mask;
-    if (place >= core.features.size()) refuse("a feature that the table does not have");
-    const FeatureGradient& feature = core.features[place];
+    const uint64_t code = codes[at], place = code >> bits, sample = code & mask;
+    if (place >= count) refuse("a feature that the table does not have");
+    const FeatureGradient& feature = features[place];
     if (sample >= feature.samples) refuse("a sample that the feature does not have");
-    sources_[filled_] = feature.values + sample * width_;
-    if (factors_ != nullptr) {
-      factors_[filled_] = feature.scales != nullptr ? feature.scales[sample]
-                                                    : group.sorted_shares[at];
+    *source++ = feature.values + sample * width;
+    if (factor != nullptr) {
+      *factor++ = feature.scales != nullptr ? feature.scales[sample] : shares[at];
     }
-    ++filled_;
   }
 }
 

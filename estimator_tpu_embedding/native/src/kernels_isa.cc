@@ -103,6 +103,7 @@ void sum(const SumJob& job) {
   column = sum_groups<16>(job, column);
   column = sum_groups<8>(job, column);
   column = sum_groups<4>(job, column);
+  column = sum_groups<2>(job, column);
   sum_groups<1>(job, column);
 }
 
@@ -160,6 +161,7 @@ void apply(const ApplyJob& job) {
     size_t column = change_columns<kLanes>(rule, job, offset, gradient, 0);
     column = change_columns<lanes_for(8)>(rule, job, offset, gradient, column);
     column = change_columns<4>(rule, job, offset, gradient, column);
+    column = change_columns<2>(rule, job, offset, gradient, column);
     change_columns<1>(rule, job, offset, gradient, column);
   }
 }

@@ -32,6 +32,13 @@ struct VectorsOf {
   typedef int32_t Int __attribute__((vector_size(N * sizeof(int32_t))));
 };
 
+// One lane is a plain number, of which compilers make better code than of a vector of one.
+template <>
+struct VectorsOf<1> {
+  typedef float Float;
+  typedef int32_t Int;
+};
+
 template <int N>
 using FloatVector = typename VectorsOf<N>::Float;
 
@@ -66,21 +73,29 @@ ETE_INLINE V select(const IntVector<V>& where, const V& yes, const V& no) {
 // A vector instruction only with -fno-math-errno, which the build gives.
 template <class V>
 ETE_INLINE V root(const V& value) {
-  V result;
-  for (size_t lane = 0; lane < sizeof(V) / sizeof(float); ++lane) {
-    result[lane] = __builtin_sqrtf(value[lane]);
+  if constexpr (sizeof(V) == sizeof(float)) {
+    return __builtin_sqrtf(value);
+  } else {
+    V result;
+    for (size_t lane = 0; lane < sizeof(V) / sizeof(float); ++lane) {
+      result[lane] = __builtin_sqrtf(value[lane]);
+    }
+    return result;
   }
-  return result;
 }
 
 // One call of the mathematical library per lane: slow, for general powers only.
 template <class V>
 ETE_INLINE V power(const V& value, float exponent) {
-  V result;
-  for (size_t lane = 0; lane < sizeof(V) / sizeof(float); ++lane) {
-    result[lane] = __builtin_powf(value[lane], exponent);
+  if constexpr (sizeof(V) == sizeof(float)) {
+    return __builtin_powf(value, exponent);
+  } else {
+    V result;
+    for (size_t lane = 0; lane < sizeof(V) / sizeof(float); ++lane) {
+      result[lane] = __builtin_powf(value[lane], exponent);
+    }
+    return result;
   }
-  return result;
 }
 
 // The next two keep a NaN in `value`, as TensorFlow does.

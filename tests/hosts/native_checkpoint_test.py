@@ -1,0 +1,100 @@
+"""What savers write of the variables of the native engine, and read into them."""
+
+import concurrent.futures
+import itertools
+import threading
+import time
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import graphs
+from harness.native_run import Run, plan_of, require_copies
+
+from estimator_tpu_embedding.checkpoint.pieces import SaverBuilder
+from estimator_tpu_embedding.core.optimizers import Adagrad
+
+pytestmark = graphs.needs_native
+
+
+@pytest.fixture
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+@pytest.mark.parametrize('builder', [None, SaverBuilder])
+def test_savers_save_and_restore_the_truth(graph, tmp_path, builder):
+    run = Run(plan_of(optimizer=Adagrad(learning_rate=2., initial_accumulator=1.)))
+    saver = tf.train.Saver(builder=builder and builder())
+    run()
+    path = saver.save(run.session, str(tmp_path / 'm'))
+    saved = tf.train.load_checkpoint(path)
+    np.testing.assert_allclose(saved.get_tensor('t')[::3], -2**.5, rtol=1e-6)
+    assert saved.get_tensor('t/Adagrad').tolist() == [[2, 2], [1, 1], [1, 1]] * 2
+    run()
+    saver.restore(run.session, path)
+    run()
+    step_2 = -2**.5 - 2 * 3**-.5
+    for part in run.values():
+        np.testing.assert_allclose(part, [[step_2, step_2], [0, 0], [0, 0]], rtol=1e-6)
+
+
+def test_a_part_can_be_saved_by_itself_and_by_its_own_name(graph, tmp_path):
+    run = Run(plan_of())
+    saver = tf.train.Saver({'mine': run.parts[1]})
+    run()
+    path = saver.save(run.session, str(tmp_path / 'm'))
+    assert tf.train.load_checkpoint(path).get_tensor('mine').tolist() == [[-1, -1], [0, 0], [0, 0]]
+    run()
+    saver.restore(run.session, path)
+    assert run.values() == [[[-2, -2], [0, 0], [0, 0]], [[-1, -1], [0, 0], [0, 0]]]
+
+
+def test_the_graph_of_a_checkpoint_can_be_imported(graph, tmp_path):
+    run = Run(plan_of())
+    run()
+    prefix = tf.train.Saver().save(run.session, str(tmp_path / 'model.ckpt'))
+    expected = run.session.run(list(run.parts))
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(f'{prefix}.meta').restore(session, prefix)
+        parts = tf.global_variables('t/')
+        found = session.run(parts)
+        np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
+        assert np.abs(found).sum() > 0
+        require_copies(session, parts[0], lambda: [
+            session.run(name) for name in (run.feed.name, run.update.name)])
+
+
+def test_tables_are_warm_started(graph, tmp_path):
+    run = Run(plan_of())
+    run()
+    path = tf.train.Saver().save(run.session, str(tmp_path / 'm'))
+    with tf.Graph().as_default():
+        other = Run(plan_of())
+        tf.train.init_from_checkpoint(path, {'t': list(other.parts)})
+        other.session.run(tf.global_variables_initializer())
+        assert other()[0][0].tolist() == [-1, -1]
+
+
+def test_a_checkpoint_that_is_written_beside_steps_holds_no_torn_row(graph, tmp_path):
+    rows, seen, ended = 8000, set(), threading.Event()
+    run = Run(plan_of(rows, 128, hosts=1, batch_size=rows), [list(range(rows))])
+    savers = [tf.train.Saver(max_to_keep=1, builder=builder) for builder in (
+        None, SaverBuilder())]
+    deadline = time.monotonic() + 60
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        steps = pool.submit(lambda: [run() for _ in iter(ended.is_set, True)])
+        try:
+            for number in itertools.count():
+                path = savers[number % 2].save(run.session, str(tmp_path / 'm'), number)
+                values = np.unique(tf.train.load_checkpoint(path).get_tensor('t'))
+                assert len(values) == 1
+                seen.update(values.tolist())
+                assert len(np.unique(run.session.run(run.parts[0]))) == 1
+                if (number >= 9 and len(seen) > 1) or steps.done() or time.monotonic() > deadline:
+                    break
+        finally:
+            ended.set()
+    steps.result()  # Raises what a step did.
+    assert len(seen) > 1
