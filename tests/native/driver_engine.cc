@@ -1,5 +1,4 @@
 // Lifetimes, the lock, the registry, and many threads on one engine.
-#include <atomic>
 #include <thread>
 
 #include "driver.h"
@@ -144,37 +143,64 @@ void check_inference() {
   check_refused(ete::Code::kFailedPrecondition, "t0", [&] { Step().update(*engine, 0.1f); });
 }
 
-// What several sessions' threads would do at once, while others use engines of their own.
+// All floats that one user of an engine sees at once: whatever is done there, they are the same.
+void check_uniform(const float* values, size_t count, float wanted, const char* what) {
+  for (size_t i = 0; i < count; ++i) CHECK(values[i] == wanted, what);
+}
+
+// What several sessions' threads do at once on an engine whose rows are all the same before and
+// after each write: each id is once in the batch, and has a gradient of ones.
+struct Users {
+  explicit Users(const std::shared_ptr<ete::Engine>& engine)
+      : handle(ete::registry::put(engine)) {
+    for (int32_t i = 0; i < kIds; ++i) {
+      batch.samples[0].push_back(i);
+      batch.ids[0].push_back(i);
+    }
+    words = batch.grouped(engine->layout(), engine->pool());
+  }
+
+  void use(int number) {
+    const auto engine = ete::registry::find(handle);
+    const size_t count = engine->part(0).elements();
+    std::vector<float> found(count);
+    if (number == 0) {
+      const auto view = engine->hold_view(0);
+      const float* rows = engine->part(0).data;
+      const float first = rows[0];
+      for (int look = 0; look < 3; ++look) check_uniform(rows, count, first, "a held view");
+    }
+    CHECK(batch.grouped(engine->layout(), engine->pool()) == words, "grouped");
+    engine->lookup(words.data(), words.size(), {found.data()});
+    check_uniform(found.data(), count, found[0], "looked up");
+    engine->read(0, found.data());
+    check_uniform(found.data(), count, found[0], "read");
+    if (number == 1) assign(*engine, 0, std::vector<float>(count, 3.0f));
+    if (number >= 2) Step{{words}, {{std::vector<float>(count, 1.0f)}}}.update(*engine, 0.1f);
+    if (number == 3) random_engine(7, one_table(99, 5, 3), 2);
+  }
+
+  static constexpr int32_t kIds = 400;
+  const int64_t handle;
+  Batch batch{{{}}, {{}}, {{}}};
+  std::vector<uint32_t> words;
+};
+
 void check_threads() {
-  Random random(5);
-  const ete::LayoutNumbers numbers = random_numbers(random);
-  const auto engine = random_engine(6, numbers, 3);
-  const int64_t handle = ete::registry::put(engine);
-  const Batch batch = random_batch(random, engine->layout(), 3);
-  const auto gradients = random_gradients(random, engine->layout());
+  constexpr int kThreads = 6, kRounds = 30;
+  const auto engine =
+      std::make_shared<ete::Engine>(ete::Layout::make(one_table(Users::kIds, 8, Users::kIds)), 3);
+  Users users(engine);
   std::vector<std::thread> threads;
-  std::atomic<int> done{0};
-  for (int number = 0; number < 6; ++number) {
-    threads.emplace_back([&, number] {
-      for (int round = 0; round < 15; ++round, ++done) {
-        const auto found = ete::registry::find(handle);
-        const auto words = batch.grouped(found->layout(), found->pool());
-        auto out = gradients;
-        std::vector<float*> pointers;
-        for (auto& one : out) pointers.push_back(one.data());
-        const auto view = number == 0 ? found->hold_view(0) : found->hold(0);
-        found->lookup(words.data(), words.size(), pointers);
-        std::vector<float> values(found->part(0).elements());
-        found->read(0, values.data());
-        if (number == 1) assign(*found, 0, values);
-        if (number == 2) Step{{words, words}, {gradients, gradients}}.update(*found, 0.1f);
-        if (number == 3) random_engine(7, numbers, 2);
-      }
+  for (int number = 0; number < kThreads; ++number) {
+    threads.emplace_back([&users, number] {
+      for (int round = 0; round < kRounds; ++round) users.use(number);
     });
   }
   for (std::thread& thread : threads) thread.join();
-  ete::registry::remove(handle);
-  CHECK(done == 90, "");
+  ete::registry::remove(users.handle);
+  const ete::Part& slots = engine->part(1);  // Sums of squares: of all updates, each once.
+  check_uniform(slots.data, slots.elements(), (kThreads - 2) * kRounds, "updates");
 }
 
 }  // namespace
