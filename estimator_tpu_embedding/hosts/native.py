@@ -43,7 +43,7 @@ class NativeBackend:
     def __init__(self, plan: Plan, variable_names: Mapping[str, str],
                  slot_names: Mapping[str, Sequence[str]] | None,
                  global_step: tf.Variable | tf.Tensor, *, skips_nonfinite: bool = False,
-                 threads: int = 0):
+                 threads: int = 0, patience_ms: int = layout.PATIENCE_MS):
         """Creates the tables of a plan and their engine in the default graph.
 
         Args:
@@ -54,6 +54,8 @@ class NativeBackend:
           skips_nonfinite: gradients that are not finite make an update one that changes nothing,
             instead of an error.
           threads: of the engine; 0 is one per core that the process may use.
+          patience_ms: how long an update waits for runs that save a table before it fails, in
+            milliseconds.
         """
         self.plan = plan
         self.kinds = [tf.int32]
@@ -61,7 +63,7 @@ class NativeBackend:
         # One node, outside of loops and functions: each session has one engine.
         with tf.init_scope():
             self._engine = self._operations.ete_engine(
-                name='embedding_engine', **layout.attributes(plan, threads))
+                name='embedding_engine', **layout.attributes(plan, threads, patience_ms))
         numbers = itertools.count()
         with _tf.last_creator_scope(lambda _, **kwargs: self._variable(next(numbers), kwargs)):
             self.tables = create_tables(plan, variable_names, slot_names)

@@ -14,13 +14,18 @@ COMBINERS = {None: 0, 'sum': 0, 'mean': 1, 'sqrtn': 2}
 
 NO_RULE = -1
 
+PATIENCE_MS = 120_000
+"""How long the engine waits before it writes what another run saves: some 50 GB take so long."""
 
-def attributes(plan: Plan, threads: int) -> dict[str, Any]:
+
+def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict[str, Any]:
     """The attributes of the operation EteEngine, by name.
 
     Args:
       plan: what the engine is to execute.
       threads: how many it has; 0 is one per core that the process may use.
+      patience_ms: how long an update waits for runs that save a table before it fails, in
+        milliseconds; from 0 to 86,400,000, which is a day.
     """
     numbers, options = zip(*[
         rules.encoded(table.optimizer) if table.optimizer is not None and plan.mode == 'training'
@@ -40,7 +45,8 @@ def attributes(plan: Plan, threads: int) -> dict[str, Any]:
         'feature_samples': [plan.batch_size_per_core * max(feature.max_sequence_length, 1)
                             for feature in plan.features],
         'feature_weighted': [int(bool(feature.weight_feature)) for feature in plan.features],
-        'threads': threads}
+        'threads': threads,
+        'patience_ms': patience_ms}
 
 
 def tables_of_parts(plan: Plan) -> Iterator[str]:

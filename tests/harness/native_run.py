@@ -29,12 +29,13 @@ class Run:
     A step subtracts a gradient, 1 by default, from the rows of the ids of its samples.
     """
 
-    def __init__(self, plan, ids=None, wait_for=lambda run: []):
+    def __init__(self, plan, ids=None, wait_for=lambda run: [], **options):
         cores = range(plan.topology.num_cores)
         samples = plan.batch_size_per_core
         ids = [[core] + [[]] * (samples - 1) for core in cores] if ids is None else ids
         ids = [[one if isinstance(one, list) else [one] for one in of_core] for of_core in ids]
-        self.backend = NativeBackend(plan, {'t': 't'}, None, tf.train.create_global_step())
+        self.backend = NativeBackend(plan, {'t': 't'}, None, tf.train.create_global_step(),
+                                     **options)
         self.table = self.backend.tables['t']
         self.parts = self.table.rows
         self.feed = tf.group(*[self.backend.enqueue({'f': id_batch(of_core)}, host=0, core=core)

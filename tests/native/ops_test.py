@@ -132,7 +132,8 @@ def test_all_parts_are_compared_and_none_may_be_missing(operations):
 
 @pytest.mark.parametrize('changes, says', [
     ({'threads': -1}, 'threads'), ({'threads': MAX_THREADS + 1}, f'to {MAX_THREADS},'),
-    ({'threads': 2**40}, 'threads'), ({'table_widths': [3]}, 'table'),
+    ({'threads': 2**40}, 'threads'), ({'patience_ms': -1}, 'patience_ms'),
+    ({'patience_ms': 2**40}, 'patience_ms'), ({'table_widths': [3]}, 'table'),
     ({'table_rows': [0, 7]}, '"item"'), ({'num_hosts': 0}, 'host'), ({'strategy': 2}, 'strategy'),
     ({'feature_tables': [0, 1, 2]}, '"self"'), ({'feature_samples': [4, 4, -4]}, '"self"'),
     ({'table_combiners': [7, 0]}, '"item"'), ({'table_options': []}, 'table')])

@@ -17,11 +17,13 @@
 
 namespace ete {
 
-// How long a writer waits for others before it fails.
+// How long a writer waits for others before it fails: first for views, then for its turn.
 struct Patience {
   std::chrono::milliseconds for_turn{60000};  // For look-ups and other writers.
   std::chrono::milliseconds for_views{120000};  // To save some 50 GB takes so long.
 };
+
+constexpr int64_t kLongestPatience = 86400000;  // Milliseconds: a day.
 
 // Safe to use from any thread. It is kept alive by views, which may outlive the engine.
 class Access {

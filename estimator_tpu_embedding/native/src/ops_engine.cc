@@ -1,4 +1,5 @@
 // EteEngine: makes the engine of a session, and gives its handle.
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -37,13 +38,26 @@ int threads_of(const Attributes& attributes) {
   return static_cast<int>(threads);
 }
 
+Patience patience_of(const Attributes& attributes) {
+  const int64_t milliseconds = attributes.number("patience_ms");
+  if (milliseconds < 0 || milliseconds > kLongestPatience) {
+    throw Error(Code::kInvalidArgument, "The attribute patience_ms must be from 0 to " +
+                                            std::to_string(kLongestPatience) + ", not " +
+                                            std::to_string(milliseconds) + ".");
+  }
+  Patience patience;
+  patience.for_views = std::chrono::milliseconds(milliseconds);
+  return patience;
+}
+
 // TensorFlow keeps one kernel of a stateful node per session and deletes it with the session; so
 // the engine lives as long as the session does.
 class EngineKernel {
  public:
   explicit EngineKernel(const Attributes& attributes)
       : layout_(Layout::make(numbers_of(attributes))),
-        threads_(threads_of(attributes)) {}
+        threads_(threads_of(attributes)),
+        patience_(patience_of(attributes)) {}
 
   ~EngineKernel() {
     if (handle_) registry::remove(*handle_);
@@ -57,12 +71,13 @@ class EngineKernel {
   // Made when it is first asked for: a kernel that is never run needs no threads and no memory.
   int64_t handle() {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!handle_) handle_ = registry::put(std::make_shared<Engine>(layout_, threads_));
+    if (!handle_) handle_ = registry::put(std::make_shared<Engine>(layout_, threads_, patience_));
     return *handle_;
   }
 
   const Layout layout_;
   const int threads_;
+  const Patience patience_;
   std::mutex mutex_;
   std::optional<int64_t> handle_;
 };
@@ -76,7 +91,7 @@ std::vector<Operation> engine_operations() {
        "table_widths: list(int)", "table_combiners: list(int)", "table_rules: list(int)",
        "table_options: list(float)", "slot_counts: list(int)", "num_hosts: int", "strategy: int",
        "feature_tables: list(int)", "feature_samples: list(int)", "feature_weighted: list(int)",
-       "threads: int = 0"},
+       "threads: int = 0", "patience_ms: int = 120000"},
       scalar_shape)};
 }
 
