@@ -39,6 +39,18 @@ def test_what_was_grouped_is_ungrouped_with_weights_as_shares(operations):
     np.testing.assert_allclose(weights[0], [1 / 3, 2 / 3, 1], rtol=1e-6)
 
 
+@pytest.mark.parametrize('features, weighted, says', [
+    (2, 3, 'F,.*expects 3, not 2'), (1, 5, 'F,.*expects 3, not 1'), (3, 0, 'W,.*expects 1, not 0'),
+    (3, 2, 'W,.*expects 1, not 2'), (4, 1, 'F,.*expects 3, not 4')])
+def test_outputs_that_are_not_those_of_the_engine_are_refused(
+        operations, features, weighted, says):
+    """With two and three there are as many as with three and one, but of other types."""
+    ungrouped = operations.library.ete_ungroup(
+        engine=operations.handle, grouped=operations.group(*IDS), F=features, W=weighted)
+    with pytest.raises(WRONG, match=says):
+        operations.run(ungrouped)
+
+
 @pytest.mark.parametrize('handle', [0, -1, 2**62, [1, 2], []])
 def test_a_handle_of_no_engine_is_refused(operations, handle):
     with pytest.raises(WRONG, match='engine'):
@@ -55,8 +67,9 @@ def test_a_handle_of_no_engine_is_refused(operations, handle):
     ([[0, 3, 0], [1], []], IDS[1], IDS[2], '"liked"'),
     ([[0, 0, 3], [SAMPLES], []], IDS[1], IDS[2], '"friend"'),
     ([[0, 0, 3], [-1], []], IDS[1], IDS[2], '"friend"'),
-    (IDS[0], IDS[1], [], 'expects 7, not 6'),
-    (IDS[0], IDS[1], [*IDS[2], *IDS[2]], 'expects 7, not 8')])
+    (IDS[0], IDS[1], [], 'weighted features: the engine expects 1, not 0'),
+    (IDS[0], IDS[1], [*IDS[2], *IDS[2]], 'expects 1, not 2'),
+    (IDS[0][:2], IDS[1][:2], IDS[2] * 3, 'number of features: the engine expects 3, not 2')])
 def test_ids_that_do_not_fit_are_refused_with_the_name_of_the_feature(
         operations, samples, ids, weights, says):
     with pytest.raises(WRONG, match=says):
@@ -111,6 +124,17 @@ def test_rows_beyond_a_part_are_refused(operations, rows):
     with pytest.raises(WRONG, match='row'):
         operations.run(operations.library.ete_read_rows(
             engine=operations.handle, value=tf.zeros([3, 3]), rows=rows, part=0))
+
+
+@pytest.mark.parametrize('shape', [[1] * 254, [2**62, 0]])
+def test_rows_of_a_shape_that_has_no_place_for_the_width_are_refused(operations, shape):
+    rows = tf.zeros([np.prod(shape, dtype=np.int64)], tf.int64)
+    rows = tf.raw_ops.Reshape(tensor=rows, shape=shape[:253])
+    for _ in shape[253:]:  # Of which Reshape makes no more at once.
+        rows = tf.raw_ops.ExpandDims(input=rows, axis=0)
+    with pytest.raises(WRONG, match=f'of {len(shape) + 1} dimensions'):
+        operations.run(tf.size(operations.library.ete_read_rows(
+            engine=operations.handle, value=tf.zeros([3, 3]), rows=rows, part=0)))
 
 
 def test_rows_are_read_from_the_value_that_is_given_for_any_shape_of_indices(operations):

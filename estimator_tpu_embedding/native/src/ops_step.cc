@@ -17,11 +17,25 @@ void require_count(const char* what, size_t expected, size_t got) {
   }
 }
 
-size_t weighted_features(const Layout& layout) {
-  size_t count = 0;
-  for (const FeatureLayout& feature : layout.features) count += feature.weighted;
-  return count;
-}
+// How many features, and weighted ones, a node has inputs or outputs for. TensorFlow checks no
+// type of an output that is allocated, so their sum is not enough.
+class IdCounts {
+ public:
+  explicit IdCounts(const Attributes& attributes)
+      : features_(attributes.number("F")), weighted_(attributes.number("W")) {}
+
+  void check(const Layout& layout) const {
+    size_t weighted = 0;
+    for (const FeatureLayout& feature : layout.features) weighted += feature.weighted;
+    require_count("Attribute F, the number of features", layout.features.size(),
+                  static_cast<size_t>(features_));
+    require_count("Attribute W, the number of weighted features", weighted,
+                  static_cast<size_t>(weighted_));
+  }
+
+ private:
+  const int64_t features_, weighted_;
+};
 
 // A grouped batch; anything can be in it.
 Tensor grouped_input(const Context& context, int i) {
@@ -84,14 +98,12 @@ class IdInputs {
 
 class GroupKernel {
  public:
-  explicit GroupKernel(const Attributes&) {}
+  explicit GroupKernel(const Attributes& attributes) : counts_(attributes) {}
 
   void compute(Context& context) {
     const std::shared_ptr<Engine> engine = context.engine(0);
     const Layout& layout = engine->layout();
-    require_count("Inputs samples, ids and weights",
-                  2 * layout.features.size() + weighted_features(layout),
-                  static_cast<size_t>(context.inputs() - 1));
+    counts_.check(layout);
     const IdInputs ids(context, layout);
     const size_t words = group_bound(layout, ids.features());
     const Tensor grouped = context.allocate_again(0, kTfInt32, {static_cast<int64_t>(words)},
@@ -99,20 +111,21 @@ class GroupKernel {
     group(layout, ids.features(), engine->pool(),
           reinterpret_cast<uint32_t*>(grouped.data<int32_t>()), words);
   }
+
+ private:
+  const IdCounts counts_;
 };
 
 class UngroupKernel {
  public:
-  explicit UngroupKernel(const Attributes&) {}
+  explicit UngroupKernel(const Attributes& attributes) : counts_(attributes) {}
 
   void compute(Context& context) {
     const std::shared_ptr<Engine> engine = context.engine(0);
     const Layout& layout = engine->layout();
+    counts_.check(layout);
     const Tensor grouped = grouped_input(context, 1);
     const int features = static_cast<int>(layout.features.size());
-    require_count("Outputs samples, ids and weights",
-                  2 * layout.features.size() + weighted_features(layout),
-                  static_cast<size_t>(context.outputs()));
     int next_weights = 2 * features;
     for (int i = 0; i < features; ++i) {
       const size_t count = ungrouped_count(layout, words_of(grouped), grouped.elements(), i);
@@ -129,6 +142,9 @@ class UngroupKernel {
       ungroup(layout, words_of(grouped), grouped.elements(), i, to);
     }
   }
+
+ private:
+  const IdCounts counts_;
 };
 
 class LookupKernel {
