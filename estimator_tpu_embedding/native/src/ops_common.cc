@@ -8,10 +8,27 @@ namespace {
 
 constexpr size_t kLargeBytes = 1 << 20;
 
+constexpr size_t kMostExtents = 254;  // Of any tensor of TensorFlow.
+
+// Throws Error kInvalidArgument for shapes that end the process when TensorFlow is given them:
+// also extents beside a 0 must not be too large together.
 size_t bytes_of(int type, const std::vector<int64_t>& shape) {
-  size_t bytes = type == kTfInt64 ? 8 : 4;
-  for (int64_t extent : shape) bytes *= static_cast<size_t>(extent);
-  return bytes;
+  const int64_t of_one = type == kTfInt64 ? 8 : 4;
+  int64_t bytes = of_one;
+  bool too_many = shape.size() > kMostExtents, empty = false;
+  for (const int64_t extent : shape) {
+    if (extent == 0) {
+      empty = true;
+    } else {
+      too_many |= __builtin_mul_overflow(bytes, extent, &bytes);
+    }
+  }
+  if (too_many) {
+    throw Error(Code::kInvalidArgument,
+                "A result would be larger than a tensor can be, of " +
+                    std::to_string(shape.size()) + " dimensions: " + shape_text(shape) + ".");
+  }
+  return empty ? 0 : static_cast<size_t>(bytes);
 }
 
 const char* type_name(int type) {
@@ -37,11 +54,11 @@ void Status::set_from_exception() noexcept {
     TF_SetStatus(status_, static_cast<int>(error.code()), error.what());
   } catch (const std::bad_alloc&) {
     TF_SetStatus(status_, static_cast<int>(Code::kResourceExhausted),
-                 "the system has no memory left for the embedding engine");
+                 "The system has no memory left for the embedding engine.");
   } catch (const std::exception& error) {
     TF_SetStatus(status_, static_cast<int>(Code::kInternal), error.what());
   } catch (...) {
-    TF_SetStatus(status_, static_cast<int>(Code::kInternal), "unknown C++ exception");
+    TF_SetStatus(status_, static_cast<int>(Code::kInternal), "An unknown C++ exception was thrown.");
   }
 }
 
