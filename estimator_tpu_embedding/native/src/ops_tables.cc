@@ -18,9 +18,9 @@ Tensor value_input(const Context& context, int i, const Engine& engine, int64_t 
   const std::vector<int64_t> expected{static_cast<int64_t>(part.rows), part.width};
   if (value.shape() != expected) {
     const std::string& table = engine.layout().tables[static_cast<size_t>(part.table)].name;
-    throw Error(Code::kInvalidArgument, "table \"" + table + "\": part " + std::to_string(number) +
+    throw Error(Code::kInvalidArgument, "Table \"" + table + "\": part " + std::to_string(number) +
                                             " has the shape " + shape_text(expected) + ", not " +
-                                            shape_text(value.shape()));
+                                            shape_text(value.shape()) + ".");
   }
   return value;
 }
@@ -34,9 +34,9 @@ class DetachedKernel {
     const std::shared_ptr<Engine> engine = context.engine(0);
     const int parts = context.inputs() - 1;
     if (static_cast<size_t>(parts) != engine->parts()) {
-      throw Error(Code::kInvalidArgument, "input values: the engine has " +
+      throw Error(Code::kInvalidArgument, "Input values: the engine has " +
                                               std::to_string(engine->parts()) + " parts, not " +
-                                              std::to_string(parts));
+                                              std::to_string(parts) + ".");
     }
     int64_t detached = -1;
     for (int i = 0; i < parts; ++i) {
