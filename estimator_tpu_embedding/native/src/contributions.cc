@@ -238,10 +238,11 @@ void Contributions::append_of_one_feature(const CoreOfTable& core, uint32_t at, 
 
 // One entry for what was appended since the last call, or one for each.
 void Contributions::close_row(uint32_t row, bool accumulate) {
-  uint32_t start = accumulate ? static_cast<uint32_t>(filled_) : merged_starts_.back() + 1;
+  // Of 64 bits: there may be as many as the last number of 32 bits, behind which a loop must end.
+  uint64_t start = accumulate ? filled_ : uint64_t{merged_starts_.back()} + 1;
   for (; start <= filled_; ++start) {
     merged_rows_.push_back(row);
-    merged_starts_.push_back(start);
+    merged_starts_.push_back(static_cast<uint32_t>(start));
   }
 }
 
