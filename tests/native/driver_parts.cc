@@ -151,6 +151,9 @@ void check_memory() {
   CHECK(scratch->borrow(900, "a test").as<char>() == first, "memory is not used again");
   const ete::Scratch::Lease lease = scratch->borrow(1000, "a test");
   CHECK(scratch->borrow(1000, "a test").as<char>() != lease.as<char>(), "given away twice");
+  char* const large = scratch->borrow(size_t{1} << 20, "a test").as<char>();
+  CHECK(scratch->borrow(1000, "a test").as<char>() != large, "wasted on little");
+  CHECK(scratch->borrow(size_t{1} << 20, "a test").as<char>() == large, "dropped");
   scratch.reset();
   lease.as<char>()[999] = 1;
 }

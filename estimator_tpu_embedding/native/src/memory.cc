@@ -15,6 +15,10 @@ namespace {
 
 constexpr size_t kHugePage = size_t{1} << 21;
 
+// A block of scratch is not used for less than its size by this: a small result that lives long
+// would keep the large one from finding its memory, which is then allocated once more.
+constexpr size_t kMostTooLarge = 4;
+
 size_t round_up(size_t number, size_t unit) { return (number + unit - 1) / unit * unit; }
 
 // Of a block's memory as it is mapped.
@@ -60,21 +64,22 @@ void give_back(void* data, size_t bytes) {
 }
 
 Scratch::Lease Scratch::borrow(size_t bytes, const std::string& what) {
+  // A quarter more than needed, so that batches that differ a little do not allocate again.
+  const size_t wanted = round_up(bytes + bytes / 4, size_t{1} << 16);
   std::shared_ptr<Block> block;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = std::find_if(
+    auto found = std::find_if(
         free_.begin(), free_.end(),
         [bytes](const std::shared_ptr<Block>& one) { return one->bytes() >= bytes; });
-    if (found != free_.end()) {
+    if (found != free_.end() && (*found)->bytes() / kMostTooLarge <= wanted) {
       block = *found;
       free_.erase(found);
-    } else if (!free_.empty()) {
-      free_.pop_back();  // Too small: the new one takes its place.
+    } else if (found != free_.begin()) {
+      free_.erase(--found);  // The largest that is too small: the new one takes its place.
     }
   }
-  // A quarter more than needed, so that batches that differ a little do not allocate again.
-  if (!block) block = Block::allocate(round_up(bytes + bytes / 4, size_t{1} << 16), what);
+  if (!block) block = Block::allocate(wanted, what);
   return Lease(shared_from_this(), std::move(block));
 }
 

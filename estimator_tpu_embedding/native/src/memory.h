@@ -37,8 +37,8 @@ class Block {
 void give_back(void* data, size_t bytes);
 
 // Blocks that go from one use to the next, because the page faults of fresh memory cost more than
-// the work that is done in it. It keeps as many as were ever borrowed at once. Safe to use from
-// any thread; a lease may outlive whoever made the Scratch.
+// the work that is done in it. It keeps as many as were ever borrowed at once, of sizes that do
+// not differ much. Safe to use from any thread; a lease may outlive whoever made the Scratch.
 class Scratch : public std::enable_shared_from_this<Scratch> {
  public:
   // A borrowed block, given back at its end. It begins at a multiple of 2 MiB; what is in it is
