@@ -1,8 +1,10 @@
 // Numbers below 2**-126 count as 0 while one of these lives, on this thread only.
 //
-// TensorFlow's own threads work like that, those of a Pool do not: without it what becomes of
-// such a number would depend on which thread meets it, and moments that decay towards 0 would
-// take many times as long on some processors.
+// TensorFlow's own threads work like that. Those of a Pool have on some systems what the thread had
+// that made the Pool (Linux on x86), on others the processor's default, and callers of an engine
+// may be of any kind. So whatever computes sets it: else what becomes of such a number would
+// depend on which thread meets it, and moments that decay towards 0 would take many times as long
+// on some processors.
 #ifndef ETE_DENORMALS_H_
 #define ETE_DENORMALS_H_
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "denormals.h"
 #include "error.h"
 
 namespace ete {
@@ -155,6 +156,7 @@ void Section::write_codes(const Piece& piece, uint32_t* code_of) const {
 
 void Section::share_out(const Piece& piece) const {
   if (!table_.weighted && table_.combiner == kSum) return;
+  const FlushDenormals flush;
   for (size_t sample = piece.first_sample; sample < piece.last_sample; ++sample) {
     const size_t begin = piece.starts[sample], end = piece.starts[sample + 1];
     if (table_.weighted) {
