@@ -106,6 +106,10 @@ ete::LayoutNumbers random_numbers(Random& random) {
   return numbers;
 }
 
+uint32_t physical_row(const ete::Layout& layout, const ete::TableLayout& table, int64_t id) {
+  return ete::Locator(layout, table)(static_cast<uint32_t>(id));
+}
+
 Batch random_batch(Random& random, const ete::Layout& layout, int mean) {
   Batch batch;
   for (const ete::FeatureLayout& feature : layout.features) {

@@ -53,6 +53,9 @@ ete::LayoutNumbers random_numbers(Random& random);
 // One table of these rows with one feature.
 ete::LayoutNumbers one_table(int64_t rows, int64_t width, int64_t samples);
 
+// Where an id of a table lives.
+uint32_t physical_row(const ete::Layout& layout, const ete::TableLayout& table, int64_t id);
+
 // About `mean` ids for each sample, many of them the same.
 Batch random_batch(Random& random, const ete::Layout& layout, int mean);
 

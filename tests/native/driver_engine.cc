@@ -19,7 +19,9 @@ void check_parts_of_engine() {
         for (size_t host = 0; host < table.part_rows.size(); ++host, ++parts) {
           const ete::Part& part = engine->part(static_cast<int64_t>(parts));
           CHECK(part.table == static_cast<int>(t) && part.slot == slot, "");
-          CHECK(part.host == static_cast<int>(host) && part.rows == table.part_rows[host], "");
+          CHECK(part.rows == table.part_rows[host], "");
+          const float* block = engine->part(static_cast<int64_t>(parts - host)).data;
+          CHECK(part.data == block + table.part_starts[host] * static_cast<size_t>(part.width), "");
           CHECK(reinterpret_cast<uintptr_t>(part.data) % 64 == 0, "TensorFlow would copy it");
           std::vector<float> values(part.elements());
           engine->read(static_cast<int64_t>(parts), values.data());

@@ -42,7 +42,7 @@ std::vector<Occurrence> occurrences_of(const ete::Layout& layout, const ete::Tab
       const std::vector<float> shares = shares_of(ids, table.combiner, i, end);
       for (size_t begin = i; i < end; ++i) {
         const size_t code = (k << table.sample_bits) + static_cast<size_t>(sample);
-        all.push_back({layout.locate(table, ids.ids[i]), static_cast<uint32_t>(code),
+        all.push_back({physical_row(layout, table, ids.ids[i]), static_cast<uint32_t>(code),
                        shares[i - begin]});
       }
     }

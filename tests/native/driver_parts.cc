@@ -82,6 +82,16 @@ void check_layout() {
   });
 }
 
+void check_cores() {
+  const std::vector<std::pair<const char*, int>> expected = {
+      {"max 100000", 0}, {"-1 100000", 0}, {"", 0}, {" ", 0}, {"200000", 0}, {"no numbers", 0},
+      {"0 100000", 0}, {"100000 0", 0}, {"100000 100000", 1}, {"1000 100000", 1},
+      {"150000 100000", 2}, {"200001 100000", 3}, {"99999999999999 1", ete::kMostThreads}};
+  for (const auto& [text, cores] : expected) CHECK(ete::cores_of_quota(text) == cores, text);
+  const int cores = ete::usable_cores();
+  CHECK(cores >= 1 && cores <= ete::kMostThreads, std::to_string(cores));
+}
+
 // Each chunk of many callers is done once, also those that call again from inside.
 void check_pool_counts(int threads) {
   ete::Pool pool(threads);

@@ -23,7 +23,7 @@ struct Reference {
         const float* block = engine.part(number).data;
         for (size_t id = 0; id < tables.back().size(); ++id) {
           const float* row = block + static_cast<size_t>(table.width) *
-                                         layout.locate(table, static_cast<int64_t>(id));
+                                         physical_row(layout, table, static_cast<int64_t>(id));
           tables.back()[id].assign(row, row + table.width);
         }
         number += static_cast<int64_t>(table.part_rows.size());

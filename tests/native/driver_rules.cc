@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "dispatch.h"
 #include "driver.h"
@@ -69,11 +70,12 @@ std::vector<float> summed(uint64_t seed, int width, bool factors) {
 void check_same(const std::function<std::vector<float>()>& compute, const std::string& what) {
   ete::force_isa(ete::Isa::kBaseline);
   const std::vector<float> wanted = compute();
-  for (const ete::Isa isa : {ete::Isa::kAvx2, ete::Isa::kAvx512}) {
+  for (const auto& [isa, name] : {std::pair(ete::Isa::kAvx2, " by AVX2"),
+                                  std::pair(ete::Isa::kAvx512, " by AVX-512")}) {
     if (!ete::force_isa(isa)) continue;
     const std::vector<float> got = compute();
     CHECK(std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(float)) == 0,
-          what + " by " + ete::kernels().name);
+          what + name);
   }
 }
 
@@ -130,7 +132,7 @@ void check_singles() {
     for (size_t core = 0; core < batches.size(); ++core) {
       for (size_t i = 0; i < batches[core].ids[f].size(); ++i) {
         const size_t sample = static_cast<size_t>(batches[core].samples[f][i]);
-        const size_t row = engine->layout().locate(table, batches[core].ids[f][i]);
+        const size_t row = physical_row(engine->layout(), table, batches[core].ids[f][i]);
         for (size_t d = 0; d < 3; ++d) {
           const float gradient = step.gradients[core][f][sample * 3 + d];
           sums[row * 3 + d] += gradient * gradient;
@@ -158,7 +160,7 @@ void check_all_rows() {
   step.update(*lazy, kRate);
   int untouched = 0;
   for (int64_t id = 0; id < 40; ++id) {
-    const size_t at = 3 * engine->layout().locate(engine->layout().tables[0], id);
+    const size_t at = 3 * physical_row(engine->layout(), engine->layout().tables[0], id);
     const float got = engine->part(0).data[at], other = lazy->part(0).data[at];
     const bool touched = lazy->part(3).data[at] != 0.1f;
     untouched += !touched;

@@ -70,9 +70,8 @@ void Engine::allocate(int number) {
     }
     for (size_t host = 0; host < table.part_rows.size(); ++host) {
       parts_.push_back({blocks_.size() - 1,
-                        {number, slot, static_cast<int>(host),
-                         data + table.part_starts[host] * width, table.part_rows[host],
-                         table.width}});
+                        {number, slot, data + table.part_starts[host] * width,
+                         table.part_rows[host], table.width}});
     }
   }
   states_.push_back(std::move(state));

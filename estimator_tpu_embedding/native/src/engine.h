@@ -26,7 +26,6 @@ namespace ete {
 struct Part {
   int table;
   int slot;  // 0 for the rows of the table, k + 1 for its k-th slot.
-  int host;
   float* data;
   size_t rows;
   int width;

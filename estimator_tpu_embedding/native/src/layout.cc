@@ -190,10 +190,6 @@ Layout Layout::make(const LayoutNumbers& numbers) {
   return layout;
 }
 
-uint32_t Layout::locate(const TableLayout& table, int64_t id) const {
-  return Locator(*this, table)(static_cast<uint32_t>(id));
-}
-
 int64_t Layout::id_of(const TableLayout& table, uint32_t physical) const {
   const auto after =
       std::upper_bound(table.part_starts.begin(), table.part_starts.end(), physical);

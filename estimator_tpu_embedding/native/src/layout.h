@@ -66,10 +66,8 @@ struct Layout {
   int strategy;
   uint64_t hash;  // Of all that decides what a grouped batch means.
 
-  // The physical row of an id, 0 <= id < vocabulary (not checked; `Locator` is for many).
-  uint32_t locate(const TableLayout& table, int64_t id) const;
-
-  // The inverse. Throws Error kInvalidArgument for a row in a gap or beyond the end.
+  // The id of a physical row; `Locator` is the inverse. Throws Error kInvalidArgument for a row in
+  // a gap or beyond the end.
   int64_t id_of(const TableLayout& table, uint32_t physical) const;
 
   // Throws Error kInvalidArgument for numbers that contradict the comments above, or
@@ -94,7 +92,8 @@ class Divider {
   uint64_t magic_;  // Exact for all numbers < 1 << 32; 0 stands for the divisor 1.
 };
 
-// Ids of one table to physical rows: all that `div` and `mod` are, without a branch.
+// Ids of one table, below its vocabulary (not checked), to physical rows: all that `div` and
+// `mod` are, without a branch.
 class Locator {
  public:
   Locator(const Layout& layout, const TableLayout& table);
