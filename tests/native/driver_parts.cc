@@ -8,8 +8,10 @@
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "access.h"
+#include "cores.h"
 #include "driver.h"
 #include "memory.h"
 #include "pool.h"
@@ -37,7 +39,7 @@ void check_partition(int64_t rows, int64_t hosts, int64_t strategy) {
     for (int64_t row = 0; row < own; ++row, ++seen) {
       const int64_t id = strategy == ete::kMod ? row * hosts + host : next++;
       const uint32_t physical = start + static_cast<uint32_t>(row);
-      CHECK(layout.locate(table, id) == physical, where + ", id " + std::to_string(id));
+      CHECK(physical_row(layout, table, id) == physical, where + ", id " + std::to_string(id));
       CHECK(layout.id_of(table, physical) == id, where + ", id " + std::to_string(id));
     }
     start += static_cast<uint32_t>((own + 15) / 16 * 16);
@@ -213,6 +215,7 @@ void check_two_waits() {
 
 void check_parts() {
   check_layout();
+  check_cores();
   for (int threads = 1; threads <= 8; ++threads) {
     check_pool_counts(threads);
     check_pool_errors(threads);

@@ -53,7 +53,7 @@ def test_the_kernels_have_room_for_as_many_options():
 
 
 def test_the_kernels_allow_as_many_threads_as_may_be_asked_for():
-    assert f'constexpr int kMostThreads = {MAX_THREADS};' in (SOURCES / 'pool.h').read_text()
+    assert f'constexpr int kMostThreads = {MAX_THREADS};' in (SOURCES / 'cores.h').read_text()
 
 
 def test_options_that_all_rules_have_come_first():

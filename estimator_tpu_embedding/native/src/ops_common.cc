@@ -58,7 +58,7 @@ void Status::set_from_exception() noexcept {
   } catch (const std::exception& error) {
     TF_SetStatus(status_, static_cast<int>(Code::kInternal), error.what());
   } catch (...) {
-    TF_SetStatus(status_, static_cast<int>(Code::kInternal), "An unknown C++ exception was thrown.");
+    TF_SetStatus(status_, static_cast<int>(Code::kInternal), "What a kernel threw is unknown.");
   }
 }
 

@@ -10,25 +10,11 @@
 #include <vector>
 
 #include <unistd.h>
-#ifdef __linux__
-#include <sched.h>
-#endif
 
 #include "condition.h"
 #include "error.h"
 
 namespace ete {
-
-int usable_cores() {
-#ifdef __linux__
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return std::clamp(CPU_COUNT(&set), 1, kMostThreads);
-  }
-#endif
-  return static_cast<int>(
-      std::clamp(std::thread::hardware_concurrency(), 1u, static_cast<unsigned>(kMostThreads)));
-}
 
 struct Pool::Job {
   Job(size_t chunks, const std::function<void(size_t)>& body) : chunks(chunks), body(body) {}

@@ -12,14 +12,10 @@
 #include <functional>
 #include <memory>
 
+#include "cores.h"
 #include "memory.h"
 
 namespace ete {
-
-constexpr int kMostThreads = 1024;  // MAX_THREADS of core/kernels.py.
-
-// How many cores this process may use, in [1, kMostThreads].
-int usable_cores();
 
 class Pool {
  public:
