@@ -56,7 +56,6 @@ struct ApplyJob {
 };
 
 struct Kernels {
-  const char* name;
   void (*sum)(const SumJob& job);
   void (*apply[kRules])(const ApplyJob& job);
   // The largest bit pattern of the magnitudes, which orders as the magnitudes do, infinity and

@@ -13,8 +13,6 @@
 #include "kernels.h"
 #include "rules.h"
 
-#define ETE_TEXT_OF(name) #name
-#define ETE_TEXT(name) ETE_TEXT_OF(name)
 #define ETE_JOINED_OF(left, right) left##right
 #define ETE_JOINED(left, right) ETE_JOINED_OF(left, right)
 
@@ -209,7 +207,6 @@ uint32_t largest(const float* values, size_t count) {
 
 extern const Kernels ETE_JOINED(kernels_, ETE_ISA);
 const Kernels ETE_JOINED(kernels_, ETE_ISA) = {
-    ETE_TEXT(ETE_ISA),
     sum,
     {apply<StochasticGradientDescent>, apply<Adagrad>, apply_adagrad_momentum,
      apply<ProximalAdagrad>, apply<Adam>, apply_ftrl, apply<Momentum>, apply<RMSProp>,

@@ -28,25 +28,21 @@ LayoutNumbers numbers_of(const Attributes& attributes) {
   return numbers;
 }
 
-int threads_of(const Attributes& attributes) {
-  const int64_t threads = attributes.number("threads");
-  if (threads < 0 || threads > kMostThreads) {
-    throw Error(Code::kInvalidArgument, "The number of threads must be 0 (all cores) to " +
-                                            std::to_string(kMostThreads) + ", not " +
-                                            std::to_string(threads) + ".");
+// An attribute in [0, most].
+int64_t bounded(const Attributes& attributes, const char* name, int64_t most) {
+  const int64_t number = attributes.number(name);
+  if (number < 0 || number > most) {
+    throw Error(Code::kInvalidArgument, std::string("The attribute ") + name +
+                                            " must be from 0 to " + std::to_string(most) +
+                                            ", not " + std::to_string(number) + ".");
   }
-  return static_cast<int>(threads);
+  return number;
 }
 
 Patience patience_of(const Attributes& attributes) {
-  const int64_t milliseconds = attributes.number("patience_ms");
-  if (milliseconds < 0 || milliseconds > kLongestPatience) {
-    throw Error(Code::kInvalidArgument, "The attribute patience_ms must be from 0 to " +
-                                            std::to_string(kLongestPatience) + ", not " +
-                                            std::to_string(milliseconds) + ".");
-  }
   Patience patience;
-  patience.for_views = std::chrono::milliseconds(milliseconds);
+  patience.for_views =
+      std::chrono::milliseconds(bounded(attributes, "patience_ms", kLongestPatience));
   return patience;
 }
 
@@ -56,7 +52,7 @@ class EngineKernel {
  public:
   explicit EngineKernel(const Attributes& attributes)
       : layout_(Layout::make(numbers_of(attributes))),
-        threads_(threads_of(attributes)),
+        threads_(static_cast<int>(bounded(attributes, "threads", kMostThreads))),  // 0: all cores.
         patience_(patience_of(attributes)) {}
 
   ~EngineKernel() {
