@@ -98,7 +98,7 @@ class NativeBackend:
             grouped, = self._queues.dequeue(core=core)
         features = self.plan.features
         found = self._operations.ete_lookup(
-            engine=self._attached, grouped=grouped, F=len(features))
+            engine=self._attached, grouped=grouped, handles=[], F=len(features))
         activations = {feature.name: self._shaped(feature, rows)
                        for feature, rows in zip(features, found)}
         return activations, LookupReceipt(step, (grouped,), activations)
@@ -129,7 +129,7 @@ class NativeBackend:
                 engine=self._attached, grouped=[receipt.packed[0] for receipt in receipts],
                 gradients=[gradient[feature.name] for gradient in gradients
                            for feature in self.plan.features],
-                rates=tf.stack([rates[name] for name in names])), [len(names)])
+                rates=tf.stack([rates[name] for name in names]), handles=[]), [len(names)])
         with tf.control_dependencies([bad]):
             required = [self._require_attached(step)]
             if not self._skips_nonfinite:
