@@ -82,7 +82,7 @@ def declare(feature_config: Any, optimizer: Any, *, needs_optimizer: bool) -> De
         feature_config) else ((), ())
     config = tf.tpu.experimental.embedding.FeatureConfig
     strangers = [
-        Problem('E446', _feature(path), 'feature_config must consist of instances of '
+        Problem('E446', feature_label(path), 'feature_config must consist of instances of '
                 'tf.tpu.experimental.embedding.FeatureConfig', shown(type(feature).__name__))
         for path, feature in zip(paths, features) if not isinstance(feature, config)]
     if strangers:
@@ -198,8 +198,8 @@ def _table_spec(table: Any, name: Any, optimizer: Any) -> TableSpec:
         rate=rate if isinstance(rate, DynamicRate) else None, **quantized)
 
 
-def _feature(path: str) -> str:
-    """A feature, as messages name it."""
+def feature_label(path: str) -> str:
+    """A feature of this path, as messages name it."""
     return f'feature "{shown(path)}"' if path else 'the feature'
 
 
