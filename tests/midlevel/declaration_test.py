@@ -3,7 +3,7 @@ import collections
 import pytest
 import tensorflow as tf
 
-from estimator_tpu_embedding.core import limits
+from estimator_tpu_embedding.core import limits, specs
 from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.errors import ConfigError, InputShapeError, StructureTypeError
 from estimator_tpu_embedding.midlevel import declaration
@@ -124,6 +124,15 @@ def test_a_feature_is_named_by_its_path_where_that_is_a_legal_name():
     declared = declare(structure)
     assert declared.paths == ('', 'a/b', 'a/b', 'feature_0')
     assert declaration.feature_names(declared) == ('feature_0_', 'a/b', 'feature_2', 'feature_0')
+
+
+def test_a_quantized_table_is_one_in_the_plan():
+    one = table(quantization_config=api.QuantizationConfig(16, -1., 2.))
+    declared = declare(api.FeatureConfig(one), api.SGD())
+    plan = declaration.plan_of(declared, [(4,)], replicas=1, pipelined=False, weighted=[False],
+                               id_policy='error', training=True)
+    assert plan.tables[0].quantization == specs.Quantization(
+        num_buckets=16, lower=-1., upper=2.)
 
 
 def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():
