@@ -47,6 +47,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     """
     environment.prepare()
     without_effect = environment.variables_without_effect()
+    from ..core import defaults
     from ..core.kernels import Kernels
     from ..estimator import system
     from ..native import library
@@ -54,9 +55,9 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from . import limits
     for problem in without_effect:
         announce(str(problem))
-    system.set_default_system(hosts, cores)
-    system.set_default_id_policy(ids)
-    system.set_default_kernels(Kernels(
+    defaults.set_default_system(hosts, cores)
+    defaults.set_default_id_policy(ids)
+    defaults.set_default_kernels(Kernels(
         'auto' if kernels is None else kernels, kernel_threads))
     system.set_step_limit(steps)
     system.set_default_checkpoint_options(checkpoint)

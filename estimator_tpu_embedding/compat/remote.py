@@ -9,7 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..estimator.system import default_system, tpu_topology
+from ..core.defaults import default_system
+from ..estimator.system import tpu_topology
 from .environment import COLAB_ADDRESS
 from .resolver import TPUClusterResolver
 

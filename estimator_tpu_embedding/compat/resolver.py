@@ -7,7 +7,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..estimator.system import System, default_system, system_of, tpu_topology
+from ..core.defaults import System, default_system, system_of
+from ..estimator.system import tpu_topology
 from ..runner.progress import announce
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..core.defaults import default_kernels
 from ..core.plan import Plan
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, CoreBatch, LookupReceipt
@@ -16,7 +17,6 @@ from ..hosts.queues import IdQueues, kinds_of, pack, unpack
 from ..hosts.tables import HostedTable
 from ..runner import towers
 from ..runner.gradients import GradientCapture
-from .system import default_kernels
 
 _WHERE = 'TPUEmbedding'
 

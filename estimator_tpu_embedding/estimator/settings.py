@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..columns import adapt, plain
+from ..core.defaults import default_id_policy, default_kernels
 from ..core.kernels import MAX_THREADS, Kernels
 from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
@@ -23,7 +24,6 @@ from . import feed_hook
 from .checks import check_positive, parse_iterations_per_loop
 from .config import RunConfig, TPUConfig
 from .embedding_spec import EmbeddingConfigSpec
-from .system import default_id_policy, default_kernels
 
 
 def cadence(config: RunConfig) -> Cadence:

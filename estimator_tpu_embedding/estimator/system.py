@@ -1,75 +1,19 @@
-"""The emulated TPU system that a job finds: how many hosts, how many cores each."""
+"""The emulated TPU system that a TPUEstimator finds, and what else holds for all of a process."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from ..checkpoint.options import CheckpointOptions
-from ..core.kernels import Kernels, checked
-from ..core.specs import ID_POLICIES, Topology
+from ..core.defaults import default_system
+from ..core.specs import Topology
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..runner.progress import announce
 
 CORES_PER_TPU_HOST = 8
 """Cores of a host of the TPU v2 and v3 systems that TF1 jobs were written for."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class System:
-    """An emulated system.
-
-    Attributes:
-      topology: its size.
-      is_explicit: whether someone asked for this size; else `TPUConfig.num_shards` may set it.
-    """
-
-    topology: Topology
-    is_explicit: bool
-
-
-_default = System(Topology(), is_explicit=False)
-
-
-_default_id_policy = 'error'
-
-
-def default_id_policy() -> str:
-    """What becomes of ids out of range in jobs that do not say it."""
-    return _default_id_policy
-
-
-def set_default_id_policy(policy: str | None) -> None:
-    """Sets what becomes of ids out of range, `'error'` if `None`.
-
-    Raises:
-      ConfigError: for another word than those of `core.specs.ID_POLICIES`.
-    """
-    global _default_id_policy
-    if policy not in (None, *ID_POLICIES):
-        raise ConfigError(Problem('E438', 'ids', 'the policy for ids out of range must be one of '
-                                  f'{", ".join(ID_POLICIES)}', repr(policy)))
-    _default_id_policy = policy or 'error'
-
-
-_default_kernels = Kernels()
-
-
-def default_kernels() -> Kernels:
-    """What executes the tables of jobs that do not say it."""
-    return _default_kernels
-
-
-def set_default_kernels(kernels: Kernels) -> None:
-    """Sets what `default_kernels` says.
-
-    Raises:
-      ConfigError: for an unknown word, or a number of threads out of range.
-    """
-    global _default_kernels
-    _default_kernels = checked(kernels, 'etpe run or install()')
 
 
 _default_checkpoint = CheckpointOptions()
@@ -106,31 +50,6 @@ def set_step_limit(steps: int | None) -> None:
     _step_limit = steps
 
 
-def default_system() -> System:
-    """The system that every resolver means that is not told a size."""
-    return _default
-
-
-def system_of(hosts: int | None, cores: int | None) -> System:
-    """The system of a stated size; where one number is `None` it is 1.
-
-    Raises:
-      ConfigError: if a number is out of range.
-    """
-    topology = Topology(num_hosts=1 if hosts is None else hosts,
-                        cores_per_host=1 if cores is None else cores)
-    problems = list(topology.problems())
-    if problems:
-        raise ConfigError(*problems)
-    return System(topology, is_explicit=hosts is not None or cores is not None)
-
-
-def set_default_system(hosts: int | None, cores: int | None) -> None:
-    """Sets the size of the default system, as `system_of` has it."""
-    global _default
-    _default = system_of(hosts, cores)
-
-
 def tpu_topology(system: Topology) -> Any:
     """The `tf.tpu.experimental.Topology`: core `c` of host `h` is at `(c, h, 0, 0)`."""
     return tf.tpu.experimental.Topology(
@@ -157,7 +76,7 @@ def topology_of(master: str | None, resolver: Any, num_shards: int | None,
         raise UnsupportedError(Problem(
             'E910', 'RunConfig', 'only emulated systems are supported as master and '
             'evaluation_master', repr(master), 'Leave it out, or set it to "".'))
-    system = getattr(resolver, 'emulated_system', None) or _default
+    system = getattr(resolver, 'emulated_system', None) or default_system()
     if num_shards is None or num_shards * cores_per_replica == system.topology.num_cores:
         return system.topology
     if system.is_explicit:

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..core.defaults import default_id_policy
 from ..core.plan import Plan, resolve
 from ..core.rates import DynamicRate
 from ..core.specs import TableSpec
@@ -19,7 +20,6 @@ from . import declaration, enqueue_ids
 from .graph_engine import GraphEngine
 from .parameters import StochasticGradientDescentParameters
 from .slot_variables import VariablesAndOps, slot_tuple
-from .system import default_id_policy
 from .table_config import DeviceConfig, FeatureConfig, TableConfig, configs_to_specs
 
 INFERENCE = declaration.INFERENCE

@@ -96,7 +96,7 @@ class NativeEngine:
     def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
         features = self.plan.features
         found = self._operations.ete_lookup(
-            engine=self._now_attached(), grouped=packed[0],
+            engine=self._now_attached(), grouped=packed[0], handles=self._handles,
             F=len(features))
         return {feature.name: self._shaped(feature, rows)
                 for feature, rows in zip(features, found)}
@@ -108,7 +108,7 @@ class NativeEngine:
             engine=self._now_attached(), grouped=[grouped for grouped, in packed],
             gradients=[gradient[feature.name] for gradient in gradients
                        for feature in self.plan.features],
-            rates=tf.stack([rates[name] for name in names])),
+            rates=tf.stack([rates[name] for name in names]), handles=self._handles),
             [len(names)])
         with tf.control_dependencies([bad]):
             # In a function nothing that writes a variable is executed in between.

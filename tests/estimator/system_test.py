@@ -1,7 +1,7 @@
 import pytest
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core.kernels import Kernels
+from estimator_tpu_embedding.core import defaults
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.estimator import system
@@ -11,7 +11,7 @@ from estimator_tpu_embedding.runner import progress
 @pytest.fixture(autouse=True)
 def default_put_back():
     yield
-    system.set_default_system(None, None)
+    defaults.set_default_system(None, None)
 
 
 def topology(num_shards=None, resolver=None, master=''):
@@ -21,15 +21,15 @@ def topology(num_shards=None, resolver=None, master=''):
 @pytest.mark.parametrize('name', [None, '', 'local'])
 def test_the_three_local_names_mean_the_default_system_of_one_core(name):
     assert topology(resolver=ete.TPUClusterResolver(name)) == Topology()
-    system.set_default_system(2, 4)
+    defaults.set_default_system(2, 4)
     assert topology(resolver=ete.TPUClusterResolver(name)) == Topology(
         num_hosts=2, cores_per_host=4)
 
 
 def test_a_missing_number_is_one():
-    system.set_default_system(3, None)
+    defaults.set_default_system(3, None)
     assert topology() == Topology(num_hosts=3)
-    system.set_default_system(None, 3)
+    defaults.set_default_system(None, 3)
     assert topology() == Topology(cores_per_host=3)
 
 
@@ -50,7 +50,7 @@ def test_num_shards_that_no_tpu_has_asks_for_a_stated_size():
 
 @pytest.mark.section('3.1')
 def test_num_shards_must_agree_with_a_size_that_was_asked_for():
-    system.set_default_system(2, 2)
+    defaults.set_default_system(2, 2)
     assert topology(4).num_cores == 4
     with pytest.raises(ValueError, match=r'TPUConfig.num_shards is not set correctly.*'
                                          r'num_replicas should be \(4\), got \(8\)'):
@@ -62,7 +62,7 @@ def test_num_shards_must_agree_with_a_size_that_was_asked_for():
 @pytest.mark.parametrize('hosts, cores', [(0, 1), (1, 0), (-1, None), (10**6, 1)])
 def test_sizes_out_of_range_are_refused(hosts, cores):
     with pytest.raises(ConfigError, match='E410 topology'):
-        system.set_default_system(hosts, cores)
+        defaults.set_default_system(hosts, cores)
     with pytest.raises(ConfigError, match='E410 topology'):
         ete.TPUClusterResolver(hosts=hosts, cores=cores)
 
@@ -96,21 +96,3 @@ def test_the_resolver_is_one_of_tensorflows_and_answers_its_questions():
     assert (resolver.master(), resolver.get_master(), resolver.environment) == ('', '', '')
     assert resolver.num_accelerators() == {'TPU': 4}
     assert resolver.cluster_spec().jobs == []
-
-
-def test_the_default_kernels_are_what_the_process_was_told(monkeypatch):
-    monkeypatch.setattr(system, '_default_kernels', Kernels())
-    system.set_default_kernels(Kernels('stock', 3))
-    with pytest.raises(ConfigError, match=r"E474 etpe run or install\(\): .*got 'fast'"):
-        system.set_default_kernels(Kernels('fast'))
-    assert system.default_kernels() == Kernels('stock', 3)
-
-
-def test_the_default_policy_for_ids_is_what_the_process_was_told(monkeypatch):
-    monkeypatch.setattr(system, '_default_id_policy', 'error')
-    system.set_default_id_policy('drop')
-    assert system.default_id_policy() == 'drop'
-    system.set_default_id_policy(None)
-    assert system.default_id_policy() == 'error'
-    with pytest.raises(ConfigError, match="E438 ids: .*got 'ignore'"):
-        system.set_default_id_policy('ignore')
