@@ -26,8 +26,12 @@ def of_inputs(declared: Declared, flat_inputs: Sequence[Any]) -> list[tf.TensorS
     Raises:
       InputShapeError: for a rank that cannot be, or a value that is no tensor; all at once.
     """
-    return _each(declared, flat_inputs, lambda path, feature, value: _without_last(
-        path, feature, _input_shape(path, feature, value)))
+    return _each(declared, flat_inputs, of_input)
+
+
+def of_input(path: str, feature: Any, value: Any) -> tf.TensorShape:
+    """What one input says of the output shape of its FeatureConfig, as `of_inputs` has it."""
+    return _without_last(path, feature, _input_shape(path, feature, value))
 
 
 def of_build(declared: Declared, per_replica_input_shapes: Any,
@@ -114,13 +118,19 @@ def is_sequence(feature: Any) -> bool:
 
 def _require_agreement(declared: Declared, shapes: Sequence[tf.TensorShape],
                        incoming: Sequence[tf.TensorShape]) -> None:
-    problems = [
-        Problem('E534', feature_label(path), f'Inconsistent shape founded for input feature '
-                f'{path}, Output shape is set to be {shape}, But got incoming output shape {other}')
-        for path, shape, other in zip(declared.paths, shapes, incoming)
-        if shape.rank is not None and other.rank is not None and not _agree(shape, other)]
+    problems = [problem for each in zip(declared.paths, shapes, incoming)
+                for problem in disagreement(*each)]
     if problems:
         raise InputShapeError(*problems)
+
+
+def disagreement(path: str, shape: tf.TensorShape, incoming: tf.TensorShape
+                 ) -> Iterator[Problem]:
+    """Yields how an output shape contradicts what comes later; both may be partly unknown."""
+    if shape.rank is not None and incoming.rank is not None and not _agree(shape, incoming):
+        yield Problem(
+            'E534', feature_label(path), f'Inconsistent shape founded for input feature {path}, '
+            f'Output shape is set to be {shape}, But got incoming output shape {incoming}')
 
 
 def _agree(shape: tf.TensorShape, incoming: tf.TensorShape) -> bool:
@@ -149,7 +159,9 @@ def _each(declared: Declared, values: Iterable[Any],
 def _input_shape(path: str, feature: Any, value: Any) -> tf.TensorShape:
     """The static shape of an input, with the length of its sequences before the last dimension."""
     if not isinstance(value, (tf.Tensor, tf.SparseTensor, tf.RaggedTensor)):
-        raise InputShapeError(unknown_type(path, value))
+        raise InputShapeError(Problem(
+            'E510', feature_label(path), f'Input {path} is of unknown type {type(value)}. Please '
+            'only pass Tensor, SparseTensor or RaggedTensor as input to enqueue.'))
     for rule in _wrong_ranks(path, value):
         raise InputShapeError(Problem('E532', feature_label(path), rule))
     shape = value.shape.as_list()
@@ -178,12 +190,6 @@ def _wrong_ranks(path: str, value: Any) -> Iterator[str]:
     elif rank != 2:
         yield (f'Only rank 2 ragged tensor is supported, find rank {rank} ragged tensor for '
                f'input {path}')
-
-
-def unknown_type(path: str, value: Any) -> Problem:
-    """What is wrong with an input that is no tensor."""
-    return Problem('E510', feature_label(path), f'Input {path} is of unknown type {type(value)}. '
-                   'Please only pass Tensor, SparseTensor or RaggedTensor as input to enqueue.')
 
 
 def _without_last(path: str, feature: Any, shape: tf.TensorShape) -> tf.TensorShape:

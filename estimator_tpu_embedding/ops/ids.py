@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputShapeError, Problem
+from . import weights as weights_of
 from .checks import first_values, require
 
 MISSING = -1
@@ -151,43 +152,10 @@ class Reader:
                         got=first_values(tf.boolean_mask(ids.indices, ids.indices < 0)))]):
             samples = tf.identity(samples)
         batch = IdBatch(tf.cast(samples, tf.int32), tf.cast(ids.values, tf.int64),
-                        self.num_samples, self._weights_of(value, weights))
+                        self.num_samples, weights_of.sparse(self.where, value, weights))
         none = tf.zeros([], tf.int64)
         return self._cut(batch, ids.indices[:, 1], none) if self.sequence_length else (
             Reading(batch, none, none))
-
-    def _weights_of(self, value: tf.SparseTensor, weights: object) -> tf.Tensor | None:
-        """The weight of each id, in the order of samples."""
-        if weights is None:
-            return None
-        if not isinstance(weights, tf.SparseTensor) or not (
-                weights.dtype.is_floating or weights.dtype.is_integer):
-            kind = getattr(getattr(weights, 'dtype', None), 'name', '')
-            raise InputShapeError(Problem(
-                'E517', self.where, 'weights must be a SparseTensor or RaggedTensor of numbers',
-                f'{type(weights).__name__} {kind}'.strip()))
-        if not weights.indices.shape.is_compatible_with(value.indices.shape):
-            raise InputShapeError(Problem(
-                'E518', self.where, 'weights must be at the places of the ids',
-                f'indices of shape {weights.indices.shape} for those of shape '
-                f'{value.indices.shape}'))
-        sizes = [tf.size(tensor.values) for tensor in (weights, value)]
-        common = tf.minimum(*sizes)
-        same = tf.equal(*sizes) & tf.reduce_all(tf.equal(
-            weights.indices[:common], value.indices[:common]))
-        numbers = tf.cast(weights.values, tf.float32)
-        with tf.control_dependencies([
-                require(same, Problem('E518', self.where, 'weights must be at the places of the '
-                                      'ids'),
-                        got=tf.strings.join([
-                            tf.strings.as_string(sizes[0]), ' weights for ',
-                            tf.strings.as_string(sizes[1]), ' ids'])),
-                require(tf.math.is_finite(numbers), Problem(
-                    'E518', self.where, 'weights must be finite'), got=first_values(
-                        tf.boolean_mask(numbers, ~tf.math.is_finite(numbers))))]):
-            ordered = tf.sparse.reorder(tf.SparseTensor(
-                value.indices, tf.identity(numbers), value.dense_shape))
-        return ordered.values
 
     def _cut(self, batch: IdBatch, places: tf.Tensor, missing: tf.Tensor) -> Reading:
         """Sequences from ids and the places of the ids in their samples."""
@@ -195,7 +163,7 @@ class Reader:
         lengths = tf.clip_by_value(used, 0, self.sequence_length)
         kept = places < self.sequence_length
         places = tf.cast(tf.boolean_mask(places, kept), tf.int32)
-        batch = _only(batch, kept)
+        batch = only(batch, kept)
         batch = batch._replace(samples=batch.samples * self.sequence_length + places,
                                num_samples=self.num_samples * self.sequence_length)
         truncated = tf.size(kept, out_type=tf.int64) - tf.size(places, out_type=tf.int64)
@@ -240,16 +208,17 @@ def _sparse_of_ragged(value: object) -> object:
     return value.to_sparse() if isinstance(value, tf.RaggedTensor) else value
 
 
-def _only(batch: IdBatch, kept: tf.Tensor) -> IdBatch:
+def only(batch: IdBatch, kept: tf.Tensor) -> IdBatch:
     """The ids of a batch for which `kept`, bool `[n]`, holds."""
+    places = tf.where(kept)[:, 0]
     return batch._replace(
-        samples=tf.boolean_mask(batch.samples, kept), ids=tf.boolean_mask(batch.ids, kept),
-        weights=None if batch.weights is None else tf.boolean_mask(batch.weights, kept))
+        samples=tf.gather(batch.samples, places), ids=tf.gather(batch.ids, places),
+        weights=None if batch.weights is None else tf.gather(batch.weights, places))
 
 
 def drop_missing(reading: Reading) -> Reading:
     """Removes the ids that stand for unknown words, and counts them as missing."""
-    batch = _only(reading.batch, tf.not_equal(reading.batch.ids, MISSING))
+    batch = only(reading.batch, tf.not_equal(reading.batch.ids, MISSING))
     dropped = tf.size(reading.batch.ids, out_type=tf.int64) - tf.size(
         batch.ids, out_type=tf.int64)
     return reading._replace(batch=batch, missing=reading.missing + dropped)
@@ -274,7 +243,7 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
     wrong = (batch.ids < 0) | (batch.ids >= vocabulary_size)
     out_of_range = tf.reduce_sum(tf.cast(wrong, tf.int64))
     if policy == 'drop':
-        batch = _only(batch, ~wrong)
+        batch = only(batch, ~wrong)
     elif policy == 'clip':
         batch = batch._replace(ids=tf.clip_by_value(batch.ids, 0, vocabulary_size - 1))
     elif policy == 'mod':
@@ -286,7 +255,7 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
                                tf.strings.as_string(tf.size(bad)), ' in all)'])
         rule = Problem('E501', where, f'ids must be in [0, {vocabulary_size}), the vocabulary size '
                        'of its table', remedy='Clean the data, raise the number of buckets, or '
-                       'set RunConfig(id_policy=...).')
+                       'set RunConfig(id_policy=...) or install(ids=...).')
         with tf.control_dependencies([require(tf.equal(tf.size(bad), 0), rule, got=got)]):
             batch = batch._replace(ids=tf.identity(batch.ids))
     return batch, IdCounts(

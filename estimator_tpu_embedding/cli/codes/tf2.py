@@ -21,6 +21,10 @@ ENTRIES = {
     'E534': ('input that contradicts the output shape', 'FeatureConfig.output_shape, what build() '
              'was given and the first batch fix the output shape of a feature; all batches, those '
              'of evaluations too, have it.', 'Give all batches this shape, per replica.'),
+    'E535': ('ids outside of the output shape', 'Every id belongs to a cell of the output shape of '
+             'its feature. A batch with more or fewer rows, or an index that is too large, would '
+             'give the activations of other samples.',
+             'Batch with drop_remainder=True; look at what made the indices.'),
     'E536': ('per_replica_input_shapes without shapes', 'It has a tf.TensorShape for each feature '
              'in the structure of feature_config, or is one int, the samples per replica.',
              'Wrap each shape in tf.TensorShape.'),

@@ -1,0 +1,229 @@
+"""One feature of one replica, dense, sparse or ragged -> `IdBatch`.
+
+A sample is a cell of the output shape, and its number that of the cell in row-major order. What
+cannot be seen while a function is traced is checked when it runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from ..errors import InputShapeError, Problem
+from ..ops import ids, weights
+from ..ops.checks import require
+from ..ops.ids import IdBatch, IdCounts, Reading
+from . import shapes
+from .declaration import feature_label
+
+
+def read(path: str, value: Any, weight: Any, config: Any, output_shape: tuple[int, ...], *,
+         policy: str) -> tuple[IdBatch, IdCounts]:
+    """Reads the ids of one feature on one replica.
+
+    Args:
+      path: of the feature, for messages.
+      value: int32 or int64: a dense tensor of rank 1 or `[..., 1]`, whose every id is a sample;
+        a SparseTensor of rank >= 2, whose last dimension is reduced; or a RaggedTensor of rank 2,
+        whose rows are samples, or sequences of as many samples as there are for each row. Ids of
+        `config.max_sequence_length`, if no output shape is declared, are sequences too.
+      weight: a number for each id, sparse or ragged as `value` is and at the same places; `None`
+        is 1 for each. In a sequence it weights the only id of its sample.
+      config: the FeatureConfig.
+      output_shape: of the feature on a replica, without the width; each dimension >= 1.
+      policy: what becomes of ids out of the vocabulary, see `core.specs.FeatureSpec`.
+
+    Returns:
+      A batch of `prod(output_shape)` samples, sorted by sample, and what became of all ids: those
+      past the end of their sequence are counted as truncated. It fails to evaluate, with E535, if
+      an id is in no cell of the output shape, and as `ops.ids.check` does.
+
+    Raises:
+      InputShapeError: for a type or a static shape that cannot be.
+    """
+    incoming = shapes.of_input(path, config, value)
+    for problem in shapes.disagreement(path, tf.TensorShape(output_shape), incoming):
+        raise InputShapeError(problem)
+    reader = _Reader(path, tuple(output_shape), shapes.is_sequence(config))
+    if value.dtype not in (tf.int32, tf.int64):
+        raise InputShapeError(Problem('E510', reader.where, 'ids must be int32 or int64',
+                                      value.dtype.name))
+    reader.check_weight(value, weight)
+    if isinstance(value, tf.RaggedTensor):
+        reading = reader.ragged(value, weight)
+    elif isinstance(value, tf.SparseTensor):
+        reading = reader.sparse(value, weight)
+    else:
+        reading = reader.dense(value)
+    return ids.check(reader.where, reading, vocabulary_size=config.table.vocabulary_size,
+                     policy=policy)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads one feature; see `read`.
+
+    Attributes:
+      path: of the feature.
+      output_shape: of it.
+      is_sequence: whether ids of rank 2 are cut to the last dimension of the output shape.
+    """
+
+    path: str
+    output_shape: tuple[int, ...]
+    is_sequence: bool
+
+    @property
+    def where(self) -> str:
+        """The feature, for messages."""
+        return feature_label(self.path)
+
+    @property
+    def size(self) -> int:
+        """The number of samples."""
+        return math.prod(self.output_shape)
+
+    def check_weight(self, value: Any, weight: Any) -> None:
+        """Raises InputShapeError for a weight of another type than the ids."""
+        if weight is None:
+            return
+        kind = next((one for one in (tf.SparseTensor, tf.RaggedTensor) if isinstance(value, one)),
+                    None)
+        if kind is None:
+            raise InputShapeError(Problem(
+                'E517', self.where, f'Weight specified for dense input {self.path}, which is not '
+                'allowed. Weight will always be 1 in this case.'))
+        if not isinstance(weight, kind):
+            raise InputShapeError(Problem(
+                'E517', self.where, f'Weight for {self.path} is type {type(weight)} which does '
+                f'not match type input which is {kind.__name__}.'))
+
+    def dense(self, value: tf.Tensor) -> Reading:
+        """Every id is a sample."""
+        known = value.shape.num_elements()
+        if known is None:
+            # As many dimensions as the output shape, or fewer whose rows are laid out in those.
+            rank = len(self.output_shape)
+            same = (tf.equal(tf.shape(value)[:rank], self.output_shape)
+                    if value.shape.rank == rank + 1 else tf.equal(tf.size(value), self.size))
+            with tf.control_dependencies([require(
+                    tf.reduce_all(same), self._problem(),
+                    got=_numbers('shape', tf.shape(value)))]):
+                value = tf.identity(value)
+        elif known != self.size:
+            raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
+        flat = tf.reshape(tf.cast(value, tf.int64), [self.size])
+        return _reading(IdBatch(tf.range(self.size), flat, self.size))
+
+    def sparse(self, value: tf.SparseTensor, weight: Any) -> Reading:
+        """All but the last index is the sample; in sequences the last is too."""
+        bounds = self._bounds(value.shape)
+        checks = [] if value.shape[0] is not None else [require(
+            tf.equal(value.dense_shape[0], bounds[0]), self._problem(),
+            got=_numbers('dense_shape', value.dense_shape))]
+        lowest = tf.reduce_min(value.indices, axis=0)
+        highest = tf.reduce_max(value.indices, axis=0)
+        checks.append(require(
+            tf.reduce_all(lowest >= 0) & tf.reduce_all(highest[:-1] < bounds), self._problem(),
+            got=tf.strings.join([_numbers('indices from', lowest), _numbers(' to', highest)])))
+        with tf.control_dependencies(checks):
+            ordered = tf.sparse.reorder(value)
+            samples = _row_major(ordered.indices, bounds)
+        batch = IdBatch(samples, tf.cast(ordered.values, tf.int64), self.size,
+                        weights.sparse(self.where, value, weight))
+        if not self._cuts(value.shape):
+            return _reading(batch)
+        return _cut(batch, tf.cast(ordered.indices[:, 1], tf.int32), self.output_shape[1])
+
+    def ragged(self, value: tf.RaggedTensor, weight: Any) -> Reading:
+        """Each row is a sample, or a sequence of as many samples as there are for each row."""
+        count = tf.size(value.values)
+        ends = tf.cast(value.row_splits[1:], tf.int32)
+        # value_rowids() takes the time of rows times the longest row.
+        row = tf.cumsum(tf.math.unsorted_segment_sum(tf.ones_like(ends), ends, count + 1))[:count]
+        length, checks = self._length_of_rows(value, tf.size(ends))
+        with tf.control_dependencies(checks):
+            batch = IdBatch(tf.identity(row), tf.cast(value.values, tf.int64), self.size,
+                            weights.ragged(self.where, value, weight))
+        cuts = self._cuts(value.shape)
+        is_row = not cuts and length == 1
+        if is_row is True:
+            return _reading(batch)
+        place = tf.range(count) - tf.gather(tf.cast(value.row_splits[:-1], tf.int32), row)
+        return _cut(batch, place if is_row is False else tf.where(is_row, 0, place), length)
+
+    def _length_of_rows(self, value: tf.RaggedTensor, rows: tf.Tensor
+                        ) -> tuple[int | tf.Tensor, list[tf.Operation]]:
+        """How many samples each row is, and the checks that it needs."""
+        cuts, known = self._cuts(value.shape), value.shape[0]
+        wanted = self.output_shape[0] if cuts else self.size
+        one_each = cuts or len(self.output_shape) == 1
+        if known is not None:
+            if known < 1 or (known != wanted if one_each else wanted % known):
+                raise InputShapeError(self._problem('E534', f'{known} rows'))
+            return self.size // known, []
+        at_least_one = tf.maximum(rows, 1)
+        fits = tf.equal(rows, wanted) | (not one_each and tf.equal(wanted % at_least_one, 0)
+                                         & (rows > 0))
+        check = require(fits, self._problem(),
+                        got=tf.strings.join([tf.strings.as_string(rows), ' rows']))
+        return self.size // wanted if one_each else self.size // at_least_one, [check]
+
+    def _cuts(self, shape: tf.TensorShape) -> bool:
+        """Whether rows are sequences, cut to the last dimension of the output shape."""
+        if not self.is_sequence or shape.rank != 2:
+            return False
+        if len(self.output_shape) != 2:
+            raise InputShapeError(self._problem('E534', f'sequences of shape {shape}'))
+        return True
+
+    def _bounds(self, shape: tf.TensorShape) -> tuple[int, ...]:
+        """The bounds of all indices of a sparse tensor but the last."""
+        own = tuple(shape[:-1])
+        if self._cuts(shape):
+            return self.output_shape[:1]
+        if len(own) == len(self.output_shape):
+            return self.output_shape
+        if len(own) == 1 and own[0] in (None, self.size):
+            return (self.size,)
+        raise InputShapeError(self._problem('E534', f'shape {shape}'))
+
+    def _problem(self, code: str = 'E535', got: str = '') -> Problem:
+        return Problem(code, self.where, 'ids must be in the cells of the output shape '
+                       f'{self.output_shape} of a replica', got,
+                       'Batch with drop_remainder=True.')
+
+
+def _numbers(what: str, vector: tf.Tensor) -> tf.Tensor:
+    """A scalar string of all numbers."""
+    return tf.strings.join([what, ' [', tf.strings.reduce_join(
+        tf.strings.as_string(vector), separator=', '), ']'])
+
+
+def _row_major(indices: tf.Tensor, bounds: tuple[int, ...]) -> tf.Tensor:
+    """The number of the cell, int32 `[n]`, that each of int64 `[n, rank]` is in but for the last.
+
+    Args:
+      indices: of a sparse tensor.
+      bounds: of each dimension but the last.
+    """
+    cells = indices[:, 0]
+    for position, bound in enumerate(bounds[1:], 1):
+        cells = cells * bound + indices[:, position]
+    return tf.cast(cells, tf.int32)
+
+
+def _cut(batch: IdBatch, place: tf.Tensor, length: int | tf.Tensor) -> Reading:
+    """Sequences: samples are rows until here, int32 `place` is that of each id in its row."""
+    kept = place < length
+    cells = batch._replace(samples=batch.samples * length + place)
+    truncated = tf.reduce_sum(tf.cast(~kept, tf.int64))
+    return _reading(ids.only(cells, kept), truncated)
+
+
+def _reading(batch: IdBatch, truncated: tf.Tensor | None = None) -> Reading:
+    none = tf.zeros([], tf.int64)
+    return Reading(batch, none, none if truncated is None else truncated)
