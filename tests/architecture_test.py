@@ -27,8 +27,10 @@ BELOW['columns'] = {'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops
 # What is saved must be read as the engine wants it.
 BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
+# The face of TF2, beside the runner and the estimator, of which it needs neither.
+BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', '_tf_distribute'}
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns'}
-BELOW['compat'] = BELOW['estimator'] | {'estimator'}
+BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel', '_tf_distribute'}
 BELOW['cli'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
 INSIDE_FUNCTIONS = {'cli': {'compat', 'runner'}, '__init__': {'compat'}}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
@@ -37,7 +39,7 @@ FOREIGN = {  # folder: top-level packages it must not import
     'core': {'tensorflow', 'google', 'os', 'threading', 'time', 'absl'},
     'proto': {'tensorflow', 'os', 'threading'}, 'ops': {'os', 'threading'},
     'columns': {'os', 'threading'}, 'hosts': {'os', 'threading'}, 'checkpoint': {'threading'},
-    'runner': {'os'}, 'cli': {'tensorflow', 'numpy'}}
+    'midlevel': {'os', 'threading'}, 'runner': {'os'}, 'cli': {'tensorflow', 'numpy'}}
 FORBIDDEN_EVERYWHERE = {'pickle', 'marshal', 'shelve', 'cloudpickle', 'yaml', 'dill'}
 
 

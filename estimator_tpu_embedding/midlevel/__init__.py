@@ -1,0 +1,1 @@
+"""The TF2 face: TPUEmbedding and the emulated TPUStrategy."""
