@@ -9,7 +9,7 @@ from harness.processes import run_python
 from tensorflow.python.distribute import tpu_strategy
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.midlevel import replicas, strategy
+from estimator_tpu_embedding.midlevel import strategy, system
 
 CLASSES = {'V2': strategy.TPUStrategyV2, 'experimental': strategy.TPUStrategy,
            'V1': strategy.TPUStrategyV1}
@@ -18,7 +18,7 @@ TO_HOST = tf.distribute.InputOptions(experimental_fetch_to_device=False)
 
 @pytest.fixture(scope='module')
 def resolver():
-    replicas.configure_devices(8)  # As many as any test of this process wants.
+    system.configure_devices(8)  # As many as any test of this process wants.
     return ete.TPUClusterResolver(hosts=2, cores=2)
 
 
