@@ -374,3 +374,13 @@ def modules_of_contrib() -> dict[str, Any]:
     return {module.__name__.rpartition('.')[2]: module for module in (
         bfloat16, device_assignment, feature_column, nest, summary_ops_v2, topology, tpu,
         tpu_function, tpu_optimizer, training_loop)}
+
+
+def joined_paths(structure: Any) -> list[tuple[str, Any]]:
+    """The path of each leaf in a nested structure, such as `'a/0'`, and the leaf.
+
+    In the order of `tf.nest.flatten`, with the paths that TensorFlow's own messages have.
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.util import nest
+    return list(nest.flatten_with_joined_string_paths(structure))

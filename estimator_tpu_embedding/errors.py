@@ -99,6 +99,10 @@ class InputShapeError(InputError, ValueError):
     """E51x: a batch whose shape, dtype or keys are not those of the plan."""
 
 
+class StructureTypeError(InputError, TypeError):
+    """E531: a structure whose sequences are of other types than those that were declared."""
+
+
 class InputPipelineError(InputError, RuntimeError):
     """E52x: an input pipeline that produced nothing in time."""
 

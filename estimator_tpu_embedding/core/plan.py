@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import difflib
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import ConfigError, Problem, quoted
@@ -59,9 +60,16 @@ class Plan:
         return self._features_of[table]
 
     def output_shape(self, feature: FeatureSpec) -> tuple[int, ...]:
-        """The shape of the activation of `feature` on one core: `[B, D]` or `[B, L, D]`."""
-        length = (feature.max_sequence_length,) if feature.max_sequence_length else ()
-        return (self.batch_size_per_core, *length, self.table(feature.table).dimension)
+        """The shape of the activation of `feature` on one core: `[B, D]` or `[B, L, D]`, say."""
+        shape = feature.output_shape
+        if shape is None:
+            length = (feature.max_sequence_length,) if feature.max_sequence_length else ()
+            shape = (self.batch_size_per_core, *length)
+        return (*shape, self.table(feature.table).dimension)
+
+    def num_samples(self, feature: FeatureSpec) -> int:
+        """How many rows an activation of `feature` on one core has; places of sequences count."""
+        return math.prod(self.output_shape(feature)[:-1])
 
     def partition(self, table: str) -> Partition:
         """Where the rows of `table` live."""

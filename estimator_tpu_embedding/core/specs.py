@@ -82,6 +82,8 @@ class FeatureSpec:
       max_sequence_length: 0 for a feature whose ids of one sample are combined; above 0 the
         activations of the ids are kept apart, padded and cut to this length.
       weight_feature: the key of the feature that holds the weights of the ids, or `None`.
+      output_shape: of the activation on one core, without the width; its elements are the samples
+        there. By `None` it is that of the batch, with the sequence length if any.
       id_policy: what becomes of an id outside of `[0, vocabulary_size)`: `'error'` ends the run,
         `'drop'` leaves it out, `'clip'` takes the nearest id, `'mod'` the rest of a division by
         the vocabulary size. All but the first are counted.
@@ -91,6 +93,7 @@ class FeatureSpec:
     table: str
     max_sequence_length: int = 0
     weight_feature: str | None = None
+    output_shape: tuple[int, ...] | None = None
     id_policy: str = 'error'
 
     def problems(self) -> Iterator[Problem]:
@@ -100,6 +103,10 @@ class FeatureSpec:
             yield Problem('E432', f'feature "{self.name}"',
                           'max_sequence_length must be zero or a positive int',
                           repr(self.max_sequence_length))
+        if self.output_shape is not None and not all(
+                is_count(size, 1, limits.MAX_VOCABULARY_SIZE) for size in self.output_shape):
+            yield Problem('E433', f'feature "{self.name}"', 'every dimension of its output_shape '
+                          'must be a positive int', repr(self.output_shape))
         if self.id_policy not in ID_POLICIES:
             yield Problem('E438', f'feature "{self.name}"', 'the policy for ids out of range must '
                           f'be one of {", ".join(ID_POLICIES)}', repr(self.id_policy))

@@ -1,4 +1,4 @@
-"""The seven verbs of an embedding engine."""
+"""The seven verbs of a backend, and what those of an engine are that it is made from."""
 
 from __future__ import annotations
 
@@ -37,6 +37,48 @@ class LookupReceipt(NamedTuple):
     step: tf.Tensor
     packed: tuple[tf.Tensor, ...]
     activations: Activations
+
+
+class Engine(Protocol):
+    """Holds the tables of one plan, and computes: no queue, no step, no learning rate of its own.
+
+    Attributes:
+      plan: what it executes.
+      kernels: what executes it, `'native'` or `'stock'`.
+      kinds: the dtypes of what `pack` gives.
+      tables: the variables, by table name.
+    """
+
+    plan: Plan
+    kernels: str
+    kinds: list[tf.DType]
+    tables: dict[str, HostedTable]
+
+    def open(self) -> tf.Operation:
+        """Makes the engine ready; run once per session before anything else."""
+
+    def load(self) -> tf.Operation:
+        """Takes over the values of variables; run after they were initialised or restored."""
+
+    def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
+        """The ids of one step of one core, in the form in which the engine wants them."""
+
+    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
+        """The ids by feature, of what `pack` gave."""
+
+    def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
+        """The activations of one core, of what `pack` gave."""
+
+    def apply(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
+              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+        """Changes the rows that were looked up, as `Backend.update` does.
+
+        Args:
+          packed: for each core what `pack` gave.
+          gradients: for each core those of its activations.
+          rates: of the tables by name, float32 scalars that are known to be legal.
+          step: int64 scalar, for messages.
+        """
 
 
 class Backend(Protocol):

@@ -11,9 +11,10 @@ from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import Problem, SetupError
 from ..native import library
-from .backend import Backend
-from .local import LocalBackend
-from .native import NativeBackend
+from .backend import Backend, Engine
+from .local import LocalEngine
+from .native import make_engine
+from .queued import QueuedBackend
 from .tables import create_tables
 
 
@@ -35,14 +36,25 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
     Raises:
       SetupError: if the native kernels are asked for and cannot be used.
     """
-    if _uses_native(kernels.choice):
-        return NativeBackend(plan, variable_names, slot_names, global_step,
-                             skips_nonfinite=skips_nonfinite, threads=kernels.threads or 0)
-    return LocalBackend(plan, create_tables(plan, variable_names, slot_names), global_step,
-                        skips_nonfinite=skips_nonfinite)
+    engine: Engine
+    if uses_native(kernels.choice):
+        engine = make_engine(plan, variable_names, slot_names, skips_nonfinite=skips_nonfinite,
+                             threads=kernels.threads or 0)
+    else:
+        engine = LocalEngine(plan, create_tables(plan, variable_names, slot_names),
+                             skips_nonfinite=skips_nonfinite)
+    return QueuedBackend(engine, global_step)
 
 
-def _uses_native(choice: str) -> bool:
+def uses_native(choice: str) -> bool:
+    """Whether the native kernels execute a plan; warns, once, where they should but cannot.
+
+    Args:
+      choice: see `core.kernels.Kernels`.
+
+    Raises:
+      SetupError: if they are asked for and cannot be used.
+    """
     if choice == 'stock':
         return False
     reason = library.why_not()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -10,14 +10,14 @@ from ..core.optimizer import Optimizer
 from ..core.plan import Plan
 from ..ops import combine, rows, rules
 from ..ops.ids import IdBatch
-from .backend import Activations, CoreBatch, LookupReceipt
-from .queues import IdQueues, kinds_of, pack, unpack
-from .rates import rates_at, require_finite, require_rates
+from .backend import Activations, CoreBatch
+from .queues import kinds_of, pack, unpack
+from .rates import require_finite
 from .tables import HostedTable
 
 
-class LocalBackend:
-    """The engine of a plan inside this process. See `backend.Backend` for the verbs.
+class LocalEngine:
+    """The engine of a plan inside this process. See `backend.Engine` for the verbs.
 
     Attributes:
       plan: what it executes.
@@ -28,22 +28,19 @@ class LocalBackend:
 
     kernels = 'stock'
 
-    def __init__(self, plan: Plan, tables: dict[str, HostedTable],
-                 global_step: tf.Variable | tf.Tensor, *, skips_nonfinite: bool = False):
+    def __init__(self, plan: Plan, tables: dict[str, HostedTable], *,
+                 skips_nonfinite: bool = False):
         """Executes a plan in the default graph.
 
         Args:
           plan: what to execute.
           tables: its tables, in that graph.
-          global_step: what dynamic learning rates are functions of.
           skips_nonfinite: gradients that are not finite make an update one that changes nothing,
             instead of an error.
         """
         self.plan = plan
         self.kinds = kinds_of(plan)
         self.tables = tables
-        self._queues = IdQueues(plan.topology.num_cores, self.kinds)
-        self._global_step = global_step
         self._skips_nonfinite = skips_nonfinite
 
     def open(self) -> tf.Operation:
@@ -52,41 +49,29 @@ class LocalBackend:
     def load(self) -> tf.Operation:
         return tf.no_op()
 
-    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
-        del host  # All hosts are in this process.
-        return self._queues.enqueue(pack(self.plan, batch), core=core)
+    def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
+        return pack(self.plan, batch)
 
-    def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
-        step = tf.identity(self._global_step)
-        with tf.control_dependencies([step]):
-            batches = unpack(self.plan, self._queues.dequeue(core=core))
+    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
+        return unpack(self.plan, packed)
+
+    def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
+        batches = unpack(self.plan, packed)
         activations = {}
         for feature in self.plan.features:
             table, batch = self.tables[feature.table], batches[feature.name]
             activations[feature.name] = tf.reshape(
                 combine.combine(self._rows_of(table, batch.ids), batch, table.spec.combiner),
                 self.plan.output_shape(feature))
-        packed = tuple(pack(self.plan, batches))
-        return activations, LookupReceipt(step, packed, activations)
+        return activations
 
-    def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
-        return unpack(self.plan, receipt.packed)
-
-    def update(self, receipts: Sequence[LookupReceipt],
-               gradients: Sequence[Activations]) -> tf.Tensor:
-        looked_up = [activation for receipt in receipts
-                     for activation in receipt.activations.values()]
-        # As one operation: every operation below would else wait for each of them by itself.
-        with tf.control_dependencies([tf.group(*looked_up)]):
-            step = receipts[0].step
-            rates = rates_at(self.plan, step)
-            batches = [self.batches(receipt) for receipt in receipts]
-            wanted = {name: self._contributions(table, batches, gradients)
-                      for name, table in self.tables.items()}
-            bad = tf.stack([_count_nonfinite(gradient) for _, gradient in wanted.values()])
-            required = [require_rates(self.plan, rates, step)]
-            if not self._skips_nonfinite:
-                required.append(require_finite(list(wanted), bad, step))
+    def apply(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
+              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+        batches = [unpack(self.plan, of_core) for of_core in packed]
+        wanted = {name: self._contributions(table, batches, gradients)
+                  for name, table in self.tables.items()}
+        bad = tf.stack([_count_nonfinite(gradient) for _, gradient in wanted.values()])
+        required = [] if self._skips_nonfinite else [require_finite(list(wanted), bad, step)]
 
         def write() -> tf.Tensor:
             with tf.control_dependencies([
@@ -95,18 +80,12 @@ class LocalBackend:
                 return tf.constant(True)
 
         # Of all tables, before any of them is written.
-        with tf.control_dependencies([tf.group(*required)]):
+        with tf.control_dependencies(required):
             refused = bad > 0
             done = (tf.cond(tf.reduce_any(refused), lambda: tf.constant(False), write)
                     if self._skips_nonfinite else write())
         with tf.control_dependencies([done]):
             return tf.identity(refused)
-
-    def retrieve(self) -> tf.Operation:
-        return tf.no_op()
-
-    def close(self) -> tf.Operation:
-        return self._queues.close()
 
     def _rows_of(self, table: HostedTable, ids: tf.Tensor) -> tf.Tensor:
         """Gathers `[n, D]` from whichever hosts hold the ids."""

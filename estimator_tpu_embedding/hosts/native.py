@@ -22,14 +22,13 @@ from ..native import layout, library
 from ..native.variables import TableVariable, in_place
 from ..ops import checks
 from ..ops.ids import IdBatch
-from .backend import Activations, CoreBatch, LookupReceipt
-from .queues import IdQueues
-from .rates import at_step, rates_at, require_finite, require_rates
-from .tables import create_tables
+from .backend import Activations, CoreBatch
+from .rates import at_step, require_finite
+from .tables import HostedTable, create_tables
 
 
-class NativeBackend:
-    """The engine of a plan inside this process. See `backend.Backend` for the verbs.
+class NativeEngine:
+    """The engine of a plan inside this process. See `backend.Engine` for the verbs.
 
     Attributes:
       plan: what it executes.
@@ -40,139 +39,100 @@ class NativeBackend:
 
     kernels = 'native'
 
-    def __init__(self, plan: Plan, variable_names: Mapping[str, str],
-                 slot_names: Mapping[str, Sequence[str]] | None,
-                 global_step: tf.Variable | tf.Tensor, *, skips_nonfinite: bool = False,
-                 threads: int = 0, patience_ms: int = layout.PATIENCE_MS):
-        """Creates the tables of a plan and their engine in the default graph.
+    def __init__(self, plan: Plan, tables: dict[str, HostedTable], engine: tf.Tensor, *,
+                 in_functions: bool = False, skips_nonfinite: bool = False):
+        """Executes a plan.
 
         Args:
           plan: what to execute.
-          variable_names: for each table the name of its variable.
-          slot_names: for each table those of its slots; by `None` they are below the variable's.
-          global_step: what dynamic learning rates are functions of.
+          tables: its tables, whose variables are or become views of the engine's memory.
+          engine: its handle.
+          in_functions: whether the verbs are called in functions, of which each may be executed
+            many times; else all is in the default graph.
           skips_nonfinite: gradients that are not finite make an update one that changes nothing,
             instead of an error.
-          threads: of the engine; 0 is one per core that the process may use.
-          patience_ms: how long an update waits for runs that save a table before it fails, in
-            milliseconds.
         """
         self.plan = plan
         self.kinds = [tf.int32]
+        self.tables = tables
         self._operations: Any = library.load()
-        # One node, outside of loops and functions: each session has one engine.
-        with tf.init_scope():
-            self._engine = self._operations.ete_engine(
-                name='embedding_engine', **layout.attributes(plan, threads, patience_ms))
-        numbers = itertools.count()
-        with _tf.last_creator_scope(lambda _, **kwargs: self._variable(next(numbers), kwargs)):
-            self.tables = create_tables(plan, variable_names, slot_names)
-        self._parts = [part for table in self.tables.values()
-                       for parts in (table.rows, *table.slots.values()) for part in parts]
-        self._require_parts_in_order()
-        self._queues = IdQueues(plan.topology.num_cores, self.kinds)
-        self._global_step = global_step
+        self._engine = engine
+        self._parts = _parts_of(tables)
         self._skips_nonfinite = skips_nonfinite
-        with tf.init_scope(), tf.name_scope('attach'):
-            self._attached = self._attach()
+        # In a function those that touch the same variables are executed in the order in which
+        # they were written.
+        self._handles = [part.handle for part in self._parts] if in_functions else []
+        self._attached: tf.Tensor | None = None
+        if not in_functions:
+            with tf.init_scope(), tf.name_scope('attach'):
+                self._attached = self._attach()
 
     def open(self) -> tf.Operation:
         return self._engine.op
 
     def load(self) -> tf.Operation:
-        return self._attached.op
+        return self._now_attached().op
 
-    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
-        del host  # All hosts are in this process.
+    def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         own = [batch[feature.name] for feature in self.plan.features]
-        grouped = self._operations.ete_group(
+        return [self._operations.ete_group(
             engine=self._engine, samples=[one.samples for one in own],
             ids=[one.ids for one in own],
             weights=[one.weights for one, feature in zip(own, self.plan.features)
-                     if feature.weight_feature])
-        return self._queues.enqueue([grouped], core=core)
+                     if feature.weight_feature])]
 
-    def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
-        step = tf.identity(self._global_step)
-        with tf.control_dependencies([step]):
-            grouped, = self._queues.dequeue(core=core)
-        features = self.plan.features
-        found = self._operations.ete_lookup(
-            engine=self._attached, grouped=grouped, F=len(features))
-        activations = {feature.name: self._shaped(feature, rows)
-                       for feature, rows in zip(features, found)}
-        return activations, LookupReceipt(step, (grouped,), activations)
-
-    def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
+    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
         features = self.plan.features
         samples, ids, weights = self._operations.ete_ungroup(
-            engine=self._engine, grouped=receipt.packed[0], F=len(features),
+            engine=self._engine, grouped=packed[0], F=len(features),
             W=sum(bool(feature.weight_feature) for feature in features))
         vectors = (tf.ensure_shape(vector, [None]) for one in zip(samples, ids) for vector in one)
         next_weights = iter(weights)
         return {feature.name: IdBatch(
-            next(vectors), next(vectors),
-            self.plan.batch_size_per_core * max(feature.max_sequence_length, 1),
+            next(vectors), next(vectors), self.plan.num_samples(feature),
             tf.ensure_shape(next(next_weights), [None]) if feature.weight_feature else None)
             for feature in features}
 
-    def update(self, receipts: Sequence[LookupReceipt],
-               gradients: Sequence[Activations]) -> tf.Tensor:
-        looked_up = [activation for receipt in receipts
-                     for activation in receipt.activations.values()]
-        step, names = receipts[0].step, [table.name for table in self.plan.tables]
-        with tf.control_dependencies([tf.group(*looked_up)]):
-            rates = rates_at(self.plan, step)
-            legal = require_rates(self.plan, rates, step)
-        with tf.control_dependencies([legal, *looked_up]):
-            bad = tf.ensure_shape(self._operations.ete_update(
-                engine=self._attached, grouped=[receipt.packed[0] for receipt in receipts],
-                gradients=[gradient[feature.name] for gradient in gradients
-                           for feature in self.plan.features],
-                rates=tf.stack([rates[name] for name in names])), [len(names)])
+    def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
+        features = self.plan.features
+        found = self._operations.ete_lookup(
+            engine=self._now_attached(), grouped=packed[0], handles=self._handles,
+            F=len(features))
+        return {feature.name: self._shaped(feature, rows)
+                for feature, rows in zip(features, found)}
+
+    def apply(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
+              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+        names = [table.name for table in self.plan.tables]
+        bad = tf.ensure_shape(self._operations.ete_update(
+            engine=self._now_attached(), grouped=[grouped for grouped, in packed],
+            gradients=[gradient[feature.name] for gradient in gradients
+                       for feature in self.plan.features],
+            rates=tf.stack([rates[name] for name in names]), handles=self._handles),
+            [len(names)])
         with tf.control_dependencies([bad]):
-            required = [self._require_attached(step)]
+            # In a function nothing that writes a variable is executed in between.
+            required = [] if self._attached is None else [self._require_attached(step)]
             if not self._skips_nonfinite:
                 required.append(require_finite(names, bad, step))
         with tf.control_dependencies(required):
             return bad > 0
 
-    def retrieve(self) -> tf.Operation:
-        return tf.no_op()
-
-    def close(self) -> tf.Operation:
-        return self._queues.close()
-
     def _shaped(self, feature: FeatureSpec, rows: tf.Tensor) -> tf.Tensor:
         """The rows of the samples of a core, as the activation of a feature."""
         shape = self.plan.output_shape(feature)
-        if feature.max_sequence_length:
+        if len(shape) != 2:
             return tf.reshape(rows, shape)
         rows.set_shape(shape)  # The kernel makes it; no node of the graph is needed.
         return rows
 
-    def _variable(self, number: int, kwargs: dict[str, Any]) -> TableVariable:
-        """What `tf.get_variable` makes for a part, of which the creators come in their order."""
-        # The first two are of variables without a handle. A value cached on a device would be a
-        # plain read, which shares the memory of the engine with whatever takes it.
-        ignored = {'use_resource', 'expected_shape', 'caching_device'}
-        return TableVariable(engine=self._engine, part=number, **{
-            name: value for name, value in kwargs.items() if name not in ignored})
-
-    def _require_parts_in_order(self) -> None:
-        """Fails if creators of the user did not let each variable be made once."""
-        for number, part in enumerate(self._parts):
-            if not isinstance(part, TableVariable) or part.number != number:
-                raise ConfigError(Problem(
-                    'E477', f'variable "{part.name}" of a table',
-                    'a variable_creator_scope must call its next_creator once, and give what '
-                    'that makes', f'{type(part).__name__} instead of part {number} of the engine',
-                    "Build the estimator's graph outside of it, or choose kernels='stock'."))
+    def _now_attached(self) -> tf.Tensor:
+        return self._attach() if self._attached is None else self._attached
 
     def _attach(self) -> tf.Tensor:
         """The handle of the engine, once every variable is a view of its memory.
 
-        It is made once: a run that looks up for many cores checks once. One part after another
+        A graph has it once: a run that looks up for many cores checks once. One part after another
         is taken over, so no more than one of them exists twice. The engine knows the value from
         before the assignment on, so all reads give it, and a run that ends halfway loses nothing.
         """
@@ -208,3 +168,53 @@ class NativeBackend:
             'E476', '', 'its variable must not be written while a step runs',
             remedy='Assign to it between two steps, in a run of its own.'),
             got=at_step(step, tf.constant('another value')), where=names[tf.maximum(detached, 0)])
+
+
+def make_engine(plan: Plan, variable_names: Mapping[str, str],
+                slot_names: Mapping[str, Sequence[str]] | None, *, skips_nonfinite: bool = False,
+                threads: int = 0, patience_ms: int = layout.PATIENCE_MS) -> NativeEngine:
+    """Creates the tables of a plan and their engine in the default graph.
+
+    Args:
+      plan: what to execute.
+      variable_names: for each table the name of its variable.
+      slot_names: for each table those of its slots; by `None` they are below the variable's.
+      skips_nonfinite: see `NativeEngine`.
+      threads: of the engine; 0 is one per core that the process may use.
+      patience_ms: how long an update waits for runs that save a table before it fails, in
+        milliseconds.
+    """
+    # One node, outside of loops and functions: each session has one engine.
+    with tf.init_scope():
+        engine = library.load().ete_engine(
+            name='embedding_engine', **layout.attributes(plan, threads, patience_ms))
+    numbers = itertools.count()
+
+    def creator(_: Any, **kwargs: Any) -> TableVariable:
+        # The first two are of variables without a handle. A value cached on a device would be a
+        # plain read, which shares the memory of the engine with whatever takes it.
+        ignored = {'use_resource', 'expected_shape', 'caching_device'}
+        return TableVariable(engine=engine, part=next(numbers), **{
+            name: value for name, value in kwargs.items() if name not in ignored})
+
+    with _tf.last_creator_scope(creator):
+        tables = create_tables(plan, variable_names, slot_names)
+    _require_parts_in_order(tables)
+    return NativeEngine(plan, tables, engine, skips_nonfinite=skips_nonfinite)
+
+
+def _parts_of(tables: Mapping[str, HostedTable]) -> list[Any]:
+    """The variables of tables, in the order of the parts of the engine."""
+    return [part for table in tables.values()
+            for parts in (table.rows, *table.slots.values()) for part in parts]
+
+
+def _require_parts_in_order(tables: Mapping[str, HostedTable]) -> None:
+    """Fails if creators of the user did not let each variable be made once."""
+    for number, part in enumerate(_parts_of(tables)):
+        if not isinstance(part, TableVariable) or part.number != number:
+            raise ConfigError(Problem(
+                'E477', f'variable "{part.name}" of a table',
+                'a variable_creator_scope must call its next_creator once, and give what '
+                'that makes', f'{type(part).__name__} instead of part {number} of the engine',
+                "Build the estimator's graph outside of it, or choose kernels='stock'."))

@@ -59,5 +59,5 @@ def unpack(plan: Plan, tensors: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
                     for tensor in tensors])
     return {feature.name: IdBatch(
         next(vectors), next(vectors),
-        plan.batch_size_per_core * max(feature.max_sequence_length, 1),
+        plan.num_samples(feature),
         next(vectors) if feature.weight_feature else None) for feature in plan.features}

@@ -1,1 +1,1 @@
-"""The TF2 face: TPUEmbedding and the emulated TPUStrategy."""
+"""The TF2 face: TPUEmbedding over the engine of this package, and the emulated TPUStrategy."""

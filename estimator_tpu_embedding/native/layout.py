@@ -42,8 +42,7 @@ def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict
         'num_hosts': plan.topology.num_hosts,
         'strategy': STRATEGIES.index(plan.strategy),
         'feature_tables': [plan.table_index(feature.table) for feature in plan.features],
-        'feature_samples': [plan.batch_size_per_core * max(feature.max_sequence_length, 1)
-                            for feature in plan.features],
+        'feature_samples': [plan.num_samples(feature) for feature in plan.features],
         'feature_weighted': [int(bool(feature.weight_feature)) for feature in plan.features],
         'threads': threads,
         'patience_ms': patience_ms}

@@ -24,6 +24,7 @@ from . import tpu_embedding_configuration_pb2 as config_pb2
 Config = config_pb2.TPUEmbeddingConfiguration
 Parameters = parameters_pb2.OptimizationParameters
 Accumulation = parameters_pb2.GradientAccumulationStatus
+LowDimensionalPacking = parameters_pb2.LowDimensionalPackingStatus
 
 _HotIds = parameters_pb2.HotIdReplicationConfiguration
 MODES = {'inference': Config.INFERENCE, 'training': Config.TRAINING}
@@ -71,7 +72,7 @@ def plan_to_config(plan: Plan) -> Config:
                 rate.function.tag if isinstance(rate.function, RateOfTag) else tags[rate])
         else:
             parameters.learning_rate.constant = rate.value
-        _encode_optimizer(optimizer, parameters)
+        encode_optimizer(optimizer, parameters)
         if table.hot_id_replication:
             parameters.hot_id_replication_configuration.status = _HotIds.ENABLED
     for feature in plan.features:
@@ -80,7 +81,8 @@ def plan_to_config(plan: Plan) -> Config:
     return config
 
 
-def _encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
+def encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
+    """Writes all of an optimizer but its learning rate, as the original does."""
     parameters.gradient_accumulation_status = (
         Accumulation.ENABLED if optimizer.accumulate else Accumulation.DISABLED)
     for limits, message in ((optimizer.clip_gradients, parameters.gradient_clipping_limits),

@@ -7,8 +7,9 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.hosts.local import LocalBackend
-from estimator_tpu_embedding.hosts.native import NativeBackend
+from estimator_tpu_embedding.hosts.local import LocalEngine
+from estimator_tpu_embedding.hosts.native import make_engine
+from estimator_tpu_embedding.hosts.queued import QueuedBackend
 from estimator_tpu_embedding.hosts.tables import create_tables
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.ids import IdBatch
@@ -19,13 +20,15 @@ needs_native = pytest.mark.skipif(
 
 
 def local_backend(plan, variable_names, global_step, **kwargs):
-    """A `LocalBackend` with tables of its own."""
-    return LocalBackend(plan, create_tables(plan, variable_names), global_step, **kwargs)
+    """One of stock operations, with tables of its own."""
+    tables = create_tables(plan, variable_names)
+    return QueuedBackend(LocalEngine(plan, tables, **kwargs), global_step)
 
 
 def native_backend(plan, variable_names, global_step, **kwargs):
-    """A `NativeBackend` of two threads, with tables of its own."""
-    return NativeBackend(plan, variable_names, None, global_step, threads=2, **kwargs)
+    """One of native kernels with two threads, with tables of its own."""
+    return QueuedBackend(make_engine(plan, variable_names, None, threads=2, **kwargs),
+                         global_step)
 
 
 BACKENDS = {'local': local_backend, 'native': native_backend}

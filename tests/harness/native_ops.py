@@ -56,13 +56,14 @@ class Operations:
         return self.group(samples, ids, [generator.uniform(.5, 2, counts[0])])
 
     def lookup(self, grouped, features=3):
-        return self.run(self.library.ete_lookup(engine=self.handle, grouped=grouped, F=features))
+        return self.run(self.library.ete_lookup(
+            engine=self.handle, grouped=grouped, handles=[], F=features))
 
     def update(self, grouped, gradients, rates=(.1, .1)):
         """Of any number of cores; gradients by core, then by feature."""
         return self.run(self.library.ete_update(
             engine=self.handle, grouped=grouped, gradients=gradients,
-            rates=tf.constant(rates, tf.float32)))
+            rates=tf.constant(rates, tf.float32), handles=[]))
 
 
 def zeros():

@@ -9,7 +9,7 @@ from harness import memory
 from harness.native_run import Run, plan_of, require_copies
 
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.hosts.native import NativeBackend
+from estimator_tpu_embedding.hosts.native import make_engine
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.checks import message_to_problem
 
@@ -114,10 +114,10 @@ def test_creators_of_variables_see_the_parts_of_tables(graph):
     lambda made: lambda next_creator, **kwargs: made,
     lambda made: lambda next_creator, **kwargs: [next_creator(**kwargs) for _ in range(2)][0]])
 def test_a_creator_of_the_user_must_make_each_variable_once(graph, creator):
-    step, made = tf.train.create_global_step(), tf.Variable(tf.zeros([3, 2]), use_resource=True)
+    made = tf.Variable(tf.zeros([3, 2]), use_resource=True)
     with tf.variable_creator_scope(creator(made)), pytest.raises(
             ConfigError, match='E477 variable ".*" of a table: .* next_creator once'):
-        NativeBackend(plan_of(), {'t': 't'}, None, step)
+        make_engine(plan_of(), {'t': 't'}, None)
 
 
 def test_gradients_pass_through_reads(graph):

@@ -177,9 +177,10 @@ def test_a_grouped_batch_of_garbage_is_an_error_or_some_result(operations):
     fed = tf.placeholder(tf.int32, [None])
     gradients = [np.ones_like(zeros) for zeros in native_ops.zeros()]
     call = operations.session.make_callable(
-        [operations.library.ete_lookup(engine=operations.handle, grouped=fed, F=3),
+        [operations.library.ete_lookup(
+            engine=operations.handle, grouped=fed, handles=[], F=3),
          operations.library.ete_update(engine=operations.handle, grouped=[fed],
-                                       gradients=gradients, rates=[.1, .1]),
+                                       gradients=gradients, rates=[.1, .1], handles=[]),
          operations.library.ete_ungroup(engine=operations.handle, grouped=fed, F=3, W=1)], [fed])
     valid = [operations.some_grouped(seed) for seed in range(5)]
     refused = 0

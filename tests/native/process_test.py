@@ -52,8 +52,8 @@ def test_ten_thousand_steps_leave_no_memory_behind(graph):
     step = operations.session.make_callable(
         [given.ete_group(engine=operations.handle, samples=[samples] * 3, ids=[ids] * 3,
                          weights=[[1., 2., .5]]),
-         given.ete_lookup(engine=operations.handle, grouped=words, F=3),
-         given.ete_update(engine=operations.handle, grouped=[words], rates=[.1, .1],
+         given.ete_lookup(engine=operations.handle, grouped=words, handles=[], F=3),
+         given.ete_update(engine=operations.handle, grouped=[words], rates=[.1, .1], handles=[],
                           gradients=[np.ones_like(zeros) for zeros in native_ops.zeros()])],
         [words])
     grouped = operations.some_grouped()

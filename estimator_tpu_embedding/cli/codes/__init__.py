@@ -9,14 +9,14 @@ from __future__ import annotations
 import difflib
 import itertools
 
-from . import checkpoints, config, doubts, reading, run
+from . import checkpoints, config, doubts, reading, run, tf2
 
 Entry = tuple[str, str, str]
 """Title, what it means, what to do."""
 
 ENTRIES: dict[str, Entry] = dict(sorted({
     **checkpoints.ENTRIES, **config.ENTRIES, **doubts.ENTRIES, **reading.ENTRIES,
-    **run.ENTRIES}.items()))
+    **run.ENTRIES, **tf2.ENTRIES}.items()))
 
 
 def nearest(text: str) -> str:

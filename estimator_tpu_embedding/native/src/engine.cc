@@ -236,7 +236,7 @@ std::shared_ptr<Engine> find(int64_t handle) {
   if (found == all.by_handle.end()) {
     throw Error(Code::kInvalidArgument,
                 "There is no engine " + std::to_string(handle) +
-                    " in this process; its session may have been closed.");
+                    " in this process; it, or its session, may have been closed.");
   }
   return found->second;
 }

@@ -147,14 +147,14 @@ Tensor Context::input(int i, int type, const char* name) const {
   return tensor;
 }
 
-std::shared_ptr<Engine> Context::engine(int i) const {
+int64_t Context::handle(int i) const {
   const Tensor handle = input(i, kTfInt64, "engine");
   if (handle.elements() != 1) {
     throw Error(Code::kInvalidArgument,
-                "Input engine must be the scalar that EteEngine gives, not a tensor of shape " +
+                "Input engine must be a scalar, the handle of an engine, not a tensor of shape " +
                     shape_text(handle.shape()) + ".");
   }
-  return registry::find(*handle.data<int64_t>());
+  return *handle.data<int64_t>();
 }
 
 Tensor Context::allocate(int i, int type, const std::vector<int64_t>& shape) {
@@ -208,5 +208,7 @@ void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status) {
   TF_ShapeInferenceContextSetOutput(context, 0, scalar, status);
   TF_DeleteShapeHandle(scalar);
 }
+
+void no_shapes(TF_ShapeInferenceContext*, TF_Status*) {}
 
 }  // namespace ete

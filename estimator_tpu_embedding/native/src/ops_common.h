@@ -90,8 +90,11 @@ class Context {
   // Input number i. Throws Error kInvalidArgument, which names it, if it is of another type.
   Tensor input(int i, int type, const char* name) const;
 
-  // The engine whose handle is input number i: a scalar int64.
-  std::shared_ptr<Engine> engine(int i) const;
+  // Input number i, the handle of an engine or of none: a scalar int64.
+  int64_t handle(int i) const;
+
+  // The engine whose handle is input number i.
+  std::shared_ptr<Engine> engine(int i) const { return registry::find(handle(i)); }
 
   // A new tensor as output number i, its contents undefined.
   Tensor allocate(int i, int type, const std::vector<int64_t>& shape);
@@ -178,6 +181,7 @@ Operation operation(const char* name, std::vector<const char*> inputs,
 // Shape functions. The C API does not show attributes to them, so most know nothing.
 void unknown_shapes(TF_ShapeInferenceContext* context, TF_Status* status);
 void scalar_shape(TF_ShapeInferenceContext* context, TF_Status* status);
+void no_shapes(TF_ShapeInferenceContext* context, TF_Status* status);  // There are no outputs.
 
 // The operations, by the file that defines them.
 std::vector<Operation> engine_operations();

@@ -1,4 +1,4 @@
-// EteEngine: makes the engine of a session, and gives its handle.
+// EteEngine and EteOpen: make an engine, and give its handle. EteClose ends one of EteOpen.
 #include <chrono>
 #include <mutex>
 #include <optional>
@@ -46,14 +46,30 @@ Patience patience_of(const Attributes& attributes) {
   return patience;
 }
 
+// What the attributes of a node say of its engines. It is refused when the kernel is made.
+class Declaration {
+ public:
+  explicit Declaration(const Attributes& attributes)
+      : layout_(Layout::make(numbers_of(attributes))),
+        threads_(static_cast<int>(bounded(attributes, "threads", kMostThreads))),  // 0: all cores.
+        patience_(patience_of(attributes)) {}
+
+  // The handle of a new engine, which is registered.
+  int64_t open() const {
+    return registry::put(std::make_shared<Engine>(layout_, threads_, patience_));
+  }
+
+ private:
+  const Layout layout_;
+  const int threads_;
+  const Patience patience_;
+};
+
 // TensorFlow keeps one kernel of a stateful node per session and deletes it with the session; so
 // the engine lives as long as the session does.
 class EngineKernel {
  public:
-  explicit EngineKernel(const Attributes& attributes)
-      : layout_(Layout::make(numbers_of(attributes))),
-        threads_(static_cast<int>(bounded(attributes, "threads", kMostThreads))),  // 0: all cores.
-        patience_(patience_of(attributes)) {}
+  explicit EngineKernel(const Attributes& attributes) : declaration_(attributes) {}
 
   ~EngineKernel() {
     if (handle_) registry::remove(*handle_);
@@ -67,28 +83,49 @@ class EngineKernel {
   // Made when it is first asked for: a kernel that is never run needs no threads and no memory.
   int64_t handle() {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!handle_) handle_ = registry::put(std::make_shared<Engine>(layout_, threads_, patience_));
+    if (!handle_) handle_ = declaration_.open();
     return *handle_;
   }
 
-  const Layout layout_;
-  const int threads_;
-  const Patience patience_;
+  const Declaration declaration_;
   std::mutex mutex_;
   std::optional<int64_t> handle_;
+};
+
+// In eager mode TensorFlow shares kernels between equal nodes, and drops all of them when a seed is
+// set, so the life of an engine is not that of the kernel: whoever opens it closes it.
+class OpenKernel {
+ public:
+  explicit OpenKernel(const Attributes& attributes) : declaration_(attributes) {}
+
+  void compute(Context& context) {
+    const Tensor handle = context.allocate(0, kTfInt64, {});  // An engine without one is lost.
+    *handle.data<int64_t>() = declaration_.open();
+  }
+
+ private:
+  const Declaration declaration_;
+};
+
+class CloseKernel {
+ public:
+  explicit CloseKernel(const Attributes&) {}
+
+  void compute(Context& context) { registry::remove(context.handle(0)); }
 };
 
 }  // namespace
 
 std::vector<Operation> engine_operations() {
-  return {operation<EngineKernel>(
-      "EteEngine", {}, {"engine: int64"},
-      {"table_names: list(string)", "feature_names: list(string)", "table_rows: list(int)",
-       "table_widths: list(int)", "table_combiners: list(int)", "table_rules: list(int)",
-       "table_options: list(float)", "slot_counts: list(int)", "num_hosts: int", "strategy: int",
-       "feature_tables: list(int)", "feature_samples: list(int)", "feature_weighted: list(int)",
-       "threads: int = 0", "patience_ms: int = 120000"},
-      scalar_shape)};
+  const std::vector<const char*> declared{
+      "table_names: list(string)", "feature_names: list(string)", "table_rows: list(int)",
+      "table_widths: list(int)", "table_combiners: list(int)", "table_rules: list(int)",
+      "table_options: list(float)", "slot_counts: list(int)", "num_hosts: int", "strategy: int",
+      "feature_tables: list(int)", "feature_samples: list(int)", "feature_weighted: list(int)",
+      "threads: int = 0", "patience_ms: int = 120000"};
+  return {operation<EngineKernel>("EteEngine", {}, {"engine: int64"}, declared, scalar_shape),
+          operation<OpenKernel>("EteOpen", {}, {"engine: int64"}, declared, scalar_shape),
+          operation<CloseKernel>("EteClose", {"engine: int64"}, {}, {}, no_shapes)};
 }
 
 }  // namespace ete

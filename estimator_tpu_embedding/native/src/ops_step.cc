@@ -214,28 +214,32 @@ class CoreInputs {
 class UpdateKernel {
  public:
   explicit UpdateKernel(const Attributes& attributes)
-      : cores_(static_cast<int>(attributes.number("C"))) {}
+      : cores_(static_cast<int>(attributes.number("C"))),
+        handles_(static_cast<int>(attributes.number("H"))) {}
 
   void compute(Context& context) {
     const std::shared_ptr<Engine> engine = context.engine(0);
     const Layout& layout = engine->layout();
     const size_t tables = layout.tables.size();
+    const int last = context.inputs() - 1 - handles_;
     require_count("Inputs grouped, gradients and rates",
                   static_cast<size_t>(cores_) * (1 + layout.features.size()) + 1,
-                  static_cast<size_t>(context.inputs() - 1));
+                  static_cast<size_t>(last));
     const CoreInputs inputs(context, layout, cores_);
-    const Tensor rates = context.input(context.inputs() - 1, kTfFloat, "rates");
+    const Tensor rates = context.input(last, kTfFloat, "rates");
     require_count("Input rates, one per table", tables, rates.elements());
     const Tensor nonfinite = context.allocate(0, kTfInt32, {static_cast<int64_t>(tables)});
     engine->update(inputs.cores(), rates.data<float>(), nonfinite.data<int32_t>());
   }
 
  private:
-  const int cores_;
+  const int cores_, handles_;
 };
 
 }  // namespace
 
+// The `handles` of variables are not read: a tf.function keeps the order of operations that have
+// one in common.
 std::vector<Operation> step_operations() {
   return {
       operation<GroupKernel>(
@@ -246,12 +250,14 @@ std::vector<Operation> step_operations() {
           "EteUngroup", {"engine: int64", "grouped: int32"},
           {"samples: F * int32", "ids: F * int64", "weights: W * float"},
           {"F: int >= 1", "W: int >= 0"}, unknown_shapes),
-      operation<LookupKernel>("EteLookup", {"engine: int64", "grouped: int32"},
-                              {"activations: F * float"}, {"F: int >= 1"}, unknown_shapes),
+      operation<LookupKernel>(
+          "EteLookup", {"engine: int64", "grouped: int32", "handles: H * resource"},
+          {"activations: F * float"}, {"F: int >= 1", "H: int >= 0"}, unknown_shapes),
       operation<UpdateKernel>(
           "EteUpdate",
-          {"engine: int64", "grouped: C * int32", "gradients: G * float", "rates: float"},
-          {"nonfinite: int32"}, {"C: int >= 1", "G: int >= 1"}, unknown_shapes)};
+          {"engine: int64", "grouped: C * int32", "gradients: G * float", "rates: float",
+           "handles: H * resource"},
+          {"nonfinite: int32"}, {"C: int >= 1", "G: int >= 1", "H: int >= 0"}, unknown_shapes)};
 }
 
 }  // namespace ete

@@ -1,0 +1,65 @@
+"""`Declared` -> `TPUEmbeddingConfiguration`, byte for byte as TensorFlow 2.15 writes it.
+
+The config of TF1, in `proto/codec.py`, has another order and no names of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.rates import DynamicRate, rate_tags
+from ..proto.codec import Config, LowDimensionalPacking, Parameters, encode_optimizer
+from .declaration import Declared
+from .optimizers import core_optimizer, rate_of
+
+
+def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, num_hosts: int,
+              num_cores: int, pipelined: bool) -> Config:
+    """Encodes a declaration.
+
+    Args:
+      declared: tables in their order, features in that of `tf.nest.flatten`.
+      output_shapes: of each feature on one replica, without the width.
+      num_hosts: of the system. A small table is raised to a row on each, as in the original.
+      num_cores: of all hosts.
+      pipelined: whether look-ups run one step ahead of updates.
+
+    Returns:
+      A message whose mode is always TRAINING: the original says at each enqueue what it is for.
+    """
+    config = Config(mode=Config.TRAINING, num_hosts=num_hosts, num_tensor_cores=num_cores,
+                    sharding_strategy=Config.DIV_DEFAULT,
+                    pipeline_execution_with_tensor_core=pipelined)
+    tags = rate_tags(rate_of(table.optimizer) for table in declared.tables
+                     if table.optimizer is not None)
+    for table in declared.tables:
+        descriptor = config.table_descriptor.add(
+            name=table.name, vocabulary_size=max(table.vocabulary_size, num_hosts),
+            dimension=table.dim)
+        parameters = descriptor.optimization_parameters
+        if table.optimizer is not None:
+            _encode_optimizer(table.optimizer, tags, parameters)
+        quantized = table.quantization_config
+        if quantized is not None:
+            parameters.simulated_quantization.enabled = True
+            parameters.simulated_quantization.num_buckets = quantized.num_buckets
+            limits = parameters.simulated_quantization.clipping_limits
+            limits.lower.value, limits.upper.value = quantized.lower, quantized.upper
+    ids = {id(table): number for number, table in enumerate(declared.tables)}
+    for feature, shape in zip(declared.features, output_shapes):
+        config.feature_descriptor.add(name=feature.name or '', table_id=ids[id(feature.table)],
+                                      input_shape=shape)
+    return config
+
+
+def _encode_optimizer(optimizer: Any, tags: dict[DynamicRate, int], parameters: Parameters
+                      ) -> None:
+    rate = rate_of(optimizer)
+    if isinstance(rate, DynamicRate):
+        parameters.learning_rate.dynamic.tag = tags[rate]
+    else:
+        parameters.learning_rate.constant = rate.value
+    if optimizer.low_dimensional_packing_status:
+        parameters.low_dimensional_packing_status = LowDimensionalPacking.ENABLED
+    encode_optimizer(core_optimizer(optimizer), parameters)

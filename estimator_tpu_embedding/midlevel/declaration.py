@@ -1,0 +1,237 @@
+"""The user's structure of `FeatureConfig` -> `Declared` -> `Plan`.
+
+The configs are TensorFlow's own objects; what their constructors check is not checked again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from .. import _tf
+from ..core import specs
+from ..core.names import name_problems
+from ..core.plan import Plan, problems_of, resolve
+from ..core.rates import DynamicRate
+from ..core.specs import FeatureSpec, TableSpec, Topology
+from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown
+from .optimizers import core_optimizer, is_supported, rate_of, slot_names
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Declared:
+    """What one TPUEmbedding object was made of. Made by `declare` only.
+
+    Attributes:
+      structure: the user's feature_config.
+      paths: where each feature is in it, `'a/b'`; `''` for a bare FeatureConfig. In the order
+        of `tf.nest.flatten`, as all that is flat.
+      features: the FeatureConfigs.
+      tables: the TableConfigs, each once, in order of first appearance; all have a name, and an
+        optimizer unless none was needed.
+    """
+
+    structure: Any
+    paths: tuple[str, ...]
+    features: tuple[Any, ...]
+    tables: tuple[Any, ...]
+
+    def flatten(self, structure: Any, what: str) -> list[Any]:
+        """The leaves of a structure that must be that of feature_config.
+
+        Args:
+          structure: its leaves may be anything but nested: tensors, sparse and ragged tensors,
+            values of replicas, `None`.
+          what: what it is to the user: `'features'`, `'weights'` or `'gradients'`.
+
+        Raises:
+          InputShapeError: for other keys or another number of leaves; E531.
+          StructureTypeError: for a list in place of a dict or a tuple, say; E531.
+        """
+        try:
+            tf.nest.assert_same_structure(self.structure, structure)
+        except (ValueError, TypeError) as error:
+            problem = _difference(self.structure, structure, what)
+            kind = StructureTypeError if isinstance(error, TypeError) else InputShapeError
+            raise kind(problem) from None
+        return list(tf.nest.flatten(structure))
+
+    def pack(self, flat: Iterable[Any]) -> Any:
+        """One value for each feature -> the structure of feature_config, of the same types."""
+        return tf.nest.pack_sequence_as(self.structure, list(flat))
+
+
+def declare(feature_config: Any, optimizer: Any, *, needs_optimizer: bool) -> Declared:
+    """Checks a declaration and completes its tables, as the original does.
+
+    A table without an optimizer gets `optimizer`, one without a name `table_<position>`: the
+    user's objects are changed, unless there is an error.
+
+    Args:
+      feature_config: a FeatureConfig or a nested structure of them.
+      optimizer: of `tf.tpu.experimental.embedding`, or `None`.
+      needs_optimizer: whether every table must have one, to be trained.
+
+    Raises:
+      ConfigError: with all problems.
+    """
+    paths, features = zip(*_tf.joined_paths(feature_config)) if tf.nest.flatten(
+        feature_config) else ((), ())
+    config = tf.tpu.experimental.embedding.FeatureConfig
+    strangers = [
+        Problem('E446', feature_label(path), 'feature_config must consist of instances of '
+                'tf.tpu.experimental.embedding.FeatureConfig', shown(type(feature).__name__))
+        for path, feature in zip(paths, features) if not isinstance(feature, config)]
+    if strangers:
+        raise ConfigError(*strangers)
+    tables = tuple({id(feature.table): feature.table for feature in features}.values())
+    names = [f'table_{position}' if table.name is None else table.name
+             for position, table in enumerate(tables)]
+    optimizers = [optimizer if table.optimizer is None else table.optimizer for table in tables]
+    declared = Declared(feature_config, paths, features, tables)
+    problems = list(_problems(declared, names, optimizers, needs_optimizer))
+    if problems:
+        raise ConfigError(*problems)
+    for table, name, own in zip(tables, names, optimizers):
+        table.name, table.optimizer = name, own
+    return declared
+
+
+def feature_names(declared: Declared) -> tuple[str, ...]:
+    """A legal name for each feature, that no other has: its path wherever that is one."""
+    names: dict[str, None] = {}
+    paths = set(declared.paths)
+    for position, path in enumerate(declared.paths):
+        if path in names or any(name_problems('feature', path)):
+            path = f'feature_{position}'
+            while path in paths:
+                path += '_'
+        names[path] = None
+    return tuple(names)
+
+
+def plan_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, replicas: int,
+            pipelined: bool, weighted: Sequence[bool], id_policy: str, training: bool) -> Plan:
+    """The plan of one engine: one host, a core per replica.
+
+    Args:
+      declared: tables and features.
+      output_shapes: of each feature on one replica, without the width.
+      replicas: of the strategy.
+      pipelined: whether look-ups run one step ahead of updates.
+      weighted: for each feature, whether its ids have weights.
+      id_policy: see `core.specs.FeatureSpec`.
+      training: whether tables are updated; then each needs an optimizer.
+
+    Returns:
+      Features have the names `feature_names(declared)`, in the order of plans.
+
+    Raises:
+      ConfigError: with all problems.
+    """
+    tables = [_table_spec(table, table.name, table.optimizer) for table in declared.tables]
+    names = feature_names(declared)
+    features = [
+        FeatureSpec(name=name, table=feature.table.name, output_shape=tuple(shape),
+                    weight_feature=name if has_weights else None, id_policy=id_policy)
+        for name, feature, shape, has_weights in zip(
+            names, declared.features, output_shapes, weighted)]
+    # Every feature has a batch of its own; that of the plan is only shown.
+    batch = max((shape[0] for shape in output_shapes if shape), default=1)
+    return resolve(tables, features, Topology(num_hosts=1, cores_per_host=replicas),
+                   batch_size=batch * replicas, pipelined=pipelined,
+                   mode='training' if training else 'inference')
+
+
+def _problems(declared: Declared, names: Sequence[Any], optimizers: Sequence[Any],
+              needs_optimizer: bool) -> Iterator[Problem]:
+    tables = []
+    for table, name, optimizer in zip(declared.tables, names, optimizers):
+        where = f'table "{shown(name)}"'
+        if optimizer is not None and not is_supported(optimizer) or (
+                optimizer is None and needs_optimizer):
+            yield Problem('E445', where, f'{type(optimizer)} is an unsupported optimizer class. '
+                          'Please pass an instance of one of the optimizer classes under '
+                          'tf.tpu.experimental.embedding.', remedy='SGD, Adagrad, '
+                          'AdagradMomentum, FTRL and Adam train here.')
+            optimizer = None
+        if optimizer is not None and callable(optimizer.learning_rate) and not isinstance(
+                optimizer.learning_rate, Hashable):
+            yield from DynamicRate(function=optimizer.learning_rate).problems(where)
+            optimizer = None
+        tables.append(_table_spec(table, name, optimizer))
+    name_of = {id(table): name for table, name in zip(declared.tables, names)}
+    features = [FeatureSpec(name=name, table=name_of[id(feature.table)],
+                            max_sequence_length=feature.max_sequence_length)
+                for name, feature in zip(feature_names(declared), declared.features)]
+    for problem in problems_of(tables, features, Topology(), batch_size=1, optimizer=None,
+                               strategy='div', mode='inference'):
+        if problem.code != 'E404':  # Said below in the words of the original.
+            yield problem
+    yield from _name_clashes(names, optimizers)
+
+
+def _name_clashes(names: Sequence[Any], optimizers: Sequence[Any]) -> Iterator[Problem]:
+    for name in sorted({str(name) for name in names if names.count(name) > 1}):
+        yield Problem('E404', f'table "{shown(name)}"', 'Tables must have a unique name. Multiple '
+                      f'tables with name {name} found.')
+    for name, optimizer in zip(names, optimizers):
+        for slot in slot_names(optimizer) if is_supported(optimizer) else ():
+            if f'{name}/{slot}' in names:
+                yield Problem('E460', f'table "{shown(name)}/{slot}"', 'the name is that of the '
+                              f'optimizer state of table "{shown(name)}"', remedy='Rename it.')
+
+
+def _table_spec(table: Any, name: Any, optimizer: Any) -> TableSpec:
+    """The table of the core, unchecked; `optimizer` is supported or `None`."""
+    config = table.quantization_config
+    quantized = {} if config is None else {'quantization': specs.Quantization(
+        num_buckets=config.num_buckets, lower=config.lower, upper=config.upper)}
+    rate = None if optimizer is None else rate_of(optimizer)
+    return TableSpec(
+        name=name, vocabulary_size=table.vocabulary_size, dimension=table.dim,
+        combiner=table.combiner, initializer=table.initializer,
+        optimizer=None if optimizer is None else core_optimizer(optimizer),
+        rate=rate if isinstance(rate, DynamicRate) else None, **quantized)
+
+
+def feature_label(path: str) -> str:
+    """A feature of this path, as messages name it."""
+    return f'feature "{shown(path)}"' if path else 'the feature'
+
+
+def _difference(declared: Any, given: Any, what: str, path: tuple[str, ...] = ()) -> Problem:
+    """Where two structures that differ do so first."""
+    for key, one, other in _children(declared, given):
+        try:
+            tf.nest.assert_same_structure(one, other)
+        except (ValueError, TypeError):
+            return _difference(one, other, what, (*path, str(key)))
+    place = f'at path "{shown("/".join(path))}"' if path else 'at its root'
+    return Problem(
+        'E531', what, "The two structures don't have the same nested structure",
+        f'{place} {_outline(given)}, where feature_config has {_outline(declared)}',
+        'Pass one value for each FeatureConfig, in a structure like that of feature_config.')
+
+
+def _children(declared: Any, given: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """(key, child of one, child of the other), if their parents have the same keys."""
+    if isinstance(declared, Mapping) and isinstance(given, Mapping):
+        if declared.keys() == given.keys():
+            yield from ((key, declared[key], given[key]) for key in declared)
+    elif isinstance(declared, (list, tuple)) and isinstance(given, (list, tuple)):
+        if len(declared) == len(given):
+            yield from zip(range(len(declared)), declared, given)
+
+
+def _outline(structure: Any) -> str:
+    """One level of a structure, for a message."""
+    kind = type(structure).__name__
+    if isinstance(structure, Mapping):
+        return f'a {kind} with the keys {shown(", ".join(sorted(map(str, structure))), 200)}'
+    if isinstance(structure, (list, tuple)):
+        return f'a {kind} of {len(structure)}'
+    return f'one {kind}'

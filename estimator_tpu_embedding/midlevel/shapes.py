@@ -1,0 +1,196 @@
+"""The shape of each feature's activation on one replica, its width left off.
+
+It comes from `FeatureConfig.output_shape`, else from `build`, else from the first `enqueue`; what
+comes later must agree and changes nothing. The texts of errors are those of the original, and so
+are its oddities: `tests/golden/tf2_shapes.json` has what it makes of some hundred cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from ..errors import InputShapeError, Problem, shown
+from .declaration import Declared, feature_label
+
+
+def of_inputs(declared: Declared, flat_inputs: Sequence[Any]) -> list[tf.TensorShape]:
+    """What the inputs of one replica say; dimensions may be unknown.
+
+    Args:
+      declared: tables and features.
+      flat_inputs: a dense, sparse or ragged tensor for each feature.
+
+    Raises:
+      InputShapeError: for a rank that cannot be, or a value that is no tensor; all at once.
+    """
+    return _each(declared, flat_inputs, lambda path, feature, value: _without_last(
+        path, feature, _input_shape(path, feature, value)))
+
+
+def of_build(declared: Declared, per_replica_input_shapes: Any,
+             per_replica_batch_size: int | None) -> list[tf.TensorShape] | None:
+    """What the arguments of `build` say; `None` if nothing.
+
+    Args:
+      declared: tables and features.
+      per_replica_input_shapes: a structure of `TensorShape`, flat the length of features, of
+        inputs whose last dimension is reduced; or samples per replica; or `None`.
+      per_replica_batch_size: samples per replica, or `None`; the other argument comes first.
+
+    Raises:
+      InputShapeError: for other things than shapes, or a rank that cannot be.
+    """
+    given = per_replica_batch_size or None
+    if per_replica_input_shapes is not None:
+        given = per_replica_input_shapes
+    if given is None:
+        return None
+    if isinstance(given, int):
+        return [tf.TensorShape([given, feature.max_sequence_length] if is_sequence(feature)
+                               else [given]) for feature in declared.features]
+    flat = tf.nest.flatten(given)
+    if len(flat) != len(declared.features) or not all(
+            isinstance(shape, tf.TensorShape) for shape in flat):
+        raise InputShapeError(Problem(
+            'E536', 'per_replica_input_shapes', 'it must have one tf.TensorShape for each of the '
+            f'{len(declared.features)} features', shown(given, 200)))
+    return _each(declared, flat, _without_last)
+
+
+def resolve(declared: Declared, incoming: Sequence[tf.TensorShape] | None
+            ) -> list[tuple[int, ...]]:
+    """The output shape of every feature.
+
+    Args:
+      declared: tables and features, whose own output shapes count first.
+      incoming: from `of_build` or `of_inputs`; `None` is nothing known.
+
+    Raises:
+      InputShapeError: if they contradict each other, or a dimension stays unknown or is 0.
+    """
+    own = [feature.output_shape for feature in declared.features]
+    if incoming is None:
+        incoming = [tf.TensorShape(None)] * len(own)
+    _require_agreement(declared, own, incoming)
+    shapes = [declared_one if declared_one.rank is not None else other
+              for declared_one, other in zip(own, incoming)]
+    problems = []
+    for path, shape in zip(declared.paths, shapes):
+        if not shape.is_fully_defined():
+            problems.append(Problem(
+                'E533', feature_label(path), f'Input Feature {path} has output shape set as '
+                f'{shape} which is not fully defined. Please specify the fully defined shape in '
+                'either FeatureConfig or for the build method.'))
+        elif 0 in shape:
+            problems.append(Problem('E533', feature_label(path), 'no dimension of the output '
+                                    'shape may be 0', str(shape)))
+    if problems:
+        raise InputShapeError(*problems)
+    return [tuple(shape) for shape in shapes]
+
+
+def check(declared: Declared, output_shapes: Sequence[tuple[int, ...]],
+          incoming: Sequence[tf.TensorShape]) -> None:
+    """Makes sure that the inputs of a further `enqueue` fit.
+
+    Args:
+      declared: tables and features.
+      output_shapes: from `resolve`.
+      incoming: from `of_inputs`.
+
+    Raises:
+      InputShapeError: if they contradict each other.
+    """
+    _require_agreement(declared, [tf.TensorShape(shape) for shape in output_shapes], incoming)
+
+
+def is_sequence(feature: Any) -> bool:
+    """Whether the ids of a sample of this FeatureConfig are kept apart, if they have rank 2."""
+    return feature.output_shape.rank is None and feature.max_sequence_length > 0
+
+
+def _require_agreement(declared: Declared, shapes: Sequence[tf.TensorShape],
+                       incoming: Sequence[tf.TensorShape]) -> None:
+    problems = [
+        Problem('E534', feature_label(path), f'Inconsistent shape founded for input feature '
+                f'{path}, Output shape is set to be {shape}, But got incoming output shape {other}')
+        for path, shape, other in zip(declared.paths, shapes, incoming)
+        if shape.rank is not None and other.rank is not None and not _agree(shape, other)]
+    if problems:
+        raise InputShapeError(*problems)
+
+
+def _agree(shape: tf.TensorShape, incoming: tf.TensorShape) -> bool:
+    # Rows of one or two dimensions may be laid out in more.
+    if incoming.rank in (1, 2) and shape.rank > incoming.rank:
+        return True
+    return shape.rank == incoming.rank and not any(
+        size and other and size != other for size, other in zip(shape, incoming))
+
+
+def _each(declared: Declared, values: Iterable[Any],
+          shape_of: Callable[[str, Any, Any], tf.TensorShape]) -> list[tf.TensorShape]:
+    """A shape of each value, or the problems of all."""
+    shapes: list[tf.TensorShape] = []
+    problems: list[Problem] = []
+    for path, feature, value in zip(declared.paths, declared.features, values):
+        try:
+            shapes.append(shape_of(path, feature, value))
+        except InputShapeError as error:
+            problems += error.problems
+    if problems:
+        raise InputShapeError(*problems)
+    return shapes
+
+
+def _input_shape(path: str, feature: Any, value: Any) -> tf.TensorShape:
+    """The static shape of an input, with the length of its sequences before the last dimension."""
+    if not isinstance(value, (tf.Tensor, tf.SparseTensor, tf.RaggedTensor)):
+        raise InputShapeError(unknown_type(path, value))
+    for rule in _wrong_ranks(path, value):
+        raise InputShapeError(Problem('E532', feature_label(path), rule))
+    shape = value.shape.as_list()
+    if not isinstance(value, tf.Tensor) and len(shape) == 2 and is_sequence(feature):
+        shape.insert(1, feature.max_sequence_length)
+    return tf.TensorShape(shape)
+
+
+def _wrong_ranks(path: str, value: Any) -> Iterator[str]:
+    """Yields what is wrong with the rank of an input."""
+    rank = value.shape.rank
+    if rank is None:
+        yield f'the rank of input {path} must be known'
+    elif isinstance(value, tf.Tensor):
+        if rank < 1:
+            yield ('Only rank 1 and above dense tensor is supported, find rank '
+                   f'{rank} sparse tensor for input {path}')
+        elif rank > 1 and value.shape[-1] != 1:
+            yield ('Rank 2 or above dense tensor should have last dimension as 1 as the last '
+                   'dimension will always be reduced. Instead got dense tensor as shape '
+                   f'{value.shape.as_list()}')
+    elif isinstance(value, tf.SparseTensor):
+        if rank < 2:
+            yield (f'Only rank 2 and above sparse tensor is supported, find rank {rank} sparse '
+                   f'tensor for input {path}')
+    elif rank != 2:
+        yield (f'Only rank 2 ragged tensor is supported, find rank {rank} ragged tensor for '
+               f'input {path}')
+
+
+def unknown_type(path: str, value: Any) -> Problem:
+    """What is wrong with an input that is no tensor."""
+    return Problem('E510', feature_label(path), f'Input {path} is of unknown type {type(value)}. '
+                   'Please only pass Tensor, SparseTensor or RaggedTensor as input to enqueue.')
+
+
+def _without_last(path: str, feature: Any, shape: tf.TensorShape) -> tf.TensorShape:
+    """The output shape of an input shape."""
+    if not shape.rank:
+        raise InputShapeError(Problem('E532', feature_label(path), 'Received input tensor of '
+                                      f'shape {shape}. Rank must be 1 and above'))
+    if shape.rank == 2 and shape[-1] != 1 and is_sequence(feature):
+        return tf.TensorShape([shape[0], feature.max_sequence_length])
+    return shape if shape.rank == 1 else shape[:-1]

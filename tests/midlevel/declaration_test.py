@@ -1,0 +1,156 @@
+import collections
+
+import pytest
+import tensorflow as tf
+
+from estimator_tpu_embedding.core import limits, specs
+from estimator_tpu_embedding.core.rates import DynamicRate
+from estimator_tpu_embedding.errors import ConfigError, InputShapeError, StructureTypeError
+from estimator_tpu_embedding.midlevel import declaration
+
+api = tf.tpu.experimental.embedding
+Pair = collections.namedtuple('Pair', ['x', 'y'])
+
+
+def table(name=None, **kwargs):
+    return api.TableConfig(**{'vocabulary_size': 8, 'dim': 2, 'name': name, **kwargs})
+
+
+def declare(features, optimizer=None, needs_optimizer=False):
+    return declaration.declare(features, optimizer, needs_optimizer=needs_optimizer)
+
+
+def codes(features, optimizer=None, needs_optimizer=False):
+    with pytest.raises(ConfigError) as caught:
+        declare(features, optimizer, needs_optimizer)
+    return [problem.code for problem in caught.value.problems]
+
+
+def test_tables_come_in_order_of_appearance_and_get_their_name_and_optimizer():
+    first, second, third = table(), table('b', optimizer=api.Adam()), table()
+    default = api.SGD()
+    features = {'z': api.FeatureConfig(first), 'a': [
+        api.FeatureConfig(second), Pair(api.FeatureConfig(first), api.FeatureConfig(third))]}
+    declared = declare(features, default, needs_optimizer=True)
+    assert declared.structure is features
+    assert declared.paths == ('a/0', 'a/1/x', 'a/1/y', 'z')
+    assert declared.tables == (second, first, third)
+    assert [one.name for one in declared.tables] == ['b', 'table_1', 'table_2']
+    assert first.optimizer is third.optimizer is default is not second.optimizer
+    assert [feature.table for feature in declared.features] == [second, first, third, first]
+    packed = declared.pack('abcd')
+    assert packed == {'a': ['a', Pair('b', 'c')], 'z': 'd'}
+    assert declared.flatten(packed, 'gradients') == list('abcd')
+
+
+def test_one_feature_config_is_a_structure_and_an_optimizer_may_be_missing():
+    declared = declare(api.FeatureConfig(table()))
+    assert declared.paths == ('',) and declared.tables[0].optimizer is None
+    assert declared.pack([3]) == 3
+    sparse = tf.sparse.from_dense([[1]])
+    assert declared.flatten(sparse, 'features') == [sparse]
+
+
+@pytest.mark.parametrize('given, error, text', [
+    ({'a': [1, 2]}, InputShapeError, 'at its root a dict with the keys a, where feature_config '
+     'has a dict with the keys a, b'),
+    ({'a': [1, 2], 'b': {'c': 1}}, InputShapeError, 'at path "b" a dict with the keys c, where '
+     'feature_config has one FeatureConfig'),
+    ({'a': [1], 'b': None}, InputShapeError, 'at path "a" a list of 1, where feature_config has '
+     'a list of 2'),
+    ({'a': (1, 2), 'b': None}, StructureTypeError, 'at path "a" a tuple of 2, where '
+     'feature_config has a list of 2'),
+    ([1, 2], StructureTypeError, 'at its root a list of 2, where')])
+def test_a_structure_that_differs_is_an_error_that_says_where(given, error, text):
+    one = table()
+    config = {'a': [api.FeatureConfig(one), api.FeatureConfig(one)], 'b': api.FeatureConfig(one)}
+    declared = declare(config)
+    with pytest.raises(error) as caught:
+        declared.flatten(given, 'weights')
+    assert caught.value.code == 'E531' and text in str(caught.value)
+    with pytest.raises(ValueError if error is InputShapeError else TypeError,
+                       match="The two structures don't have the same nested structure"):
+        tf.nest.assert_same_structure(config, given)
+    assert str(caught.value).startswith(
+        "E531 weights: The two structures don't have the same nested structure")
+
+
+def test_all_problems_of_a_declaration_come_at_once_and_nothing_is_changed():
+    first, second, third, fourth = (
+        table('same', optimizer='adam'), table('same'), table(), table('wide', dim=2**20))
+    features = [api.FeatureConfig(one) for one in (first, second, third, fourth)]
+    with pytest.raises(ConfigError) as caught:
+        declare(features, None, needs_optimizer=True)
+    text = str(caught.value)
+    assert sorted(problem.code for problem in caught.value.problems) == [
+        'E404', 'E413', 'E445', 'E445', 'E445', 'E445']
+    assert 'Tables must have a unique name. Multiple tables with name same found.' in text
+    assert ("<class 'str'> is an unsupported optimizer class. Please pass an instance of one of "
+            'the optimizer classes under tf.tpu.experimental.embedding.') in text
+    assert "<class 'NoneType'> is an unsupported optimizer class." in text
+    assert third.name is None and second.optimizer is None
+
+
+def test_names_given_and_made_may_be_the_same():
+    assert codes([api.FeatureConfig(table()), api.FeatureConfig(table('table_0'))]) == ['E404']
+    clash = [api.FeatureConfig(table('t/linears')), api.FeatureConfig(table('t'))]
+    assert codes(clash, api.FTRL()) == ['E460']
+    assert declare(clash, api.Adagrad()).tables[0].name == 't/linears'
+
+
+def test_limits_of_the_core_hold():
+    one = table('a', vocabulary_size=limits.MAX_VOCABULARY_SIZE + 1)
+    assert codes(api.FeatureConfig(one)) == ['E412']
+    assert codes(api.FeatureConfig(table('../up'))) == ['E403']
+    assert codes({}) == ['E402', 'E402']
+    assert codes({'a': table()}) == ['E446']
+    assert codes(api.FeatureConfig(table()), api.SGD(-1.)) == ['E421']
+    assert codes(api.FeatureConfig(table()), api.SGD(clipvalue=-1.)) == ['E427']
+    assert codes(api.FeatureConfig(table()), api.SGD(Unhashable())) == ['E422']
+    assert codes(api.FeatureConfig(table()), object()) == ['E445']
+
+
+class Unhashable:
+    __hash__ = None
+
+    def __call__(self):
+        return .1
+
+
+def test_a_feature_is_named_by_its_path_where_that_is_a_legal_name():
+    one = table()
+    structure = {'a': {'b': api.FeatureConfig(one)}, 'a/b': api.FeatureConfig(one),
+                 '': api.FeatureConfig(one), 'feature_0': api.FeatureConfig(one)}
+    declared = declare(structure)
+    assert declared.paths == ('', 'a/b', 'a/b', 'feature_0')
+    assert declaration.feature_names(declared) == ('feature_0_', 'a/b', 'feature_2', 'feature_0')
+
+
+def test_a_quantized_table_is_one_in_the_plan():
+    one = table(quantization_config=api.QuantizationConfig(16, -1., 2.))
+    declared = declare(api.FeatureConfig(one), api.SGD())
+    plan = declaration.plan_of(declared, [(4,)], replicas=1, pipelined=False, weighted=[False],
+                               id_policy='error', training=True)
+    assert plan.tables[0].quantization == specs.Quantization(
+        num_buckets=16, lower=-1., upper=2.)
+
+
+def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():
+    def rate():
+        return .5
+
+    users, items = table('users', optimizer=api.SGD(rate)), table('items', combiner='sum')
+    declared = declare([api.FeatureConfig(users), api.FeatureConfig(items)], api.Adam(.25), True)
+    plan = declaration.plan_of(declared, [(4,), (3, 2)], replicas=2, pipelined=True,
+                               weighted=[False, True], id_policy='drop', training=True)
+    assert [feature.name for feature in plan.features] == ['1', '0']
+    assert [plan.output_shape(feature) for feature in plan.features] == [(3, 2, 2), (4, 2)]
+    assert [feature.weight_feature for feature in plan.features] == ['1', None]
+    assert {feature.id_policy for feature in plan.features} == {'drop'}
+    assert isinstance(plan.rate('users'), DynamicRate) and plan.rate('items').value == .25
+    assert (plan.topology.num_hosts, plan.topology.num_cores, plan.mode, plan.pipelined) == (
+        1, 2, 'training', True)
+    assert [len(plan.slots(one)) for one in ('users', 'items')] == [0, 2]
+    served = declaration.plan_of(declared, [(4,), ()], replicas=1, pipelined=False,
+                                 weighted=[False, False], id_policy='error', training=False)
+    assert served.mode == 'inference' and served.output_shape(served.features[0]) == (2,)
