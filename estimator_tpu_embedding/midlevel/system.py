@@ -51,6 +51,7 @@ class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
     """
 
     experimental_between_graph = False
+    _input_workers_devices: Any
 
     def __init__(self, strategy: Any, resolver: Any, assignment: Any, is_spmd: bool = False,
                  steps_per_run: int | None = None):

@@ -22,7 +22,7 @@ ENTRIES = {
              'TensorFlow, with the same results in several times the time; the message says why.',
              'Do what the message says, which is mostly to install a C++17 compiler and then this '
              'package again, past the wheel that pip kept.'),
-    'E007': ('too few logical CPU devices', 'Each replica of a TPUStrategy has a logical CPU device '
+    'E007': ('too few logical CPU devices', 'Each replica of a TPUStrategy has a logical CPU '
              'of its own. The first strategy makes as many as install() was told of, and then '
              'their number is fixed.', 'Call install(hosts=..., cores=...) for the largest '
              'system before the first strategy is made, and set no number of devices.'),
