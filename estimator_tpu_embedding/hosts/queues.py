@@ -51,6 +51,9 @@ def pack(plan: Plan, batch: CoreBatch) -> list[tf.Tensor]:
 
     Returns:
       Per feature samples, ids, and if the plan weights it weights, of 1 where the batch has none.
+
+    Raises:
+      ValueError: for weights of a feature that the plan does not weight.
     """
     tensors = []
     for feature in plan.features:
@@ -58,8 +61,8 @@ def pack(plan: Plan, batch: CoreBatch) -> list[tf.Tensor]:
         tensors += [samples, ids]
         if feature.weight_feature:
             tensors.append(tf.ones_like(ids, tf.float32) if weights is None else weights)
-        else:
-            assert weights is None, f'the plan has no weights for feature "{feature.name}"'
+        elif weights is not None:
+            raise ValueError(f'The plan has no weights for feature "{feature.name}".')
     return tensors
 
 

@@ -90,5 +90,5 @@ def test_weights_that_no_queue_of_the_stock_engine_has_room_for_are_not_dropped(
         made = graphs.local_backend(
             make_plan('sum', False), {'t': 't'}, tf.train.create_global_step())
         batch = {name: graphs.id_batch([[1]], [[2.]]) for name in FEATURES}
-        with pytest.raises(AssertionError, match='no weights for feature "first"'):
+        with pytest.raises(ValueError, match='no weights for feature "first"'):
             made.enqueue(batch, host=0, core=0)

@@ -1,5 +1,6 @@
 // The inner loops give the same bits with every instruction set, and updates do what the options
 // of a table say: single occurrences in their order, all rows, what counts as not finite.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -67,6 +68,21 @@ std::vector<float> summed(uint64_t seed, int width, bool factors) {
   return out;
 }
 
+// Rows on a grid of 5 numbers; also from what is beyond it, on a number and between two.
+std::vector<float> rounded(uint64_t seed, size_t width) {
+  Random random(seed);
+  std::vector<float> values = random_floats(random, kRows * width + 1, -2, 2);
+  std::vector<const float*> sources;
+  for (size_t row = 0; row < kRows; ++row) sources.push_back(values.data() + 1 + row * width);
+  std::vector<float> out(kRows * width);
+  ete::kernels().round({sources.data(), kRows, width, -1.0f, 1.0f, 0.5f, out.data()});
+  for (size_t i = 0; i < out.size(); ++i) {
+    const float kept = std::min(std::max(values[i + 1], -1.0f), 1.0f);
+    CHECK(out[i] == std::floor(kept * 2 + 0.5f) / 2, std::to_string(values[i + 1]));
+  }
+  return out;
+}
+
 void check_same(const std::function<std::vector<float>()>& compute, const std::string& what) {
   ete::force_isa(ete::Isa::kBaseline);
   const std::vector<float> wanted = compute();
@@ -89,6 +105,7 @@ void check_instruction_sets() {
     for (const bool factors : {false, true}) {
       check_same([&] { return summed(18, width, factors); }, "sum" + of_width);
     }
+    check_same([&] { return rounded(19, static_cast<size_t>(width)); }, "grid" + of_width);
   }
 }
 

@@ -20,7 +20,9 @@ void check_header(const Layout& layout, const uint32_t* words, size_t count, int
   }
   if (count < kHeaderWords + tables) refuse("it has " + std::to_string(count) + " words");
   if (words[0] != kMagic) refuse("it does not begin as one");
-  if (hash_of_group(words) != layout.hash || words[4] != tables) refuse("it was made for other tables or features");
+  if (hash_of_group(words) != layout.hash || words[4] != tables) {
+    refuse("it was made for other tables or features");
+  }
   if (words[3] > count) {
     refuse("of " + std::to_string(words[3]) + " words there are " + std::to_string(count));
   }

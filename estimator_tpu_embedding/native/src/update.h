@@ -11,8 +11,8 @@
 
 namespace ete {
 
-// What one core has to say: its grouped batch (untrusted), by any of the layouts, and by feature the gradient of the
-// activations, [samples, width] floats of any alignment.
+// What one core has to say: its grouped batch (untrusted), by any of the layouts, and by feature
+// the gradient of the activations, [samples, width] floats of any alignment.
 struct CoreGradients {
   const uint32_t* words;
   size_t count;
