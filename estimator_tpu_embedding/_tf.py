@@ -376,6 +376,42 @@ def modules_of_contrib() -> dict[str, Any]:
         tpu_function, tpu_optimizer, training_loop)}
 
 
+def auto_trackable() -> type:
+    """The base class of objects whose attributes are saved by `tf.train.Checkpoint`.
+
+    Public only below `tf.__internal__`. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.trackable import autotrackable
+    return autotrackable.AutoTrackable
+
+
+def add_variable(owner: Any, name: str, shape: tuple[int, ...], initializer: Callable[[], Any],
+                 create: Callable[..., Any]) -> Any:
+    """Lets `create` make a variable that is tracked as the child `name` of a trackable.
+
+    If `owner` was restored before, `initializer` is replaced by what gives the value restored.
+    The public way, to assign an attribute, runs the initializer nevertheless, and cannot make
+    children whose names hold a slash. Checked: 2.16-2.21.
+    """
+    return owner._add_variable_with_custom_getter(
+        name=name, shape=shape, initializer=initializer, getter=create)
+
+
+def is_saving_model() -> bool:
+    """Whether functions are being traced for `tf.saved_model.save`. Checked: 2.16-2.21."""
+    from tensorflow.python.saved_model import save_context
+    return bool(save_context.in_save_context())
+
+
+def create_slots(optimizer: Any, table: Any, create: Callable[..., Any]) -> dict[str, Any]:
+    """The slots that an optimizer of `tf.tpu.experimental.embedding` wants for a table, by name.
+
+    Made by its `slot_variable_creation_fn`, else by `create(name, initializer)`. No public name.
+    Checked: 2.16-2.21.
+    """
+    return dict(optimizer._create_slots(table, create))
+
+
 def joined_paths(structure: Any) -> list[tuple[str, Any]]:
     """The path of each leaf in a nested structure, such as `'a/0'`, and the leaf.
 

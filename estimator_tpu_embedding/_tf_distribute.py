@@ -1,6 +1,8 @@
-"""What `_distribution.py` borrows from `tensorflow.python.*`, in the manner of `_tf.py`.
+"""What is borrowed from `tensorflow.python.*` to distribute, in the manner of `_tf.py`.
 
-A file of its own, since nothing else runs strategies over processes.
+A file of its own: the strategies of plain Estimators (`_distribution.py`) and the emulated
+`TPUStrategy` (`midlevel/strategy.py`) are all who have to do with it, and `compat/`, which puts
+the latter in its place.
 """
 
 from __future__ import annotations
@@ -25,3 +27,46 @@ def task() -> Any:
     """
     from tensorflow.python.distribute import distribute_coordinator_context
     return distribute_coordinator_context.get_current_worker_context()
+
+
+def mirrored_extended() -> Any:
+    """The class of `tf.distribute.MirroredStrategy().extended`, which makes no other.
+
+    A derived class may override `_experimental_distribute_dataset(dataset, options)`,
+    `_distribute_datasets_from_function(dataset_fn, options)` and `_update_config_proto(config)`,
+    and may set `_input_workers_devices`: for each call of a `dataset_fn` the device of its
+    dataset and the devices of the replicas that it feeds. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.distribute import mirrored_strategy
+    return mirrored_strategy.MirroredExtended
+
+
+def tpu_strategy_module() -> Any:
+    """The module that defines `TPUStrategyV2`, `TPUStrategy` and `TPUStrategyV1`.
+
+    Other modules of TensorFlow ask it for these names when they call `isinstance`; it does not
+    look them up itself. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.distribute import tpu_strategy
+    return tpu_strategy
+
+
+def add_logical_cpus(count: int) -> None:
+    """Makes the one logical CPU `count` of them, also after operations have run.
+
+    The public way, `tf.config.set_logical_device_configuration`, fails then; and what it sets
+    holds for sessions that are given no config too, while this leaves sessions as they are.
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.eager import context
+    context.context().set_logical_cpu_devices(count)
+
+
+def hardware_with_accelerator() -> Any:
+    """The proto, for `tf.tpu.experimental.HardwareFeature`, of a TPU that has tables (V1).
+
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.core.protobuf.tpu import topology_pb2
+    return topology_pb2.TPUHardwareFeature(
+        embedding_feature=topology_pb2.TPUHardwareFeature.EmbeddingFeature.V1)

@@ -9,6 +9,7 @@ changes once released. One class exists per cause that a caller can act on:
 | `ConfigError` | E4xx | what the user declared contradicts itself or a limit |
 | `UnreadableConfigError` | E48x | a file that holds no config that can be read |
 | `InputError` | E5xx | the data does not fit the declaration |
+| `CallError` | E55x | a method that was called where, or when, it cannot do what it is for |
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
 | `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/faults.py` |
 | `SessionLostError` | E802 | sessions that are lost again and again; in `runner/faults.py` |
@@ -53,11 +54,18 @@ class Problem:
 
 
 class EteError(Exception):
-    """Base of all errors of this package. `problems` holds one entry or more."""
+    """Base of all errors of this package. Its arguments are problems, one or more.
 
-    def __init__(self, *problems: Problem):
-        super().__init__(*problems)
-        self.problems = problems
+    AutoGraph makes an error that passes through a function of the user anew, from its text, if
+    its class has no initializer of its own; else the class is lost. That one has no problems.
+    """
+
+    __init__ = Exception.__init__
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong, one entry or more."""
+        return tuple(one for one in self.args if isinstance(one, Problem))
 
     @property
     def code(self) -> str:
@@ -65,7 +73,7 @@ class EteError(Exception):
         return self.problems[0].code if self.problems else ''
 
     def __str__(self) -> str:
-        return '\n'.join(str(problem) for problem in self.problems)
+        return '\n'.join(map(str, self.problems or self.args))
 
 
 class SetupError(EteError, RuntimeError):
@@ -75,8 +83,10 @@ class SetupError(EteError, RuntimeError):
 class ConfigError(EteError, ValueError):
     """E4xx: all problems of a declaration at once, sorted by where they are."""
 
-    def __init__(self, *problems: Problem):
-        super().__init__(*sorted(problems, key=lambda p: (p.where, p.code, p.rule)))
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong, one entry or more."""
+        return tuple(sorted(super().problems, key=lambda p: (p.where, p.code, p.rule)))
 
 
 class UnusedColumnsError(ConfigError, RuntimeError):
@@ -105,6 +115,14 @@ class StructureTypeError(InputError, TypeError):
 
 class InputPipelineError(InputError, RuntimeError):
     """E52x: an input pipeline that produced nothing in time."""
+
+
+class CallError(EteError, RuntimeError):
+    """E55x: a method of the TF2 side called where, or when, it cannot do what it is for."""
+
+
+class NotInFunctionError(CallError, AttributeError):
+    """E551: called eagerly; the original then fails with an AttributeError."""
 
 
 class CheckpointError(EteError):

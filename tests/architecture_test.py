@@ -26,11 +26,11 @@ BELOW = {
 BELOW['columns'] = {'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops'}
 # What is saved must be read as the engine wants it.
 BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
-# The face of TF2, beside the runner and the estimator, of which it needs neither.
-BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint'}
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
+# The face of TF2, beside the runner and the estimator, of which it needs neither.
+BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', '_tf_distribute'}
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns'}
-BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel'}
+BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel', '_tf_distribute'}
 BELOW['cli'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
 INSIDE_FUNCTIONS = {'cli': {'compat', 'runner'}, '__init__': {'compat'}}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}

@@ -1,1 +1,1 @@
-"""`tf.tpu.experimental.embedding.TPUEmbedding` of TF2, over the engine of this package."""
+"""The TF2 face: TPUEmbedding over the engine of this package, and the emulated TPUStrategy."""

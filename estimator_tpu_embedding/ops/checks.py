@@ -1,7 +1,8 @@
 """Run-time checks of tensors that surface as the same typed errors as checks of Python values.
 
 A check is an assert op whose message carries the fields of a `Problem`; `message_to_problem`
-reads them back from the error that the session raised, wherever and by whichever thread.
+reads them back from the error that the session raised, wherever and by whichever thread. Where
+nobody does, in functions of TF2, the message is for those who read it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
 
 
 def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor,
-            where: tf.Tensor | None = None) -> tf.Operation:
+            where: tf.Tensor | str | None = None) -> tf.Operation:
     """An op that fails with `problem` unless all of `condition` holds.
 
     Args:
@@ -26,9 +27,13 @@ def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor,
       got: scalar string, built from the offending values.
       where: scalar string in place of the `where` of `problem`, if that is not known before.
     """
-    message = tf.strings.join(
-        [f'{_BEGIN}{problem.code}', problem.where if where is None else where, problem.rule, got,
-         f'{problem.remedy}{_END}'], separator=_SEPARATOR)
+    where = problem.where if where is None else where
+    if tf.executing_eagerly_outside_functions():
+        message = tf.strings.join([
+            f'{problem.code} ', where, f': {problem.rule}; got ', got, f'.  {problem.remedy}'])
+    else:
+        message = tf.strings.join([f'{_BEGIN}{problem.code}', where, problem.rule, got,
+                                   f'{problem.remedy}{_END}'], separator=_SEPARATOR)
     return tf.debugging.Assert(tf.reduce_all(condition), [message])
 
 

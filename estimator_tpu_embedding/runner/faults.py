@@ -46,7 +46,7 @@ class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
         """Adds to the message what is left to go on from."""
         self.checkpoint = checkpoint
         first, *others = self.problems
-        self.problems = (dataclasses.replace(first, remedy=' '.join(filter(None, [
+        self.args = (dataclasses.replace(first, remedy=' '.join(filter(None, [
             first.remedy, 'There is no checkpoint.' if checkpoint is None
             else f'The newest checkpoint is {checkpoint}.']))), *others)
 
@@ -56,7 +56,7 @@ class DivergedWeightsError(DivergedError, tf.errors.InvalidArgumentError):
 
     def __init__(self, *problems: Problem):
         tf.errors.InvalidArgumentError.__init__(self, None, None, '\n'.join(map(str, problems)))
-        DivergedError.__init__(self, *problems)
+        self.args = problems
 
     @property
     def message(self) -> str:

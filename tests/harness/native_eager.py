@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from estimator_tpu_embedding.native import layout, library
+from estimator_tpu_embedding.native.owned import OwnedVariable
 
 from .native_run import plan_of
 
@@ -41,3 +42,50 @@ class Opened:
         return self.library.ete_update(
             engine=self.handle, grouped=[grouped], handles=list(handles), rates=[1.],
             gradients=[tf.fill([2, self.plan.tables[0].dimension], gradient)])
+
+
+class Owned(Opened):
+    """The same with the variable of its only part, which it takes over before each step."""
+
+    def __init__(self, plan=None, initial_value=0.):
+        super().__init__(plan)
+        self.pending = []  # What `before_read` is to do.
+        table, = self.plan.tables
+        self.variable = OwnedVariable(
+            initial_value=lambda: tf.fill([table.vocabulary_size, table.dimension], initial_value),
+            trainable=True, name='t')
+        self.variable.attach(self.handle, 0, self._settle)
+        self.take = tf.function(self._take)
+        self.take()
+
+    def _settle(self):
+        while self.pending:
+            self.pending.pop()()
+
+    def detached(self):
+        """-1, or 0 if the variable has another value than the memory of the engine."""
+        value = tf.raw_ops.ReadVariableOp(resource=self.variable.handle, dtype=tf.float32)
+        return int(self.library.ete_detached(engine=self.handle, values=[value]))
+
+    def step(self, ids, gradient=1.):
+        """What it looks up, before it subtracts the gradient from that."""
+        self.take()
+        grouped = self.group(ids)
+        found = self.lookup(grouped)
+        self.update(grouped, gradient)
+        return found.numpy().tolist()
+
+    def _take(self):
+        value = tf.raw_ops.ReadVariableOp(resource=self.variable.handle, dtype=tf.float32)
+        detached = self.library.ete_detached(engine=self.handle, values=[value])
+        tf.cond(detached >= 0, self._take_over, lambda: tf.constant(True))
+
+    def _take_over(self):
+        handle = self.variable.handle
+        tf.raw_ops.DisableCopyOnRead(resource=handle)
+        value = tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)
+        view = self.library.ete_view(engine=self.handle, value=value, part=0)
+        assigned = tf.raw_ops.AssignVariableOp(resource=handle, value=view)
+        with tf.control_dependencies([assigned]):
+            self.library.ete_take(engine=self.handle, value=value, part=0)
+        return tf.constant(True)

@@ -22,6 +22,10 @@ ENTRIES = {
              'TensorFlow, with the same results in several times the time; the message says why.',
              'Do what the message says, which is mostly to install a C++17 compiler and then this '
              'package again, past the wheel that pip kept.'),
+    'E007': ('too few logical CPU devices', 'Each replica of a TPUStrategy has a logical CPU '
+             'of its own. The first strategy makes as many as install() was told of, and then '
+             'their number is fixed.', 'Call install(hosts=..., cores=...) for the largest '
+             'system before the first strategy is made, and set no number of devices.'),
     'E501': ('id out of range', 'An id is negative or not below the vocabulary size of its '
              'table.', 'Clean the data, raise the vocabulary size, which is num_buckets of '
              'a column, or set install(ids=...) or RunConfig(id_policy=...).'),
@@ -53,6 +57,9 @@ ENTRIES = {
              'Return rows, or give only full batches to all cores.'),
     'E524': ('prediction that lost its session', 'Its input would begin again, and rows that were '
              'given would come twice.', 'Predict again; what was lost is in the log.'),
+    'E525': ('sparse or ragged tensors that are fetched to a TPU', 'A TPUStrategy can fetch dense '
+             'tensors only; features for TPUEmbedding are enqueued from the host anyway.',
+             'Pass tf.distribute.InputOptions(experimental_fetch_to_device=False).'),
     'E801': ('gradients that are not finite', 'The gradients of a table are NaN or infinite; '
              'nothing of that step was written, and the newest checkpoint is older.',
              'Look for a division or logarithm of 0; lower the learning rate; clip. A '
@@ -97,6 +104,13 @@ ENTRIES = {
              'are of TF1: they need a graph.', 'Disable v2 behaviour, or build in a tf.Graph.'),
     'E920': ('infeed queue', 'Replicas of a computation are given tensors.',
              'Use the inputs argument of tf.tpu.shard.'),
+    'E921': ('eager step of a TPUStrategy', 'strategy.run takes a tf.function, or is called inside '
+             'one, as on a TPU.', 'Decorate the function, or that which calls strategy.run.'),
+    'E922': ('replica of several cores', 'The emulated TPUStrategy runs each replica on one core '
+             'and does not split a model.', 'Build the device assignment without '
+             'computation_shape, or leave it out.'),
+    'E923': ('dataset for each replica', 'A TPUStrategy has a dataset for each host.',
+             'Leave experimental_replication_mode out.'),
     'E930': ('part of the original runner', 'The name is there, so that a script that imports it '
              'runs, but it has no meaning without a TPU.', 'Do what the message proposes.'),
     'E919': ('ids for a vocabulary, without the engine', 'An exported graph, or evaluation on the '

@@ -1,0 +1,90 @@
+"""What one replica is given and gives back, checked: ids of features, gradients of activations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from ..errors import InputShapeError, Problem
+from ..native.owned import OwnedVariable
+from ..ops.ids import IdBatch, IdCounts
+from . import declaration, inputs
+from .declaration import Declared
+from .tables import HOST, on_host
+
+_COUNTED = ('truncated', 'out_of_range')
+
+
+class Batches:
+    """The features of one object, once their shapes are known.
+
+    Attributes:
+      output_shapes: of each feature on one replica, without the width.
+    """
+
+    def __init__(self, declared: Declared, output_shapes: Sequence[tuple[int, ...]], policy: str):
+        """Makes the counts.
+
+        Args:
+          declared: the features.
+          output_shapes: see above.
+          policy: what becomes of ids out of range, see `core.specs.FeatureSpec`.
+        """
+        self.output_shapes = list(output_shapes)
+        self._declared = declared
+        self._names = declaration.feature_names(declared)
+        self._policy = policy
+        with on_host():
+            self._counts = OwnedVariable(
+                initial_value=tf.zeros([len(declared.features), len(_COUNTED)], tf.int64),
+                trainable=False, name='id_counts', dtype=tf.int64)
+
+    def read(self, features: Sequence[Any], weights: Sequence[Any]) -> dict[str, IdBatch]:
+        """The ids of one replica by the names of features, and counts what becomes of them."""
+        batches = {}
+        with tf.device(HOST):
+            for number, (value, weight) in enumerate(zip(features, weights)):
+                batch, counts = inputs.read(
+                    self._declared.paths[number], value, weight, self._declared.features[number],
+                    self.output_shapes[number], policy=self._policy)
+                self._count(number, counts)
+                batches[self._names[number]] = batch
+        return batches
+
+    def gradients(self, flat: Sequence[Any]) -> list[tf.Tensor]:
+        """Gradients of activations in the order of features, zeros where there is none."""
+        checked = []
+        for path, feature, shape, gradient in zip(
+                self._declared.paths, self._declared.features, self.output_shapes, flat):
+            expected = [*shape, feature.table.dim]
+            if gradient is None:
+                logging.warning(
+                    'No gradient passed for feature %s, sending zero gradient. This may not be '
+                    'correct behavior for certain optimizers like Adam.', path)
+                gradient = tf.zeros(expected)
+            elif not isinstance(gradient, tf.Tensor):
+                raise InputShapeError(Problem(
+                    'E546', 'apply_gradients', f'found non-tensor type: {type(gradient)} at path '
+                    f'{path}', remedy='Pass float32 tensors, or None.'))
+            if not gradient.shape.is_compatible_with(expected):
+                raise InputShapeError(Problem(
+                    'E547', 'apply_gradients', f'Found gradient of shape {gradient.shape} at path '
+                    f'{path}. Expected shape {tf.TensorShape(expected)}'))
+            checked.append(tf.ensure_shape(tf.cast(gradient, tf.float32), expected))
+        return checked
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """See `TPUEmbedding.id_counts`."""
+        return {path: dict(zip(_COUNTED, map(int, row)))
+                for path, row in zip(self._declared.paths, self._counts.numpy())}
+
+    def _count(self, number: int, counts: IdCounts) -> None:
+        """Adds up what is not known to be nothing."""
+        for column, name in enumerate(_COUNTED):
+            count = getattr(counts, name)
+            if tf.get_static_value(count) != 0:
+                tf.raw_ops.ResourceScatterNdAdd(
+                    ref=self._counts.handle, indices=[[number, column]], updates=[count])

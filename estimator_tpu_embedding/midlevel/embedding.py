@@ -1,0 +1,282 @@
+"""`tf.tpu.experimental.embedding.TPUEmbedding`, which on a CPU can only hold tables, at work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from .. import _tf
+from ..core import defaults
+from ..core.specs import Topology
+from ..errors import CallError, ConfigError, NotInFunctionError, Problem
+from ..hosts.backend import Activations
+from . import arguments, config_proto, declaration, shapes, tables
+from .batches import Batches
+from .engine import Runtime
+from .pairing import EITHER, INFERENCE, TRAINING
+from .replicas import Replicas
+
+_AutoTrackable: Any = _tf.auto_trackable()
+_as_written = tf.autograph.experimental.do_not_convert
+
+
+class TPUEmbedding(_AutoTrackable):
+    """Looks up rows of tables for features, and trains the tables by the rules of the TPU.
+
+    It has the names, arguments and errors of `tf.tpu.experimental.embedding.TPUEmbedding` of
+    TensorFlow 2.15 to 2.21, and takes the arguments of 2.3 too. Where the original needs a TPU,
+    this one works in any `tf.function`: under no strategy, `OneDeviceStrategy`,
+    `MirroredStrategy` over logical CPU devices, and the emulated `tf.distribute.TPUStrategy` of
+    `install(hosts=, cores=)`. Elsewhere than under a `TPUStrategy`, `embedding_tables` are
+    trainable variables, as in the original.
+
+    >>> api = tf.tpu.experimental.embedding
+    >>> table = api.TableConfig(4, 2, tf.ones_initializer(), combiner='sum', name='video')
+    >>> embedding = TPUEmbedding({'watched': api.FeatureConfig(table)}, api.SGD(.5))
+    >>> @tf.function
+    ... def step(ids):
+    ...     embedding.enqueue({'watched': ids}, training=True)
+    ...     activations = embedding.dequeue()
+    ...     embedding.apply_gradients({'watched': tf.ones([2, 2])})
+    ...     return activations['watched']
+    >>> step(tf.constant([3, 3])).numpy().tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    >>> embedding.embedding_tables[table].numpy()[3].tolist()  # 1 - .5 * (1 + 1)
+    [0.0, 0.0]
+    """
+
+    __signature__ = arguments.TODAY  # For `help` and editors.
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        """Declares tables and features.
+
+        Args:
+          feature_config: a FeatureConfig or a nested structure of them. Their TableConfigs are
+            given an optimizer and a name if they have none.
+          optimizer: of `tf.tpu.experimental.embedding`, for tables without their own; `None`
+            where tables are not trained.
+          pipeline_execution_with_tensor_core: whether a step looks up before the step before it
+            has updated. The update that waits at the end is done before tables are saved or read
+            outside of functions, and before a batch with training=False is looked up.
+          batch_size: in 2.3 the second argument, samples of all replicas per step.
+          initialize_tpu_embedding: in 2.3, `False` lets one more object exist under one
+            `TPUStrategy`.
+
+        Raises:
+          ConfigError: a ValueError, with all that is wrong.
+        """
+        given = arguments.bound(args, kwargs)
+        self._replicas = Replicas(tf.distribute.get_strategy())
+        self._declared = declaration.declare(
+            given['feature_config'], given['optimizer'], needs_optimizer=self._replicas.are_tpu)
+        self._pipelined = bool(given['pipeline_execution_with_tensor_core'])
+        self._joins = not given.get('initialize_tpu_embedding', True)
+        self._id_policy = defaults.default_id_policy()
+        self._kernels = defaults.default_kernels()
+        self._runtime: Runtime | None = None
+        self._batches: Batches | None = None
+        self._built = False
+        if 'batch_size' in given:
+            problem = Topology(num_hosts=1, cores_per_host=self._replicas.number).batch_problem(
+                'batch size', given['batch_size'])
+            if problem is not None:
+                raise ConfigError(problem)
+            self.build(per_replica_batch_size=given['batch_size'] // self._replicas.number)
+
+    def build(self, per_replica_input_shapes: Any = None,
+              per_replica_batch_size: int | None = None) -> None:
+        """Creates the variables, and fixes the shapes of features if they are known; once.
+
+        `enqueue` and `embedding_tables` do it too.
+
+        Args:
+          per_replica_input_shapes: a structure like `feature_config` of the shapes of inputs on
+            one replica; or an int, which is a batch size.
+          per_replica_batch_size: samples per replica, instead.
+
+        Raises:
+          InputShapeError: a ValueError, for shapes that contradict the FeatureConfigs, or, under
+            a TPUStrategy, that stay unknown.
+          CallError: a RuntimeError, if another object exists under the same TPUStrategy.
+        """
+        if self._built:
+            return
+        incoming = shapes.of_build(self._declared, per_replica_input_shapes,
+                                   per_replica_batch_size)
+        output_shapes = None
+        if incoming is not None or self._replicas.are_tpu or all(
+                feature.output_shape.is_fully_defined() for feature in self._declared.features):
+            output_shapes = shapes.resolve(self._declared, incoming)
+        self._build(output_shapes)
+
+    @_as_written
+    def enqueue(self, features: Any, weights: Any = None, training: Any = True,
+                name: str | None = None, device: str | None = None) -> None:
+        """Hands over the ids of one step.
+
+        Outside of `strategy.run` for all replicas, inside for the own one. All that lacks is
+        said by an error that ends the function; then no replica has the batch.
+
+        Args:
+          features: a structure like `feature_config` of int32 or int64 ids: tensors of the shape
+            of samples (a last dimension of 1 may follow), SparseTensors of rank 2 or more, or
+            RaggedTensors of rank 2. They may be values of replicas, as distributed datasets give.
+          weights: `None`, or such a structure of what is of the same type and has its values at
+            the same places; any of them may be `None`.
+          training: whether the batch gets gradients: a bool, or a scalar tensor of it.
+          name: links the calls of one look-up. With a name, `training` says nothing: a batch may
+            get gradients.
+          device: `'/TPU:2'` hands over for replica 2 only.
+
+        Raises:
+          InputShapeError: a ValueError, for other structures, types or shapes than expected.
+          StructureTypeError: a TypeError, for other types of sequences in the structure.
+          NotInFunctionError: if it is called eagerly.
+        """
+        self._require_function('enqueue')
+        replicas = self._replicas.fed(device)
+        flat = self._declared.flatten(features, 'features')
+        flat_weights = ([None] * len(flat) if weights is None
+                        else self._declared.flatten(weights, 'weights'))
+        by_replica = [([self._replicas.value(one, replica) for one in flat],
+                       [self._replicas.value(one, replica) for one in flat_weights])
+                      for replica in replicas]
+        incoming = shapes.of_inputs(self._declared, by_replica[0][0])
+        if self._runtime is None:
+            self._build(shapes.resolve(self._declared, incoming))
+        batches, runtime = self._batches, self._runtime
+        assert batches is not None and runtime is not None
+        shapes.check(self._declared, batches.output_shapes, incoming)
+        use = EITHER if name is not None else tf.where(
+            tf.cast(training, tf.bool), TRAINING, INFERENCE)
+        with tf.name_scope(name or 'enqueue'):
+            runtime.enqueue([batches.read(*one) for one in by_replica], replicas, use)
+
+    @_as_written
+    def dequeue(self, name: str | None = None) -> Any:
+        """The activations of the oldest batch of this replica that is enqueued.
+
+        Args:
+          name: see `enqueue`.
+
+        Returns:
+          A structure like `feature_config`, of the same types, of float32 tensors
+          `[*output shape, dim]`. Samples without ids are zeros.
+
+        Raises:
+          CallError: a RuntimeError, if nothing was ever enqueued or built, or outside of
+            `strategy.run` where there are replicas.
+        """
+        runtime, replica = self._ready('dequeue')
+        with tf.name_scope(name or 'dequeue'):
+            found = runtime.dequeue(replica)
+        return self._declared.pack(
+            found[feature] for feature in declaration.feature_names(self._declared))
+
+    @_as_written
+    def apply_gradients(self, gradients: Any, name: str | None = None) -> None:
+        """Trains the tables with the gradients of the activations that were dequeued last.
+
+        Gradients are summed over samples and replicas, not averaged; then each row that was
+        looked up is updated once (or once for each time, without accumulation).
+
+        Args:
+          gradients: a structure like `feature_config` of float32 tensors of the shapes of the
+            activations. `None` is zeros: rows count as updated, by which Adam moves them.
+          name: see `enqueue`.
+
+        Raises:
+          InputShapeError: a ValueError, for what is no tensor or of another shape.
+          CallError: a RuntimeError, as `dequeue`; and without an optimizer.
+        """
+        runtime, _ = self._ready('apply_gradients')
+        batches = self._batches
+        assert batches is not None
+        own = batches.gradients(self._declared.flatten(gradients, 'gradients'))
+        names = declaration.feature_names(self._declared)
+
+        def apply_all(by_replica: Sequence[Sequence[tf.Tensor]]) -> None:
+            by_name: list[Activations] = [dict(zip(names, flat)) for flat in by_replica]
+            with tf.name_scope(name or 'apply_gradients'):
+                runtime.apply(by_name)
+
+        self._replicas.together(own, apply_all)
+
+    @property
+    def embedding_tables(self) -> dict[Any, tf.Variable]:
+        """The variables of tables, `[vocabulary_size, dim]`, by the user's TableConfigs.
+
+        Raises:
+          CallError: a RuntimeError, under a TPUStrategy, except while a SavedModel is made.
+        """
+        if self._replicas.are_tpu and not _tf.is_saving_model():
+            raise CallError(Problem(
+                'E552', 'embedding_tables', 'Unable to retrieve embedding tables when using a TPU '
+                'strategy. If you need access, save your model, create this object under a CPU '
+                'strategy and restore'))
+        self.build()
+        return {table: self._variables[table.name][tables.PARAMETERS]
+                for table in self._declared.tables}
+
+    @property
+    def config_proto(self) -> Any:
+        """The `TPUEmbeddingConfiguration` that the original gives to the TPU.
+
+        Raises:
+          CallError: a RuntimeError, before the shapes of features are known.
+        """
+        if self._batches is None:
+            raise _unbuilt('config_proto')
+        return config_proto.config_of(
+            self._declared, self._batches.output_shapes, num_hosts=self._replicas.num_hosts,
+            num_cores=self._replicas.number, pipelined=self._pipelined)
+
+    def id_counts(self) -> dict[str, dict[str, int]]:
+        """How many ids were not looked up as they came, since the object exists.
+
+        Returns:
+          By the path of the feature, such as `'a/b'`: `truncated`, beyond the end of their
+          sequences, and `out_of_range`, outside of the table, where `install(ids=)` has a policy
+          for those.
+        """
+        return {} if self._batches is None else self._batches.counts()
+
+    def _build(self, output_shapes: Sequence[tuple[int, ...]] | None) -> None:
+        """Creates what does not exist yet."""
+        if not self._built:
+            self._replicas.initialize(self, joins=self._joins)
+            self._variables = tables.create(self, self._declared.tables,
+                                            trainable=not self._replicas.are_tpu)
+            self._built = True
+        if output_shapes is None:
+            return
+        self._batches = Batches(self._declared, output_shapes, self._id_policy)
+        plan = declaration.plan_of(
+            self._declared, output_shapes, replicas=self._replicas.number,
+            pipelined=self._pipelined, weighted=[False] * len(output_shapes),
+            id_policy=self._id_policy,
+            training=all(table.optimizer is not None for table in self._declared.tables))
+        self._runtime = Runtime(plan, self._variables, self._kernels)
+
+    def _ready(self, method: str) -> tuple[Runtime, int]:
+        """What looks up and updates, and the number of this replica."""
+        self._require_function(method)
+        if self._runtime is None:
+            raise _unbuilt(method)
+        return self._runtime, self._replicas.own(method)
+
+    def _require_function(self, method: str) -> None:
+        if not tf.inside_function():
+            raise NotInFunctionError(Problem(
+                'E551', method, 'it must be called while a tf.function is traced', 'an eager call',
+                'Put the step into a tf.function, and leave tf.config.run_functions_eagerly '
+                'off.'))
+
+
+def _unbuilt(method: str) -> CallError:
+    return CallError(Problem(
+        'E553', method, f'{method} called on unbuilt TPUEmbedding object. Please either call '
+        'enqueue first or manually call the build method', remedy='Where build() is called, it '
+        'needs the shapes of the inputs too.'))

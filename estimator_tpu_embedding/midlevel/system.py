@@ -1,0 +1,178 @@
+"""What is behind the emulated TPUStrategy: where its replicas are, and what feeds them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from .. import _tf_distribute
+from ..core.defaults import default_system
+from ..core.specs import Topology
+from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
+
+_PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA
+
+
+def configure_devices(count: int) -> None:
+    """Makes sure that there are `count` logical CPU devices, or more.
+
+    It may be called when operations have run already. Sessions keep their one CPU.
+
+    Args:
+      count: >= 1.
+
+    Raises:
+      SetupError: if someone has set a smaller number, other than 1: that cannot be changed.
+    """
+    if count == 1:
+        return
+    found = len(tf.config.list_logical_devices('CPU'))
+    if 1 < found < count:
+        raise SetupError(Problem(
+            'E007', 'tf.config', f'a TPUStrategy of {count} replicas needs {count} logical CPU '
+            'devices, and their number can be set once only', f'{found}',
+            'Call install(hosts=..., cores=...) for the largest system before the first strategy '
+            'is made, and leave the devices to it.'))
+    if found < count:
+        # For the largest strategy that is to be expected: there is no second time.
+        _tf_distribute.add_logical_cpus(max(count, default_system().topology.num_cores))
+
+
+class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
+    """What `strategy.extended` is.
+
+    Attributes:
+      steps_per_run: for Keras, which asks for it.
+      resolver: that the strategy was given, or `None`.
+      is_spmd: whether tensors may not be assigned to one of the cores of a replica.
+    """
+
+    experimental_between_graph = False
+    _input_workers_devices: Any
+
+    def __init__(self, strategy: Any, resolver: Any, assignment: Any, is_spmd: bool = False,
+                 steps_per_run: int | None = None):
+        """Makes that of a strategy.
+
+        Args:
+          strategy: which is being made.
+          resolver: says the size of the system; that of `install()` if `None`.
+          assignment: of replicas to cores, or `None` for a replica on each.
+          is_spmd: whether tensors may not be assigned to one of the cores of a replica.
+          steps_per_run: 1 if `None`.
+        """
+        system = (getattr(resolver, 'emulated_system', None) or default_system()).topology
+        hosts = _hosts_of_replicas(system, assignment)
+        configure_devices(len(hosts))
+        devices = [f'/cpu:{replica}' for replica in range(len(hosts))]
+        # One process and one memory: no collectives, which start threads and wait for each other.
+        super().__init__(strategy, devices, tf.distribute.ReductionToOneDevice())
+        self.steps_per_run = 1 if steps_per_run is None else steps_per_run
+        self.resolver, self.is_spmd = resolver, is_spmd
+        # TensorFlow looks for it where a class has this name.
+        self._device_assignment = assignment
+        self._cores_per_host = system.cores_per_host
+        cpu = self._input_workers_devices[0][0]
+        self._input_workers_devices = tuple(
+            (cpu, tuple(device for device, its in zip(self.worker_devices, hosts) if its == host))
+            for host in sorted(set(hosts)))
+
+    @property
+    def num_hosts(self) -> int:
+        """Emulated hosts that feed a replica."""
+        return len(self._input_workers_devices)
+
+    @property
+    def num_replicas_per_host(self) -> int:
+        """Replicas of a host."""
+        return min(self._cores_per_host, self._num_replicas_in_sync)
+
+    @property
+    def tpu_hardware_feature(self) -> Any:
+        """A `tf.tpu.experimental.HardwareFeature`: there is an accelerator for tables, V1."""
+        return tf.tpu.experimental.HardwareFeature(_tf_distribute.hardware_with_accelerator())
+
+    @contextlib.contextmanager
+    def experimental_logical_device(self, logical_device_id: int) -> Iterator[None]:
+        """A context that changes nothing: a replica has one core.
+
+        Raises:
+          ValueError: for another core than 0.
+        """
+        if logical_device_id >= 1:
+            raise ValueError(f'`logical_device_id` not in range (was {logical_device_id}, but '
+                             'there are only 1 logical devices per replica).')
+        yield
+
+    def _experimental_distribute_dataset(self, dataset: Any, options: Any) -> Any:
+        _check_options(options)
+        _check_fetched(dataset.element_spec, options)
+        return super()._experimental_distribute_dataset(dataset, options)
+
+    def _distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any
+                                           ) -> Any:
+        _check_options(options)
+
+        def checked(context: Any) -> Any:
+            dataset = dataset_fn(context)
+            _check_fetched(dataset.element_spec, options)
+            return dataset
+
+        return super()._distribute_datasets_from_function(checked, options)
+
+    def _update_config_proto(self, config_proto: Any) -> Any:
+        """Gives sessions, which have devices of their own, as many CPUs as there are replicas."""
+        config = super()._update_config_proto(config_proto)
+        config.device_count['CPU'] = max(config.device_count['CPU'], self._num_replicas_in_sync)
+        return config
+
+
+def _hosts_of_replicas(system: Topology, assignment: Any) -> list[int]:
+    """The host of each replica.
+
+    Raises:
+      UnsupportedError: for replicas of several cores.
+    """
+    if assignment is None:
+        return [host for host in range(system.num_hosts) for _ in system.cores_of(host)]
+    if assignment.num_cores_per_replica != 1:
+        raise UnsupportedError(Problem(
+            'E922', 'TPUStrategy', 'a replica has one core: the model is not split',
+            f'a device assignment of {assignment.num_cores_per_replica} cores per replica',
+            'Build it with num_replicas alone, or leave it out.'))
+    return [tf.DeviceSpec.from_string(assignment.host_device(replica)).task
+            for replica in range(assignment.num_replicas)]
+
+
+def _check_options(options: Any) -> None:
+    """Refuses what a TPUStrategy refuses.
+
+    Raises:
+      UnsupportedError: for a dataset per replica.
+    """
+    if options is not None and options.experimental_replication_mode == _PER_REPLICA:
+        raise UnsupportedError(Problem(
+            'E923', 'InputOptions', 'InputReplicationMode.PER_REPLICA is only supported in '
+            '`experimental_distribute_datasets_from_function` of tf.distribute.MirroredStrategy',
+            remedy='Leave it out: there is a dataset per host.'))
+
+
+def _check_fetched(element_spec: Any, options: Any) -> None:
+    """Refuses what cannot be fetched to a TPU, so that jobs that run here run there.
+
+    Raises:
+      InputShapeError: for sparse and ragged tensors.
+    """
+    if options is not None and not options.experimental_fetch_to_device:
+        return
+    for spec in tf.nest.flatten(element_spec):
+        if isinstance(spec, (tf.SparseTensorSpec, tf.RaggedTensorSpec)):
+            raise InputShapeError(Problem(
+                'E525', 'distributed dataset', 'TPUStrategy does not support distributed datasets '
+                'with device prefetch when using sparse or ragged tensors', str(spec),
+                'If you intend to use sparse or ragged tensors, please pass a '
+                'tf.distribute.InputOptions object with experimental_fetch_to_device set to False '
+                'to your dataset distribution function.'))

@@ -1,0 +1,83 @@
+"""The variables of tables and slots, tracked as the original tracks them.
+
+A table `t` with a slot `s` is saved as the children `t` and `t/s` of the object, which also has
+both below `_variables`. The values and their shapes are the same for any number of replicas.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from .. import _tf
+from ..errors import ConfigError, Problem
+from ..native.owned import OwnedVariable
+from .optimizers import slot_names
+
+HOST = '/device:CPU:0'
+"""Where tables are, and all that works on them; replicas may be on other logical devices."""
+
+PARAMETERS = 'parameters'
+
+
+@contextlib.contextmanager
+def on_host() -> Iterator[None]:
+    """Eager, outside of functions and replicas, on the device of tables."""
+    with tf.init_scope(), tf.device(HOST):
+        yield
+
+
+def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool
+           ) -> dict[str, dict[str, OwnedVariable]]:
+    """Makes the variables of all tables, or takes the values that `owner` was restored with.
+
+    Args:
+      owner: a trackable, whose children they become.
+      tables: TableConfigs that have names.
+      trainable: whether tables are trainable variables; slots are not.
+
+    Returns:
+      By the name of the table `'parameters'`, then its slots in the order of the core; all are
+      float32 `[vocabulary_size, dim]`.
+    """
+    with on_host():
+        return {table.name: _create_table(owner, table, trainable) for table in tables}
+
+
+def _create_table(owner: Any, table: Any, trainable: bool) -> dict[str, OwnedVariable]:
+    shape = (table.vocabulary_size, table.dim)
+
+    def create_child(name: str, initializer: Any, trainable: bool = False) -> OwnedVariable:
+        def create_variable(name: str, initializer: Any, **_: Any) -> OwnedVariable:
+            return OwnedVariable(initial_value=initializer, name=name, trainable=trainable,
+                                 shape=shape, dtype=tf.float32)
+        made: OwnedVariable = _tf.add_variable(
+            owner, name, shape, functools.partial(initializer, shape, dtype=tf.float32),
+            create_variable)
+        return made
+
+    rows = create_child(table.name, table.initializer, trainable)
+    if table.optimizer is None:
+        return {PARAMETERS: rows}
+    # Functions of the user make slots in their own way; theirs must be of the same class.
+    with tf.variable_creator_scope(_create_owned):
+        slots = _tf.create_slots(table.optimizer, rows, lambda name, initializer: create_child(
+            f'{table.name}/{name}', initializer))
+    names = slot_names(table.optimizer)
+    for name in names:
+        slot = slots.get(name)
+        if not isinstance(slot, OwnedVariable) or slot.shape != shape:
+            raise ConfigError(Problem(
+                'E447', f'table "{table.name}"', 'its slot_variable_creation_fn must make each '
+                f'slot by tf.Variable, of the shape {shape}', f'for "{name}" '
+                f'{type(slot).__name__} {getattr(slot, "shape", "")}'.strip()))
+    return {PARAMETERS: rows, **{name: slots[name] for name in names}}
+
+
+def _create_owned(_: Any, **kwargs: Any) -> OwnedVariable:
+    known = ('initial_value', 'trainable', 'name', 'dtype', 'shape')
+    return OwnedVariable(**{name: kwargs[name] for name in known if kwargs.get(name) is not None})
