@@ -43,7 +43,7 @@ class FeatureView:
     Attributes:
       position: in the config, from 0; TF1 code gives features no other name.
       name: may be empty.
-      shape: `[batch]` or `[batch, length]` on one core.
+      shape: `[batch]` or `[batch, length]` on one core; in TF2 of any rank.
     """
 
     position: int

@@ -12,7 +12,7 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
-from estimator_tpu_embedding.proto.codec import Config, plan_to_config
+from estimator_tpu_embedding.proto.codec import Config, LowDimensionalPacking, plan_to_config
 from estimator_tpu_embedding.proto.decoding import config_to_plan
 
 GOLDENS = pathlib.Path(__file__).parent.parent / 'golden' / 'configs'
@@ -265,7 +265,8 @@ def test_any_order_names_and_shapes_survive_the_round_trip(data):
         ).optimization_parameters
         parameters.CopyFrom(golden('census_training_1x1').table_descriptor[0]
                             .optimization_parameters)
-        parameters.low_dimensional_packing_status = data.draw(st.sampled_from([0, 1]))
+        parameters.low_dimensional_packing_status = data.draw(
+            st.sampled_from([0, LowDimensionalPacking.ENABLED]))
     for number in ids:
         config.feature_descriptor.add(table_id=number, input_shape=data.draw(SHAPES),
                                       name=data.draw(st.sampled_from(['', 'a', 'b', 'c'])))
