@@ -51,7 +51,9 @@ def _of_run(a: View, b: View) -> Iterator[Difference]:
         why = ('rows get the new order when they are restored' if what in ('strategy', 'hosts')
                else 'not in a checkpoint')
         yield from _changed('', what, getattr(a, what), getattr(b, what), False, why)
-    yield from _changed('', 'features without a table', _features(a.strays), _features(b.strays))
+    batch = _batch(a, b)
+    yield from _changed('', 'features without a table', _features(a.strays, batch),
+                        _features(b.strays, batch))
     yield from _settings('', a.settings, b.settings)
 
 
@@ -69,8 +71,9 @@ def _settings(where: str, a: Mapping[str, Value], b: Mapping[str, Value]) -> Ite
 
 def _of_tables(a: View, b: View) -> Iterator[Difference]:
     pairs, removed, added = _paired(a.tables, b.tables, lambda table: table.name)
-    tags = Tags(pairs)
-    renamed, removed, added = _paired(*tags.aligned(removed, added), _content)
+    tags, batch = Tags(pairs), _batch(a, b)
+    renamed, removed, added = _paired(*tags.aligned(removed, added),
+                                      lambda table: _content(table, batch))
     for before, after in renamed:
         yield Difference(kind='renamed', where=after.name, what='table', before=before.name,
                          after=after.name, breaking=True,
@@ -84,6 +87,8 @@ def _of_tables(a: View, b: View) -> Iterator[Difference]:
     for before, after in pairs:
         yield from _rows(before, after, a, b)
         yield from _of_table(before, after, tags)
+        yield from _changed(after.name, 'features', _features(before.features, batch),
+                            _features(after.features, batch))
 
 
 def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[TableView], Hashable]
@@ -102,15 +107,20 @@ def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[Table
     return pairs, [table for tables in waiting.values() for table in tables], added
 
 
-def _content(table: TableView) -> Hashable:
+def _content(table: TableView, batch: int) -> Hashable:
     """All of a table but its name, for finding it under another one."""
     return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table),
-            tuple(sorted(table.settings.items())), _features(table.features))
+            tuple(sorted(table.settings.items())), _features(table.features, batch))
 
 
-def _features(features: Iterable[FeatureView]) -> tuple[str, ...]:
-    """Names and lengths: the batch is that of the run, positions depend on other tables."""
-    return tuple(f'{feature.name or "unnamed"}{list(feature.shape[1:]) or ""}'
+def _batch(a: View, b: View) -> int:
+    """How many dimensions of a shape are the batch of the run; features may have their own."""
+    return 0 if None in (a.batch_size_per_core, b.batch_size_per_core) else 1
+
+
+def _features(features: Iterable[FeatureView], batch: int) -> tuple[str, ...]:
+    """Names and shapes past the batch; positions depend on other tables."""
+    return tuple(f'{feature.name or "unnamed"}{list(feature.shape[batch:]) or ""}'
                  for feature in features)
 
 
@@ -152,7 +162,6 @@ def _of_table(a: TableView, b: TableView, tags: Tags) -> Iterator[Difference]:
             before, after = tags.others(a, b)
         yield from _changed(b.name, 'learning_rate', before, after)
     yield from _settings(b.name, a.settings, b.settings)
-    yield from _changed(b.name, 'features', _features(a.features), _features(b.features))
 
 
 def _effect_of_slots(a: TableView, b: TableView) -> tuple[bool, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from ..errors import ConfigError, Problem, UnsupportedError
-from ..proto.codec import config_to_plan
+from ..proto.decoding import config_to_plan
 from . import inputs
 from .advice import advise
 from .codes import ENTRIES, nearest

@@ -1,7 +1,7 @@
 """What the tool shows of a config or a checkpoint: plain data, also where the config is wrong.
 
 People inspect broken configs above all, so nothing here is checked and nothing refused: a number
-that makes no sense is shown as it is. `proto.codec.config_to_plan` is what judges.
+that makes no sense is shown as it is. `proto.decoding.config_to_plan` is what judges.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FeatureView:
     Attributes:
       position: in the config, from 0; TF1 code gives features no other name.
       name: may be empty.
-      shape: `[batch]` or `[batch, length]` on one core.
+      shape: `[batch]` or `[batch, length]` on one core; in TF2 of any rank.
     """
 
     position: int

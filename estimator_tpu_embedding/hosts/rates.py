@@ -52,8 +52,8 @@ def require_finite(tables: Sequence[str], bad: tf.Tensor, step: tf.Tensor) -> tf
     return checks.require_of_tables(
         tables, bad > 0, Problem(
             'E801', '', 'the gradients of its rows must be finite',
-            remedy='Look for a division or a logarithm in the loss that can meet 0, or set '
-            'RunConfig(nonfinite_gradients="skip") to go on without such steps.'),
+            remedy='Look for a division or a logarithm in the loss that can meet 0. '
+            'A TPUEstimator goes on without such steps by RunConfig(nonfinite_gradients="skip").'),
         got=lambda first: at_step(step, tf.strings.join(
             [tf.strings.as_string(bad[first]), ' elements that are not'])))
 

@@ -115,13 +115,16 @@ class _Reader:
                 value = tf.identity(value)
         elif known != self.size:
             raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
-        flat = tf.reshape(tf.cast(value, tf.int64), [self.size])
+        # With [size] for [-1], TensorFlow takes the size for granted, and leaves the check out.
+        flat = tf.reshape(tf.cast(value, tf.int64), [-1])
         return _reading(IdBatch(tf.range(self.size), flat, self.size))
 
     def sparse(self, value: tf.SparseTensor, weight: Any) -> Reading:
         """All but the last index is the sample; in sequences the last is too."""
-        bounds = self._bounds(value.shape)
-        checks = [] if value.shape[0] is not None else [require(
+        bounds, rows = self._bounds(value.shape), value.shape[0]
+        if rows not in (None, bounds[0]):  # 0: `shapes` lets it pass, as the original does.
+            raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
+        checks = [] if rows is not None else [require(
             tf.equal(value.dense_shape[0], bounds[0]), self._problem(),
             got=_numbers('dense_shape', value.dense_shape))]
         lowest = tf.reduce_min(value.indices, axis=0)
@@ -136,7 +139,8 @@ class _Reader:
                         weights.sparse(self.where, value, weight))
         if not self._cuts(value.shape):
             return _reading(batch)
-        return _cut(batch, tf.cast(ordered.indices[:, 1], tf.int32), self.output_shape[1])
+        length = self.output_shape[1]
+        return _cut(batch, tf.cast(tf.minimum(ordered.indices[:, 1], length), tf.int32), length)
 
     def ragged(self, value: tf.RaggedTensor, weight: Any) -> Reading:
         """Each row is a sample, or a sequence of as many samples as there are for each row."""

@@ -254,8 +254,8 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
                                first_values(tf.boolean_mask(batch.samples, wrong)), ' (',
                                tf.strings.as_string(tf.size(bad)), ' in all)'])
         rule = Problem('E501', where, f'ids must be in [0, {vocabulary_size}), the vocabulary size '
-                       'of its table', remedy='Clean the data, raise the number of buckets, or '
-                       'set RunConfig(id_policy=...) or install(ids=...).')
+                       'of its table', remedy='Clean the data, raise the vocabulary size, or set '
+                       'install(ids=...) or RunConfig(id_policy=...).')
         with tf.control_dependencies([require(tf.equal(tf.size(bad), 0), rule, got=got)]):
             batch = batch._replace(ids=tf.identity(batch.ids))
     return batch, IdCounts(

@@ -14,7 +14,7 @@ from .wire import LENGTH, MAX_FIELDS, VARINT, Malformed, Wire
 MAX_BYTES = 64 * 2**20
 """Of all configs of one source."""
 MAX_SHAPE = 8
-"""Numbers in the `input_shape` of a feature; TensorFlow writes one or two."""
+"""Numbers in the `input_shape` of a feature; TF1 writes one or two, TF2 the rank of the samples."""
 
 _LONGEST_VARINT = 10
 _TABLE, _FEATURE, _INPUT_SHAPE = 1, 10, 3

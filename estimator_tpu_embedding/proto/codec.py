@@ -1,23 +1,20 @@
-"""Plan <-> `TPUEmbeddingConfiguration`.
+"""Plan -> `TPUEmbeddingConfiguration`; optimizer <-> `OptimizationParameters`.
 
-Encoding fills the message as TF 2.15 does, down to the fields that it leaves empty (feature
+Encoding fills the message as TF 2.15 does in TF1, down to the fields that it leaves empty (feature
 names, `num_features`, `batch_size_per_tensor_core`), so equal declarations give equal bytes.
-Decoding gives a plan that encodes to the same bytes, or an error: nothing is lost silently.
+`decoding` is the way back.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..core.names import name_problems
 from ..core.optimizer import Limits, Optimizer
-from ..core.optimizers import OPTIMIZERS, UNDOCUMENTED
-from ..core.plan import Plan, problems_of, resolve
+from ..core.optimizers import OPTIMIZERS
+from ..core.plan import Plan
 from ..core.rates import ConstantRate, DynamicRate, rate_tags
-from ..core.specs import FeatureSpec, TableSpec, Topology
-from ..errors import ConfigError, Problem, UnsupportedError, shown
+from ..errors import ConfigError, Problem
 from . import optimization_parameters_pb2 as parameters_pb2
 from . import quantization
 from . import tpu_embedding_configuration_pb2 as config_pb2
@@ -26,8 +23,7 @@ Config = config_pb2.TPUEmbeddingConfiguration
 Parameters = parameters_pb2.OptimizationParameters
 Accumulation = parameters_pb2.GradientAccumulationStatus
 LowDimensionalPacking = parameters_pb2.LowDimensionalPackingStatus
-
-_HotIds = parameters_pb2.HotIdReplicationConfiguration
+HotIds = parameters_pb2.HotIdReplicationConfiguration
 MODES = {'inference': Config.INFERENCE, 'training': Config.TRAINING}
 STRATEGIES = {'div': Config.DIV_DEFAULT, 'mod': Config.MOD}
 INFERENCE_OPTIMIZER = OPTIMIZERS['stochastic_gradient_descent'](learning_rate=1.0)
@@ -77,7 +73,7 @@ def plan_to_config(plan: Plan) -> Config:
         if table.quantization is not None:
             quantization.encode(table.quantization, parameters.simulated_quantization)
         if table.hot_id_replication:
-            parameters.hot_id_replication_configuration.status = _HotIds.ENABLED
+            parameters.hot_id_replication_configuration.status = HotIds.ENABLED
     for feature in plan.features:
         config.feature_descriptor.add(table_id=plan.table_index(feature.table),
                                       input_shape=plan.output_shape(feature)[:-1])
@@ -103,148 +99,10 @@ def encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
         setattr(message, field.name, getattr(optimizer, field.name))
 
 
-def config_to_plan(config: Config) -> Plan:
-    """Decodes a message into a plan.
-
-    A message holds no combiners, initializers, initial slot values or rate functions; the plan
-    has their defaults, and `RateOfTag` for the functions. Features without a name are called
-    `<table>:<position>`.
-
-    Raises:
-      ConfigError: all reasons why the message is not a plan, fields that a plan cannot hold
-        among them.
-      UnsupportedError: if the only reason is an optimizer whose formula is not documented.
-    """
-    tables, features = _declared(config)
-    is_sized = not _topology_problems(config)
-    topology = (Topology(num_hosts=config.num_hosts,
-                         cores_per_host=config.num_tensor_cores // config.num_hosts)
-                if is_sized else Topology())
-    batch = next((feature.input_shape[0] for feature in config.feature_descriptor
-                  if feature.input_shape and feature.input_shape[0] > 0), 1)
-    run = {'batch_size': batch * topology.num_cores,
-           'strategy': _name_of(config.sharding_strategy, STRATEGIES, 'div'),
-           'mode': _name_of(config.mode, MODES, 'training')}
-    problems = [*_problems_of(config), *problems_of(
-        tables, features, topology, optimizer=None, **run)]  # type: ignore[arg-type]
-    undocumented = list(_undocumented(config))
-    if problems:
-        raise ConfigError(*problems, *undocumented)
-    if undocumented:
-        raise UnsupportedError(*undocumented)
-    plan = resolve(tables, features, topology, **run,  # type: ignore[arg-type]
-                   pipelined=config.pipeline_execution_with_tensor_core,
-                   profile_directory=config.profile_data_directory)
-    _refuse_loss(config, plan)
-    return plan
-
-
-def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
-    """The tables and features of a message, as far as they can be read.
-
-    What cannot, and `_problems_of` says, has a stand-in that `resolve` has nothing against: so
-    all problems of a message come at once.
-    """
-    tables = [
-        TableSpec(name=_legal('table', descriptor.name, position),
-                  vocabulary_size=descriptor.vocabulary_size,
-                  dimension=descriptor.dimension, combiner='sum',
-                  optimizer=(decode_optimizer(descriptor.optimization_parameters)
-                             if descriptor.optimization_parameters.WhichOneof('parameters')
-                             in OPTIMIZERS else INFERENCE_OPTIMIZER),
-                  rate=_decode_rate(descriptor.optimization_parameters),
-                  hot_id_replication=_are_hot_ids_replicated(descriptor.optimization_parameters),
-                  quantization=quantization.decode(
-                      descriptor.optimization_parameters.simulated_quantization))
-        for position, descriptor in enumerate(config.table_descriptor)]
-    features = []
-    for position, descriptor in enumerate(config.feature_descriptor if tables else ()):
-        table = tables[descriptor.table_id if 0 <= descriptor.table_id < len(tables) else 0].name
-        features.append(FeatureSpec(
-            name=(_legal('feature', descriptor.name, position) if descriptor.name
-                  else f'{table[:900]}:{position:06}'), table=table,
-            max_sequence_length=max(0, *descriptor.input_shape[1:2], 0)))
-    return tables, features
-
-
-def _legal(kind: str, name: str, position: int) -> str:
-    """The name, or one for an object whose own is illegal."""
-    return f'{kind} {position}' if any(name_problems(kind, name)) else name
-
-
-def _name_of(number: int, numbers: Mapping[str, int], otherwise: str) -> str:
-    return next((name for name, one in numbers.items() if one == number), otherwise)
-
-
-def _topology_problems(config: Config) -> list[Problem]:
-    if config.num_hosts < 1 or config.num_tensor_cores < 1 or (
-            config.num_tensor_cores % config.num_hosts):
-        return [Problem(
-            'E410', 'topology', 'num_hosts must be >= 1 and divide num_tensor_cores',
-            f'num_hosts {config.num_hosts}, num_tensor_cores {config.num_tensor_cores}')]
-    return []
-
-
-def _problems_of(config: Config) -> list[Problem]:
-    """What is wrong with a message beyond what `resolve` finds."""
-    problems = _topology_problems(config)
-    if config.mode not in MODES.values():
-        problems.append(Problem('E441', 'mode', 'it must be TRAINING or INFERENCE',
-                                str(config.mode)))
-    if config.sharding_strategy not in STRATEGIES.values():
-        problems.append(Problem('E440', 'sharding_strategy', 'it must be DIV_DEFAULT or MOD',
-                                str(config.sharding_strategy)))
-    shapes = {tuple(feature.input_shape[:3]) for feature in config.feature_descriptor}
-    if any(len(shape) not in (1, 2) or min(shape) < 1 for shape in shapes):
-        problems.append(Problem('E433', 'feature_descriptor', 'input_shape must be [batch] or '
-                                '[batch, length], each >= 1', str(sorted(shapes)[:5])))
-    elif len({shape[0] for shape in shapes}) > 1:
-        problems.append(Problem('E433', 'feature_descriptor', 'all features must have the same '
-                                'batch size', str(sorted({shape[0] for shape in shapes})[:5])))
-    for position, feature in enumerate(config.feature_descriptor):
-        if not 0 <= feature.table_id < len(config.table_descriptor):
-            problems.append(Problem(
-                'E401', f'feature {shown(feature.name) or position}', 'table_id must be in '
-                f'[0, {len(config.table_descriptor)})', str(feature.table_id)))
-        if feature.name:
-            problems += name_problems('feature', feature.name)
-    for table in config.table_descriptor:
-        # Here, not in `resolve`: its other problems would print the name as it is.
-        problems += name_problems('table', table.name)
-        field = table.optimization_parameters.WhichOneof('parameters')
-        if field not in OPTIMIZERS.keys() | UNDOCUMENTED:
-            problems.append(Problem('E443', f'table "{shown(table.name)}"', 'the optimizer must '
-                                    f'be one of {", ".join(sorted(OPTIMIZERS))}', str(field)))
-        if table.optimization_parameters.learning_rate.WhichOneof('learning_rate') is None:
-            problems.append(Problem('E421', f'table "{shown(table.name)}"', 'the learning rate '
-                                    'must be constant or dynamic', 'none'))
-    return problems
-
-
-def _undocumented(config: Config) -> Iterator[Problem]:
-    for table in config.table_descriptor:
-        field = table.optimization_parameters.WhichOneof('parameters')
-        if field in UNDOCUMENTED:
-            yield Problem(
-                'E918', f'table "{shown(table.name)}"', 'the formula of its optimizer must be '
-                'documented, since nobody could check another', field,
-                f'Train with one of {", ".join(sorted(OPTIMIZERS))}.')
-
-
-def _decode_rate(parameters: Parameters) -> DynamicRate | None:
-    if parameters.learning_rate.WhichOneof('learning_rate') == 'dynamic':
-        return DynamicRate(function=RateOfTag(parameters.learning_rate.dynamic.tag))
-    return None
-
-
-def _are_hot_ids_replicated(parameters: Parameters) -> bool:
-    return parameters.hot_id_replication_configuration.status == _HotIds.ENABLED
-
-
 def decode_optimizer(parameters: Parameters) -> Optimizer:
     """The optimizer of a message whose algorithm is one of `OPTIMIZERS`, its numbers unchecked."""
     field = parameters.WhichOneof('parameters')
-    assert field is not None, 'checked by _problems_of'
+    assert field is not None, 'as the caller promises'
     message = getattr(parameters, field)
     own = {one.name: getattr(message, one.name) for one in message.DESCRIPTOR.fields}
     return OPTIMIZERS[field](
@@ -259,41 +117,3 @@ def decode_optimizer(parameters: Parameters) -> Optimizer:
 def _decode_limits(limits: parameters_pb2.ClippingLimits) -> Limits:
     return Limits(lower=limits.lower.value if limits.HasField('lower') else None,
                   upper=limits.upper.value if limits.HasField('upper') else None)
-
-
-def _refuse_loss(config: Config, plan: Plan) -> None:
-    """Raises unless the plan encodes to the message again, feature names aside."""
-    want = Config()
-    want.CopyFrom(config)
-    for feature in want.feature_descriptor:
-        feature.ClearField('name')
-    again = plan_to_config(plan)
-    if again.SerializeToString(deterministic=True) == want.SerializeToString(deterministic=True):
-        return
-    if not _is_ordered(config):
-        raise ConfigError(Problem(
-            'E471', 'table_descriptor, feature_descriptor', 'tables must be sorted by name and '
-            'features grouped by table, in the order of tables', 'another order',
-            'TensorFlow 2.15 writes them so; sort them, and change each table_id with them.'))
-    names = [field.name for field in Config.DESCRIPTOR.fields
-             if _bytes_of(want, field.name) != _bytes_of(again, field.name)]
-    raise ConfigError(Problem(
-        'E470', ', '.join(names) or 'config', 'it must not hold what a plan cannot',
-        'fields that TensorFlow 2.15 leaves empty' if names else 'unknown fields'))
-
-
-def _is_ordered(config: Config) -> bool:
-    names = [table.name for table in config.table_descriptor]
-    tables = [feature.table_id for feature in config.feature_descriptor]
-    return names == sorted(names) and tables == sorted(tables)
-
-
-def _bytes_of(config: Config, name: str) -> bytes:
-    """One field of a message, alone, as bytes."""
-    single = Config()
-    single.CopyFrom(config)
-    single.DiscardUnknownFields()
-    for field in Config.DESCRIPTOR.fields:
-        if field.name != name:
-            single.ClearField(field.name)
-    return single.SerializeToString(deterministic=True)

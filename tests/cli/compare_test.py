@@ -44,6 +44,16 @@ def test_what_a_checkpoint_does_not_hold_is_safe():
         ('changed', 'a', 'features', ('unnamed',), ('shown',), False)]
 
 
+def test_batches_of_features_of_their_own_are_compared_with_them():
+    a = config_of('../tf2_configs/features.pbtxt')
+    b = config_of('../tf2_configs/features.pbtxt')
+    assert differences(view(a), view(b)) == []
+    b.feature_descriptor[1].input_shape[0] = 5
+    one, = differences(view(a), view(b))
+    assert (one.where, one.what, one.before, one.after, one.breaking) == (
+        'table_1', 'features', ('unnamed[2, 3, 4]',), ('unnamed[5, 3, 4]',), False)
+
+
 def test_another_shape_is_breaking():
     def change(config):
         config.table_descriptor[0].vocabulary_size, config.table_descriptor[1].dimension = 3, 6

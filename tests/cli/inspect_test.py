@@ -27,6 +27,15 @@ def test_tables_are_shown_with_what_they_cost_and_how_they_are_trained(etpe):
     assert etpe('inspect', SEVERAL) == TEXT
 
 
+def test_features_of_tf2_are_shown_with_names_and_shapes_of_any_rank(etpe):
+    lines = etpe('inspect', '../tf2_configs/features.pbtxt').splitlines()
+    assert 'batch of unknown size' in lines[0]  # Each feature has its own.
+    assert [line.split('  ')[0] for line in lines[2:5]] == ['a', 'b', 'table_1']
+    for line, features in zip(lines[2:], (
+            'named [6]', 'named [6, 5], #2 [6]', '#1 [2, 3, 4]')):
+        assert f'  {features}  ' in line
+
+
 def test_markdown_has_the_same_cells(etpe):
     lines = etpe('inspect', SEVERAL, '--format', 'md').splitlines()
     assert lines[2:4] == [

@@ -46,6 +46,12 @@ def test_codes_are_selected_and_ignored_by_their_beginnings(etpe, arguments, lef
     assert codes(etpe.json('validate', SEVERAL, *arguments)) == left
 
 
+@pytest.mark.parametrize('name', ['bare', 'features', 'optimizers'])
+def test_configs_of_tf2_are_legal(etpe, name):
+    report = etpe.json('validate', f'../tf2_configs/{name}.pbtxt')
+    assert report['errors'] == 0
+
+
 def test_an_ignored_error_does_not_count(etpe, tmp_path):
     config = config_of()
     config.batch_size_per_tensor_core = 3

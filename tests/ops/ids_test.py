@@ -84,8 +84,8 @@ def test_an_id_out_of_range_names_feature_value_sample_and_vocabulary_size(bad, 
     problem = problem_of_run(np.array([1, bad, 9]))
     assert str(problem) == (
         'E501 feature "f" on core 0: ids must be in [0, 10), the vocabulary size of its table; '
-        f'got {got}.  Clean the data, raise the number of buckets, or set '
-        'RunConfig(id_policy=...) or install(ids=...).')
+        f'got {got}.  Clean the data, raise the vocabulary size, or set install(ids=...) or '
+        'RunConfig(id_policy=...).')
 
 
 def test_several_bad_ids_are_counted_and_the_first_three_shown():

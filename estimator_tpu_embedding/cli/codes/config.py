@@ -73,9 +73,9 @@ ENTRIES = {
              'It is 0 for ids that are combined, above 0 for ids that are kept apart.',
              'Give a whole number >= 0.'),
     'E433': ('illegal input_shape',
-             'The shape of a feature on one core is [batch] or [batch, length], each number '
-             '>= 1, with the same batch for all features.',
-             'Correct input_shape.'),
+             'The shape of a feature on one core is [batch] or [batch, length], in TF2 of any rank '
+             'from 1 on, each number >= 1.',
+             'Correct input_shape, or output_shape.'),
     'E434': ('feature of two tables', 'One key of the features feeds columns of two tables.',
              'Give the second column a copy of the feature under another key.'),
     'E436': ('column that model_fn does not use',
@@ -127,13 +127,9 @@ ENTRIES = {
              'Call create_dummy_table_variables() before.'),
     'E468': ('unknown value of a variable', 'The original refuses other values too.',
              'Unset the variable, or use one of the values that the message lists.'),
-    'E470': ('content that would be lost', 'The config is readable, but has fields or an order '
-             'that this package cannot hold, and it refuses to drop them in silence: unknown '
-             'fields, tables not sorted by name, features not grouped by table.',
-             'Sort it as TF 2.15 writes it; remove the fields that the message names.'),
-    'E471': ('another order than that of TensorFlow 2.15', 'Tables are sorted by name, features '
-             'grouped by table. Other writers order them otherwise, which the hardware takes; a '
-             'plan cannot hold it.', 'Sort them, and change each table_id with them.'),
+    'E470': ('content that would be lost', 'The config is readable, but has fields that this '
+             'package cannot hold, and it refuses to drop them in silence.',
+             'Remove the fields that the message names.'),
     'E472': ('strategy or cluster given twice', 'RunConfig takes strategies by two roads, and a '
              'cluster from TF_CONFIG or from experimental_distribute.', 'Remove one.'),
     'E473': ('strategy over a cluster', 'train and evaluate of an Estimator are for one process; '

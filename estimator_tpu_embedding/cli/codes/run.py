@@ -27,7 +27,8 @@ ENTRIES = {
              'their number is fixed.', 'Call install(hosts=..., cores=...) for the largest '
              'system before the first strategy is made, and set no number of devices.'),
     'E501': ('id out of range', 'An id is negative or not below the vocabulary size of its '
-             'table.', 'Clean the data, or raise num_buckets.'),
+             'table.', 'Clean the data, raise the vocabulary size, which is num_buckets of '
+             'a column, or set install(ids=...) or RunConfig(id_policy=...).'),
     'E510': ('ids of a wrong type', 'Ids are int32 or int64 tensors, sparse or ragged tensors; '
              'strings only where the column has a vocabulary.', 'Convert them in input_fn.'),
     'E511': ('batch of a wrong size', 'Each core gets params["batch_size"] samples, and sample '
@@ -61,8 +62,8 @@ ENTRIES = {
              'Pass tf.distribute.InputOptions(experimental_fetch_to_device=False).'),
     'E801': ('gradients that are not finite', 'The gradients of a table are NaN or infinite; '
              'nothing of that step was written, and the newest checkpoint is older.',
-             'Look for a division or logarithm of 0; lower the learning rate; clip; or set '
-             'RunConfig(nonfinite_gradients="skip").'),
+             'Look for a division or logarithm of 0; lower the learning rate; clip. A '
+             'TPUEstimator goes on without such steps by RunConfig(nonfinite_gradients="skip").'),
     'E802': ('sessions that are lost', 'After an Aborted or Unavailable error a run goes on from '
              'its checkpoint, but not where no step is made between several of them.',
              'Look into the log for what was lost: perhaps a file system, or a hook.'),

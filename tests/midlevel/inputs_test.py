@@ -1,0 +1,254 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimator_tpu_embedding.errors import InputShapeError
+from estimator_tpu_embedding.midlevel import inputs
+
+api = tf.tpu.experimental.embedding
+FAILS = tf.errors.InvalidArgumentError
+
+
+def config_of(length=0, output_shape=None):
+    table = api.TableConfig(vocabulary_size=100, dim=2, name='t')
+    return api.FeatureConfig(table, max_sequence_length=length, output_shape=output_shape)
+
+
+def read(value, output_shape, *, weight=None, length=0, declared=None, policy='error'):
+    """What is read: samples, ids and weights as lists, and the ids truncated and out of range."""
+    batch, counts = inputs.read('a/b', value, weight, config_of(length, declared), output_shape,
+                                policy=policy)
+    assert batch.num_samples == np.prod(output_shape)
+    assert batch.samples.dtype == tf.int32 and batch.ids.dtype == tf.int64
+    assert int(counts.seen) == len(batch.ids) and int(counts.missing) == 0
+    weights = None if batch.weights is None else batch.weights.numpy().tolist()
+    return (batch.samples.numpy().tolist(), batch.ids.numpy().tolist(), weights,
+            int(counts.truncated), int(counts.out_of_range))
+
+
+def traced(value, output_shape, *, spec, weight=None, length=0, declared=None):
+    """The same in a function whose arguments have the unknown dimensions of `spec`."""
+    found = {}
+
+    @tf.function(input_signature=[spec] if weight is None else [
+        spec, type(spec)(spec.shape, tf.float32)])
+    def step(one, weight=None):
+        batch, counts = inputs.read('a/b', one, weight, config_of(length, declared),
+                                    output_shape, policy='error')
+        found['weighted'] = batch.weights is not None
+        return batch.samples, batch.ids, batch.weights if found['weighted'] else (), (
+            counts.truncated)
+    samples, ids, weights, truncated = step(*[value] if weight is None else [value, weight])
+    return (samples.numpy().tolist(), ids.numpy().tolist(),
+            weights.numpy().tolist() if found['weighted'] else None, int(truncated), 0)
+
+
+def sparse(indices, values, shape, dtype=tf.int64):
+    return tf.SparseTensor(np.array(indices, np.int64).reshape(-1, len(shape)),
+                           tf.constant(values, dtype), shape)
+
+
+def ragged(rows, dtype=tf.int64):
+    return tf.ragged.constant(rows, dtype=dtype, ragged_rank=1)
+
+
+def code_of(call):
+    with pytest.raises(InputShapeError) as caught:
+        call()
+    return caught.value.code
+
+
+DENSE = [([3], [5, 0, 7], (3,)), ([3, 1], [5, 0, 7], (3,)), ([2, 2, 1], [1, 2, 3, 4], (2, 2)),
+         ([4], [1, 2, 3, 4], (2, 2)), ([2, 1], [1, 2], (2, 1)),
+         ([1, 2, 2, 1], [1, 2, 3, 4], (1, 2, 2))]
+
+
+@pytest.mark.parametrize('shape, ids, output_shape', DENSE)
+@pytest.mark.parametrize('dtype', [tf.int32, tf.int64])
+def test_every_id_of_a_dense_tensor_is_a_sample_zero_too(shape, ids, output_shape, dtype):
+    value = tf.reshape(tf.constant(ids, dtype), shape)
+    expected = (list(range(len(ids))), ids, None, 0, 0)
+    assert read(value, output_shape, declared=output_shape) == expected
+    unknown = [None] * (len(shape) - 1) + ([1] if len(shape) > 1 else [None])
+    assert traced(value, output_shape, spec=tf.TensorSpec(unknown, dtype),
+                  declared=output_shape) == expected
+
+
+def test_dense_ids_of_another_shape_are_refused():
+    assert code_of(lambda: read(tf.constant([1, 2, 3]), (2, 2))) == 'E534'
+    assert code_of(lambda: read(tf.constant([1, 2, 3]), (4,))) == 'E534'
+    assert code_of(lambda: read(tf.constant([], tf.int64), (4,))) == 'E534'
+    with pytest.raises(FAILS, match=r'(?s)E535.*a/b.*\(4,\).*shape \[3\]'):
+        traced(tf.constant([1, 2, 3], tf.int64), (4,), spec=tf.TensorSpec([None], tf.int64))
+    # As many ids, but of other samples.
+    with pytest.raises(FAILS, match=r'(?s)E535.*shape \[3, 2, 1\]'):
+        traced(tf.ones([3, 2, 1], tf.int64), (2, 3), spec=tf.TensorSpec([None, None, 1], tf.int64))
+
+
+def test_all_but_the_last_index_of_a_sparse_tensor_is_the_sample():
+    assert read(sparse([[0, 0], [2, 0], [2, 4]], [5, 0, 5], [3, 5], tf.int32), (3,)) == (
+        [0, 2, 2], [5, 0, 5], None, 0, 0)
+    assert read(sparse([[1, 2, 0], [0, 1, 1], [1, 2, 9]], [7, 8, 9], [2, 3, 10]), (2, 3)) == (
+        [1, 5, 5], [8, 7, 9], None, 0, 0)
+    assert read(sparse([[1, 0, 1, 0]], [7], [2, 2, 2, 1]), (2, 2, 2)) == ([5], [7], None, 0, 0)
+    # Rows that are laid out in two dimensions.
+    assert read(sparse([[3, 1], [2, 0]], [7, 8], [4, 2]), (2, 2), declared=(2, 2)) == (
+        [2, 3], [8, 7], None, 0, 0)
+
+
+@pytest.mark.parametrize('rank, output_shape', [(2, (3,)), (2, (3, 2)), (3, (3, 2))])
+def test_a_sparse_tensor_without_ids_has_samples_without_ids(rank, output_shape):
+    declared = None if rank == 2 and len(output_shape) == 2 else output_shape
+    value = sparse([], [], [3, 2, 0][:rank])
+    for call, more in ((read, {}), (traced, {'spec': tf.SparseTensorSpec(
+            [None] * rank, tf.int64)})):
+        assert call(value, output_shape, length=0 if declared else 2, declared=declared,
+                    **more) == ([], [], None, 0, 0)
+
+
+@pytest.mark.parametrize('indices, shape, output_shape', [
+    ([[2, 0]], [3, 1], (2,)), ([[1, 0]], [2, 1], (3,)), ([], [0, 0], (2,)),
+    ([[5, 0]], [2, 1], (2,)), ([[0, 3, 0]], [2, 3, 1], (2, 3)), ([[-1, 0]], [2, 1], (2,)),
+    ([[0, -1]], [2, 1], (2,)), ([[2**32, 0]], [2, 1], (2,))])
+def test_sparse_ids_out_of_the_output_shape_are_an_error(indices, shape, output_shape):
+    value = sparse(indices, [1] * len(indices), shape)
+    with pytest.raises((InputShapeError, FAILS), match='E53[45]'):
+        read(value, output_shape)
+    with pytest.raises(FAILS, match='(?s)E535.*(dense_shape|indices from)'):
+        traced(value, output_shape, spec=tf.SparseTensorSpec([None] * len(shape), tf.int64))
+
+
+def test_sparse_ids_that_cannot_be_laid_out_are_refused():
+    assert code_of(lambda: read(sparse([], [], [3, 2]), (2, 2), declared=(2, 2))) == 'E534'
+    assert code_of(lambda: read(sparse([], [], [2, 2, 1]), (2, 2, 1), declared=(2, 2, 1))
+                   ) == 'E534'
+    assert code_of(lambda: read(sparse([], [], [3, 2]), (3, 2, 1), length=2)) == 'E534'
+
+
+def test_sequences_are_cut_and_what_is_cut_is_counted():
+    value = sparse([[1, 0], [0, 3], [0, 1], [1, 2**32], [0, 2]], [1, 2, 3, 4, 5], [2, 2**33])
+    expected = [1, 2], [3, 1], None, 3, 0
+    assert read(value, (2, 2), length=2) == expected
+    assert traced(value, (2, 2), length=2,
+                  spec=tf.SparseTensorSpec([None, None], tf.int64)) == expected
+    value = ragged([[1, 2, 3], [], [4]])
+    expected = [0, 1, 4], [1, 2, 4], None, 1, 0
+    assert read(value, (3, 2), length=2) == expected
+    assert traced(value, (3, 2), length=2,
+                  spec=tf.RaggedTensorSpec([None, None], tf.int64)) == expected
+    for value in (sparse([[0, 0]], [1], [3, 1]), ragged([[1], [], []])):  # Not a dense [3, 1].
+        assert read(value, (3, 2), length=2) == ([0], [1], None, 0, 0)
+
+
+def test_a_sequence_of_higher_rank_is_none():
+    value = sparse([[1, 2, 7]], [5], [2, 3, 8])
+    assert read(value, (2, 3), length=2) == ([5], [5], None, 0, 0)
+
+
+@pytest.mark.parametrize('output_shape, expected', [
+    ((4,), ([0, 0, 0, 1, 3], [1, 2, 3, 4, 5], None, 0, 0)),
+    ((2, 2), ([0, 0, 0, 1, 3], [1, 2, 3, 4, 5], None, 0, 0)),  # As many rows as samples.
+    ((4, 2), ([0, 1, 2, 6], [1, 2, 4, 5], None, 1, 0)),
+    ((2, 3, 2), ([0, 1, 2, 3, 9], [1, 2, 3, 4, 5], None, 0, 0))])
+def test_rows_of_a_ragged_tensor_are_samples_or_are_laid_out(output_shape, expected):
+    for row_splits in (tf.int32, tf.int64):
+        value = ragged([[1, 2, 3], [4], [], [5]]).with_row_splits_dtype(row_splits)
+        assert read(value, output_shape, declared=output_shape) == expected
+        assert traced(value, output_shape, declared=output_shape, spec=tf.RaggedTensorSpec(
+            [None, None], tf.int64, row_splits_dtype=row_splits)) == expected
+
+
+@pytest.mark.parametrize('rows, output_shape', [(3, (2,)), (3, (2, 2)), (0, (2, 2)), (2, (4,)),
+                                                (4, (2, 1))])
+def test_rows_that_cannot_be_laid_out_are_an_error(rows, output_shape):
+    value = ragged([[1]] * rows)
+    assert code_of(lambda: read(value, output_shape, declared=output_shape)) == 'E534'
+    with pytest.raises(FAILS, match=f'(?s)E535.*{rows} rows'):
+        traced(value, output_shape, declared=output_shape,
+               spec=tf.RaggedTensorSpec([None, None], tf.int64))
+
+
+def test_ragged_sequences_of_another_batch_are_an_error():
+    with pytest.raises(FAILS, match='E535.*1 rows'):  # Not one sequence of four.
+        traced(ragged([[1]]), (2, 2), length=2, spec=tf.RaggedTensorSpec([None, None], tf.int64))
+
+
+def test_weights_follow_their_ids():
+    ids = sparse([[2, 0], [0, 0], [0, 1]], [1, 2, 3], [3, 2])
+    weight = tf.SparseTensor(ids.indices, [.5, 1., -2.], ids.dense_shape)
+    expected = [0, 0, 2], [2, 3, 1], [1., -2., .5], 0, 0
+    assert read(ids, (3,), weight=weight) == expected
+    assert traced(ids, (3,), weight=weight,
+                  spec=tf.SparseTensorSpec([None, None], tf.int64)) == expected
+    assert read(ids, (3, 1), length=1, weight=weight) == ([0, 2], [2, 1], [1., .5], 1, 0)
+    ids, weight = ragged([[1, 2], [], [3]]), ragged([[1, 2], [], [3]], tf.int32)
+    expected = [0, 0, 2], [1, 2, 3], [1., 2., 3.], 0, 0
+    assert read(ids, (3,), weight=weight) == expected
+    assert traced(ids, (3,), weight=tf.cast(weight, tf.float32),
+                  spec=tf.RaggedTensorSpec([None, None], tf.int64)) == expected
+    assert read(ids, (3, 1), declared=(3, 1), weight=weight) == expected
+    assert read(ids, (3, 1), length=1, weight=weight) == ([0, 2], [1, 3], [1., 3.], 1, 0)
+
+
+def test_weights_are_of_the_kind_of_their_ids_and_at_their_places():
+    kinds = {'dense': tf.constant([1, 2]), 'sparse': sparse([[0, 0], [1, 0]], [1, 2], [2, 1]),
+             'ragged': ragged([[1], [2]])}
+    for kind, value in kinds.items():
+        for other, weight in kinds.items():
+            if kind == 'dense' or kind != other:
+                assert code_of(lambda: read(value, (2,), weight=weight)) == 'E517'
+    with pytest.raises(InputShapeError, match='Weight specified for dense input a/b, which is not '
+                       'allowed. Weight will always be 1 in this case.'):
+        read(kinds['dense'], (2,), weight=kinds['dense'])
+    with pytest.raises(InputShapeError, match='Weight for a/b is type .*RaggedTensor.* which does '
+                       'not match type input which is SparseTensor.'):
+        read(kinds['sparse'], (2,), weight=kinds['ragged'])
+    with pytest.raises(FAILS, match='E518'):
+        read(kinds['ragged'], (2,), weight=ragged([[1, 2], []]))
+    with pytest.raises(FAILS, match='E518'):
+        read(kinds['sparse'], (2,), weight=sparse([[0, 0], [1, 1]], [1, 2], [2, 2]))
+
+
+def test_ids_out_of_the_vocabulary_are_treated_by_the_policy():
+    value, weight = ragged([[1, 100], [-1]]), ragged([[1., 2.], [3.]], tf.float32)
+    with pytest.raises(FAILS, match=r'(?s)E501.*a/b.*100, -1 in sample 0, 1 \(2 in all'):
+        read(value, (2,))
+    assert read(value, (2,), weight=weight, policy='drop') == ([0], [1], [1.], 0, 2)
+    assert read(value, (2,), policy='clip') == ([0, 0, 1], [1, 99, 0], None, 0, 2)
+    assert read(value, (2,), policy='mod') == ([0, 0, 1], [1, 0, 99], None, 0, 2)
+    # What is cut away is not looked at.
+    assert read(value, (2, 1), length=1, policy='drop') == ([0], [1], None, 1, 1)
+
+
+def test_ids_of_other_types_are_refused():
+    for dtype in (tf.float32, tf.uint8):
+        assert code_of(lambda: read(tf.zeros([2], dtype), (2,))) == 'E510'
+    with pytest.raises(InputShapeError, match='Input a/b is of unknown type .*list'):
+        read([1, 2], (2,))
+    assert code_of(lambda: read(tf.constant([1, 2]), (3,))) == 'E534'
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.lists(st.integers(0, 99), max_size=4), min_size=1, max_size=5),
+       st.integers(0, 3), st.booleans())
+def test_all_forms_of_the_same_ids_give_the_same_batch(rows, length, weighted):
+    value = ragged(rows)
+    weight = tf.cast(value, tf.float32) if weighted else None
+    output_shape = (len(rows), length) if length else (len(rows),)
+    found = read(value, output_shape, weight=weight, length=length)
+    cells = [(row, place) for row, ids in enumerate(rows) for place in range(len(ids))
+             if not length or place < length]
+    assert found[:2] == ([row * length + place if length else row for row, place in cells],
+                         [rows[row][place] for row, place in cells])
+    assert found[3] == sum(map(len, rows)) - len(cells)
+    as_sparse = value.to_sparse()
+    assert read(as_sparse, output_shape, length=length,
+                weight=None if weight is None else weight.to_sparse()) == found
+    if length:
+        assert read(value, output_shape, declared=output_shape, weight=weight) == (
+            found if length > 1 else read(value, (len(rows),), weight=weight))
+    if all(len(ids) == 1 for ids in rows) and not weighted and not length:
+        assert read(tf.constant(rows, tf.int64), output_shape) == found
+        assert read(tf.constant(sum(rows, []), tf.int32), output_shape) == found

@@ -1,0 +1,74 @@
+import pytest
+import tensorflow as tf
+
+from estimator_tpu_embedding.errors import InputShapeError
+from estimator_tpu_embedding.ops import weights
+
+FAILS = tf.errors.InvalidArgumentError
+WHERE = 'feature "f"'
+
+
+def sparse(places, values, dtype=tf.int64):
+    return tf.SparseTensor(tf.reshape(tf.constant(places, tf.int64), [-1, 2]),
+                           tf.constant(values, dtype), [3, 2])
+
+
+def ragged(rows, dtype=tf.int64):
+    return tf.ragged.constant(rows, dtype=dtype, ragged_rank=1)
+
+
+IDS, ROWS = sparse([[2, 0], [0, 1]], [7, 8]), ragged([[7], [], [8, 9]])
+
+
+@pytest.mark.parametrize('dtype', [tf.float64, tf.float16, tf.int32])
+def test_weights_of_any_numbers_are_float32_in_the_order_of_samples(dtype):
+    found = weights.sparse(WHERE, IDS, sparse([[2, 0], [0, 1]], [5, 4], dtype))
+    assert found.dtype == tf.float32 and found.numpy().tolist() == [4., 5.]
+    found = weights.ragged(WHERE, ROWS, ragged([[1], [], [2, 3]], dtype))
+    assert found.dtype == tf.float32 and found.numpy().tolist() == [1., 2., 3.]
+
+
+def test_splits_of_another_type_are_the_same_rows():
+    other = ragged([[1], [], [2, 3]]).with_row_splits_dtype(tf.int32)
+    assert weights.ragged(WHERE, ROWS, other).numpy().tolist() == [1., 2., 3.]
+
+
+def test_no_weights_are_none():
+    assert weights.sparse(WHERE, IDS, None) is weights.ragged(WHERE, ROWS, None) is None
+
+
+def test_no_ids_have_no_weights():
+    assert weights.sparse(WHERE, sparse([], []), sparse([], [], tf.float32)).shape == [0]
+    assert weights.ragged(WHERE, ragged([[], []]), ragged([[], []], tf.float32)).shape == [0]
+
+
+@pytest.mark.parametrize('of, ids, other', [
+    (weights.sparse, IDS, tf.constant([1., 2.])), (weights.sparse, IDS, ROWS),
+    (weights.sparse, IDS, sparse([[2, 0], [0, 1]], ['a', 'b'], tf.string)),
+    (weights.ragged, ROWS, IDS), (weights.ragged, ROWS, ragged([['a'], []], tf.string)),
+    (weights.ragged, ROWS, [[1.]])])
+def test_what_are_no_numbers_of_the_same_kind_are_refused(of, ids, other):
+    with pytest.raises(InputShapeError, match=f'E517 {WHERE}'):
+        of(WHERE, ids, other)
+
+
+@pytest.mark.parametrize('of, ids, other', [
+    (weights.sparse, IDS, sparse([[2, 0]], [1])),
+    (weights.sparse, IDS, sparse([[0, 1], [2, 0]], [1, 2])),  # The same places, not one by one.
+    (weights.ragged, ROWS, ragged([[1], [2, 3]])), (weights.ragged, ROWS, ragged([[1], [2], [3]]))])
+def test_weights_at_other_places_are_refused_before_and_while_a_function_runs(of, ids, other):
+    with pytest.raises((InputShapeError, FAILS), match='E518.*places of the ids'):
+        of(WHERE, ids, other)
+    spec = (tf.SparseTensorSpec([None, None], tf.int64) if of is weights.sparse
+            else tf.RaggedTensorSpec([None, None], tf.int64))
+    step = tf.function(lambda one, two: of(WHERE, one, two), input_signature=[spec, spec])
+    with pytest.raises(FAILS, match='E518'):
+        step(ids, other)
+
+
+@pytest.mark.parametrize('bad', [float('nan'), float('inf')])
+def test_weights_are_finite(bad):
+    with pytest.raises(FAILS, match='(?s)E518.*must be finite.*(nan|inf)'):
+        weights.sparse(WHERE, IDS, sparse([[2, 0], [0, 1]], [bad, 1.], tf.float32))
+    with pytest.raises(FAILS, match='(?s)E518.*must be finite'):
+        weights.ragged(WHERE, ROWS, ragged([[1.], [], [bad, 1.]], tf.float32))
