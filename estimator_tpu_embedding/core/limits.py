@@ -6,6 +6,12 @@ MAX_VOCABULARY_SIZE = 2**31 - 1
 MAX_DIMENSION = 2**16
 """Columns of one table."""
 
+MAX_BUCKETS = 2**31 - 1
+"""Values that a quantized table has: the config holds their number in 32 bits."""
+
+MAX_QUANTIZED = 1e38
+"""Magnitude of the bounds of a quantized table: their distance is a float32."""
+
 MAX_TABLES = 10_000
 MAX_FEATURES = 100_000
 MAX_NAME_LENGTH = 1_000

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import Problem
 from . import limits
 from .names import name_problems
-from .optimizer import Optimizer
+from .optimizer import Optimizer, is_number
 from .rates import Rate
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)
@@ -21,6 +21,39 @@ def is_count(value: object, lowest: int, highest: int) -> bool:
     """Whether `value` is a whole number (no bool) in `[lowest, highest]`."""
     return (isinstance(value, numbers.Integral) and not isinstance(value, bool)
             and lowest <= int(value) <= highest)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Quantization:
+    """Rows that are looked up are rounded before they are combined; stored ones are not.
+
+    Values are brought to at least `lower`, then to at most `upper`, and then to the nearest of
+    `lower + k * step`. Gradients pass as if nothing were rounded.
+
+    Attributes:
+      num_buckets: how many values there are, in [2, 2**31 - 1].
+      lower: the least of them.
+      upper: the greatest of them. Below `lower` it is what all values become.
+    """
+
+    num_buckets: int
+    lower: float
+    upper: float
+
+    @property
+    def step(self) -> float:
+        """From one value to the next."""
+        return (self.upper - self.lower) / (self.num_buckets - 1)
+
+    def problems(self, where: str) -> Iterator[Problem]:
+        """Yields what is wrong with it, of the table that is called `where`."""
+        if not is_count(self.num_buckets, 2, limits.MAX_BUCKETS):
+            yield Problem('E417', where, f'num_buckets is {self.num_buckets}, must be at least 2 '
+                          f'for simulated quantization, and at most {limits.MAX_BUCKETS}')
+        for name, bound in (('lower', self.lower), ('upper', self.upper)):
+            if not is_number(bound) or abs(bound) > limits.MAX_QUANTIZED:
+                yield Problem('E417', where, f'{name} of its quantization must be a number of '
+                              f'magnitude <= {limits.MAX_QUANTIZED:g}', repr(bound))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +71,7 @@ class TableSpec:
       optimizer: how the table is trained; `None` takes the plan's.
       rate: a learning rate that takes precedence over the optimizer's; `None` takes that one.
       hot_id_replication: the hardware keeps copies of frequent rows; changes no number.
+      quantization: what looked up rows are rounded to, or `None`.
     """
 
     name: str
@@ -48,6 +82,7 @@ class TableSpec:
     optimizer: Optimizer | None = None
     rate: Rate | None = None
     hot_id_replication: bool = False
+    quantization: Quantization | None = None
 
     def problems(self) -> Iterator[Problem]:
         """Yields what is wrong with this table alone."""
@@ -70,6 +105,8 @@ class TableSpec:
             yield from self.optimizer.problems(where)
         if self.rate is not None:
             yield from self.rate.problems(where)
+        if self.quantization is not None:
+            yield from self.quantization.problems(where)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,8 +60,9 @@ class LocalEngine:
         activations = {}
         for feature in self.plan.features:
             table, batch = self.tables[feature.table], batches[feature.name]
+            looked_up = rows.rounded(self._rows_of(table, batch.ids), table.spec.quantization)
             activations[feature.name] = tf.reshape(
-                combine.combine(self._rows_of(table, batch.ids), batch, table.spec.combiner),
+                combine.combine(looked_up, batch, table.spec.combiner),
                 self.plan.output_shape(feature))
         return activations
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.rates import DynamicRate, rate_tags
+from ..proto import quantization
 from ..proto.codec import Config, LowDimensionalPacking, Parameters, encode_optimizer
 from .declaration import Declared
 from .optimizers import core_optimizer, rate_of
@@ -40,12 +41,8 @@ def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, n
         parameters = descriptor.optimization_parameters
         if table.optimizer is not None:
             _encode_optimizer(table.optimizer, tags, parameters)
-        quantized = table.quantization_config
-        if quantized is not None:
-            parameters.simulated_quantization.enabled = True
-            parameters.simulated_quantization.num_buckets = quantized.num_buckets
-            limits = parameters.simulated_quantization.clipping_limits
-            limits.lower.value, limits.upper.value = quantized.lower, quantized.upper
+        if table.quantization_config is not None:
+            quantization.encode(table.quantization_config, parameters.simulated_quantization)
     ids = {id(table): number for number, table in enumerate(declared.tables)}
     for feature, shape in zip(declared.features, output_shapes):
         config.feature_descriptor.add(name=feature.name or '', table_id=ids[id(feature.table)],

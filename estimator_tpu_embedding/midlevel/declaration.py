@@ -12,11 +12,10 @@ from typing import Any
 import tensorflow as tf
 
 from .. import _tf
-from ..core import specs
 from ..core.names import name_problems
 from ..core.plan import Plan, problems_of, resolve
 from ..core.rates import DynamicRate
-from ..core.specs import FeatureSpec, TableSpec, Topology
+from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown
 from .optimizers import core_optimizer, is_supported, rate_of, slot_names
 
@@ -188,14 +187,14 @@ def _name_clashes(names: Sequence[Any], optimizers: Sequence[Any]) -> Iterator[P
 def _table_spec(table: Any, name: Any, optimizer: Any) -> TableSpec:
     """The table of the core, unchecked; `optimizer` is supported or `None`."""
     config = table.quantization_config
-    quantized = {} if config is None else {'quantization': specs.Quantization(
-        num_buckets=config.num_buckets, lower=config.lower, upper=config.upper)}
     rate = None if optimizer is None else rate_of(optimizer)
     return TableSpec(
         name=name, vocabulary_size=table.vocabulary_size, dimension=table.dim,
         combiner=table.combiner, initializer=table.initializer,
         optimizer=None if optimizer is None else core_optimizer(optimizer),
-        rate=rate if isinstance(rate, DynamicRate) else None, **quantized)
+        rate=rate if isinstance(rate, DynamicRate) else None,
+        quantization=None if config is None else Quantization(
+            num_buckets=config.num_buckets, lower=config.lower, upper=config.upper))
 
 
 def feature_label(path: str) -> str:

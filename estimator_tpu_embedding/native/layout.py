@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,6 +40,7 @@ def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict
         'table_rules': list(numbers),
         'table_options': [option for of_table in options for option in of_table],
         'slot_counts': [len(plan.slots(table.name)) for table in plan.tables],
+        'table_grids': _grids(plan),
         'num_hosts': plan.topology.num_hosts,
         'strategy': STRATEGIES.index(plan.strategy),
         'feature_tables': [plan.table_index(feature.table) for feature in plan.features],
@@ -46,6 +48,15 @@ def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict
         'feature_weighted': [int(bool(feature.weight_feature)) for feature in plan.features],
         'threads': threads,
         'patience_ms': patience_ms}
+
+
+def _grids(plan: Plan) -> list[float]:
+    """What looked up rows are rounded to, as `src/layout.h` has it; empty if no table does that."""
+    if not any(table.quantization for table in plan.tables):
+        return []
+    return [number for table in plan.tables for number in (
+        (-math.inf, math.inf, 0.) if table.quantization is None else
+        (table.quantization.lower, table.quantization.upper, table.quantization.step))]
 
 
 def tables_of_parts(plan: Plan) -> Iterator[str]:

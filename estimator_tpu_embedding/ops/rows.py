@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow.compat.v1 as tf
 
+from ..core.specs import Quantization
+
 
 def sum_duplicates(ids: tf.Tensor, gradients: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """One gradient per distinct id: the sum over its occurrences.
@@ -26,6 +28,15 @@ def occurrence_numbers(ids: tf.Tensor) -> tf.Tensor:
     firsts = tf.gather(tf.cumsum(counts, exclusive=True), tf.gather(positions, order))
     return tf.scatter_nd(tf.expand_dims(order, 1), tf.range(tf.size(ids)) - firsts,
                          tf.expand_dims(tf.size(ids), 0))
+
+
+def rounded(rows: tf.Tensor, quantization: Quantization | None) -> tf.Tensor:
+    """What is looked up of float32 `rows` of any shape; see `Quantization`."""
+    if quantization is None:
+        return rows
+    lower, upper, step = quantization.lower, quantization.upper, quantization.step
+    kept = tf.minimum(tf.maximum(rows, lower), upper)
+    return tf.floor(tf.math.divide_no_nan(kept - lower, step) + .5) * step + lower
 
 
 def read(shard: tf.Variable, rows: tf.Tensor) -> tf.Tensor:

@@ -19,6 +19,7 @@ from ..core.rates import ConstantRate, DynamicRate, rate_tags
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, shown
 from . import optimization_parameters_pb2 as parameters_pb2
+from . import quantization
 from . import tpu_embedding_configuration_pb2 as config_pb2
 
 Config = config_pb2.TPUEmbeddingConfiguration
@@ -73,6 +74,8 @@ def plan_to_config(plan: Plan) -> Config:
         else:
             parameters.learning_rate.constant = rate.value
         encode_optimizer(optimizer, parameters)
+        if table.quantization is not None:
+            quantization.encode(table.quantization, parameters.simulated_quantization)
         if table.hot_id_replication:
             parameters.hot_id_replication_configuration.status = _HotIds.ENABLED
     for feature in plan.features:
@@ -150,7 +153,9 @@ def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
                              if descriptor.optimization_parameters.WhichOneof('parameters')
                              in OPTIMIZERS else INFERENCE_OPTIMIZER),
                   rate=_decode_rate(descriptor.optimization_parameters),
-                  hot_id_replication=_are_hot_ids_replicated(descriptor.optimization_parameters))
+                  hot_id_replication=_are_hot_ids_replicated(descriptor.optimization_parameters),
+                  quantization=quantization.decode(
+                      descriptor.optimization_parameters.simulated_quantization))
         for position, descriptor in enumerate(config.table_descriptor)]
     features = []
     for position, descriptor in enumerate(config.feature_descriptor if tables else ()):

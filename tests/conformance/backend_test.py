@@ -1,5 +1,6 @@
 """What every backend promises besides what optimizers_test.py checks."""
 
+import dataclasses
 import itertools
 import threading
 
@@ -13,7 +14,7 @@ from estimator_tpu_embedding.core.optimizers import (
     Adagrad, Adam, Momentum, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
-from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.hosts.backend import QUEUE_CAPACITY
 
 OPTIMIZERS = {  # One of each way to write rows; all the others are in optimizers_test.py.
@@ -111,7 +112,8 @@ def random_step(plan, generator):
 
 
 def reference_of(run):
-    return {table.name: ReferenceTable(run.rows[table.name], table.optimizer, table.combiner)
+    return {table.name: ReferenceTable(run.rows[table.name], table.optimizer, table.combiner,
+                                       quantization=table.quantization)
             for table in run.plan.tables}
 
 
@@ -162,6 +164,29 @@ def test_every_combiner_agrees_with_the_reference(backend, combiner):
             expected = reference_step(reference, batches, gradients)
             assert_close(run(batches, gradients)['friend'], expected['friend'])
         assert_close(run.state()['user'], reference['user'].rows)
+
+
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
+@pytest.mark.parametrize('buckets, lower, upper', [
+    (2, -1., .5), (5, -.75, 1.), (1000, -.3, .3), (3, .5, .5), (3, .5, -.5)])
+def test_rows_are_rounded_where_they_are_looked_up_and_nowhere_else(
+        backend, buckets, lower, upper):
+    generator = np.random.default_rng(14)
+    quantization = Quantization(num_buckets=buckets, lower=lower, upper=upper)
+    plan = make_plan(OPTIMIZERS['adagrad'], (2, 2), 'mod')
+    plan = dataclasses.replace(plan, tables=tuple(
+        dataclasses.replace(table, quantization=quantization) if table.name == 'user' else table
+        for table in plan.tables))
+    with tf.Graph().as_default():
+        run = Run(backend, plan)
+        reference = reference_of(run)
+        for _ in range(2):
+            batches, gradients = random_step(plan, generator)
+            expected = reference_step(reference, batches, gradients)
+            for name, values in run(batches, gradients).items():
+                assert_close(values, expected[name])
+        for name, values in run.state().items():
+            assert_close(values, reference_state(reference)[name])
 
 
 @pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)

@@ -6,7 +6,7 @@ from estimator_tpu_embedding.core.optimizer import Limits
 from estimator_tpu_embedding.core.optimizers import Adagrad, Adam, Ftrl, StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
-from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError
 
 TABLES = [TableSpec(name='video', vocabulary_size=22, dimension=4),
@@ -106,6 +106,17 @@ def test_each_problem_says_where_what_was_expected_what_came_and_the_remedy(chan
     with pytest.raises(ConfigError) as caught:
         make_plan(**change)
     assert str(caught.value) == line
+
+
+@pytest.mark.parametrize('changes, says', [
+    ({'num_buckets': 1}, 'num_buckets is 1, must be at least 2 for simulated quantization'),
+    ({'num_buckets': 2.}, 'num_buckets is 2.0, must be'), ({'num_buckets': 2**31}, 'at most'),
+    ({'lower': float('nan')}, 'lower of its quantization'), ({'upper': 2e38}, 'upper of')])
+def test_a_quantization_that_cannot_work_is_refused(changes, says):
+    quantization = Quantization(**{'num_buckets': 4, 'lower': -1., 'upper': 1., **changes})
+    table = dataclasses.replace(TABLES[0], quantization=quantization)
+    with pytest.raises(ConfigError, match=f'E417 table "video": .*{says}'):
+        make_plan([table, TABLES[1]])
 
 
 @pytest.mark.parametrize('optimizer, codes', [

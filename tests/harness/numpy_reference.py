@@ -19,10 +19,11 @@ class ReferenceTable:
       slots: by checkpoint suffix, float64 `[V, D]` each.
     """
 
-    def __init__(self, rows, optimizer, combiner, rate=None):
+    def __init__(self, rows, optimizer, combiner, rate=None, quantization=None):
         self.rows = np.array(rows, np.float64)
         self.optimizer = optimizer
         self.combiner = combiner
+        self.quantization = quantization
         self.rate = optimizer.learning_rate if rate is None else rate
         self.slots = {slot.suffix: np.full_like(self.rows, slot.initial_value)
                       for slot in optimizer.slots}
@@ -30,8 +31,9 @@ class ReferenceTable:
     def lookup(self, batch, weights=None):
         """Activations `[len(batch), D]` of the ids, and weights if any, of each sample."""
         result = np.zeros((len(batch), self.rows.shape[1]))
+        rows = rounded(self.rows, self.quantization)
         for sample, share, row in self._occurrences(batch, weights):
-            result[sample] += share * self.rows[row]
+            result[sample] += share * rows[row]
         return result
 
     def update(self, batches_and_gradients):
@@ -78,6 +80,16 @@ def clip(values, limits):
     lower = -np.inf if limits.lower is None else limits.lower
     upper = np.inf if limits.upper is None else limits.upper
     return np.clip(values, lower, upper)
+
+
+def rounded(values, quantization):
+    """What is looked up of rows; all of them without quantization."""
+    if quantization is None:
+        return values
+    lower, upper, buckets = quantization.lower, quantization.upper, quantization.num_buckets
+    step = (upper - lower) / (buckets - 1)
+    kept = np.minimum(np.maximum(values, lower), upper)
+    return np.floor(over(kept - lower, step) + .5) * step + lower
 
 
 def over(values, divisor):

@@ -10,7 +10,7 @@ from estimator_tpu_embedding.core.optimizers import (
     UNDOCUMENTED, Adagrad, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
-from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.proto.codec import Config, config_to_plan, plan_to_config
 
@@ -185,12 +185,27 @@ def test_what_is_no_optimizer_of_tables_is_no_plan(field):
     (lambda config: setattr(config, 'batch_size_per_tensor_core', 3),
      'batch_size_per_tensor_core'),
     (lambda config: setattr(config.table_descriptor[0].optimization_parameters
-                            .simulated_quantization, 'enabled', True), 'table_descriptor'),
+                            .simulated_quantization, 'num_buckets', 16), 'table_descriptor'),
     (lambda config: config.MergeFromString(b'\xc2\x3e\x01x'), 'unknown fields')])
 def test_what_a_plan_cannot_hold_is_refused_not_dropped(change, field):
     config = golden('census_training_1x1')
     change(config)
     with pytest.raises(ConfigError, match=f'E470.*{field}'):
+        config_to_plan(config)
+
+
+def test_a_quantized_table_is_encoded_as_tensorflow_does_and_decoded_again():
+    config = golden('census_training_1x1')
+    message = config.table_descriptor[1].optimization_parameters.simulated_quantization
+    message.MergeFrom(text_format.Parse(
+        'enabled: true num_buckets: 16 clipping_limits { lower { value: -0.5 } upper {} }',
+        type(message)()))
+    plan = config_to_plan(config)
+    assert [table.quantization for table in plan.tables][:2] == [
+        None, Quantization(num_buckets=16, lower=-.5, upper=0.)]
+    assert plan_to_config(plan) == config
+    message.num_buckets = 1
+    with pytest.raises(ConfigError, match='E417 .*num_buckets is 1, must be at least 2'):
         config_to_plan(config)
 
 

@@ -37,6 +37,9 @@ ENTRIES = {
              'Pass an object, such as tf.truncated_normal_initializer(), not a value.'),
     'E416': ('illegal number of steps', 'etpe run --steps and install(steps=...) limit every call '
              'of train() to that many, at least 1.', 'Correct it, or leave it out.'),
+    'E417': ('illegal quantization',
+             'Looked up rows are rounded to num_buckets values, 2 or more, from lower to upper, '
+             'which are finite.', 'Correct the QuantizationConfig of the table.'),
     'E421': ('illegal learning rate',
              'A learning rate is a finite number >= 0; 0 freezes the table.',
              'Correct it; for a rate that depends on the step give learning_rate_fn.'),

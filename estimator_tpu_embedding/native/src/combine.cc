@@ -78,11 +78,25 @@ std::unique_ptr<const float*[]> sources_of(const FeatureGroup& feature, const Ch
   return sources;
 }
 
+// Makes sources those of rounded rows, in memory of their own, which is given.
+std::unique_ptr<float[]> round_rows(const FeatureGroup& feature, const Chunk& chunk,
+                                    const float** sources) {
+  const Grid& grid = feature.table->grid;
+  const size_t count = feature.starts[chunk.end] - feature.starts[chunk.from];
+  const size_t width = static_cast<size_t>(feature.table->width);
+  std::unique_ptr<float[]> rounded(new float[count * width]);
+  kernels().round({sources, count, width, grid.lowest, grid.highest, grid.step, rounded.get()});
+  for (size_t i = 0; i < count; ++i) sources[i] = rounded.get() + i * width;
+  return rounded;
+}
+
 void combine_chunk(const FeatureGroup& feature, const Chunk& chunk, const float* rows,
                    float* out) {
   constexpr size_t kSamplesAtOnce = 32;  // What wide rows are read for twice stays in the cache.
   check_starts(feature, chunk);
   const std::unique_ptr<const float*[]> sources = sources_of(feature, chunk, rows);
+  std::unique_ptr<float[]> rounded;
+  if (feature.table->rounds) rounded = round_rows(feature, chunk, sources.get());
   SumJob job{};
   job.sources = sources.get();
   job.first = feature.starts[chunk.from];

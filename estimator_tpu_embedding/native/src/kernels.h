@@ -55,12 +55,24 @@ struct ApplyJob {
   size_t width;
 };
 
+// Brings numbers between two bounds, and then to the nearest of `lowest + k * step`, the larger of
+// two: out[i] is from sources[i], where each is `width` floats.
+struct RoundJob {
+  const float* const* sources;
+  size_t count;
+  size_t width;
+  float lowest, highest;
+  float step;  // 0 for `lowest` alone.
+  float* out;
+};
+
 struct Kernels {
   void (*sum)(const SumJob& job);
   void (*apply[kRules])(const ApplyJob& job);
   // The largest bit pattern of the magnitudes, which orders as the magnitudes do, infinity and
   // NaN above all others.
   uint32_t (*largest)(const float* values, size_t count);
+  void (*round)(const RoundJob& job);
 };
 
 }  // namespace ete

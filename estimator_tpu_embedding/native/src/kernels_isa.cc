@@ -203,6 +203,18 @@ uint32_t largest(const float* values, size_t count) {
   return static_cast<uint32_t>(result);
 }
 
+void round(const RoundJob& job) {
+  for (size_t i = 0; i < job.count; ++i) {
+    const float* source = job.sources[i];
+    float* out = job.out + i * job.width;
+    for (size_t column = 0; column < job.width; ++column) {
+      const float value = at_most<float>(at_least<float>(source[column], job.lowest), job.highest);
+      const float steps = over<float>(value - job.lowest, job.step);
+      out[column] = __builtin_floorf(steps + 0.5f) * job.step + job.lowest;
+    }
+  }
+}
+
 }  // namespace
 
 extern const Kernels ETE_JOINED(kernels_, ETE_ISA);
@@ -212,6 +224,7 @@ const Kernels ETE_JOINED(kernels_, ETE_ISA) = {
      apply<ProximalAdagrad>, apply<Adam>, apply_ftrl, apply<Momentum>, apply<RMSProp>,
      apply<ProximalYogi>, apply<FrequencyEstimator>, apply<Adadelta>, apply<CenteredRMSProp>,
      apply<Lion>},
-    largest};
+    largest,
+    round};
 
 }  // namespace ete

@@ -1,6 +1,7 @@
 #include "layout.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "error.h"
@@ -36,6 +37,7 @@ void check_sizes(const LayoutNumbers& numbers) {
   require_size(numbers.table_rules, tables, "table_rules");
   require_size(numbers.table_options, tables * kOptions, "table_options");
   require_size(numbers.slot_counts, tables, "slot_counts");
+  if (!numbers.table_grids.empty()) require_size(numbers.table_grids, tables * 3, "table_grids");
   require_size(numbers.feature_tables, features, "feature_tables");
   require_size(numbers.feature_samples, features, "feature_samples");
   require_size(numbers.feature_weighted, features, "feature_weighted");
@@ -101,6 +103,13 @@ TableLayout make_table(const LayoutNumbers& numbers, size_t t) {
   table.slots = static_cast<int>(numbers.slot_counts[t]);
   std::copy_n(numbers.table_options.begin() + static_cast<int64_t>(t) * kOptions, kOptions,
               table.options);
+  const float infinity = std::numeric_limits<float>::infinity();
+  table.grid = {-infinity, infinity, 0.0f};
+  if (!numbers.table_grids.empty()) {
+    const float* grid = &numbers.table_grids[t * 3];
+    table.grid = {grid[0], grid[1], grid[2]};
+  }
+  table.rounds = std::isfinite(table.grid.lowest);
   table.weighted = false;
   table.sample_bits = table.code_bits = 0;
   place_parts(table, static_cast<int>(numbers.num_hosts));

@@ -27,11 +27,18 @@ struct LayoutNumbers {
   std::vector<int64_t> table_rules;      // T: kNoRule or a rule's number
   std::vector<float> table_options;      // T * kOptions
   std::vector<int64_t> slot_counts;      // T: >= 0
+  std::vector<float> table_grids;        // T * 3: as Grid has them; none if no table has one
   int64_t num_hosts = 1;                 // >= 1
   int64_t strategy = kDiv;
   std::vector<int64_t> feature_tables;    // F: index of a table
   std::vector<int64_t> feature_samples;   // F: samples per core, >= 1
   std::vector<int64_t> feature_weighted;  // F: 0 or 1
+};
+
+// The numbers that looked up rows are rounded to: `lowest`, and so many steps more, up to
+// `highest`. A table whose rows are not rounded has infinite bounds.
+struct Grid {
+  float lowest, highest, step;
 };
 
 struct TableLayout {
@@ -42,10 +49,12 @@ struct TableLayout {
   int rule;
   int slots;
   float options[kOptions];             // By Option.
+  Grid grid;
   std::vector<int> features;           // Indices into Layout::features, in plan order.
   std::vector<uint32_t> part_rows;     // By host that holds rows: how many, never 0.
   std::vector<uint32_t> part_starts;   // By such host: its first physical row.
   uint32_t physical_rows;              // Of all hosts, with the gaps between them.
+  bool rounds;                         // Whether there is a grid.
   bool weighted;                       // Whether any of its features is.
   int sample_bits;                     // Smallest s: no feature has more than 1 << s samples.
   int code_bits;                       // Of (feature in table << sample_bits) | sample: <= 32.

@@ -20,6 +20,7 @@ LayoutNumbers numbers_of(const Attributes& attributes) {
   numbers.table_rules = attributes.numbers("table_rules");
   numbers.table_options = attributes.floats("table_options");
   numbers.slot_counts = attributes.numbers("slot_counts");
+  numbers.table_grids = attributes.floats("table_grids");
   numbers.num_hosts = attributes.number("num_hosts");
   numbers.strategy = attributes.number("strategy");
   numbers.feature_tables = attributes.numbers("feature_tables");
@@ -122,6 +123,7 @@ std::vector<Operation> engine_operations() {
       "table_widths: list(int)", "table_combiners: list(int)", "table_rules: list(int)",
       "table_options: list(float)", "slot_counts: list(int)", "num_hosts: int", "strategy: int",
       "feature_tables: list(int)", "feature_samples: list(int)", "feature_weighted: list(int)",
+      "table_grids: list(float) = []",
       "threads: int = 0", "patience_ms: int = 120000"};
   return {operation<EngineKernel>("EteEngine", {}, {"engine: int64"}, declared, scalar_shape),
           operation<OpenKernel>("EteOpen", {}, {"engine: int64"}, declared, scalar_shape),
