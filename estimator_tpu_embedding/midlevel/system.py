@@ -95,6 +95,18 @@ class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
         """A `tf.tpu.experimental.HardwareFeature`: there is an accelerator for tables, V1."""
         return tf.tpu.experimental.HardwareFeature(_tf_distribute.hardware_with_accelerator())
 
+    @property
+    def _tpu_devices(self) -> Any:
+        """What only tables on SparseCores, of TPUEmbeddingV2, ask a strategy for.
+
+        Raises:
+          UnsupportedError: always.
+        """
+        raise UnsupportedError(Problem(
+            'E924', 'TPUEmbeddingV2', 'the emulated TPU has no SparseCores, as '
+            'strategy.extended.tpu_hardware_feature.embedding_feature says',
+            remedy='Use tf.tpu.experimental.embedding.TPUEmbedding.'))
+
     @contextlib.contextmanager
     def experimental_logical_device(self, logical_device_id: int) -> Iterator[None]:
         """A context that changes nothing: a replica has one core.

@@ -20,26 +20,32 @@ def check(code):
     assert done.returncode == 0
 
 
-def test_install_leaves_the_devices_alone_until_there_is_a_strategy():
+def test_there_is_one_device_until_there_is_a_strategy_whenever_that_is():
     check('''
 tf.config.threading.set_inter_op_parallelism_threads(2)  # Fails once devices are initialized.
+before = iter(tf.data.Dataset.range(9).map(lambda n: n + 1).prefetch(2))
+variable = tf.Variable(1.)
+step = tf.function(lambda: variable.assign_add(1.))
+assert (int(next(before)), float(step())) == (1, 2)
 assert len(tf.config.list_logical_devices('CPU')) == 1
-tf.ones([2]) + 1
-ete.install(hosts=2, cores=1)
 with tf.compat.v1.Session(graph=tf.Graph()) as session:
     assert len(session.list_devices()) == 1
+ete.install(hosts=3, cores=1)  # After operations have run.
 resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
 tf.tpu.experimental.initialize_tpu_system(resolver)
 strategy = tf.distribute.TPUStrategy(resolver)
-assert strategy.num_replicas_in_sync == 2  # What was said last, and after operations have run.
-assert len(tf.config.list_logical_devices('CPU')) == 2
+assert strategy.num_replicas_in_sync == len(tf.config.list_logical_devices('CPU')) == 3
+assert (int(next(before)), float(step())) == (2, 3)
 assert isinstance(strategy, tf.distribute.experimental.TPUStrategy)
 assert isinstance(strategy, tf.compat.v1.distribute.experimental.TPUStrategy)
 assert not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-assert tf.distribute.experimental.TPUStrategy().cluster_resolver.emulated_system.is_explicit
-ete.install(hosts=4)
-said = raised(tf.distribute.TPUStrategy)
-assert said.startswith('E007 '), said
+ete.install(hosts=1)
+assert tf.distribute.experimental.TPUStrategy().num_replicas_in_sync == 1
+said = raised(tf.distribute.TPUStrategy, ete.TPUClusterResolver(cores=4))
+assert said == (
+    'E007 tf.config: a TPUStrategy of 4 replicas needs 4 logical CPU devices, and their '
+    'number can be set once only; got 3.  Call install(hosts=..., cores=...) for the largest '
+    'system before the first strategy is made, and leave the devices to it.'), said
 ''')
 
 
@@ -56,6 +62,9 @@ with (strategy := tf.distribute.TPUStrategy()).scope():
     optimizer = tf.keras.optimizers.legacy.SGD(.1)
     assert raised(api.TPUEmbeddingForServing, config, None) == (
         'Serving on TPU is not yet supported.')
+    said = raised(api.TPUEmbeddingV2(api.FeatureConfig(
+        table, output_shape=[2]), api.SGD(.1)).build)
+    assert said.startswith('E924 TPUEmbeddingV2: the emulated TPU has no SparseCores'), said
 assert 'should be created under TPUStrategy' in raised(api.TPUEmbeddingV0, config, None)
 ids = tf.sparse.from_dense([[1, 3], [2, 0]])
 features = {'dense': tf.constant([0, 3]), 'ragged': tf.ragged.constant([[1, 2], []]),
