@@ -146,13 +146,12 @@ class TPUEmbedding(_AutoTrackable):
         incoming = shapes.of_inputs(self._declared, by_replica[0][0])
         if self._runtime is None:
             self._build(shapes.resolve(self._declared, incoming))
-        batches, runtime = self._batches, self._runtime
-        assert batches is not None and runtime is not None
-        shapes.check(self._declared, batches.output_shapes, incoming)
+        assert self._batches is not None and self._runtime is not None
+        shapes.check(self._declared, self._batches.output_shapes, incoming)
         use = EITHER if name is not None else tf.where(
             tf.cast(training, tf.bool), TRAINING, INFERENCE)
         with tf.name_scope(name or 'enqueue'):
-            runtime.enqueue([batches.read(*one) for one in by_replica], replicas, use)
+            self._runtime.enqueue([self._read(*one) for one in by_replica], replicas, use)
 
     @_as_written
     def dequeue(self, name: str | None = None) -> Any:
@@ -258,7 +257,11 @@ class TPUEmbedding(_AutoTrackable):
             pipelined=self._pipelined, weighted=[False] * len(output_shapes),
             id_policy=self._id_policy,
             training=all(table.optimizer is not None for table in self._declared.tables))
-        self._runtime = Runtime(plan, self._variables, self._kernels)
+        batches, runtime = self._batches, Runtime(plan, self._variables, self._kernels)
+        self._runtime = runtime
+        # Traced once for all replicas.
+        self._read = tf.function(
+            lambda *of_replica: runtime.pack(batches.read(*of_replica)), autograph=False)
 
     def _ready(self, method: str) -> tuple[Runtime, int]:
         """What looks up and updates, and the number of this replica."""

@@ -52,11 +52,16 @@ class Runtime:
         self.kernels = self._engine.kernels
         self._flush = tf.function(self._apply_what_waits)
 
-    def enqueue(self, batches: Sequence[CoreBatch], replicas: Sequence[int],
-                use: tf.Tensor) -> None:
-        """Hands over the ids of one step for each of some replicas; see `Pairing.put`."""
+    def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
+        """The ids of one replica, as they wait."""
         with tf.device(HOST):
-            self._pairing.put([self._engine.pack(batch) for batch in batches], replicas, use)
+            return list(self._engine.pack(batch))
+
+    def enqueue(self, packed: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
+                use: tf.Tensor) -> None:
+        """Hands over what is packed for each of some replicas; see `Pairing.put`."""
+        with tf.device(HOST):
+            self._pairing.put(packed, replicas, use)
 
     def dequeue(self, replica: int) -> Activations:
         """Looks up the oldest batch of a replica."""

@@ -1,0 +1,121 @@
+"""Every optimizer with every option at 1, 2 and 8 replicas, against the NumPy reference."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from harness import replicas
+from harness.numpy_reference import ReferenceTable, assert_close
+
+from estimator_tpu_embedding.midlevel import optimizers
+
+api = tf.tpu.experimental.embedding
+ROWS, WIDTH, SAMPLES, STEPS = 9, 3, 16, 4
+RATES = (.3, .1, 0., .25)
+COMBINERS = ('sum', 'mean', 'sqrtn')
+step_of_rate = tf.Variable(0)
+
+
+def rate_of_step():
+    return tf.gather(RATES, step_of_rate)
+
+
+COMMON = (
+    {}, {'learning_rate': rate_of_step, 'clip_weight_min': -.5},
+    {'clipvalue': (-.8, .6), 'weight_decay_factor': .1,
+     'multiply_weight_decay_factor_by_learning_rate': True},
+    {'clipvalue': .5, 'clip_weight_min': -.9, 'clip_weight_max': 1.1, 'weight_decay_factor': .05},
+    {'use_gradient_accumulation': False, 'clip_weight_max': .8})
+CASES = [functools.partial(cls, **{'learning_rate': .2, **kwargs}) for cls, own in (
+    (api.SGD, ()),
+    (api.Adagrad, ({'initial_accumulator_value': 2.},)),
+    (api.AdagradMomentum, (
+        {'momentum': .8, 'use_nesterov': True}, {'momentum': .2, 'exponent': 3},
+        {'momentum': .5, 'exponent': 1.5, 'beta2': .7, 'epsilon': .1})),
+    (api.FTRL, (
+        {'l1_regularization_strength': .2, 'learning_rate_power': -.7},
+        {'l2_regularization_strength': .1, 'initial_accumulator_value': .5, 'beta': .3},
+        {'multiply_linear_by_learning_rate': True, 'l1_regularization_strength': .1})),
+    (api.Adam, (
+        {'sum_inside_sqrt': False}, {'beta_1': .7, 'beta_2': .8, 'epsilon': .1},
+        {'lazy_adam': False, 'beta_1': .7})),
+) for kwargs in (*COMMON, *own)]
+
+
+@functools.cache
+def step_of(number):
+    """What a step is fed: for each case ids, weights and gradients of all samples."""
+    generator = np.random.default_rng(number)
+
+    def of_case():
+        ids = [generator.integers(ROWS, size=generator.integers(0, 4)).tolist()
+               for _ in range(SAMPLES)]
+        weights = [generator.uniform(.5, 2, len(row)).tolist() for row in ids]
+        # Of one sign in a column: what nearly cancels in a sum has no digits left to compare.
+        signs = generator.choice([-1, 1], WIDTH)
+        return ids, weights, np.float32(signs * generator.uniform(.1, 1, (SAMPLES, WIDTH)))
+
+    return [of_case() for _ in CASES]
+
+
+def initial_rows(number):
+    return np.random.default_rng(100 + number).normal(size=(ROWS, WIDTH)).astype(np.float32)
+
+
+@functools.cache
+def expected():
+    """For each case rows and slots after all steps, and the activations of the last one."""
+    results = []
+    for number, make in enumerate(CASES):
+        optimizer = make()
+        table = ReferenceTable(initial_rows(number), optimizers.core_optimizer(optimizer),
+                               COMBINERS[number % 3])
+        for step in range(STEPS):
+            if callable(optimizer.learning_rate):
+                table.rate = RATES[step]
+            ids, weights, gradient = step_of(step)[number]
+            activations = table.lookup(ids, weights)
+            table.update([(ids, gradient, weights)])
+        results.append([table.rows, *table.slots.values(), activations])
+    return results
+
+
+def run(strategy, kernels):
+    """What `expected` gives, of TPUEmbedding."""
+    tables = [api.TableConfig(
+        ROWS, WIDTH, lambda shape, dtype, number=number: tf.constant(initial_rows(number)),
+        make(), COMBINERS[number % 3], f't{number}') for number, make in enumerate(CASES)]
+    embedding = replicas.embedding_under(
+        strategy, [api.FeatureConfig(table) for table in tables], api.SGD(9.), kernels=kernels)
+
+    @tf.function
+    def train(ids, weights, gradients):
+        def step(gradients):
+            activations = embedding.dequeue()
+            embedding.apply_gradients(gradients)
+            return activations
+        embedding.enqueue(ids, weights)
+        return strategy.run(step, (gradients,))
+
+    for number in range(STEPS):
+        step_of_rate.assign(number)
+        activations = train(*(
+            [replicas.split(strategy, one) for one in of_cases]
+            for of_cases in zip(*step_of(number))))
+    values = replicas.values_of(embedding)
+    return [[*values[table.name].values(),
+             tf.concat(strategy.experimental_local_results(own), 0).numpy()]
+            for table, own in zip(tables, activations)]
+
+
+@pytest.mark.parametrize('strategy, kernels', [
+    ('none', 'native'), ('mirrored 2', 'native'), ('tpu 8', 'native'), ('tpu 2', 'stock')])
+def test_rows_slots_and_activations_are_those_of_the_reference(strategy, kernels):
+    found = run(replicas.make(strategy), kernels)
+    for case, own, correct in zip(CASES, found, expected(), strict=True):
+        for values, wanted in zip(own, correct, strict=True):
+            try:
+                assert_close(values, wanted, 4e-6)
+            except AssertionError as error:
+                raise AssertionError(f'{case}') from error
