@@ -95,7 +95,6 @@ np.testing.assert_allclose(  # Summed over four replicas.
 
 serving = api.TPUEmbeddingForServing(config, None)
 assert serving(features)['ragged'].numpy().tolist() == [[3, 4], [0, 0]]
-assert api.serving_embedding_lookup(
-    {'sparse': ids}, {'sparse': weights['sparse']}, serving.embedding_tables, config
-)['sparse'].numpy().tolist() == found['sparse']
+found_here = api.serving_embedding_lookup(features, weights, serving.embedding_tables, config)
+assert found_here['sparse'].numpy().tolist() == found['sparse']
 ''')
