@@ -9,11 +9,12 @@ from __future__ import annotations
 from .. import _tf_distribute
 from ..midlevel import strategy
 from ..midlevel.embedding import TPUEmbedding
+from ..midlevel.system import InputOptions
 from . import roads
 
 
 def put_in_place() -> None:
-    """Replaces the three classes `TPUStrategy`, and `TPUEmbedding`, by every road.
+    """Replaces the three classes `TPUStrategy`, `InputOptions` and `TPUEmbedding`, by every road.
 
     The module `tensorflow.python.tpu.tpu_embedding_v2` keeps its own `TPUEmbedding`: TensorFlow
     saves the objects of that one in a way of their own.
@@ -23,6 +24,7 @@ def put_in_place() -> None:
         setattr(module, cls.__name__, cls)
     for root in roads.V2_ROOTS:
         roads.put(roads.joined(root, 'distribute'), 'TPUStrategy', strategy.TPUStrategyV2)
+        roads.put(roads.joined(root, 'distribute'), 'InputOptions', InputOptions)
         roads.put(roads.joined(root, 'distribute.experimental'), 'TPUStrategy',
                   strategy.TPUStrategy)
     for root in roads.V1_ROOTS:

@@ -45,6 +45,7 @@ ROADS = [  # a statement, what it names then, and what that must be
      STRATEGY + 'TPUStrategy'),
     ('import tensorflow as tf', 'tf.compat.v1.distribute.experimental.TPUStrategy',
      STRATEGY + 'TPUStrategyV1'),
+    ('import tensorflow as tf', 'tf.distribute.InputOptions', E + 'midlevel.system.InputOptions'),
     ('import tensorflow as tf', 'tf.tpu.experimental.embedding.TPUEmbedding', EMBEDDING),
     ('import tensorflow as tf', 'tf.compat.v1.tpu.experimental.embedding.TPUEmbedding', EMBEDDING),
     ('from tensorflow.distribute import TPUStrategy', 'TPUStrategy', STRATEGY + 'TPUStrategyV2'),

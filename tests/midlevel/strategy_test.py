@@ -97,6 +97,18 @@ def batches(context):
         lambda n: (n, tf.sparse.from_dense(n[:, None])))
 
 
+def test_options_of_input_have_the_name_of_2_3_too():
+    assert system.InputOptions(experimental_prefetch_to_device=False) == TO_HOST
+    assert system.InputOptions(False) == TO_HOST
+    assert system.InputOptions() == tf.distribute.InputOptions()
+    both = system.InputOptions(True, tf.distribute.InputReplicationMode.PER_REPLICA,
+                               experimental_prefetch_to_device=True)
+    assert isinstance(both, tf.distribute.InputOptions)
+    assert both.experimental_replication_mode == tf.distribute.InputReplicationMode.PER_REPLICA
+    with pytest.raises(TypeError, match='give one of them'):
+        system.InputOptions(True, experimental_prefetch_to_device=False)
+
+
 @pytest.mark.parametrize('distribute', ['distribute_datasets_from_function',
                                         'experimental_distribute_datasets_from_function'])
 def test_a_dataset_per_host_feeds_the_replicas_of_the_host_in_turn(tpu, distribute):
