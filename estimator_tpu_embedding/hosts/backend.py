@@ -61,10 +61,17 @@ class Engine(Protocol):
         """Takes over the values of variables; run after they were initialised or restored."""
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        """The ids of one step of one core, in the form in which the engine wants them."""
+        """The ids of one step of one core, in the form in which the engine wants them.
+
+        A feature that the plan weights may have weights in one batch and none in the next. In the
+        native engine so may the others.
+        """
 
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        """The ids by feature, of what `pack` gave."""
+        """The ids by feature, of what `pack` gave.
+
+        In the native engine its batch must have had weights where the plan has them only.
+        """
 
     def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
         """The activations of one core, of what `pack` gave."""

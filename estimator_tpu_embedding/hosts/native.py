@@ -75,11 +75,11 @@ class NativeEngine:
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         own = [batch[feature.name] for feature in self.plan.features]
+        weights = [one.weights for one in own]
         return [self._operations.ete_group(
             engine=self._engine, samples=[one.samples for one in own],
-            ids=[one.ids for one in own],
-            weights=[one.weights for one, feature in zip(own, self.plan.features)
-                     if feature.weight_feature])]
+            ids=[one.ids for one in own], weights=[one for one in weights if one is not None],
+            weighted=[int(one is not None) for one in weights])]
 
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
         features = self.plan.features

@@ -47,10 +47,20 @@ def kinds_of(plan: Plan) -> list[tf.DType]:
 
 
 def pack(plan: Plan, batch: CoreBatch) -> list[tf.Tensor]:
-    """A batch as flat vectors, as queues carry it: per feature samples, ids, weights if any."""
-    return [tensor for feature in plan.features for tensor in (
-        batch[feature.name].samples, batch[feature.name].ids,
-        *([batch[feature.name].weights] if feature.weight_feature else ()))]
+    """A batch as flat vectors, as queues carry it.
+
+    Returns:
+      Per feature samples, ids, and if the plan weights it weights, of 1 where the batch has none.
+    """
+    tensors = []
+    for feature in plan.features:
+        samples, ids, _, weights = batch[feature.name]
+        tensors += [samples, ids]
+        if feature.weight_feature:
+            tensors.append(tf.ones_like(ids, tf.float32) if weights is None else weights)
+        else:
+            assert weights is None, f'the plan has no weights for feature "{feature.name}"'
+    return tensors
 
 
 def unpack(plan: Plan, tensors: Sequence[tf.Tensor]) -> dict[str, IdBatch]:

@@ -39,13 +39,13 @@ class Operations:
     def run(self, *fetches):
         return self.session.run(*fetches)
 
-    def group(self, samples, ids, weights, handle=None):
-        """Lists of arrays by feature -> the words of a grouped batch."""
+    def group(self, samples, ids, weights, handle=None, weighted=()):
+        """Lists of arrays by feature -> the words of a grouped batch; weights are of `weighted`."""
         return self.run(self.library.ete_group(
             engine=self.handle if handle is None else handle,
             samples=[tf.constant(one, tf.int32) for one in samples],
             ids=[tf.constant(one, tf.int64) for one in ids],
-            weights=[tf.constant(one, tf.float32) for one in weights]))
+            weights=[tf.constant(one, tf.float32) for one in weights], weighted=weighted))
 
     def some_grouped(self, seed=0):
         """A valid batch of random ids."""

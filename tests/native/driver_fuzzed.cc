@@ -58,7 +58,7 @@ void read_all(const ete::Layout& layout, const std::vector<uint32_t>& words) {
 
 void use_all(Random& random, ete::Engine& engine, const std::vector<uint32_t>& good) {
   const auto bad = corrupted(random, good);
-  read_all(engine.layout(), bad);
+  read_all(engine.layouts().of(bad.data(), bad.size()), bad);
   auto gradients = random_gradients(random, engine.layout());
   std::vector<float*> pointers;
   for (auto& one : gradients) pointers.push_back(one.data());
@@ -87,7 +87,8 @@ void check_fuzzed() {
   for (int world = 0; world < 25; ++world) {
     const auto engine = random_engine(random(), random_numbers(random), 2);
     const Batch batch = random_batch(random, engine->layout(), 2);
-    const auto good = batch.grouped(engine->layout(), engine->pool());
+    const std::vector<int64_t> weighted(batch.ids.size(), world % 2);
+    const auto good = batch.grouped(engine->layouts().with(weighted), engine->pool());
     for (int round = 0; round < 60; ++round) {
       use_all(random, *engine, good);
       group_anything(random, *engine);

@@ -4,6 +4,7 @@
 
 #include "driver.h"
 #include "grouped.h"
+#include "layouts.h"
 
 namespace driver {
 namespace {
@@ -179,9 +180,28 @@ void check_denormals() {
 #endif
 }
 
+// A batch says by which layout it was grouped, to those who have seen that one.
+void check_layouts() {
+  ete::Pool pool(1);
+  ete::Layouts layouts(ete::Layout::make(one_table(10, 4, 1)));
+  const ete::Layouts others(layouts.own());
+  const ete::Layout& weighted = layouts.with({1});
+  CHECK(&layouts.with({}) == &layouts.own() && &layouts.with({0}) == &layouts.own(), "");
+  CHECK(&layouts.with({1}) == &weighted && &weighted != &layouts.own(), "made twice");
+  const Batch batch{{{0}}, {{7}}, {{2.0f}}};
+  const auto words = batch.grouped(weighted, pool), own = batch.grouped(layouts.own(), pool);
+  CHECK(&layouts.of(words.data(), words.size()) == &weighted, "");
+  CHECK(&layouts.of(own.data(), own.size()) == &layouts.own(), "");
+  CHECK(&layouts.of(words.data(), ete::kHeaderWords - 1) == &layouts.own(), "not its own words");
+  CHECK(&others.of(words.data(), words.size()) == &others.own(), "");
+  check_refused(ete::Code::kInvalidArgument, "f0", [&] { layouts.with({2}); });
+  check_refused(ete::Code::kInvalidArgument, "weighted", [&] { layouts.with({0, 0}); });
+}
+
 }  // namespace
 
 void check_ids() {
+  check_layouts();
   Random random(1);
   for (int round = 0; round < 60; ++round) {
     const ete::Layout layout = ete::Layout::make(random_numbers(random));

@@ -57,10 +57,12 @@ std::vector<double> shares_of(const Batch& batch, size_t f, const ete::Layout& l
   return shares;
 }
 
-void lookup(const Reference& from, const Batch& batch, size_t f, std::vector<double>* out) {
+// Of a batch by any layout of the engine.
+void lookup(const Reference& from, const Batch& batch, const ete::Layout& layout, size_t f,
+            std::vector<double>* out) {
   const size_t t = static_cast<size_t>(from.layout.features[f].table);
   const size_t width = static_cast<size_t>(from.layout.tables[t].width);
-  const std::vector<double> shares = shares_of(batch, f, from.layout);
+  const std::vector<double> shares = shares_of(batch, f, layout);
   out->assign(static_cast<size_t>(from.layout.features[f].samples) * width, 0);
   for (size_t i = 0; i < shares.size(); ++i) {
     const auto& row = from.tables[from.rows[t]][static_cast<size_t>(batch.ids[f][i])];
@@ -69,14 +71,15 @@ void lookup(const Reference& from, const Batch& batch, size_t f, std::vector<dou
   }
 }
 
-void update_table(Reference& to, size_t t, const std::vector<Batch>& batches, const Step& step) {
+void update_table(Reference& to, size_t t, const std::vector<Batch>& batches,
+                  const std::vector<const ete::Layout*>& layouts, const Step& step) {
   const ete::TableLayout& table = to.layout.tables[t];
   const size_t width = static_cast<size_t>(table.width);
   Matrix sums(static_cast<size_t>(table.vocabulary));
   for (size_t core = 0; core < batches.size(); ++core) {
     for (const int feature : table.features) {
       const size_t f = static_cast<size_t>(feature);
-      const std::vector<double> shares = shares_of(batches[core], f, to.layout);
+      const std::vector<double> shares = shares_of(batches[core], f, *layouts[core]);
       for (size_t i = 0; i < shares.size(); ++i) {
         auto& sum = sums[static_cast<size_t>(batches[core].ids[f][i])];
         sum.resize(width);
@@ -101,12 +104,12 @@ void check_close(double got, double wanted, const std::string& what) {
 }
 
 void check_lookup(ete::Engine& engine, const Reference& wanted, const Batch& batch,
-                  const std::vector<uint32_t>& words) {
+                  const ete::Layout& layout, const std::vector<uint32_t>& words) {
   std::vector<std::vector<float>> out;
   std::vector<std::vector<double>> sums(batch.ids.size());
   std::vector<float*> pointers;
   for (size_t f = 0; f < batch.ids.size(); ++f) {
-    lookup(wanted, batch, f, &sums[f]);
+    lookup(wanted, batch, layout, f, &sums[f]);
     out.emplace_back(sums[f].size(), 99.0f);
   }
   for (auto& one : out) pointers.push_back(one.data());
@@ -116,22 +119,33 @@ void check_lookup(ete::Engine& engine, const Reference& wanted, const Batch& bat
   }
 }
 
+// The layout of an engine, or one with weights for other features.
+const ete::Layout& some_layout(Random& random, ete::Engine& engine) {
+  std::vector<int64_t> weighted;
+  for (size_t f = 0; f < engine.layout().features.size(); ++f) {
+    weighted.push_back(between(random, 0, 1));
+  }
+  return engine.layouts().with(between(random, 0, 1) ? weighted : std::vector<int64_t>());
+}
+
 void check_world(Random& random) {
   const ete::LayoutNumbers numbers = random_numbers(random);
   const auto engine = random_engine(random(), numbers, static_cast<int>(between(random, 1, 4)));
   Reference wanted(*engine);
   for (int round = 0; round < 3; ++round) {
     std::vector<Batch> batches;
+    std::vector<const ete::Layout*> layouts;
     Step step;
     for (int64_t cores = between(random, 1, 3); cores > 0; --cores) {
       batches.push_back(random_batch(random, engine->layout(), 2));
-      step.words.push_back(batches.back().grouped(engine->layout(), engine->pool()));
+      layouts.push_back(&some_layout(random, *engine));
+      step.words.push_back(batches.back().grouped(*layouts.back(), engine->pool()));
       step.gradients.push_back(random_gradients(random, engine->layout()));
     }
-    check_lookup(*engine, wanted, batches[0], step.words[0]);
+    check_lookup(*engine, wanted, batches[0], *layouts[0], step.words[0]);
     for (const int32_t count : step.update(*engine, kRate)) CHECK(count == 0, "");
     for (size_t t = 0; t < numbers.table_rows.size(); ++t) {
-      update_table(wanted, t, batches, step);
+      update_table(wanted, t, batches, layouts, step);
     }
     const Reference got(*engine);
     for (size_t table = 0; table < got.tables.size(); ++table) {

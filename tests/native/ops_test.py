@@ -39,6 +39,33 @@ def test_what_was_grouped_is_ungrouped_with_weights_as_shares(operations):
     np.testing.assert_allclose(weights[0], [1 / 3, 2 / 3, 1], rtol=1e-6)
 
 
+@pytest.mark.parametrize('weighted, weights', [
+    ([0, 0, 0], []), ([0, 1, 0], [[3.]]), ([1, 1, 1], [*IDS[2], [3.], []])])
+def test_a_batch_with_weights_for_other_features_is_one_of_the_engine_that_has_them(
+        operations, weighted, weights):
+    grouped = operations.group(*IDS[:2], weights, weighted=weighted)
+    other = Operations(feature_weighted=weighted)
+    np.testing.assert_array_equal(other.group(*IDS[:2], weights), grouped)
+    other.session.close()
+    assert [len(found) for found in operations.lookup(grouped)] == [SAMPLES] * 3
+    both = [grouped, operations.group(*IDS)]
+    assert operations.update(both, native_ops.zeros() * 2).tolist() == [0, 0]
+    samples, ids, shares = operations.run(operations.library.ete_ungroup(
+        engine=operations.handle, grouped=grouped, F=3, W=len(weights)))
+    for found, wanted in zip(samples + ids, IDS[0] + IDS[1]):
+        assert found.tolist() == wanted
+    assert [share.shape for share in shares] == [np.shape(one) for one in weights]
+
+
+@pytest.mark.parametrize('weighted, says', [
+    ([0, 0], 'weighted.*3 entries, got 2'), ([0, 0, 0, 1], 'weighted.*3 entries, got 4'),
+    ([2, 0, 0], '"liked".*0 or 1, got 2'), ([0, -1, 0], '"friend".*0 or 1, got -1'),
+    ([1, 1, 0], 'weighted features: the engine expects 2, not 1')])
+def test_features_that_cannot_be_those_with_weights_are_refused(operations, weighted, says):
+    with pytest.raises(WRONG, match=says):
+        operations.group(*IDS, weighted=weighted)
+
+
 @pytest.mark.parametrize('features, weighted, says', [
     (2, 3, 'F,.*expects 3, not 2'), (1, 5, 'F,.*expects 3, not 1'), (3, 0, 'W,.*expects 1, not 0'),
     (3, 2, 'W,.*expects 1, not 2'), (4, 1, 'F,.*expects 3, not 4')])
@@ -87,10 +114,11 @@ def test_what_is_no_grouped_batch_is_refused(operations, grouped, features, says
 
 def test_a_batch_of_another_engine_is_refused(operations):
     other = Operations(table_rows=[5, 8])
-    grouped = other.group(*IDS)
+    for weights, weighted in ((IDS[2], []), ([], [0, 0, 0])):
+        grouped = other.group(*IDS[:2], weights, weighted=weighted)
+        with pytest.raises(WRONG, match='grouped'):
+            operations.lookup(grouped)
     other.session.close()
-    with pytest.raises(WRONG, match='grouped'):
-        operations.lookup(grouped)
 
 
 @pytest.mark.parametrize('change, says', [
@@ -182,7 +210,8 @@ def test_a_grouped_batch_of_garbage_is_an_error_or_some_result(operations):
          operations.library.ete_update(engine=operations.handle, grouped=[fed],
                                        gradients=gradients, rates=[.1, .1], handles=[]),
          operations.library.ete_ungroup(engine=operations.handle, grouped=fed, F=3, W=1)], [fed])
-    valid = [operations.some_grouped(seed) for seed in range(5)]
+    valid = [*[operations.some_grouped(seed) for seed in range(4)],
+             operations.group(*IDS[:2], [[3.]], weighted=[0, 1, 0])]
     refused = 0
     for number in range(300):
         words = valid[number % len(valid)].copy()

@@ -6,10 +6,11 @@
 
 namespace ete {
 
-GradientsOfTable::GradientsOfTable(const Layout& layout, const std::vector<CoreGradients>& from,
+GradientsOfTable::GradientsOfTable(const Layouts& layouts, const std::vector<CoreGradients>& from,
                                    int number)
-    : table(&layout.tables[number]) {
+    : table(&layouts.own().tables[number]), has_factors(false) {
   for (const CoreGradients& core : from) {
+    const Layout& layout = layouts.of(core.words, core.count);
     CoreOfTable own;
     own.group = read_group(layout, core.words, core.count, number);
     for (size_t k = 0; k < table->features.size(); ++k) {
@@ -19,6 +20,7 @@ GradientsOfTable::GradientsOfTable(const Layout& layout, const std::vector<CoreG
       own.features.push_back({core.gradient_of_feature[feature],
                               static_cast<uint64_t>(layout.features[feature].samples), scales});
     }
+    has_factors = has_factors || own.group.sorted_shares != nullptr || own.group.scales != nullptr;
     cores.push_back(std::move(own));
   }
 }
@@ -148,10 +150,7 @@ void Contributions::reserve(const RowRange& range) {
   merged_rows_.reserve(distinct);
   merged_starts_.reserve(distinct + 1);
   sources_.reset(new const float*[occurrences + kSourcesAhead]);
-  const TableGroup& any = gradients_.cores[0].group;
-  if (any.sorted_shares != nullptr || any.scales != nullptr) {
-    factors_.reset(new float[occurrences]);
-  }
+  if (gradients_.has_factors) factors_.reset(new float[occurrences]);
 }
 
 // After this, rows of the range are ascending and inside it, and so are runs inside the arrays.
@@ -204,6 +203,10 @@ void Contributions::append(const CoreOfTable& core, uint32_t at, uint32_t end) {
   const uint64_t mask = (uint64_t{1} << bits) - 1;
   const float** source = sources_.get() + filled_;
   float* factor = factors_ != nullptr ? factors_.get() + filled_ : nullptr;
+  if (factor != nullptr && shares == nullptr && core.group.scales == nullptr) {
+    std::fill_n(factor, end - at, 1.0f);
+    factor = nullptr;
+  }
   filled_ += end - at;
   for (; at < end; ++at) {
     const uint64_t code = codes[at], place = code >> bits, sample = code & mask;
@@ -230,8 +233,10 @@ void Contributions::append_of_one_feature(const CoreOfTable& core, uint32_t at, 
   if (feature.scales != nullptr) {
     float* factors = factors_.get() + filled_;
     for (size_t i = 0; i < count; ++i) factors[i] = feature.scales[samples[i]];
-  } else if (factors_ != nullptr) {
+  } else if (core.group.sorted_shares != nullptr) {
     std::copy_n(core.group.sorted_shares + at, count, factors_.get() + filled_);
+  } else if (factors_ != nullptr) {
+    std::fill_n(factors_.get() + filled_, count, 1.0f);
   }
   filled_ += count;
 }

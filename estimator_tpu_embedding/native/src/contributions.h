@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "grouped.h"
-#include "layout.h"
+#include "layouts.h"
 #include "update.h"
 
 namespace ete {
@@ -29,11 +29,12 @@ struct CoreOfTable {
 };
 
 struct GradientsOfTable {
-  const TableLayout* table;
+  const TableLayout* table;  // Of the engine's own layout; the others number and place alike.
   std::vector<CoreOfTable> cores;
+  bool has_factors;  // Whether any core has scales or shares; then others have factors of 1.
 
   // Throws Error kInvalidArgument for what is not a grouped batch.
-  GradientsOfTable(const Layout& layout, const std::vector<CoreGradients>& from, int number);
+  GradientsOfTable(const Layouts& layouts, const std::vector<CoreGradients>& from, int number);
 
   uint64_t occurrences() const;
 };

@@ -48,14 +48,14 @@ void copy_floats(Pool& pool, const float* from, float* to, size_t elements) noex
 }  // namespace
 
 Engine::Engine(Layout layout, int threads, Patience patience)
-    : layout_(std::move(layout)),
+    : layouts_(std::move(layout)),
       pool_(threads),
-      access_(std::make_shared<Access>(table_names(layout_), patience)) {
-  for (size_t t = 0; t < layout_.tables.size(); ++t) allocate(static_cast<int>(t));
+      access_(std::make_shared<Access>(table_names(layouts_.own()), patience)) {
+  for (size_t t = 0; t < layouts_.own().tables.size(); ++t) allocate(static_cast<int>(t));
 }
 
 void Engine::allocate(int number) {
-  const TableLayout& table = layout_.tables[static_cast<size_t>(number)];
+  const TableLayout& table = layout().tables[static_cast<size_t>(number)];
   const size_t width = static_cast<size_t>(table.width);
   TableState state{nullptr, {}};
   for (int slot = 0; slot <= table.slots; ++slot) {
@@ -158,12 +158,12 @@ void Engine::lookup(const uint32_t* words, size_t count, const std::vector<float
   for (const TableState& state : states_) rows.push_back(state.rows);
   settle();
   const Access::Shared turn(*access_);
-  combine(layout_, words, count, rows, pool_, activations);
+  combine(layouts_.of(words, count), words, count, rows, pool_, activations);
 }
 
 void Engine::update(const std::vector<CoreGradients>& cores, const float* rates,
                     int32_t* nonfinite) {
-  for (const TableLayout& table : layout_.tables) {
+  for (const TableLayout& table : layout().tables) {
     if (table.rule == kNoRule) {
       throw Error(Code::kFailedPrecondition,
                   "Table \"" + table.name + "\" has no optimizer: its engine only looks up.");
@@ -171,7 +171,7 @@ void Engine::update(const std::vector<CoreGradients>& cores, const float* rates,
   }
   settle();
   const Access::Exclusive turn(*access_, -1);
-  ete::update(layout_, cores, states_, rates, pool_, nonfinite);
+  ete::update(layouts_, cores, states_, rates, pool_, nonfinite);
 }
 
 void Engine::read(int64_t number, float* out) {
@@ -190,7 +190,7 @@ void Engine::read_rows(int64_t number, const float* value, const int64_t* rows, 
     for (size_t i = first; i < last; ++i) {
       if (rows[i] < 0 || static_cast<uint64_t>(rows[i]) >= from.rows) {
         throw Error(Code::kInvalidArgument,
-                    "Table \"" + layout_.tables[static_cast<size_t>(from.table)].name +
+                    "Table \"" + layout().tables[static_cast<size_t>(from.table)].name +
                         "\": a row must be from 0 to " + std::to_string(from.rows - 1) +
                         ", got " + std::to_string(rows[i]) + ".");
       }

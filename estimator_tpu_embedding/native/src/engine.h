@@ -16,6 +16,7 @@
 
 #include "access.h"
 #include "layout.h"
+#include "layouts.h"
 #include "memory.h"
 #include "pool.h"
 #include "update.h"
@@ -47,7 +48,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  const Layout& layout() const { return layout_; }
+  const Layout& layout() const { return layouts_.own(); }
+  Layouts& layouts() { return layouts_; }
   Pool& pool() { return pool_; }
 
   size_t parts() const { return parts_.size(); }
@@ -84,8 +86,9 @@ class Engine {
   void take(int64_t number, const float* kept = nullptr,
             const std::function<bool()>& is_last = nullptr);
 
-  // The verbs. Pointers and sizes are checked by the caller against the layout; grouped batches
-  // and row numbers are checked here. Each throws Error. They take what is offered first.
+  // The verbs. Pointers and sizes are checked by the caller against the layout; grouped batches,
+  // by any of the layouts, and row numbers are checked here. Each throws Error. They take what is
+  // offered first.
 
   // `activations` by feature: [samples, width] floats each.
   void lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations);
@@ -113,7 +116,7 @@ class Engine {
   Values withdraw(int64_t number);
   void settle();  // Takes all offers.
 
-  const Layout layout_;
+  Layouts layouts_;
   Pool pool_;
   const std::shared_ptr<Access> access_;
   std::vector<std::shared_ptr<Block>> blocks_;

@@ -72,11 +72,6 @@ bool is_safe(const Largest& largest, bool has_factors, uint64_t occurrences) {
   return most * static_cast<double>(occurrences) < FLT_MAX / 4;
 }
 
-bool has_factors(const GradientsOfTable& gradients) {
-  return gradients.cores[0].group.sorted_shares != nullptr ||
-         gradients.cores[0].group.scales != nullptr;
-}
-
 // Which tables have to be looked at more closely.
 std::vector<bool> doubtful(const std::vector<GradientsOfTable>& tables, Pool& pool) {
   const std::vector<Piece> pieces = pieces_of(tables);
@@ -89,7 +84,7 @@ std::vector<bool> doubtful(const std::vector<GradientsOfTable>& tables, Pool& po
   });
   std::vector<bool> result;
   for (size_t number = 0; number < tables.size(); ++number) {
-    result.push_back(!is_safe(largest[number], has_factors(tables[number]),
+    result.push_back(!is_safe(largest[number], tables[number].has_factors,
                               tables[number].occurrences()));
   }
   return result;

@@ -20,8 +20,7 @@ void check_header(const Layout& layout, const uint32_t* words, size_t count, int
   }
   if (count < kHeaderWords + tables) refuse("it has " + std::to_string(count) + " words");
   if (words[0] != kMagic) refuse("it does not begin as one");
-  const uint64_t hash = words[1] | static_cast<uint64_t>(words[2]) << 32;
-  if (hash != layout.hash || words[4] != tables) refuse("it was made for other tables or features");
+  if (hash_of_group(words) != layout.hash || words[4] != tables) refuse("it was made for other tables or features");
   if (words[3] > count) {
     refuse("of " + std::to_string(words[3]) + " words there are " + std::to_string(count));
   }
@@ -32,6 +31,10 @@ bool has_scales(const TableLayout& table) {
 }
 
 }  // namespace
+
+uint64_t hash_of_group(const uint32_t* words) {
+  return words[1] | static_cast<uint64_t>(words[2]) << 32;
+}
 
 size_t scales_before(const Layout& layout, const TableLayout& table, int k) {
   size_t samples = 0;

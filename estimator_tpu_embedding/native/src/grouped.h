@@ -61,6 +61,9 @@ SectionExtents section_extents(const Layout& layout, const TableLayout& table, u
 size_t starts_before(const Layout& layout, const TableLayout& table, int k);
 size_t scales_before(const Layout& layout, const TableLayout& table, int k);
 
+// The hash of the layout that words[0 .. kHeaderWords) name, which may be anything.
+uint64_t hash_of_group(const uint32_t* words);
+
 // The arrays of table number `table`, all of which lie inside words[0 .. count). Throws Error
 // kInvalidArgument, which names the table, for what is not a grouped batch of this layout.
 TableGroup read_group(const Layout& layout, const uint32_t* words, size_t count, int table);

@@ -123,13 +123,10 @@ void add_feature(Layout& layout, const LayoutNumbers& numbers, size_t f) {
           "the table must be below " + std::to_string(layout.tables.size()), number);
   require(1 <= samples && samples <= kMost32, where,
           "the number of samples must be from 1 to 2147483647", samples);
-  const int64_t weighted = numbers.feature_weighted[f];
-  require(weighted == 0 || weighted == 1, where, "weighted must be 0 or 1", weighted);
   TableLayout& table = layout.tables[static_cast<size_t>(number)];
   layout.features.push_back({numbers.feature_names[f], static_cast<int>(number), samples,
-                             weighted == 1, static_cast<int>(table.features.size())});
+                             false, static_cast<int>(table.features.size())});
   table.features.push_back(static_cast<int>(f));
-  table.weighted = table.weighted || weighted == 1;
   table.sample_bits =
       std::max(table.sample_bits, bits_below(static_cast<uint64_t>(samples)));
 }
@@ -183,6 +180,20 @@ uint64_t hash_of(const Layout& layout) {
   return hash.value();
 }
 
+// Also decides the hash.
+void set_weighted(Layout& layout, const std::vector<int64_t>& weighted) {
+  for (TableLayout& table : layout.tables) table.weighted = false;
+  for (size_t f = 0; f < weighted.size(); ++f) {
+    FeatureLayout& feature = layout.features[f];
+    require(weighted[f] == 0 || weighted[f] == 1, "Feature \"" + feature.name + '"',
+            "weighted must be 0 or 1", weighted[f]);
+    feature.weighted = weighted[f] == 1;
+    TableLayout& table = layout.tables[static_cast<size_t>(feature.table)];
+    table.weighted = table.weighted || feature.weighted;
+  }
+  layout.hash = hash_of(layout);
+}
+
 }  // namespace
 
 Layout Layout::make(const LayoutNumbers& numbers) {
@@ -195,8 +206,15 @@ Layout Layout::make(const LayoutNumbers& numbers) {
   }
   for (size_t f = 0; f < numbers.feature_names.size(); ++f) add_feature(layout, numbers, f);
   for (TableLayout& table : layout.tables) require_codes_fit(table);
-  layout.hash = hash_of(layout);
+  set_weighted(layout, numbers.feature_weighted);
   return layout;
+}
+
+Layout Layout::weighted_as(const std::vector<int64_t>& weighted) const {
+  require_size(weighted, features.size(), "weighted");
+  Layout other = *this;
+  set_weighted(other, weighted);
+  return other;
 }
 
 int64_t Layout::id_of(const TableLayout& table, uint32_t physical) const {

@@ -82,6 +82,10 @@ struct Layout {
   // Throws Error kInvalidArgument for numbers that contradict the comments above, or
   // kResourceExhausted for tables or batches beyond 32-bit rows and codes.
   static Layout make(const LayoutNumbers& numbers);
+
+  // The same with other weighted features: 0 or 1 for each. Throws Error kInvalidArgument for
+  // numbers that are not that.
+  Layout weighted_as(const std::vector<int64_t>& weighted) const;
 };
 
 // Division by a number that is known only at run time, as a multiplication.

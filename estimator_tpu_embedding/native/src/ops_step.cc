@@ -98,11 +98,12 @@ class IdInputs {
 
 class GroupKernel {
  public:
-  explicit GroupKernel(const Attributes& attributes) : counts_(attributes) {}
+  explicit GroupKernel(const Attributes& attributes)
+      : counts_(attributes), weighted_(attributes.numbers("weighted")) {}
 
   void compute(Context& context) {
     const std::shared_ptr<Engine> engine = context.engine(0);
-    const Layout& layout = engine->layout();
+    const Layout& layout = engine->layouts().with(weighted_);
     counts_.check(layout);
     const IdInputs ids(context, layout);
     const size_t words = group_bound(layout, ids.features());
@@ -114,6 +115,7 @@ class GroupKernel {
 
  private:
   const IdCounts counts_;
+  const std::vector<int64_t> weighted_;
 };
 
 class UngroupKernel {
@@ -122,9 +124,9 @@ class UngroupKernel {
 
   void compute(Context& context) {
     const std::shared_ptr<Engine> engine = context.engine(0);
-    const Layout& layout = engine->layout();
-    counts_.check(layout);
     const Tensor grouped = grouped_input(context, 1);
+    const Layout& layout = engine->layouts().of(words_of(grouped), grouped.elements());
+    counts_.check(layout);
     const int features = static_cast<int>(layout.features.size());
     int next_weights = 2 * features;
     for (int i = 0; i < features; ++i) {
@@ -245,7 +247,8 @@ std::vector<Operation> step_operations() {
       operation<GroupKernel>(
           "EteGroup",
           {"engine: int64", "samples: F * int32", "ids: F * int64", "weights: W * float"},
-          {"grouped: int32"}, {"F: int >= 1", "W: int >= 0"}, unknown_shapes),
+          {"grouped: int32"}, {"F: int >= 1", "W: int >= 0", "weighted: list(int) = []"},
+          unknown_shapes),
       operation<UngroupKernel>(
           "EteUngroup", {"engine: int64", "grouped: int32"},
           {"samples: F * int32", "ids: F * int64", "weights: W * float"},

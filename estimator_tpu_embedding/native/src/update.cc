@@ -102,17 +102,18 @@ std::vector<RowRange> ranges_of(const std::vector<GradientsOfTable>& tables, int
 
 }  // namespace
 
-void update(const Layout& layout, const std::vector<CoreGradients>& cores,
+void update(const Layouts& layouts, const std::vector<CoreGradients>& cores,
             const std::vector<TableState>& states, const float* rates, Pool& pool,
             int32_t* nonfinite) {
   if (cores.empty()) {
     throw Error(Code::kInvalidArgument, "Expected the gradients of at least one core, got none.");
   }
+  const Layout& layout = layouts.own();
   std::vector<GradientsOfTable> tables;
   tables.reserve(layout.tables.size());
   for (size_t number = 0; number < layout.tables.size(); ++number) {
     check_rule(layout.tables[number], states[number]);
-    tables.emplace_back(layout, cores, static_cast<int>(number));
+    tables.emplace_back(layouts, cores, static_cast<int>(number));
   }
   const std::vector<RowRange> ranges = ranges_of(tables, pool.threads());
   count_nonfinite(tables, ranges, pool, nonfinite);

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "layout.h"
+#include "layouts.h"
 #include "pool.h"
 
 namespace ete {
 
-// What one core has to say: its grouped batch (untrusted), and by feature the gradient of the
+// What one core has to say: its grouped batch (untrusted), by any of the layouts, and by feature the gradient of the
 // activations, [samples, width] floats of any alignment.
 struct CoreGradients {
   const uint32_t* words;
@@ -35,7 +35,7 @@ struct TableState {
 // Throws Error kInvalidArgument if there is no core, and, naming the table, for a rule that does
 // not exist or does not fit the slots, and for what is not a grouped batch. If it is indices of a
 // batch that are wrong, rows may have been changed by then; memory outside the tables never is.
-void update(const Layout& layout, const std::vector<CoreGradients>& cores,
+void update(const Layouts& layouts, const std::vector<CoreGradients>& cores,
             const std::vector<TableState>& states, const float* rates, Pool& pool,
             int32_t* nonfinite);
 
