@@ -18,8 +18,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VERSIONS = ('2.16', '2.17', '2.18', '2.19', '2.20')
 TESTS = ('compat', 'columns', 'estimator', 'native', 'hosts/native_test.py',
-         'hosts/native_checkpoint_test.py', 'runner/kernels_test.py', 'runner/topology_test.py',
-         'runner/towers_test.py')
+         'hosts/native_checkpoint_test.py', 'midlevel/strategy_test.py',
+         'runner/kernels_test.py', 'runner/topology_test.py', 'runner/towers_test.py')
 
 
 def passes(version: str) -> bool:

@@ -24,6 +24,10 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     emulated system and initialising it do nothing. LOST_NAMES.md lists all names and what became
     of them. Calling it again changes what its arguments say.
 
+    For TF2 it replaces `tf.distribute.TPUStrategy` and its older faces, whose replicas are then
+    logical CPU devices, and `tf.tpu.experimental.embedding.TPUEmbedding`. The devices are made
+    with the first strategy: jobs without one keep their one CPU.
+
     Args:
       hosts: emulated TPU hosts, >= 1.
       cores: cores per host, >= 1. With neither given the system has one core, or as many as
@@ -52,7 +56,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from ..estimator import system
     from ..native import library
     from ..runner.progress import announce
-    from . import limits
+    from . import limits, tf2
     for problem in without_effect:
         announce(str(problem))
     defaults.set_default_system(hosts, cores)
@@ -65,6 +69,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     _restore_estimator()
     _restore_names()
     _emulate_tpu_functions()
+    tf2.put_in_place()
     limits.limit_plain_estimators()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if tf1:

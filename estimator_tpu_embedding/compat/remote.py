@@ -1,4 +1,4 @@
-"""Functions that reach for a TPU, for resolvers of the emulated system: there is nothing to do."""
+"""Functions that reach for a TPU, for resolvers of the emulated system, which is always ready."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from ..core.defaults import default_system
 from ..estimator.system import tpu_topology
+from ..midlevel.replicas import forget_initialized
 from .environment import COLAB_ADDRESS
 from .resolver import TPUClusterResolver
 
@@ -20,8 +21,8 @@ _TPU = 'tpu.experimental'
 def replaced() -> Iterator[tuple[str, str, Any]]:
     """Yields the path below `tf`, the name and the function of each."""
     for namespace, path, name, also, emulated in (
-            (tf.tpu.experimental, _TPU, 'initialize_tpu_system', (None,), _topology_of),
-            (tf.tpu.experimental, _TPU, 'shutdown_tpu_system', (None,), _nothing),
+            (tf.tpu.experimental, _TPU, 'initialize_tpu_system', (None,), _initialized),
+            (tf.tpu.experimental, _TPU, 'shutdown_tpu_system', (None,), _shut_down),
             (tf.config, 'config', 'experimental_connect_to_cluster', (), _nothing),
             (tf.config, 'config', 'experimental_connect_to_host',
              ('', f'grpc://{COLAB_ADDRESS}'), _nothing)):
@@ -43,10 +44,16 @@ def _for_emulated(function: Any, also: tuple[str | None, ...], emulated: Callabl
     return call
 
 
-def _topology_of(resolver: Any) -> Any:
-    """The topology that `initialize_tpu_system` of a TPU gives back."""
+def _initialized(resolver: Any) -> Any:
+    """Frees the one place for a TPUEmbedding; gives the topology, as that of a TPU does."""
+    forget_initialized()
     system = getattr(resolver, 'emulated_system', None) or default_system()
     return tpu_topology(system.topology)
+
+
+def _shut_down(resolver: Any) -> None:
+    """Frees the one place for a TPUEmbedding."""
+    forget_initialized()
 
 
 def _nothing(resolver: Any) -> None:

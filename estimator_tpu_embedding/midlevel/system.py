@@ -16,6 +16,34 @@ from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
 _PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA
 
 
+class InputOptions(tf.distribute.InputOptions):
+    """`tf.distribute.InputOptions`, which takes the name that TensorFlow 2.3 had for an option."""
+
+    __slots__ = ()
+
+    def __new__(cls, experimental_fetch_to_device: bool | None = None, *args: Any,
+                experimental_prefetch_to_device: bool | None = None, **kwargs: Any
+                ) -> InputOptions:
+        """Makes the options.
+
+        Args:
+          experimental_fetch_to_device: `False` leaves what datasets give on the host, which
+            features for TPUEmbedding need; `None` is `True`.
+          *args: the other arguments of TensorFlow's.
+          experimental_prefetch_to_device: the old name of the first.
+          **kwargs: see `args`.
+
+        Raises:
+          TypeError: if the two names contradict each other.
+        """
+        given = {experimental_fetch_to_device, experimental_prefetch_to_device} - {None}
+        if len(given) > 1:
+            raise TypeError('experimental_prefetch_to_device is the old name of '
+                            'experimental_fetch_to_device: give one of them')
+        options: InputOptions = super().__new__(cls, next(iter(given), None), *args, **kwargs)
+        return options
+
+
 def configure_devices(count: int) -> None:
     """Makes sure that there are `count` logical CPU devices, or more.
 
@@ -94,6 +122,18 @@ class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
     def tpu_hardware_feature(self) -> Any:
         """A `tf.tpu.experimental.HardwareFeature`: there is an accelerator for tables, V1."""
         return tf.tpu.experimental.HardwareFeature(_tf_distribute.hardware_with_accelerator())
+
+    @property
+    def _tpu_devices(self) -> Any:
+        """What only tables on SparseCores, of TPUEmbeddingV2, ask a strategy for.
+
+        Raises:
+          UnsupportedError: always.
+        """
+        raise UnsupportedError(Problem(
+            'E924', 'TPUEmbeddingV2', 'the emulated TPU has no SparseCores, as '
+            'strategy.extended.tpu_hardware_feature.embedding_feature says',
+            remedy='Use tf.tpu.experimental.embedding.TPUEmbedding.'))
 
     @contextlib.contextmanager
     def experimental_logical_device(self, logical_device_id: int) -> Iterator[None]:

@@ -40,7 +40,7 @@ def reports() -> list[RunReport]:
 def totals() -> str:
     """All runs of this process in one line: steps, rates, the time, ids that were not looked up."""
     if not _reports:
-        return 'no step was made on the emulated system'
+        return 'no TPUEstimator made a step'
     parts = []
     for verb in sorted({report.verb for report in _reports}, reverse=True):
         same = [report for report in _reports if report.verb == verb]

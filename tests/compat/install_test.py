@@ -115,7 +115,10 @@ def test_importing_the_package_alone_changes_nothing_and_loads_nothing_heavy():
     check('''
 import os, sys
 import estimator_tpu_embedding
+from estimator_tpu_embedding import midlevel
 assert 'TPUEstimator' in dir(estimator_tpu_embedding)
+assert {'TPUEmbedding', 'TPUStrategy', 'is_tpu_strategy'} <= set(dir(midlevel))
+assert not hasattr(midlevel, 'Extended')
 assert not {'tensorflow', 'numpy', 'google.protobuf'} & set(sys.modules)
 assert 'TF_USE_LEGACY_KERAS' not in os.environ
 ''')
@@ -138,6 +141,9 @@ for path in ('tensorflow.python.tpu.tpu_embedding', 'tensorflow.python.estimator
 assert not [finder for finder in sys.meta_path if 'estimator_tpu' in type(finder).__module__]
 assert not hasattr(tf.compat.v1.tpu.experimental, 'AdagradParameters')
 assert tf.distribute.cluster_resolver.TPUClusterResolver is not TPUClusterResolver
+from estimator_tpu_embedding.midlevel import TPUEmbedding, TPUStrategy
+assert tf.tpu.experimental.embedding.TPUEmbedding is not TPUEmbedding
+assert tf.distribute.TPUStrategy is not TPUStrategy
 assert issubclass(CrossShardOptimizer, tf.compat.v1.tpu.CrossShardOptimizer)
 ''')
 

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.compat import remote
+from estimator_tpu_embedding.midlevel import TPUEmbedding, TPUStrategy
 
 
 @pytest.fixture(scope='module')
@@ -21,6 +22,25 @@ def test_the_emulated_system_is_ready_as_it_is(functions):
     assert functions['shutdown_tpu_system'](resolver) is None
     assert functions['experimental_connect_to_host'](resolver.get_master()) is None
     assert functions['initialize_tpu_system']().num_tasks == 1  # That of install().
+
+
+def test_a_strategy_has_one_tpu_embedding_until_the_system_is_initialized_again(functions):
+    api = tf.tpu.experimental.embedding
+
+    def make():
+        with TPUStrategy().scope():
+            made = TPUEmbedding(api.FeatureConfig(api.TableConfig(4, 2)), api.SGD(.1))
+        made.build(per_replica_batch_size=2)
+        return made
+
+    functions['initialize_tpu_system']()
+    kept = [make()]
+    for name in ('shutdown_tpu_system', 'initialize_tpu_system'):
+        with pytest.raises(RuntimeError, match='E559 .*TPU is already initialized for embeddings'):
+            make()
+        functions[name]()
+        kept.append(make())
+    functions['initialize_tpu_system']()
 
 
 def test_other_systems_get_tensorflows_own_function(functions):

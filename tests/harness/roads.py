@@ -13,6 +13,7 @@ import sys
 E, NIGHTLY = 'estimator_tpu_embedding.', 'tensorflow_estimator.python.estimator.'
 ESTIMATOR, CONFIG, CONTEXT = E + 'estimator.estimator.', E + 'estimator.config.', (
     E + 'estimator.context.')
+STRATEGY, EMBEDDING = E + 'midlevel.strategy.', E + 'midlevel.embedding.TPUEmbedding'
 V1, V2 = 'tensorflow_estimator._api.v1.', 'tensorflow_estimator._api.v2.'
 
 ROADS = [  # a statement, what it names then, and what that must be
@@ -39,6 +40,21 @@ ROADS = [  # a statement, what it names then, and what that must be
      E + 'estimator.parameters.FtrlParameters'),
     ('import tensorflow as tf', 'tf.compat.v2.distribute.cluster_resolver.TPUClusterResolver',
      E + 'compat.resolver.TPUClusterResolver'),
+    ('import tensorflow as tf', 'tf.distribute.TPUStrategy', STRATEGY + 'TPUStrategyV2'),
+    ('import tensorflow as tf', 'tf.compat.v2.distribute.experimental.TPUStrategy',
+     STRATEGY + 'TPUStrategy'),
+    ('import tensorflow as tf', 'tf.compat.v1.distribute.experimental.TPUStrategy',
+     STRATEGY + 'TPUStrategyV1'),
+    ('import tensorflow as tf', 'tf.distribute.InputOptions', E + 'midlevel.system.InputOptions'),
+    ('import tensorflow as tf', 'tf.tpu.experimental.embedding.TPUEmbedding', EMBEDDING),
+    ('import tensorflow as tf', 'tf.compat.v1.tpu.experimental.embedding.TPUEmbedding', EMBEDDING),
+    ('from tensorflow.distribute import TPUStrategy', 'TPUStrategy', STRATEGY + 'TPUStrategyV2'),
+    ('from tensorflow.python.distribute import tpu_strategy', 'tpu_strategy.TPUStrategy',
+     STRATEGY + 'TPUStrategy'),
+    ('from tensorflow.tpu.experimental.embedding import TPUEmbedding', 'TPUEmbedding', EMBEDDING),
+    ('from estimator_tpu_embedding.midlevel import TPUEmbedding', 'TPUEmbedding', EMBEDDING),
+    ('from estimator_tpu_embedding import midlevel', 'midlevel.TPUStrategy',
+     STRATEGY + 'TPUStrategyV2'),
     ('import tensorflow.estimator', 'tensorflow.estimator', V2 + 'estimator'),
     ('import tensorflow.estimator.export as e', 'e', V2 + 'estimator.export'),
     ('import tensorflow.estimator.tpu as e', 'e', V1 + 'estimator.tpu'),

@@ -5,7 +5,6 @@ import inspect
 import numpy as np
 import pytest
 import tensorflow as tf
-from harness.processes import run_python
 from tensorflow.python.distribute import tpu_strategy
 
 import estimator_tpu_embedding as ete
@@ -96,6 +95,18 @@ def batches(context):
         context.num_input_pipelines, context.input_pipeline_id)
     return numbers.batch(context.get_per_replica_batch_size(8), drop_remainder=True).map(
         lambda n: (n, tf.sparse.from_dense(n[:, None])))
+
+
+def test_options_of_input_have_the_name_of_2_3_too():
+    assert system.InputOptions(experimental_prefetch_to_device=False) == TO_HOST
+    assert system.InputOptions(False) == TO_HOST
+    assert system.InputOptions() == tf.distribute.InputOptions()
+    both = system.InputOptions(True, tf.distribute.InputReplicationMode.PER_REPLICA,
+                               experimental_prefetch_to_device=True)
+    assert isinstance(both, tf.distribute.InputOptions)
+    assert both.experimental_replication_mode == tf.distribute.InputReplicationMode.PER_REPLICA
+    with pytest.raises(TypeError, match='give one of them'):
+        system.InputOptions(True, experimental_prefetch_to_device=False)
 
 
 @pytest.mark.parametrize('distribute', ['distribute_datasets_from_function',
@@ -203,27 +214,3 @@ def test_keras_trains_evaluates_and_predicts_in_order(tpu):
     np.testing.assert_allclose([loss, mae], [np.mean((weight - 2) ** 2 * x ** 2),
                                              np.mean(abs(weight - 2) * x)], rtol=1e-4)
     np.testing.assert_allclose(model.predict(x, batch_size=8, verbose=0), weight * x, rtol=1e-5)
-
-
-def test_a_strategy_may_be_made_after_operations_have_run_but_their_number_is_set_once():
-    done = run_python('-c', '''
-import tensorflow as tf
-import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.midlevel import strategy
-before = iter(tf.data.Dataset.range(9).map(lambda n: n + 1).prefetch(2))
-variable = tf.Variable(1.)
-step = tf.function(lambda: variable.assign_add(1.))
-print(int(next(before)), float(step()))
-made = strategy.TPUStrategyV2(ete.TPUClusterResolver(hosts=3, cores=1))
-print(int(next(before)), float(step()), made.num_replicas_in_sync)
-assert strategy.TPUStrategyV2().num_replicas_in_sync == 1
-try:
-    strategy.TPUStrategyV2(ete.TPUClusterResolver(cores=4))
-except ete.EteError as error:
-    print(error)
-''', TF_USE_LEGACY_KERAS='1')
-    assert done.returncode == 0
-    assert done.stdout.splitlines() == ['1 2.0', '2 3.0 3', (
-        'E007 tf.config: a TPUStrategy of 4 replicas needs 4 logical CPU devices, and their '
-        'number can be set once only; got 3.  Call install(hosts=..., cores=...) for the largest '
-        'system before the first strategy is made, and leave the devices to it.')]

@@ -111,6 +111,8 @@ ENTRIES = {
              'computation_shape, or leave it out.'),
     'E923': ('dataset for each replica', 'A TPUStrategy has a dataset for each host.',
              'Leave experimental_replication_mode out.'),
+    'E924': ('TPUEmbeddingV2', 'It is for TPUs with SparseCores. The emulated TPU is one of an '
+             'earlier kind, whose tables TPUEmbedding holds.', 'Use TPUEmbedding.'),
     'E930': ('part of the original runner', 'The name is there, so that a script that imports it '
              'runs, but it has no meaning without a TPU.', 'Do what the message proposes.'),
     'E919': ('ids for a vocabulary, without the engine', 'An exported graph, or evaluation on the '
