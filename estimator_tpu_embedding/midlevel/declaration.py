@@ -113,7 +113,7 @@ def feature_names(declared: Declared) -> tuple[str, ...]:
 
 
 def plan_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, replicas: int,
-            pipelined: bool, weighted: Sequence[bool], id_policy: str, training: bool) -> Plan:
+            pipelined: bool, id_policy: str, training: bool) -> Plan:
     """The plan of one engine: one host, a core per replica.
 
     Args:
@@ -121,12 +121,12 @@ def plan_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, rep
       output_shapes: of each feature on one replica, without the width.
       replicas: of the strategy.
       pipelined: whether look-ups run one step ahead of updates.
-      weighted: for each feature, whether its ids have weights.
       id_policy: see `core.specs.FeatureSpec`.
       training: whether tables are updated; then each needs an optimizer.
 
     Returns:
-      Features have the names `feature_names(declared)`, in the order of plans.
+      Features have the names `feature_names(declared)`, in the order of plans, and room for
+      weights, which any batch may have.
 
     Raises:
       ConfigError: with all problems.
@@ -135,9 +135,8 @@ def plan_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, rep
     names = feature_names(declared)
     features = [
         FeatureSpec(name=name, table=feature.table.name, output_shape=tuple(shape),
-                    weight_feature=name if has_weights else None, id_policy=id_policy)
-        for name, feature, shape, has_weights in zip(
-            names, declared.features, output_shapes, weighted)]
+                    weight_feature=name, id_policy=id_policy)
+        for name, feature, shape in zip(names, declared.features, output_shapes)]
     # Every feature has a batch of its own; that of the plan is only shown.
     batch = max((shape[0] for shape in output_shapes if shape), default=1)
     return resolve(tables, features, Topology(num_hosts=1, cores_per_host=replicas),

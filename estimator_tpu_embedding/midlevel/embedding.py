@@ -254,14 +254,14 @@ class TPUEmbedding(_AutoTrackable):
         self._batches = Batches(self._declared, output_shapes, self._id_policy)
         plan = declaration.plan_of(
             self._declared, output_shapes, replicas=self._replicas.number,
-            pipelined=self._pipelined, weighted=[False] * len(output_shapes),
-            id_policy=self._id_policy,
+            pipelined=self._pipelined, id_policy=self._id_policy,
             training=all(table.optimizer is not None for table in self._declared.tables))
         batches, runtime = self._batches, Runtime(plan, self._variables, self._kernels)
         self._runtime = runtime
-        # Traced once for all replicas.
+        # Traced, and made ready to run, once for all replicas.
         self._read = tf.function(
-            lambda *of_replica: runtime.pack(batches.read(*of_replica)), autograph=False)
+            lambda *of_replica: runtime.pack(batches.read(*of_replica)), autograph=False,
+            experimental_attributes={'_noinline': True})
 
     def _ready(self, method: str) -> tuple[Runtime, int]:
         """What looks up and updates, and the number of this replica."""

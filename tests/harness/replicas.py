@@ -45,7 +45,7 @@ def embedding_under(made, *args, kernels='native', policy='error', **kwargs):
         defaults.set_default_id_policy(before[1])
 
 
-def split(made, value):
+def split(made, value, dtype=tf.int64):
     """A global batch, a list of a sample's ids or an array by sample, as values of replicas."""
     number = made.num_replicas_in_sync
     parts = [value[i * len(value) // number:(i + 1) * len(value) // number]
@@ -53,19 +53,17 @@ def split(made, value):
 
     def part(context):
         own = parts[context.replica_id_in_sync_group]
-        return tf.constant(own) if isinstance(own, np.ndarray) else sparse(own)
+        return tf.constant(own) if isinstance(own, np.ndarray) else sparse(own, dtype)
 
     return made.experimental_distribute_values_from_function(part)
 
 
-def sparse(rows, dtype=None):
-    """A SparseTensor, int64 or float32, of up to 4 numbers per row."""
-    is_float = any(isinstance(one, float) for row in rows for one in row)
+def sparse(rows, dtype=tf.int64):
+    """A SparseTensor of up to 4 numbers per row."""
     return tf.SparseTensor(
         tf.constant([[i, j] for i, row in enumerate(rows) for j in range(len(row))], tf.int64,
                     [sum(map(len, rows)), 2]),
-        tf.constant([one for row in rows for one in row],
-                    dtype or (tf.float32 if is_float else tf.int64)),
+        tf.constant([one for row in rows for one in row], dtype),
         [len(rows), 4])  # Of one shape in all steps, for one trace.
 
 

@@ -129,7 +129,7 @@ def test_a_feature_is_named_by_its_path_where_that_is_a_legal_name():
 def test_a_quantized_table_is_one_in_the_plan():
     one = table(quantization_config=api.QuantizationConfig(16, -1., 2.))
     declared = declare(api.FeatureConfig(one), api.SGD())
-    plan = declaration.plan_of(declared, [(4,)], replicas=1, pipelined=False, weighted=[False],
+    plan = declaration.plan_of(declared, [(4,)], replicas=1, pipelined=False,
                                id_policy='error', training=True)
     assert plan.tables[0].quantization == specs.Quantization(
         num_buckets=16, lower=-1., upper=2.)
@@ -142,15 +142,15 @@ def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():
     users, items = table('users', optimizer=api.SGD(rate)), table('items', combiner='sum')
     declared = declare([api.FeatureConfig(users), api.FeatureConfig(items)], api.Adam(.25), True)
     plan = declaration.plan_of(declared, [(4,), (3, 2)], replicas=2, pipelined=True,
-                               weighted=[False, True], id_policy='drop', training=True)
+                               id_policy='drop', training=True)
     assert [feature.name for feature in plan.features] == ['1', '0']
     assert [plan.output_shape(feature) for feature in plan.features] == [(3, 2, 2), (4, 2)]
-    assert [feature.weight_feature for feature in plan.features] == ['1', None]
+    assert [feature.weight_feature for feature in plan.features] == ['1', '0']
     assert {feature.id_policy for feature in plan.features} == {'drop'}
     assert isinstance(plan.rate('users'), DynamicRate) and plan.rate('items').value == .25
     assert (plan.topology.num_hosts, plan.topology.num_cores, plan.mode, plan.pipelined) == (
         1, 2, 'training', True)
     assert [len(plan.slots(one)) for one in ('users', 'items')] == [0, 2]
     served = declaration.plan_of(declared, [(4,), ()], replicas=1, pipelined=False,
-                                 weighted=[False, False], id_policy='error', training=False)
+                                 id_policy='error', training=False)
     assert served.mode == 'inference' and served.output_shape(served.features[0]) == (2,)

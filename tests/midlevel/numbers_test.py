@@ -101,8 +101,8 @@ def run(strategy, kernels):
     for number in range(STEPS):
         step_of_rate.assign(number)
         activations = train(*(
-            [replicas.split(strategy, one) for one in of_cases]
-            for of_cases in zip(*step_of(number))))
+            [replicas.split(strategy, one, dtype) for one in of_cases]
+            for dtype, of_cases in zip((tf.int64, tf.float32, None), zip(*step_of(number)))))
     values = replicas.values_of(embedding)
     return [[*values[table.name].values(),
              tf.concat(strategy.experimental_local_results(own), 0).numpy()]
