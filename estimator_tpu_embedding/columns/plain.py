@@ -15,7 +15,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, UnsupportedError
-from ..ops import combine, ids, rows
+from ..ops import checks, combine, ids, rows
 from .adapt import innermost
 
 
@@ -103,7 +103,7 @@ def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | Non
     kept = tf.range(tf.size(value.values))
     shape = value.dense_shape
     if feature.max_sequence_length:
-        kept = tf.boolean_mask(kept, value.indices[:, 1] < feature.max_sequence_length)
+        kept = checks.masked(kept, value.indices[:, 1] < feature.max_sequence_length)
         shape = tf.concat([shape[:1], [feature.max_sequence_length], shape[2:]], 0)
     values = tf.gather(value.values, kept)
     if vocabulary_size is not None:

@@ -57,6 +57,15 @@ def first_values(values: tf.Tensor, most: int = 3) -> tf.Tensor:
     return tf.strings.reduce_join(tf.strings.as_string(values[:most]), separator=', ')
 
 
+def masked(values: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+    """The elements for which `kept`, bool of the shape of `values`, holds, as a vector.
+
+    Does what `tf.boolean_mask` does for these, with 4 operations, not 29: each core of each job
+    has some of these per feature, and building them took a good part of its start.
+    """
+    return tf.gather_nd(values, tf.where(kept))
+
+
 def message_to_problem(message: str) -> Problem | None:
     """The problem that the message of a failed `require` carries, or `None`.
 

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from ..errors import InputShapeError, Problem
 from . import weights as weights_of
-from .checks import first_values, require
+from .checks import first_values, masked, require
 
 MISSING = -1
 """What a vocabulary maps an unknown word to: no row, zeros, counted."""
@@ -138,7 +138,7 @@ class Reader:
     def _from_sparse(self, value: tf.SparseTensor, weights: object) -> Reading:
         ids = tf.sparse.reorder(value)
         samples = ids.indices[:, 0]
-        bad = tf.boolean_mask(samples, (samples < 0) | (samples >= self.num_samples))
+        bad = masked(samples, (samples < 0) | (samples >= self.num_samples))
         remedy = 'Batch with params["batch_size"] and drop_remainder=True.'
         with tf.control_dependencies([
                 require(self._fits(ids.dense_shape[0]),
@@ -149,7 +149,7 @@ class Reader:
                         Problem('E511', self.where, f'samples must be in [0, {self.num_samples})',
                                 remedy=remedy), got=first_values(bad)),
                 require(ids.indices >= 0, Problem('E511', self.where, 'indices must be >= 0'),
-                        got=first_values(tf.boolean_mask(ids.indices, ids.indices < 0)))]):
+                        got=first_values(masked(ids.indices, ids.indices < 0)))]):
             samples = tf.identity(samples)
         batch = IdBatch(tf.cast(samples, tf.int32), tf.cast(ids.values, tf.int64),
                         self.num_samples, weights_of.sparse(self.where, value, weights))
@@ -162,7 +162,7 @@ class Reader:
         used = tf.math.unsorted_segment_max(places + 1, batch.samples, self.num_samples)
         lengths = tf.clip_by_value(used, 0, self.sequence_length)
         kept = places < self.sequence_length
-        places = tf.cast(tf.boolean_mask(places, kept), tf.int32)
+        places = tf.cast(masked(places, kept), tf.int32)
         batch = only(batch, kept)
         batch = batch._replace(samples=batch.samples * self.sequence_length + places,
                                num_samples=self.num_samples * self.sequence_length)
@@ -249,9 +249,9 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
     elif policy == 'mod':
         batch = batch._replace(ids=tf.math.floormod(batch.ids, vocabulary_size))
     else:
-        bad = tf.boolean_mask(batch.ids, wrong)
+        bad = masked(batch.ids, wrong)
         got = tf.strings.join([first_values(bad), ' in sample ',
-                               first_values(tf.boolean_mask(batch.samples, wrong)), ' (',
+                               first_values(masked(batch.samples, wrong)), ' (',
                                tf.strings.as_string(tf.size(bad)), ' in all)'])
         rule = Problem('E501', where, f'ids must be in [0, {vocabulary_size}), the vocabulary size '
                        'of its table', remedy='Clean the data, raise the vocabulary size, or set '

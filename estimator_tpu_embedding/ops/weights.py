@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputShapeError, Problem
-from .checks import first_values, require
+from .checks import first_values, masked, require
 
 
 def sparse(where: str, ids: tf.SparseTensor, weights: object) -> tf.Tensor | None:
@@ -96,5 +96,5 @@ def _checked(where: str, weights: tf.Tensor, places: tf.Tensor, ids: tf.Tensor,
     with tf.control_dependencies([
             require(same, _elsewhere(where), got=got),
             require(finite, Problem('E518', where, 'weights must be finite'),
-                    got=first_values(tf.boolean_mask(numbers, ~finite)))]):
+                    got=first_values(masked(numbers, ~finite)))]):
         return tf.identity(numbers)

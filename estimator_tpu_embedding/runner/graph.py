@@ -280,7 +280,7 @@ def _training_step(job: Job, backend: Backend | None, towers: _BuiltTowers,
         return [train_op], None
     step = towers.receipts[0].step
     names = tf.constant([table.name for table in backend.plan.tables])
-    refused = Refused(step, tf.boolean_mask(names, backend.update(towers.receipts, gradients)))
+    refused = Refused(step, checks.masked(names, backend.update(towers.receipts, gradients)))
     return [train_op, refused.tables.op], refused
 
 

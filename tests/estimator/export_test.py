@@ -4,6 +4,7 @@ The same graphs serve evaluation and prediction without the engine, so these are
 """
 
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -102,13 +103,27 @@ def labelled_input_fn(params):
         features, tf.ones_like(features['one'], tf.float32))).repeat()
 
 
-def train(model_dir, hosts, strategy, model_fn=None, **kwargs):
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+    """Gives an estimator of a model that was trained for three steps, in a folder of its own.
+
+    A training is made once for each topology, its folder copied: tests only look at it.
+    """
+    made = {}
+
+    def make(model_dir, hosts, strategy, model_fn=model_fn_of):
+        if (hosts, strategy) not in made:
+            made[hosts, strategy] = tmp_path_factory.mktemp('trained') / 'job'
+            estimator_of(made[hosts, strategy], hosts, strategy).train(labelled_input_fn, steps=3)
+        shutil.copytree(made[hosts, strategy], model_dir, dirs_exist_ok=True)
+        return estimator_of(model_dir, hosts, strategy, model_fn)
+    return make
+
+
+def estimator_of(model_dir, hosts, strategy, model_fn=model_fn_of):
     columns = make_columns()
-    estimator = jobs.estimator(
-        (model_fn or model_fn_of)(columns), columns, jobs.run_config(model_dir, hosts),
-        batch_size=BATCH, strategy=strategy, **kwargs)
-    estimator.train(labelled_input_fn, steps=3)
-    return estimator
+    return jobs.estimator(model_fn(columns), columns, jobs.run_config(model_dir, hosts),
+                          batch_size=BATCH, strategy=strategy)
 
 
 def receiver():
@@ -165,8 +180,9 @@ def assert_same(actual, rows):
 
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 @pytest.mark.parametrize('hosts', [1, 2, 3])
-def test_an_exported_model_gives_what_predict_gives_in_both_apis(tmp_path, hosts, strategy):
-    estimator = train(tmp_path / 'job', hosts, strategy)
+def test_an_exported_model_gives_what_predict_gives_in_both_apis(
+        tmp_path, trained, hosts, strategy):
+    estimator = trained(tmp_path / 'job', hosts, strategy)
     rows = list(estimator.predict(input_fn))
     at = [sample for step in range(0, 6, BATCH) for host in range(hosts)
           for sample in range(host, 6, hosts)]
@@ -180,11 +196,10 @@ def test_an_exported_model_gives_what_predict_gives_in_both_apis(tmp_path, hosts
 
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 def test_the_serving_graph_is_that_of_the_cpu_and_says_that_there_is_no_other(
-        tmp_path, strategy):
+        tmp_path, trained, strategy):
     from estimator_tpu_embedding.runner import progress
     seen, lines = [], []
-    estimator = train(tmp_path / 'job', 2, strategy, lambda columns: model_fn_of(columns, seen))
-    del seen[:]
+    estimator = trained(tmp_path / 'job', 2, strategy, lambda columns: model_fn_of(columns, seen))
     sink = progress._sink
     progress.send_announcements_to(lines.append)
     try:
@@ -232,8 +247,8 @@ def test_tables_and_slots_of_all_modes_of_an_export_are_in_the_order_of_ids(tmp_
     np.testing.assert_allclose(served(path, given)['net'], table[[4]], rtol=1e-6)
 
 
-def test_a_table_of_fewer_rows_than_hosts_is_exported_whole(tmp_path):
-    estimator = train(tmp_path / 'job', 6, 'mod')
+def test_a_table_of_fewer_rows_than_hosts_is_exported_whole(tmp_path, trained):
+    estimator = trained(tmp_path / 'job', 6, 'mod')
     path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()
     for table in (TABLE, TABLE.replace('one', 'words')):  # 13 rows, 3 rows
         np.testing.assert_array_equal(tf.train.load_variable(f'{path}/variables/variables', table),
@@ -321,12 +336,12 @@ def test_ids_for_a_vocabulary_are_refused_where_the_column_would_map_them(tmp_pa
         estimator.export_saved_model(str(tmp_path / 'export'), raw({'f': np.array([0])}))
 
 
-def test_an_export_needs_a_checkpoint_or_something_to_start_from(tmp_path):
+def test_an_export_needs_a_checkpoint_or_something_to_start_from(tmp_path, trained):
     columns = make_columns()
     with pytest.raises(ValueError, match=f"Couldn't find trained model at {tmp_path}."):
         jobs.estimator(model_fn_of(columns), columns, jobs.run_config(tmp_path)
                        ).export_saved_model(str(tmp_path / 'export'), receiver)
-    train(tmp_path / 'job', 2, 'mod')
+    trained(tmp_path / 'job', 2, 'mod')
     path = jobs.estimator(
         model_fn_of(columns), columns, jobs.run_config(tmp_path / 'other'),
         warm_start_from=str(tmp_path / 'job')).export_saved_model(
@@ -343,8 +358,8 @@ def without_tpu(model_dir, **kwargs):
 
 
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
-def test_what_runs_without_tpu_reads_mod_rows_of_several_hosts_as_well(tmp_path, strategy):
-    estimator = train(tmp_path, 3, strategy)
+def test_what_runs_without_tpu_reads_mod_rows_of_several_hosts_as_well(tmp_path, trained, strategy):
+    estimator = trained(tmp_path, 3, strategy)
 
     def sparse_input_fn(params):  # 0 in a matrix is an id there, as in the original.
         def clean(features):
@@ -368,8 +383,9 @@ def test_what_runs_without_tpu_reads_mod_rows_of_several_hosts_as_well(tmp_path,
                                   jobs.stored(tmp_path, TABLE, strategy, 3))
 
 
-def test_training_and_warm_starts_without_tpu_still_refuse_mod_rows_of_several_hosts(tmp_path):
-    train(tmp_path / 'job', 2, 'mod')
+def test_training_and_warm_starts_without_tpu_still_refuse_mod_rows_of_several_hosts(
+        tmp_path, trained):
+    trained(tmp_path / 'job', 2, 'mod')
     with pytest.raises(IncompatibleCheckpointError, match='E609 checkpoint model.ckpt-3: .*mod'):
         without_tpu(tmp_path / 'job').train(labelled_input_fn, steps=4)
     with pytest.raises(IncompatibleCheckpointError,
@@ -383,8 +399,9 @@ def test_training_and_warm_starts_without_tpu_still_refuse_mod_rows_of_several_h
 @pytest.mark.parametrize('make_scaffold, text', [
     (lambda: tf.train.Scaffold(saver=tf.train.Checkpoint()), 'E609 scaffold: its saver must'),
     (lambda: tf.train.Scaffold(saver=tf.train.Saver()), None)])
-def test_the_scaffold_of_a_model_is_kept_where_rows_change_places(tmp_path, make_scaffold, text):
-    train(tmp_path, 2, 'mod')
+def test_the_scaffold_of_a_model_is_kept_where_rows_change_places(
+        tmp_path, trained, make_scaffold, text):
+    trained(tmp_path, 2, 'mod')
     columns = make_columns()
 
     def model_fn(features, labels, mode, params):
