@@ -1,0 +1,193 @@
+"""The loops of TensorFlow's own documentation, with a small model, and the same job as TF1."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from harness import jobs, replicas
+from harness.numpy_reference import ReferenceTable, assert_close
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.midlevel import optimizers
+
+api = tf.tpu.experimental.embedding
+BATCH, STEPS, EVALUATIONS, RATE = 16, 6, 3, .05
+ROWS, WIDTH = {'one': 11, 'two': 7}, 4
+TABLE_OF = {'feature_one': 'one', 'feature_two': 'one', 'feature_three': 'two'}
+TO_HOST = tf.distribute.InputOptions(experimental_fetch_to_device=False)
+
+
+def initial(name):
+    return np.random.default_rng(ROWS[name]).normal(size=(ROWS[name], WIDTH)).astype(np.float32)
+
+
+def ids_of(step):
+    """By feature the ids of each sample, dense for the last, and the labels."""
+    generator = np.random.default_rng(step)
+    lists = {name: [generator.integers(ROWS['one'], size=generator.integers(0, 4)).tolist()
+                    for _ in range(BATCH)] for name in ('feature_one', 'feature_two')}
+    dense = generator.integers(ROWS['two'], size=BATCH).tolist()
+    return {**lists, 'feature_three': [[one] for one in dense]}, generator.normal(size=BATCH)
+
+
+def feature_config():
+    tables = {name: api.TableConfig(
+        vocabulary_size=ROWS[name], dim=WIDTH, combiner='mean', name=name,
+        initializer=lambda shape, dtype, name=name: tf.constant(initial(name)))
+        for name in ROWS}
+    return {feature: api.FeatureConfig(table=tables[table])
+            for feature, table in TABLE_OF.items()}
+
+
+def dataset_fn(context):
+    """Batches of a replica: feature_one is sparse, feature_two ragged, feature_three dense."""
+    share = BATCH // context.num_replicas_in_sync
+
+    def generate():
+        # As distributed datasets deal out: replica by replica, those of a host from its input.
+        own = context.num_replicas_in_sync // context.num_input_pipelines
+        for step in range(STEPS + EVALUATIONS):
+            features, labels = ids_of(step)
+            for replica in range(context.input_pipeline_id * own,
+                                 (context.input_pipeline_id + 1) * own):
+                rows = slice(replica * share, (replica + 1) * share)
+                yield (*(tf.ragged.constant(features[name][rows], tf.int64, ragged_rank=1)
+                         for name in ('feature_one', 'feature_two')),
+                       np.ravel(features['feature_three'][rows]), np.float32(labels[rows]))
+
+    ragged = tf.RaggedTensorSpec([share, None], tf.int64)
+    return tf.data.Dataset.from_generator(generate, output_signature=(
+        ragged, ragged, tf.TensorSpec([share], tf.int64), tf.TensorSpec([share]))).map(
+            lambda one, two, three, label: (
+                {'feature_one': one.to_sparse(), 'feature_two': two, 'feature_three': three},
+                label))
+
+
+class Reference:
+    """The job in float64 on one machine."""
+
+    def __init__(self, optimizer):
+        self.tables = {name: ReferenceTable(
+            initial(name), optimizers.core_optimizer(optimizer), 'mean') for name in ROWS}
+        self.kernel = np.ones(3 * WIDTH)
+
+    def step(self, number, *, training):
+        """The loss of a global batch."""
+        features, labels = ids_of(number)
+        x = np.hstack([self.tables[table].lookup(features[name])
+                       for name, table in TABLE_OF.items()])
+        wrong = x @ self.kernel - labels
+        if training:
+            of_x = np.outer(2 / BATCH * wrong, self.kernel)
+            self.kernel = self.kernel - RATE * x.T @ (2 / BATCH * wrong)
+            parts = dict(zip(TABLE_OF, np.hsplit(of_x, 3)))
+            for table in ROWS:
+                self.tables[table].update([(features[name], parts[name], None)
+                                           for name in TABLE_OF if TABLE_OF[name] == table])
+        return np.mean(wrong ** 2)
+
+
+@pytest.mark.parametrize('name', ['tpu 1', 'tpu 2', 'tpu 8', 'none', 'one device', 'mirrored 2'])
+def test_the_training_and_evaluation_loops_of_the_documentation_equal_the_reference(name):
+    strategy = replicas.make(name)
+    embedding = replicas.embedding_under(
+        strategy, feature_config=feature_config(), batch_size=BATCH, optimizer=api.Adagrad(.1))
+    with strategy.scope():
+        model = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer='ones')
+        model.build([None, 3 * WIDTH])
+        optimizer = tf.keras.optimizers.legacy.SGD(RATE)
+        losses = tf.keras.metrics.Sum()
+
+    def loss_of(activations, labels):
+        outputs = model(tf.concat([activations[name] for name in TABLE_OF], 1))
+        return tf.reduce_sum((outputs[:, 0] - labels) ** 2) / BATCH
+
+    @tf.function
+    def training_step(dataset_iterator, num_steps):
+        def tpu_step(tpu_features):
+            with tf.GradientTape() as tape:
+                activations = embedding.dequeue()
+                tape.watch(activations)
+                loss = loss_of(activations, tpu_features)
+            embedding_gradients, gradients = tape.gradient(
+                loss, [activations, model.trainable_variables])
+            embedding.apply_gradients(embedding_gradients)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+        for _ in tf.range(num_steps):
+            embedding_features, tpu_features = next(dataset_iterator)
+            embedding.enqueue(embedding_features, training=True)
+            strategy.run(tpu_step, args=(tpu_features,))
+
+    @tf.function
+    def evaluation_step(dataset_iterator, num_steps):
+        def tpu_step(tpu_features):
+            losses.update_state(loss_of(embedding.dequeue(), tpu_features))
+
+        for _ in tf.range(num_steps):
+            embedding_features, tpu_features = next(dataset_iterator)
+            embedding.enqueue(embedding_features, training=False)
+            strategy.run(tpu_step, args=(tpu_features,))
+
+    iterator = iter(strategy.distribute_datasets_from_function(dataset_fn, TO_HOST))
+    training_step(iterator, tf.constant(STEPS))
+    evaluation_step(iterator, tf.constant(EVALUATIONS))
+
+    reference = Reference(api.Adagrad(.1))
+    for number in range(STEPS):
+        reference.step(number, training=True)
+    expected = sum(reference.step(STEPS + number, training=False)
+                   for number in range(EVALUATIONS))
+    assert_close(losses.result().numpy(), expected, 1e-5)
+    assert_close(model.kernel.numpy()[:, 0], reference.kernel, 1e-5)
+    for table, values in replicas.values_of(embedding).items():
+        assert_close(values['parameters'], reference.tables[table].rows, 1e-5)
+        assert_close(values['accumulators'], reference.tables[table].slots['Adagrad'], 1e-5)
+
+
+def test_the_same_job_as_tf1_and_tf2_trains_the_same_tables(tmp_path):
+    """50 steps of y = mean(row) @ w on two cores, Adam with the numbers that TF1 has."""
+    steps, rate, batch = 50, .01, 8
+    generator = np.random.default_rng(0)
+    data = [{'a': generator.integers(10, size=(batch, 3)).tolist(),
+             'label': generator.normal(size=batch).astype(np.float32)} for _ in range(steps)]
+    rows = generator.normal(size=(10, 2)).astype(np.float32)
+    column = ete.embedding_column(
+        jobs.identity_column('a'), 2, 'mean',
+        initializer=lambda shape, dtype, partition_info=None: tf.constant(rows))
+    estimator = jobs.estimator(
+        jobs.linear_model_fn([column], lambda: ete.CrossShardOptimizer(
+            tf.compat.v1.train.GradientDescentOptimizer(rate))), [column],
+        jobs.run_config(tmp_path, cores=2, iterations=10), batch_size=batch,
+        optimizer=ete.AdamParameters(.02, epsilon=1e-7))
+    estimator.train(jobs.input_fn_of(data), steps=steps)
+    saved = {name: estimator.get_variable_value(name) for name in estimator.get_variable_names()}
+
+    strategy = replicas.make('tpu 2')
+    table = api.TableConfig(10, 2, lambda shape, dtype: tf.constant(rows), name='a')
+    embedding = replicas.embedding_under(
+        strategy, {'a': api.FeatureConfig(table)}, api.Adam(.02, epsilon=1e-7))
+    with strategy.scope():
+        kernel = tf.Variable(tf.ones([2, 1]), aggregation=tf.VariableAggregation.SUM)
+
+    @tf.function
+    def train(ids, labels):
+        def step(labels):
+            with tf.GradientTape() as tape:
+                activations = embedding.dequeue()
+                tape.watch(activations)
+                # CrossShardOptimizer scales it so too.
+                loss = tf.reduce_mean(((activations['a'] @ kernel)[:, 0] - labels) ** 2) / 2
+            of_kernel, of_rows = tape.gradient(loss, [kernel, activations])
+            embedding.apply_gradients(of_rows)
+            kernel.assign_sub(rate * of_kernel)
+        embedding.enqueue({'a': ids})
+        strategy.run(step, (labels,))
+
+    for one in data:
+        train(*(replicas.split(strategy, one[name]) for name in ('a', 'label')))
+    found = replicas.values_of(embedding)['a']
+    for name, suffix in (('parameters', ''), ('momenta', '/Adam/m'), ('velocities', '/Adam/v')):
+        assert_close(found[name],
+                     saved[f'dense_features/a_embedding/embedding_weights{suffix}'], 1e-5)
+    assert_close(kernel.numpy(), saved['w/kernel'], 1e-5)
+    assert np.abs(found['parameters'] - rows).max() > .1
