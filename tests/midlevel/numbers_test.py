@@ -109,6 +109,16 @@ def run(strategy, kernels):
             for table, own in zip(tables, activations)]
 
 
+@pytest.fixture(scope='module', autouse=True)
+def without_grappler():
+    """It takes longer than all else and changes no number; the other tests are with it."""
+    options = tf.config.optimizer.get_experimental_options()
+    tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})
+    yield
+    tf.config.optimizer.set_experimental_options({**options, 'disable_meta_optimizer': False})
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize('strategy, kernels', [
     ('none', 'native'), ('mirrored 2', 'native'), ('tpu 8', 'native'), ('tpu 2', 'stock')])
 def test_rows_slots_and_activations_are_those_of_the_reference(strategy, kernels):
