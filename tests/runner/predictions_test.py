@@ -59,13 +59,13 @@ def dealt(ids_of_host, cores):
             for one in ids[step * per_step:(step + 1) * per_step]]
 
 
-@pytest.mark.parametrize('strategy', ['div', 'mod'])
-@pytest.mark.parametrize('hosts, cores', [(1, 1), (1, 3), (2, 2), (3, 1)])
+@pytest.mark.parametrize('hosts, cores, strategy', [
+    (1, 1, 'div'), (1, 3, 'mod'), (2, 2, 'div'), (2, 2, 'mod'), (3, 1, 'div'), (3, 1, 'mod')])
 def test_there_is_one_row_per_sample_in_order_for_any_number_of_samples(
         tmp_path, hosts, cores, strategy):
     estimator = make(tmp_path, hosts, cores, strategy)
     whole = BATCH * cores
-    for size in (0, 1, BATCH - 1, BATCH, BATCH + 1, whole, whole + 1, 2 * whole):
+    for size in sorted({0, 1, BATCH - 1, BATCH, BATCH + 1, whole, whole + 1, 2 * whole}):
         ids_of_host = [[(host + one) % ROWS for one in range(size)] for host in range(hosts)]
         assert predicted_ids(estimator, ids_input_fn(*ids_of_host), strategy) == dealt(
             ids_of_host, cores), size
