@@ -33,7 +33,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as elsewhere:
         for name, paths in (
                 ('architecture', [tests / 'architecture_test.py']),
-                ('core, proto, ops', [tests / folder for folder in FAST]),
+                ('core, proto, ops', [*AT_ONCE, *[tests / folder for folder in FAST]]),
                 ('all other tests', [
                     *AT_ONCE, tests, '--ignore', tests / 'architecture_test.py', *[
                         argument for folder in FAST
