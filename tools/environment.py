@@ -18,14 +18,16 @@ def ensure(*extras: str) -> pathlib.Path:
     if sys.version_info < (3, 11):
         sys.exit(f'Python 3.11 or newer is needed; this is {sys.version.split()[0]}.')
     binaries = DIRECTORY / 'bin'
-    if not (binaries / 'python').exists():
+    is_new = not (binaries / 'python').exists()
+    if is_new:
         print(f'making {DIRECTORY.name} ...', flush=True)
         venv.create(DIRECTORY, with_pip=True)
     print('installing ...', flush=True)
     pip = [str(binaries / 'python'), '-m', 'pip', '--disable-pip-version-check', 'install', '-q']
     run([*pip, f'{ROOT}[{",".join(extras)}]'])
-    # The version alone would let pip keep an older state of this checkout.
-    run([*pip, '--force-reinstall', '--no-deps', str(ROOT)])
+    if not is_new:
+        # The version alone would let pip keep an older state of this checkout.
+        run([*pip, '--force-reinstall', '--no-deps', str(ROOT)])
     return binaries
 
 
