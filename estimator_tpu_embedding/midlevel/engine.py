@@ -103,8 +103,13 @@ class Runtime:
                         *batch, *[own[feature.name] for feature in self.plan.features]]]])
 
     def flush(self) -> None:
-        """Applies, eagerly, the gradients that wait for the next step if it is pipelined."""
-        if self.plan.pipelined and tf.executing_eagerly() and self._pending.size():
+        """Applies the gradients that wait for the next step if it is pipelined, now or in a graph."""
+        if not self.plan.pipelined:
+            return
+        if not tf.executing_eagerly():
+            with tf.device(HOST):
+                self._apply_what_waits()
+        elif self._pending.size():
             self._flush()
 
     def _open(self, tables: dict[str, HostedTable], kernels: Kernels) -> Engine:

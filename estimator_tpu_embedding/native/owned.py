@@ -50,8 +50,9 @@ class OwnedVariable(_ResourceVariable):
         Args:
           engine: the handle of the engine: an eager int64 scalar, until `detach`.
           part: the number of the part in the engine, of the shape of this variable.
-          before_read: called, in eager mode, before the value is read or written. It may let the
-            engine apply what is pending, but must not use the methods of this variable.
+          before_read: called before the value is read or written in eager mode, and, to trace what
+            it does, in functions that save. It may let the engine apply what is pending, but must
+            not use the methods of this variable.
         """
         self._owner = _Owner(engine, part, before_read)
 
@@ -79,12 +80,24 @@ class OwnedVariable(_ResourceVariable):
             handle=self.handle, engine=self._owner.engine, value=value, part=self._owner.part,
             copy=not no_copy)
 
+    def numpy(self) -> Any:
+        """The value as an array of its own: the only copy that is made."""
+        if not tf.executing_eagerly():
+            return super().numpy()
+        return self._read_variable_op(no_copy=True).numpy()
+
+    def _copy_trackable_to_cpu(self, object_map: Any) -> None:
+        """For checkpoints in the background: in a function that is traced once, then executed."""
+        if self._owner is not None:
+            self._owner.before_read()
+        super()._copy_trackable_to_cpu(object_map)
+
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
-        if not tf.executing_eagerly():
-            return self._before_writes(tf.gather, super()._read_variable_op(), indices, name=name)
         if self._owner is None:
             return super().sparse_read(indices, name=name)
+        if not tf.executing_eagerly():
+            return self._before_writes(tf.gather, super()._read_variable_op(), indices, name=name)
         self._settle()
         with tf.device(self.device):
             return library.load().ete_read_rows(
@@ -102,7 +115,8 @@ class OwnedVariable(_ResourceVariable):
         """What is copied from the value in a function, before later operations write that.
 
         The operations of TensorFlow that gather from a resource are of no use here: they give the
-        variable a buffer of its own first. Those that copy from a value do not use the resource,
+        variable a buffer of its own first, which is why a variable without an engine must be read
+        by them alone: once written by row, it is copied for each other read. Those that copy from a value do not use the resource,
         so that without the last one, which does and stands behind them, nobody would wait.
         """
         with tf.device(self.device):
