@@ -413,6 +413,16 @@ def global_seed() -> int | None:
     return context.global_seed()
 
 
+def eager_mode() -> Any:
+    """A context of eager mode within whatever this thread builds, of which it touches nothing.
+
+    For what is called by the collector of garbage, at any place; `tf.init_scope` changes the graph.
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.eager import context
+    return context.eager_mode()
+
+
 def is_saving_model() -> bool:
     """Whether functions are being traced for `tf.saved_model.save`. Checked: 2.16-2.21."""
     from tensorflow.python.saved_model import save_context
