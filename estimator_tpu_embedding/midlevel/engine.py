@@ -104,7 +104,7 @@ class Runtime:
                         *batch, *[own[feature.name] for feature in self.plan.features]]]])
 
     def flush(self) -> None:
-        """Applies the gradients that wait for the next step if it is pipelined, now or in a graph."""
+        """Applies the gradients that wait for the next step, if any; in a graph when that runs."""
         if not self.plan.pipelined:
             return
         if not tf.executing_eagerly():

@@ -94,7 +94,7 @@ class OwnedVariable(_ResourceVariable):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
-        if self._owner is None:
+        if self._owner is None:  # Once written by row it would be copied for each other read.
             return super().sparse_read(indices, name=name)
         if not tf.executing_eagerly():
             return self._before_writes(tf.gather, super()._read_variable_op(), indices, name=name)
@@ -115,8 +115,7 @@ class OwnedVariable(_ResourceVariable):
         """What is copied from the value in a function, before later operations write that.
 
         The operations of TensorFlow that gather from a resource are of no use here: they give the
-        variable a buffer of its own first, which is why a variable without an engine must be read
-        by them alone: once written by row, it is copied for each other read. Those that copy from a value do not use the resource,
+        variable a buffer of its own first. Those that copy from a value do not use the resource,
         so that without the last one, which does and stands behind them, nobody would wait.
         """
         with tf.device(self.device):
