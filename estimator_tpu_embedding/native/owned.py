@@ -8,6 +8,7 @@ function is made of TensorFlow's own, so that a SavedModel of it is executed wit
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ _WRITES = (
     'assign', 'assign_add', 'assign_sub', 'scatter_add', 'scatter_sub', 'scatter_mul',
     'scatter_div', 'scatter_max', 'scatter_min', 'scatter_update', 'batch_scatter_update',
     'scatter_nd_add', 'scatter_nd_sub', 'scatter_nd_update', 'scatter_nd_max', 'scatter_nd_min',
-    '_strided_slice_assign', '_restore_from_tensors')
+    '_strided_slice_assign')
 
 
 class _Owner(NamedTuple):
@@ -91,6 +92,12 @@ class OwnedVariable(_ResourceVariable):
         if self._owner is not None:
             self._owner.before_read()
         super()._copy_trackable_to_cpu(object_map)
+
+    def _restore_from_tensors(self, restored_tensors: Any) -> Any:
+        """Gets the values of a checkpoint, which people restore when an update cannot be made."""
+        with contextlib.suppress(tf.errors.InvalidArgumentError):
+            self._settle()
+        return super()._restore_from_tensors(restored_tensors)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""

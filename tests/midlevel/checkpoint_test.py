@@ -175,6 +175,25 @@ def test_an_update_that_waits_ends_with_the_values_it_was_for(tmp_path):
     assert_equal(late, new)
 
 
+def test_an_update_that_cannot_be_made_keeps_nobody_from_restoring(tmp_path):
+    late = trained(optimizers=ADAGRAD, pipelined=True)
+    path, saved = write(tmp_path, late), replicas.values_of(late)
+
+    @tf.function
+    def train(gradient):
+        late.enqueue([tf.range(8) % 7])
+        late.dequeue()
+        late.apply_gradients([gradient])
+
+    train(tf.fill([8, 2], np.nan))
+    require_all(read(path, late))
+    assert_equal(late, saved)
+    train(tf.fill([8, 2], np.nan))
+    with pytest.raises(tf.errors.InvalidArgumentError, match='finite'):
+        write(tmp_path, late)
+    assert_equal(late, saved)  # Given up.
+
+
 def test_other_shapes_and_objects_without_optimizer(tmp_path):
     ours = trained(optimizers=ADAGRAD)
     path = write(tmp_path, ours)
