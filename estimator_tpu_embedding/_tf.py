@@ -397,6 +397,32 @@ def add_variable(owner: Any, name: str, shape: tuple[int, ...], initializer: Cal
         name=name, shape=shape, initializer=initializer, getter=create)
 
 
+def random_initializers() -> tuple[type, ...]:
+    """The classes of initializers whose values are random, one of which TableConfigs have.
+
+    The public names are those of Keras. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.ops import init_ops_v2
+    return (init_ops_v2.RandomNormal, init_ops_v2.RandomUniform, init_ops_v2.TruncatedNormal,
+            init_ops_v2.VarianceScaling)
+
+
+def global_seed() -> int | None:
+    """That of `tf.random.set_seed`, in eager mode; `None` before. Checked: 2.16-2.21."""
+    from tensorflow.python.eager import context
+    return context.global_seed()
+
+
+def eager_mode() -> Any:
+    """A context of eager mode within whatever this thread builds, of which it touches nothing.
+
+    For what is called by the collector of garbage, at any place; `tf.init_scope` changes the graph.
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.eager import context
+    return context.eager_mode()
+
+
 def is_saving_model() -> bool:
     """Whether functions are being traced for `tf.saved_model.save`. Checked: 2.16-2.21."""
     from tensorflow.python.saved_model import save_context

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -258,10 +259,11 @@ class TPUEmbedding(_AutoTrackable):
             training=all(table.optimizer is not None for table in self._declared.tables))
         batches, runtime = self._batches, Runtime(plan, self._variables, self._kernels)
         self._runtime = runtime
-        # Traced, and made ready to run, once for all replicas.
-        self._read = tf.function(
+        # Traced, and made ready to run, once for all replicas. It must not be a tf.function to
+        # those who look for functions among the attributes: SavedModels would hold it.
+        self._read = functools.partial(tf.function(
             lambda *of_replica: runtime.pack(batches.read(*of_replica)), autograph=False,
-            experimental_attributes={'_noinline': True})
+            experimental_attributes={'_noinline': True}))
 
     def _ready(self, method: str) -> tuple[Runtime, int]:
         """What looks up and updates, and the number of this replica."""

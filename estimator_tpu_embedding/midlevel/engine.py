@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 import tensorflow as tf
 
+from .. import _tf
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import CallError, Problem
@@ -50,7 +51,7 @@ class Runtime:
                 [*self._engine.kinds, *[tf.float32] * len(plan.features)]
                 * plan.topology.num_cores)])
         self.kernels = self._engine.kernels
-        self._flush = tf.function(self._apply_what_waits)
+        self._flush = tf.function(self._apply_what_waits, autograph=False)
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         """The ids of one replica, as they wait."""
@@ -103,8 +104,13 @@ class Runtime:
                         *batch, *[own[feature.name] for feature in self.plan.features]]]])
 
     def flush(self) -> None:
-        """Applies, eagerly, the gradients that wait for the next step if it is pipelined."""
-        if self.plan.pipelined and tf.executing_eagerly() and self._pending.size():
+        """Applies the gradients that wait for the next step, if any; in a graph when that runs."""
+        if not self.plan.pipelined:
+            return
+        if not tf.executing_eagerly():
+            with tf.device(HOST):
+                self._apply_what_waits()
+        elif self._pending.size():
             self._flush()
 
     def _open(self, tables: dict[str, HostedTable], kernels: Kernels) -> Engine:
@@ -153,8 +159,14 @@ class _Lease:
     """Keeps an engine open for those who hold it: what computes, and variables that are read."""
 
     def __init__(self, handle: tf.Tensor):
-        closer = weakref.finalize(self, library.load().ete_close, handle)
+        closer = weakref.finalize(self, _close, handle)
         closer.atexit = False  # TensorFlow may be gone then, and so is the memory soon.
+
+
+def _close(handle: tf.Tensor) -> None:
+    """Closes an engine at once, even where a function is being traced, which may hold locks."""
+    with _tf.eager_mode():
+        library.load().ete_close(handle)
 
 
 def _before_read(lease: _Lease, flush: weakref.WeakMethod[Callable[[], None]]) -> None:

@@ -56,7 +56,7 @@ def _create_table(owner: Any, table: Any, trainable: bool) -> dict[str, OwnedVar
             return OwnedVariable(initial_value=initializer, name=name, trainable=trainable,
                                  shape=shape, dtype=tf.float32)
         made: OwnedVariable = _tf.add_variable(
-            owner, name, shape, functools.partial(initializer, shape, dtype=tf.float32),
+            owner, name, shape, functools.partial(_initial_value, initializer, shape),
             create_variable)
         return made
 
@@ -76,6 +76,19 @@ def _create_table(owner: Any, table: Any, trainable: bool) -> dict[str, OwnedVar
                 f'slot by tf.Variable, of the shape {shape}', f'for "{name}" '
                 f'{type(slot).__name__} {getattr(slot, "shape", "")}'.strip()))
     return {PARAMETERS: rows, **{name: slots[name] for name in names}}
+
+
+def _initial_value(initializer: Any, shape: tuple[int, int]) -> tf.Tensor:
+    """What an initializer gives, made in place if it can be.
+
+    Eagerly, random initializers hold three tensors of this size at once. In a function there is
+    one, and the same numbers; but after `tf.random.set_seed` those would be others than
+    TensorFlow's class has, and equal in all tables of one initializer.
+    """
+    make = functools.partial(initializer, shape, dtype=tf.float32)
+    if isinstance(initializer, _tf.random_initializers()) and _tf.global_seed() is None:
+        return tf.function(make, autograph=False)()
+    return make()
 
 
 def _create_owned(_: Any, **kwargs: Any) -> OwnedVariable:

@@ -8,6 +8,7 @@ function is made of TensorFlow's own, so that a SavedModel of it is executed wit
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ _WRITES = (
     'assign', 'assign_add', 'assign_sub', 'scatter_add', 'scatter_sub', 'scatter_mul',
     'scatter_div', 'scatter_max', 'scatter_min', 'scatter_update', 'batch_scatter_update',
     'scatter_nd_add', 'scatter_nd_sub', 'scatter_nd_update', 'scatter_nd_max', 'scatter_nd_min',
-    '_strided_slice_assign', '_restore_from_tensors')
+    '_strided_slice_assign')
 
 
 class _Owner(NamedTuple):
@@ -50,8 +51,9 @@ class OwnedVariable(_ResourceVariable):
         Args:
           engine: the handle of the engine: an eager int64 scalar, until `detach`.
           part: the number of the part in the engine, of the shape of this variable.
-          before_read: called, in eager mode, before the value is read or written. It may let the
-            engine apply what is pending, but must not use the methods of this variable.
+          before_read: called before the value is read or written in eager mode, and, to trace what
+            it does, in functions that save. It may let the engine apply what is pending, but must
+            not use the methods of this variable.
         """
         self._owner = _Owner(engine, part, before_read)
 
@@ -79,12 +81,30 @@ class OwnedVariable(_ResourceVariable):
             handle=self.handle, engine=self._owner.engine, value=value, part=self._owner.part,
             copy=not no_copy)
 
+    def numpy(self) -> Any:
+        """The value as an array of its own: the only copy that is made."""
+        if not tf.executing_eagerly():
+            return super().numpy()
+        return self._read_variable_op(no_copy=True).numpy()
+
+    def _copy_trackable_to_cpu(self, object_map: Any) -> None:
+        """For checkpoints in the background: in a function that is traced once, then executed."""
+        if self._owner is not None:
+            self._owner.before_read()
+        super()._copy_trackable_to_cpu(object_map)
+
+    def _restore_from_tensors(self, restored_tensors: Any) -> Any:
+        """Gets the values of a checkpoint, which people restore when an update cannot be made."""
+        with contextlib.suppress(tf.errors.InvalidArgumentError):
+            self._settle()
+        return super()._restore_from_tensors(restored_tensors)
+
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
+        if self._owner is None:  # Once written by row it would be copied for each other read.
+            return super().sparse_read(indices, name=name)
         if not tf.executing_eagerly():
             return self._before_writes(tf.gather, super()._read_variable_op(), indices, name=name)
-        if self._owner is None:
-            return super().sparse_read(indices, name=name)
         self._settle()
         with tf.device(self.device):
             return library.load().ete_read_rows(

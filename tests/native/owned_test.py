@@ -139,6 +139,12 @@ def test_without_an_engine_it_is_a_plain_variable(owned):
         assert owned.variable.numpy().tolist() == ROWS
 
 
+def test_without_an_engine_rows_are_gathered_in_functions_without_a_read_of_all():
+    variable = OwnedVariable(initial_value=tf.zeros([6, 2]))
+    graph = tf.function(lambda: tf.gather(variable, [0])).get_concrete_function().graph
+    assert 'ReadVariableOp' not in {operation.type for operation in graph.get_operations()}
+
+
 def test_no_strategy_replicates_it():
     with tf.distribute.MirroredStrategy(['/cpu:0']).scope():
         assert type(OwnedVariable(initial_value=lambda: tf.zeros([6, 2]))) is OwnedVariable
