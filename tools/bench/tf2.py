@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Times a loop of TF2 beside a job of TF1: midlevel's TPUEmbedding and a TPUEstimator.
+
+    python3 tools/bench/tf2.py [W1 W2 W3 W4] [--shrink K] [--windows 12] [--steps 20]
+
+needs the package with its `cpu` extra. Both have the tables of a workload (`workloads.py`), ids in
+SparseTensors from the same tf.data pipeline, and the same model: a hidden layer over the
+activations and a logistic loss; tables are trained by Adagrad, the rest by gradient descent. A
+window is so many steps: of the TPUEstimator one loop, of TF2 one call of a `tf.function` with
+`tf.range`. Windows of the two take turns in one process; the infeed thread of the TPUEstimator
+waits while TF2 has its turn. The first two pairs do not count. Printed are the median
+milliseconds per step of both, and the median of how many times as long a window of TF2 takes as
+the one of the TPUEstimator before it: under no strategy and one core, and under the emulated
+TPUStrategy with 1 and 2 replicas beside as many cores.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import threading
+import time
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+
+import estimator_tpu_embedding as ete  # noqa: E402
+
+ete.install(hosts=1, cores=2)
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from workloads import ACCUMULATOR, RATE, WORKLOADS  # noqa: E402
+
+tf.get_logger().setLevel('ERROR')
+
+UNITS, DENSE_RATE = 32, .01
+CASES = {'no strategy': 1, 'TPUStrategy, 1 replica': 1, 'TPUStrategy, 2 replicas': 2}
+"""What is compared, and how many cores it has."""
+
+
+class EndOfBench(Exception):
+    """Ends a training without a last checkpoint."""
+
+
+def name_of(number):
+    """Of a feature."""
+    return f'f{number:03}'
+
+
+def dataset_of(workload, batch):
+    """Batches of one replica, each in turn: (SparseTensors by feature, labels)."""
+    datasets = []
+    labels = np.random.default_rng(2).integers(0, 2, [batch, 1]).astype(np.float32)
+    for feed in workload.feeds():
+        for first in range(0, workload.batch, batch):
+            features = {}
+            for number, (ids, feature) in enumerate(zip(feed, workload.features)):
+                shape = [batch, feature.per_sample]
+                values = ids.reshape(-1, feature.per_sample)[first:first + batch].reshape(-1)
+                features[name_of(number)] = tf.SparseTensor(
+                    np.argwhere(np.ones(shape)), values, shape)
+            datasets.append(tf.data.Dataset.from_tensors((features, labels)))
+    joined = datasets[0]
+    for each in datasets[1:]:
+        joined = joined.concatenate(each)
+    return joined.cache().repeat().prefetch(2)
+
+
+class Job:
+    """A TPUEstimator that trains in a thread, a window at a time."""
+
+    def __init__(self, workload, cores, steps):
+        self._workload, self._cores, self._steps = workload, cores, steps
+        self._turn, self._done = threading.Semaphore(0), threading.Semaphore(0)
+        self._ends, self._took, self._failure = False, 0.0, None
+        self._thread = threading.Thread(target=self._train, daemon=True)
+        self._thread.start()
+        self._wait()
+
+    def window(self):
+        """Milliseconds per step."""
+        self._turn.release()
+        self._wait()
+        return 1e3 * self._took / self._steps
+
+    def close(self):
+        """Ends it."""
+        self._ends = True
+        self._turn.release()
+        self._thread.join()
+
+    def _wait(self):
+        self._done.acquire()
+        if self._failure is not None:
+            raise self._failure
+
+    def _train(self):
+        job = self
+
+        class Turns(tf.compat.v1.train.SessionRunHook):
+            """Waits for its turn between two loops."""
+
+            def before_run(self, run_context):
+                """Gives the turn away, and begins when it is back."""
+                job._done.release()
+                job._turn.acquire()
+                if job._ends:
+                    raise EndOfBench
+                self._began = time.perf_counter()
+
+            def after_run(self, run_context, run_values):
+                """Looks at the clock."""
+                job._took = time.perf_counter() - self._began
+
+        try:
+            with tempfile.TemporaryDirectory() as model_dir:
+                _estimator(self._workload, self._cores, self._steps, model_dir).train(
+                    lambda params: dataset_of(self._workload, params['batch_size']),
+                    max_steps=10**6, hooks=[Turns()])
+        except EndOfBench:
+            pass
+        except BaseException as error:  # For the other thread, whatever it is.
+            self._failure = error
+            self._done.release()
+
+
+def _estimator(workload, cores, steps, model_dir):
+    columns = [ete.embedding_column(
+        tf.feature_column.categorical_column_with_identity(
+            name_of(number), workload.tables[feature.table][0]),
+        workload.tables[feature.table][1], workload.combiner)
+        for number, feature in enumerate(workload.features)]
+
+    def model_fn(features, labels, mode, params):
+        net = tf.compat.v1.keras.layers.DenseFeatures(columns)(features)
+        net = tf.keras.layers.Dense(1)(tf.keras.layers.Dense(UNITS, 'relu')(net))
+        loss = tf.compat.v1.losses.sigmoid_cross_entropy(labels, net)
+        optimizer = ete.CrossShardOptimizer(
+            tf.compat.v1.train.GradientDescentOptimizer(DENSE_RATE))
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=optimizer.minimize(
+            loss, tf.compat.v1.train.get_global_step()))
+
+    return ete.TPUEstimator(
+        model_fn=model_fn, train_batch_size=workload.batch, config=ete.RunConfig(
+            cluster=ete.TPUClusterResolver(hosts=1, cores=cores), model_dir=model_dir,
+            kernels='native', save_checkpoints_steps=None, save_checkpoints_secs=None,
+            save_summary_steps=None, log_step_count_steps=None, tpu_config=ete.TPUConfig(
+                iterations_per_loop=steps,
+                per_host_input_for_training=ete.InputPipelineConfig.PER_HOST_V2)),
+        embedding_config_spec=ete.EmbeddingConfigSpec(
+            feature_columns=columns,
+            optimization_parameters=ete.AdagradParameters(RATE, ACCUMULATOR)))
+
+
+class Loop:
+    """A `tf.function` that trains."""
+
+    def __init__(self, workload, strategy, steps):
+        api = tf.tpu.experimental.embedding
+        replicas = strategy.num_replicas_in_sync
+        per_replica = workload.batch // replicas
+        tables = [api.TableConfig(rows, width, combiner=workload.combiner, name=f't{number:02}')
+                  for number, (rows, width) in enumerate(workload.tables)]
+        with strategy.scope():
+            embedding = api.TPUEmbedding(
+                {name_of(number): api.FeatureConfig(tables[feature.table])
+                 for number, feature in enumerate(workload.features)},
+                api.Adagrad(RATE, ACCUMULATOR))
+            embedding.build(per_replica_batch_size=per_replica)
+            model = tf.keras.Sequential([
+                tf.keras.layers.Dense(UNITS, 'relu'), tf.keras.layers.Dense(1)])
+            model.build([per_replica, sum(
+                workload.tables[feature.table][1] for feature in workload.features)])
+            optimizer = tf.keras.optimizers.legacy.SGD(DENSE_RATE)
+        self._iterator = iter(strategy.distribute_datasets_from_function(
+            lambda context: dataset_of(workload, per_replica),
+            tf.distribute.InputOptions(experimental_fetch_to_device=False)))
+        self._steps = tf.constant(steps)
+
+        def on_replica(labels):
+            with tf.GradientTape() as tape:
+                activations = embedding.dequeue()
+                tape.watch(activations)
+                logits = model(tf.concat(tf.nest.flatten(activations), 1))
+                loss = tf.reduce_sum(tf.nn.sigmoid_cross_entropy_with_logits(
+                    labels, logits)) / workload.batch
+            of_model, of_tables = tape.gradient(loss, [model.trainable_variables, activations])
+            embedding.apply_gradients(of_tables)
+            optimizer.apply_gradients(zip(of_model, model.trainable_variables))
+
+        @tf.function
+        def train(iterator, steps):
+            for _ in tf.range(steps):
+                features, labels = next(iterator)
+                embedding.enqueue(features)
+                strategy.run(on_replica, (labels,))
+
+        self._train = train
+        # Traced here: layers of Keras are invalid once an Estimator has made some in a graph.
+        self.window()
+
+    def window(self):
+        """Milliseconds per step."""
+        began = time.perf_counter()
+        self._train(self._iterator, self._steps)
+        return 1e3 * (time.perf_counter() - began) / int(self._steps)
+
+
+def strategy_of(case):
+    """The strategy of one of `CASES`."""
+    if case == 'no strategy':
+        return tf.distribute.get_strategy()
+    resolver = ete.TPUClusterResolver(hosts=1, cores=CASES[case])
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+
+
+def compare(workload, case, steps, windows):
+    """Medians of milliseconds of both, and of how many times as long TF2 takes."""
+    loop, job = Loop(workload, strategy_of(case), steps), Job(workload, CASES[case], steps)
+    try:
+        pairs = [(job.window(), loop.window()) for _ in range(windows + 2)][2:]
+    finally:
+        job.close()
+    return [*map(statistics.median, zip(*pairs)),
+            statistics.median(of_loop / of_job for of_job, of_loop in pairs)]
+
+
+def main():
+    """Prints one line per workload and strategy."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument('workloads', nargs='*', metavar='W', help='of W1 to W4; W1 if none')
+    parser.add_argument('--windows', type=int, default=12)
+    parser.add_argument('--steps', type=int, default=20)
+    parser.add_argument('--shrink', type=int, default=1)
+    parser.add_argument('--cases', default=','.join(map(str, range(len(CASES)))))
+    parsed = parser.parse_args()
+    for name in parsed.workloads or ['W1']:
+        for case in [list(CASES)[int(one)] for one in parsed.cases.split(',')]:
+            of_job, of_loop, ratio = compare(
+                WORKLOADS[name].shrunk(parsed.shrink), case, parsed.steps, parsed.windows)
+            print(f'{name} {case:26}{of_job:9.2f} ms, TF2{of_loop:9.2f} ms, {ratio:.2f} times',
+                  flush=True)
+
+
+if __name__ == '__main__':
+    main()
