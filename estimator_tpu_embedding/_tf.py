@@ -397,6 +397,15 @@ def add_variable(owner: Any, name: str, shape: tuple[int, ...], initializer: Cal
         name=name, shape=shape, initializer=initializer, getter=create)
 
 
+def eager_mode() -> Any:
+    """A context that is eager wherever it is entered, also amid the tracing of a graph.
+
+    `tf.init_scope` stays in a graph that is no function's.
+    """
+    from tensorflow.python.eager import context
+    return context.eager_mode()
+
+
 def is_saving_model() -> bool:
     """Whether functions are being traced for `tf.saved_model.save`. Checked: 2.16-2.21."""
     from tensorflow.python.saved_model import save_context

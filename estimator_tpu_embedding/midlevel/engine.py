@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 import tensorflow as tf
 
+from .. import _tf
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import CallError, Problem
@@ -153,8 +154,14 @@ class _Lease:
     """Keeps an engine open for those who hold it: what computes, and variables that are read."""
 
     def __init__(self, handle: tf.Tensor):
-        closer = weakref.finalize(self, library.load().ete_close, handle)
+        closer = weakref.finalize(self, _close, handle)
         closer.atexit = False  # TensorFlow may be gone then, and so is the memory soon.
+
+
+def _close(handle: tf.Tensor) -> None:
+    """Closes an engine. The garbage collector calls it, maybe while another graph is traced."""
+    with _tf.eager_mode():
+        library.load().ete_close(handle)
 
 
 def _before_read(lease: _Lease, flush: weakref.WeakMethod[Callable[[], None]]) -> None:

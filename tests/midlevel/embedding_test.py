@@ -1,6 +1,5 @@
 """What users of TPUEmbedding can do wrong, and what it says to that."""
 
-
 import numpy as np
 import pytest
 import tensorflow as tf
