@@ -69,6 +69,7 @@ class Pairing:
           replicas: their numbers.
           use: int32 scalar, one of the constants above.
         """
+        self._followed_enqueues.interrupt(replicas)
         expected = [_read(self._left[replica]) + self._followed_enqueues.count(replica)
                     for replica in replicas]
         sizes = self._sizes(replicas)
@@ -175,10 +176,20 @@ class _Followed:
         self._open: weakref.WeakKeyDictionary[tf.Graph, dict[int, list[OwnedVariable]]] = (
             weakref.WeakKeyDictionary())
         self._all: list[OwnedVariable] = []  # Graphs do not keep variables.
+        self._interrupted: set[int] = set()
 
-    def count(self, replica: int) -> int:
-        """Calls that are not followed so far."""
-        return len(self._of_graph()[replica])
+    def count(self, replica: int) -> tf.Tensor:
+        """Calls that are to be followed later in the graph, once that is traced."""
+        return tf.add_n([tf.constant(0), *(
+            tf.cast(_read(followed), tf.int32) for followed in self._of_graph()[replica])])
+
+    def interrupt(self, replicas: Sequence[int]) -> None:
+        """Counts no call around a loop, a condition or a function that calls, too, as followed."""
+        graph = getattr(tf.compat.v1.get_default_graph(), 'outer_graph', None)
+        while graph is not None:
+            for replica in replicas:
+                self._interrupted.update(map(id, self._open.get(graph, {}).get(replica, ())))
+            graph = getattr(graph, 'outer_graph', None)
 
     def add(self, replicas: Sequence[int]) -> tf.Tensor:
         """Notes a call; gives whether it is followed by another one, once the graph is traced."""
@@ -190,9 +201,10 @@ class _Followed:
 
     def remove(self, replica: int) -> bool:
         """Notes a call that follows the oldest one that is open; `False` if there is none."""
-        if not self.count(replica):
+        calls = self._of_graph()[replica]
+        followed = calls.pop(0) if calls else None
+        if followed is None or id(followed) in self._interrupted:
             return False
-        followed = self._of_graph()[replica].pop(0)
         with on_host():
             followed.assign(True)
         return True

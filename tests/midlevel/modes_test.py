@@ -258,7 +258,7 @@ def test_a_function_outlives_the_name_of_its_object_and_runs_in_any_thread():
     assert [one.numpy()[0, 0] for one in found] == [1., .5]
 
 
-def test_a_dataset_and_a_compiler_say_that_they_cannot():
+def test_a_compiler_says_that_it_cannot():
     embedding = embedding_of()
     step_of(embedding)(IDS)
 

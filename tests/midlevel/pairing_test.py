@@ -133,10 +133,31 @@ def test_batches_may_wait_in_any_number_up_to_the_most(strategy):
         np.testing.assert_array_equal(here.run('-d', ahead), here.table[ids])
     for ids in batches[3:]:
         np.testing.assert_array_equal(here.run('d'), here.table[ids])
+    here.run('--')
+    here.run('d-')
+    here.run('dd')
     here.check()
     for _ in range(CAPACITY):
         here.run('-')
     here.refuses('E557', '-')
+    here.check()
+
+
+def test_a_batch_may_wait_around_a_loop():
+    here = job('none')
+
+    @tf.function
+    def program(batches):
+        here.embedding.enqueue({'a': batches[0]}, training=False)
+        found = tf.TensorArray(tf.float32, 4, element_shape=[BATCH, 2])
+        for number in tf.range(1, 4):
+            here.embedding.enqueue({'a': batches[number]}, training=False)
+            found = found.write(number - 1, here.embedding.dequeue()['a'])
+        return found.write(3, here.embedding.dequeue()['a']).stack()
+
+    for _ in range(2):
+        batches = np.stack([here.ids() for _ in range(4)])
+        np.testing.assert_array_equal(program(batches), here.table[batches])
     here.check()
 
 
