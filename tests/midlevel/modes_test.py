@@ -1,0 +1,271 @@
+"""Ways to use TPUEmbedding: in loops, with changing rates, weights and shapes, by many."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from harness import replicas
+
+from estimator_tpu_embedding.midlevel.embedding import TPUEmbedding
+
+api = tf.tpu.experimental.embedding
+FAILS = tf.errors.InvalidArgumentError
+IDS = tf.constant([1, 2])
+
+
+def table_of(rows=6, **kwargs):
+    return api.TableConfig(rows, 2, tf.ones_initializer(), combiner='sum', name='t', **kwargs)
+
+
+def embedding_of(strategy='none', optimizer=None, feature=None, **kwargs):
+    return replicas.embedding_under(
+        replicas.make(strategy), {'a': feature or api.FeatureConfig(table_of())},
+        optimizer or api.SGD(.5), **kwargs)
+
+
+def step_of(embedding, gradient=1., **kwargs):
+    @tf.function(autograph=False)
+    def step(ids, weights=None):
+        embedding.enqueue({'a': ids}, None if weights is None else {'a': weights}, **kwargs)
+        found = embedding.dequeue()['a']
+        if kwargs.get('training', True) is True:
+            embedding.apply_gradients(
+                {'a': None if gradient is None else tf.fill(found.shape, gradient)})
+        return found
+    return step
+
+
+def rows_of(embedding):
+    return replicas.values_of(embedding)['t']['parameters']
+
+
+def test_without_a_gradient_rows_are_touched_with_zeros():
+    embedding = embedding_of(optimizer=api.Adam(.1, beta_1=.5))
+    step_of(embedding)(IDS)
+    before = rows_of(embedding)
+    step_of(embedding, gradient=None)(tf.constant([1, 3]))
+    moved = (rows_of(embedding) != before).any(1)
+    assert moved.tolist() == [False, True, False, False, False, False]  # The first moment goes on.
+    inference = step_of(embedding, training=False)
+    values = replicas.values_of(embedding)['t']
+    assert inference(IDS).numpy().tolist() == rows_of(embedding)[1:3].tolist()
+    for name, value in replicas.values_of(embedding)['t'].items():
+        np.testing.assert_array_equal(value, values[name])
+
+
+@pytest.mark.parametrize('kernels', ['native', 'stock'])
+def test_weights_may_come_and_go(kernels):
+    embedding = embedding_of(kernels=kernels)
+    step = step_of(embedding, gradient=-2.)
+    ids, weights = replicas.sparse([[1, 2], [2]]), replicas.sparse([[1, 3], [.5]], tf.float32)
+    assert step(ids).numpy().tolist() == [[2., 2.], [1., 1.]]
+    assert rows_of(embedding)[:4, 0].tolist() == [1., 2., 3., 1.]
+    assert step(ids, weights).numpy()[:, 0].tolist() == [11., 1.5]
+    assert rows_of(embedding)[:4, 0].tolist() == [1., 3., 6.5, 1.]
+    assert step(ids).numpy()[:, 0].tolist() == [9.5, 6.5]
+
+
+@pytest.mark.parametrize('policy, sums, counted', [
+    ('drop', [1., 0.], 2), ('clip', [2., 1.], 2), ('mod', [2., 1.], 2)])
+def test_ids_out_of_range_are_counted_where_they_are_allowed(policy, sums, counted):
+    feature = api.FeatureConfig(table_of(), max_sequence_length=0)
+    embedding = embedding_of('tpu 2', feature=feature, policy=policy)
+    made = replicas.make('tpu 2')
+
+    @tf.function(autograph=False)
+    def program(ids):
+        embedding.enqueue({'a': ids}, training=False)
+        return made.run(lambda: embedding.dequeue()['a'])
+
+    assert embedding.id_counts() == {}
+    found = program(replicas.split(made, [[1, 6], [-1], [1, 6], [-1]]))
+    for one in made.experimental_local_results(found):
+        assert one.numpy()[:, 0].tolist() == sums
+    assert embedding.id_counts() == {'a': {'truncated': 0, 'out_of_range': 2 * counted}}
+
+
+def test_ids_out_of_range_are_an_error_that_names_them():
+    embedding = embedding_of()
+    step = step_of(embedding)
+    step(IDS)
+    with pytest.raises(FAILS, match='E501 feature .*a.*; got 6, -1 in sample 0, 1'):
+        step(tf.constant([6, -1]))
+    assert step(IDS).numpy()[:, 0].tolist() == [.5, .5]
+
+
+@pytest.mark.parametrize('training', [tf.constant, tf.Variable])
+def test_the_training_flag_may_be_a_tensor(training):
+    embedding, flag = embedding_of(), training(True)
+
+    @tf.function(autograph=False)
+    def step(flag):
+        embedding.enqueue({'a': IDS}, training=flag)
+        found = embedding.dequeue()['a']
+        tf.cond(flag, lambda: embedding.apply_gradients({'a': tf.ones([2, 2])}) or 0, lambda: 0)
+        return found
+
+    for value, expected in ((True, 1.), (False, .5), (True, .5), (False, 0.)):
+        flag = training(value)
+        assert step(flag).numpy()[0, 0] == expected
+
+
+@pytest.mark.parametrize('strategy', ['none', 'mirrored 2', 'tpu 2'])
+def test_loops_stand_around_everything(strategy):
+    made, embedding = replicas.make(strategy), embedding_of(strategy)
+
+    @tf.function
+    def train(ids, steps):
+        total = tf.zeros([])
+        for _ in tf.range(steps):
+            for _ in range(2):
+                embedding.enqueue({'a': ids})
+                found = made.run(replica)
+                total += made.reduce(tf.distribute.ReduceOp.SUM, found, axis=None)
+        return total
+
+    def replica():
+        found = embedding.dequeue()['a']
+        embedding.apply_gradients({'a': tf.ones([2, 2])})
+        return found[0, 0]
+
+    number = made.num_replicas_in_sync
+    steps = 1 - .5 * number * np.arange(6)
+    assert train(IDS, tf.constant(3)).numpy() == number * steps.sum()
+    assert rows_of(embedding)[1, 0] == 1 - .5 * number * 6
+
+
+def test_rates_may_change_by_a_variable_or_a_schedule():
+    rate = tf.Variable(.5)
+    step_number = tf.Variable(0)
+    schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([0, 1], [1., .25, 0.])
+    for own in (lambda: rate, lambda: schedule(step_number)):
+        embedding = embedding_of(optimizer=api.SGD(own))
+        step, expected = step_of(embedding), 1.
+        for number, value in enumerate((1., .25, 0.)):
+            rate.assign(value)
+            step_number.assign(number)
+            step(IDS)
+            expected -= value
+            assert rows_of(embedding)[1, 0] == expected
+
+
+def test_the_arguments_of_tensorflow_2_3():
+    feature = {'a': api.FeatureConfig(table_of())}
+    for embedding in (TPUEmbedding(feature, 2, api.SGD(.5), False, True),
+                      TPUEmbedding(feature, batch_size=2, optimizer=api.SGD(.5))):
+        assert embedding.config_proto.feature_descriptor[0].input_shape == [2]
+        step_of(embedding)(IDS)
+        assert rows_of(embedding)[1, 0] == .5
+
+
+def test_objects_side_by_side_and_functions_of_other_shapes_of_ids():
+    first, second = embedding_of(), embedding_of(optimizer=api.SGD(1.))
+    step = step_of(first)
+
+    @tf.function(autograph=False)
+    def both():
+        for one in (first, second):
+            one.enqueue({'a': IDS})
+        found = [one.dequeue()['a'] for one in (first, second)]
+        for one in (second, first):
+            one.apply_gradients({'a': tf.ones([2, 2])})
+        return found
+
+    step(tf.ragged.constant([[1], [1, 2]]))
+    step(tf.constant([[3], [3]], tf.int64))
+    assert [one.numpy()[0, 0] for one in both()] == [0., 1.]
+    assert rows_of(first)[:4, 0].tolist() == [1., -.5, 0., 0.]
+    assert rows_of(second)[:4, 0].tolist() == [1., 0., 0., 1.]
+
+
+def test_output_shapes_of_any_rank_and_sequences():
+    for feature, ids, shape in (
+            (api.FeatureConfig(table_of(), output_shape=[1, 2, 2]), tf.ones([1, 2, 2, 1], tf.int32),
+             (1, 2, 2, 2)),
+            (api.FeatureConfig(table_of(), max_sequence_length=3), replicas.sparse([[1], [2, 2]]),
+             (2, 3, 2))):
+        embedding = embedding_of(feature=feature)
+        found = step_of(embedding)(ids)
+        assert found.shape == shape
+    assert found.numpy()[:, :, 0].tolist() == [[1., 0., 0.], [1., 1., 0.]]
+
+
+def test_tables_are_variables_to_read_and_to_assign():
+    embedding = embedding_of('one device')
+    (table, variable), = embedding.embedding_tables.items()
+    assert table.name == 't' and variable.trainable and variable.shape == (6, 2)
+    step, read = step_of(embedding), tf.function(lambda: tf.gather(variable, IDS))
+    step(IDS)
+    assert read().numpy().tolist() == [[.5, .5]] * 2 == variable.numpy()[1:3].tolist()
+    variable.assign(tf.fill([6, 2], 7.))
+    assert step(IDS).numpy()[0, 0] == 7.
+    assert read().numpy()[0, 0] == 6.5
+    assert embedding.embedding_tables[table] is variable
+
+
+def test_the_same_run_gives_the_same_bits():
+    made, random = replicas.make('tpu 8'), np.random.default_rng(1)
+    batches = [(random.integers(6, size=64), np.float32(random.normal(size=(64, 2))))
+               for _ in range(3)]
+
+    embedding = embedding_of('tpu 8', api.Adagrad(.1))
+
+    @tf.function(autograph=False)
+    def program(ids, gradients):
+        def replica(gradients):
+            embedding.dequeue()
+            embedding.apply_gradients({'a': gradients})
+        embedding.enqueue({'a': ids})
+        made.run(replica, (gradients,))
+
+    def run():
+        for variable in embedding._variables['t'].values():
+            variable.assign(tf.ones([6, 2]))
+        for batch in batches:
+            program(*(replicas.split(made, one) for one in batch))
+        return rows_of(embedding)
+
+    embedding.build(per_replica_batch_size=8)
+    np.testing.assert_array_equal(run(), run())
+
+
+def test_an_object_may_go_while_another_function_is_traced():
+    held = [embedding_of()]
+    held.append(step_of(held[0]))
+    held[1](IDS)
+
+    @tf.function(autograph=False)
+    def other():
+        held.clear()
+        gc.collect()
+        return [one.type for one in tf.compat.v1.get_default_graph().get_operations()]
+
+    assert 'EteClose' not in [one.numpy() for one in other()]
+
+
+def test_a_function_outlives_the_name_of_its_object_and_runs_in_any_thread():
+    embedding = embedding_of()
+    step = step_of(embedding)
+    del embedding
+    found = []
+    thread = threading.Thread(target=lambda: found.append(step(IDS)))
+    thread.start()
+    thread.join(60)
+    gc.collect()
+    found.append(step(IDS))
+    assert [one.numpy()[0, 0] for one in found] == [1., .5]
+
+
+def test_a_compiler_says_that_it_cannot():
+    embedding = embedding_of()
+    step_of(embedding)(IDS)
+
+    def enqueue(ids):
+        embedding.enqueue({'a': ids}, training=False)
+        return embedding.dequeue()['a']
+
+    with pytest.raises((FAILS, tf.errors.UnimplementedError), match='Queue|compil|Ete'):
+        tf.function(enqueue, jit_compile=True, autograph=False)(IDS)
+    assert step_of(embedding, training=False)(IDS).numpy()[0, 0] == .5

@@ -1,0 +1,175 @@
+"""Every order of enqueue, dequeue and apply_gradients that is wrong is an error, and is over then.
+
+A program is a string: `+` enqueues with training=True, `-` with False, `=` with a name, `d`
+dequeues, `g` applies gradients, `!` fails if it is told to. Tables are compared with a mirror in
+NumPy, so that a batch of another step would be seen.
+"""
+
+import contextlib
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from harness import replicas
+
+from estimator_tpu_embedding.midlevel.pairing import CAPACITY
+
+api = tf.tpu.experimental.embedding
+ROWS, BATCH = 64, 2
+FAILS = tf.errors.InvalidArgumentError
+
+
+class Job:
+    """One table with SGD(1) that gets gradients of ones, and what it must be."""
+
+    def __init__(self, strategy, *, inside=False, kernels='native'):
+        self.strategy = replicas.make(strategy)
+        self.number = self.strategy.num_replicas_in_sync
+        self.table = np.arange(ROWS * 2, dtype=np.float32).reshape(ROWS, 2)
+        config = api.TableConfig(ROWS, 2, lambda *_, **__: tf.constant(self.table), name='t')
+        self.embedding = replicas.embedding_under(
+            self.strategy, {'a': api.FeatureConfig(config)}, api.SGD(1.), kernels=kernels)
+        self._inside = inside
+        self._random = np.random.default_rng(5)
+
+    @functools.cache
+    def program(self, text):
+        @tf.function(autograph=False)
+        def program(ids, fails):
+            def replica(ids, fails):
+                activations, after = tf.zeros([]), []
+                for step in text:
+                    if self._inside:
+                        self._enqueue(step, ids)
+                    if step == '!':
+                        with tf.control_dependencies([activations]):
+                            after = [tf.debugging.Assert(~fails, ['of the model'])]
+                    with tf.control_dependencies(after):
+                        if step == 'd':
+                            activations = self.embedding.dequeue()['a']
+                        if step == 'g':
+                            self.embedding.apply_gradients({'a': tf.ones([BATCH, 2])})
+                return activations
+            for step in text if not self._inside else ():
+                self._enqueue(step, ids)
+            return self.strategy.run(replica, (ids, fails))
+        return program
+
+    def _enqueue(self, step, ids):
+        if step in '+-=':
+            self.embedding.enqueue({'a': ids}, training=step == '+',
+                                   name='linked' if step == '=' else None)
+
+    def run(self, text, ids=None, fails=()):
+        """The activations of all replicas; `fails` has the replicas in which `!` does."""
+        ids = self.ids() if ids is None else ids
+        return np.concatenate([np.atleast_1d(one) for one in (
+            self.strategy.experimental_local_results(self.program(text)(
+                replicas.split(self.strategy, ids), self._by_replica(fails))))])
+
+    def ids(self):
+        return self._random.integers(ROWS, size=self.number * BATCH)
+
+    def check(self, text='+dg'):
+        """A correct step: of this batch, updated by it alone."""
+        ids = self.ids()
+        np.testing.assert_array_equal(self.run(text, ids), self.table[ids])
+        if 'g' in text:
+            np.subtract.at(self.table, ids, np.float32(1))
+        found = replicas.values_of(self.embedding)['t']['parameters']
+        np.testing.assert_array_equal(found, self.table)
+
+    def refuses(self, code, text, **kwargs):
+        with pytest.raises(FAILS, match=code):
+            self.run(text, **kwargs)
+
+    def _by_replica(self, fails):
+        return self.strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant(context.replica_id_in_sync_group in fails))
+
+
+@functools.cache
+def job(strategy, inside=False, kernels='native'):
+    return Job(strategy, inside=inside, kernels=kernels)
+
+
+WHERE = [('none', False), ('one device', True), ('tpu 2', False), ('tpu 2', True)]
+
+
+@pytest.mark.parametrize('strategy, inside', WHERE)
+def test_a_wrong_pairing_is_an_error_and_the_next_correct_step_is_correct(strategy, inside):
+    here = job(strategy, inside)
+    here.check()
+    for code, text in [('E556', '-dg'), ('E556', '+g'), ('E554', 'd')]:
+        here.refuses(code, text)
+        here.check()
+    here.run('+d')  # Nobody knows yet that no gradients will come.
+    here.refuses('E555', '+dg')
+    if inside and here.number > 1:  # Another replica, that had not come as far, may say so too.
+        with contextlib.suppress(FAILS):
+            here.run('=d')
+    here.check('-d')
+    here.check()
+
+
+@pytest.mark.parametrize('strategy, inside', WHERE)
+def test_after_a_failure_of_the_model_the_next_step_is_correct(strategy, inside):
+    here = job(strategy, inside)
+    for text in ('+!dg', '+d!g', '-!d'):
+        for failing in range(here.number):
+            here.refuses('of the model', text, fails=[failing])
+            here.check('-d' if failing else '+dg')
+        here.check()
+
+
+@pytest.mark.parametrize('strategy', ['none', 'tpu 2'])
+def test_batches_may_wait_in_any_number_up_to_the_most(strategy):
+    here = job(strategy)
+    batches = [here.ids() for _ in range(5)]
+    for ids in batches[:2]:
+        here.run('-', ids)
+    for ahead, ids in zip(batches[2:], batches):  # Two steps ahead, and the same step in all.
+        np.testing.assert_array_equal(here.run('-d', ahead), here.table[ids])
+    for ids in batches[3:]:
+        np.testing.assert_array_equal(here.run('d'), here.table[ids])
+    here.run('--')
+    here.run('d-')
+    here.run('dd')
+    here.check()
+    for _ in range(CAPACITY):
+        here.run('-')
+    here.refuses('E557', '-')
+    here.check()
+
+
+def test_a_batch_may_wait_around_a_loop():
+    here = job('none')
+
+    @tf.function
+    def program(batches):
+        here.embedding.enqueue({'a': batches[0]}, training=False)
+        found = tf.TensorArray(tf.float32, 4, element_shape=[BATCH, 2])
+        for number in tf.range(1, 4):
+            here.embedding.enqueue({'a': batches[number]}, training=False)
+            found = found.write(number - 1, here.embedding.dequeue()['a'])
+        return found.write(3, here.embedding.dequeue()['a']).stack()
+
+    for _ in range(2):
+        batches = np.stack([here.ids() for _ in range(4)])
+        np.testing.assert_array_equal(program(batches), here.table[batches])
+    here.check()
+
+
+def test_a_batch_with_a_name_may_get_gradients_or_not():
+    here = job('none')
+    for text in ('=d', '=dg', '=d', '=dg', '-d', '=d'):
+        here.check(text)
+    here.refuses('E556', '=dgg')
+
+
+def test_replicas_at_different_batches_are_an_error_and_meet_again():
+    here = job('tpu 2')
+    tf.function(lambda: here.embedding.enqueue({'a': tf.constant([1, 2])}, device='/TPU:1'))()
+    here.refuses('E548.*got 0, 1', '+dg')
+    here.check()
