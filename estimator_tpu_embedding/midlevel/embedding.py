@@ -121,14 +121,15 @@ class TPUEmbedding(_AutoTrackable):
         said by an error that ends the function; then no replica has the batch.
 
         Args:
-          features: a structure like `feature_config` of int32 or int64 ids: tensors of the shape
-            of samples (a last dimension of 1 may follow), SparseTensors of rank 2 or more, or
+          features: a structure like `feature_config` of ids, integers of any type: tensors of the
+            shape of samples (a last dimension of 1 may follow), SparseTensors of rank 2 or more, or
             RaggedTensors of rank 2. They may be values of replicas, as distributed datasets give.
           weights: `None`, or such a structure of what is of the same type and has its values at
             the same places; any of them may be `None`.
           training: whether the batch gets gradients: a bool, or a scalar tensor of it.
-          name: links the calls of one look-up. With a name, `training` says nothing: a batch may
-            get gradients.
+          name: links the calls of one look-up, which are paired among themselves. With a name
+            `training` says nothing: a batch gets gradients if an `apply_gradients` of that name
+            follows `dequeue` in the same function.
           device: `'/TPU:2'` hands over for replica 2 only.
 
         Raises:
@@ -149,10 +150,14 @@ class TPUEmbedding(_AutoTrackable):
             self._build(shapes.resolve(self._declared, incoming))
         assert self._batches is not None and self._runtime is not None
         shapes.check(self._declared, self._batches.output_shapes, incoming)
-        use = EITHER if name is not None else tf.where(
-            tf.cast(training, tf.bool), TRAINING, INFERENCE)
+        if name is not None:
+            use = EITHER
+        elif isinstance(training, bool):
+            use = TRAINING if training else INFERENCE
+        else:
+            use = tf.where(tf.cast(training, tf.bool), TRAINING, INFERENCE)
         with tf.name_scope(name or 'enqueue'):
-            self._runtime.enqueue([self._read(*one) for one in by_replica], replicas, use)
+            self._runtime.enqueue([self._read(*one) for one in by_replica], replicas, use, name)
 
     @_as_written
     def dequeue(self, name: str | None = None) -> Any:
@@ -171,7 +176,7 @@ class TPUEmbedding(_AutoTrackable):
         """
         runtime, replica = self._ready('dequeue')
         with tf.name_scope(name or 'dequeue'):
-            found = runtime.dequeue(replica)
+            found = runtime.dequeue(replica, name)
         return self._declared.pack(
             found[feature] for feature in declaration.feature_names(self._declared))
 
@@ -198,11 +203,12 @@ class TPUEmbedding(_AutoTrackable):
         names = declaration.feature_names(self._declared)
 
         def apply_all(by_replica: Sequence[Sequence[tf.Tensor]]) -> None:
-            by_name: list[Activations] = [dict(zip(names, flat)) for flat in by_replica]
+            by_name: list[Activations] = [dict(zip(names, flat)) for _, *flat in by_replica]
             with tf.name_scope(name or 'apply_gradients'):
-                runtime.apply(by_name)
+                runtime.apply(by_name, by_replica[0][0], name)
 
-        self._replicas.together(own, apply_all)
+        # Rates are asked for where this is called: what they read may differ between replicas.
+        self._replicas.together([runtime.rates(), *own], apply_all)
 
     @property
     def embedding_tables(self) -> dict[Any, tf.Variable]:

@@ -45,13 +45,13 @@ class Runtime:
         tables = {table.name: _hosted(plan, table.name, variables) for table in plan.tables}
         with on_host():
             self._engine = self._open(tables, kernels)
-            self._pairing = Pairing(plan.topology.num_cores, self._engine.kinds)
             self._updates = OwnedVariable(initial_value=tf.zeros([], tf.int64), trainable=False,
                                           name='updates', dtype=tf.int64)
             self._pending = tf.queue.FIFOQueue(1, [tf.int64, tf.float32, *(
                 [*self._engine.kinds, *[tf.float32] * len(plan.features)]
                 * plan.topology.num_cores)])
         self.kernels = self._engine.kernels
+        self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._apply_what_waits, autograph=False)
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
@@ -60,15 +60,15 @@ class Runtime:
             return list(self._engine.pack(batch))
 
     def enqueue(self, packed: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
-                use: tf.Tensor) -> None:
+                use: int | tf.Tensor, name: str | None) -> None:
         """Hands over what is packed for each of some replicas; see `Pairing.put`."""
         with tf.device(HOST):
-            self._pairing.put(packed, replicas, use)
+            self._pairing(name).put(packed, replicas, use)
 
-    def dequeue(self, replica: int) -> Activations:
-        """Looks up the oldest batch of a replica."""
+    def dequeue(self, replica: int, name: str | None) -> Activations:
+        """Looks up the oldest batch of a replica and a name."""
         with tf.device(HOST):
-            use, packed = self._pairing.take(replica)
+            use, packed = self._pairing(name).take(replica)
             done = []
             if self.plan.pipelined:
                 done.append(tf.cond(tf.equal(use, INFERENCE), self._apply_what_waits,
@@ -76,11 +76,8 @@ class Runtime:
             with tf.control_dependencies(done):
                 return self._engine.look_up(packed)
 
-    def apply(self, gradients: Sequence[Activations]) -> None:
-        """Updates the rows that all replicas looked up last, or, if pipelined, a step later.
-
-        Args:
-          gradients: by replica.
+    def rates(self) -> tf.Tensor:
+        """The learning rates of all tables, float32 `[tables]`; asks functions of the user.
 
         Raises:
           CallError: if a table has no optimizer.
@@ -89,10 +86,22 @@ class Runtime:
             raise CallError(Problem(
                 'E558', 'apply_gradients', 'every table must have an optimizer', 'a table without',
                 'Give TPUEmbedding an optimizer.'))
+        rates = rates_at(self.plan, tf.constant(0, tf.int64))
+        return tf.stack([rates[table.name] for table in self.plan.tables])
+
+    def apply(self, gradients: Sequence[Activations], stacked: tf.Tensor,
+              name: str | None) -> None:
+        """Updates the rows that all replicas looked up last, or, if pipelined, a step later.
+
+        Args:
+          gradients: by replica.
+          stacked: what `rates` gave.
+          name: of the look-up.
+        """
         with tf.device(HOST):
-            packed = self._pairing.take_looked_up()
+            packed = self._pairing(name).take_looked_up()
             step = self._updates.assign_add(1)
-            rates = rates_at(self.plan, step)
+            rates = dict(zip([table.name for table in self.plan.tables], tf.unstack(stacked)))
             with tf.control_dependencies([require_rates(self.plan, rates, step)]):
                 if not self.plan.pipelined:
                     self._engine.apply(packed, gradients, rates, step)
@@ -100,7 +109,7 @@ class Runtime:
                 done = self._apply_what_waits()
             with tf.control_dependencies([done]):
                 self._pending.enqueue([
-                    step, tf.stack([rates[table.name] for table in self.plan.tables]),
+                    step, stacked,
                     *[tensor for batch, own in zip(packed, gradients) for tensor in [
                         *batch, *[own[feature.name] for feature in self.plan.features]]]])
 
@@ -114,14 +123,23 @@ class Runtime:
         elif self._pending.size():
             self._flush()
 
+    def _pairing(self, name: str | None) -> Pairing:
+        """That of the calls of one name."""
+        if name not in self._pairings:
+            with on_host():
+                self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds)
+        return self._pairings[name]
+
     def _open(self, tables: dict[str, HostedTable], kernels: Kernels) -> Engine:
-        if not uses_native(kernels.choice):
-            return LocalEngine(self.plan, tables)
-        handle = library.load().ete_open(**layout.attributes(self.plan, kernels.threads or 0))
-        lease = _Lease(handle)
         parts = [part for table in tables.values()
                  for parts in (table.rows, *table.slots.values()) for part in parts]
         flush = weakref.WeakMethod(self.flush)
+        if not uses_native(kernels.choice):
+            for number, part in enumerate(parts):
+                part.attach(None, number, functools.partial(_before_read, None, flush))
+            return LocalEngine(self.plan, tables)
+        handle = library.load().ete_open(**layout.attributes(self.plan, kernels.threads or 0))
+        lease = _Lease(handle)
         for number, part in enumerate(parts):
             part.attach(handle, number, functools.partial(_before_read, lease, flush))
         return NativeEngine(self.plan, tables, handle, in_functions=True)
@@ -170,7 +188,7 @@ def _close(handle: tf.Tensor) -> None:
         library.load().ete_close(handle)
 
 
-def _before_read(lease: _Lease, flush: weakref.WeakMethod[Callable[[], None]]) -> None:
+def _before_read(lease: _Lease | None, flush: weakref.WeakMethod[Callable[[], None]]) -> None:
     """Applies what waits, if the runtime still exists; gradients that wait end with it."""
     del lease  # Its holder needs it.
     function = flush()

@@ -26,7 +26,7 @@ def read(path: str, value: Any, weight: Any, config: Any, output_shape: tuple[in
 
     Args:
       path: of the feature, for messages.
-      value: int32 or int64: a dense tensor of rank 1 or `[..., 1]`, whose every id is a sample;
+      value: integers: a dense tensor of rank 1 or `[..., 1]`, whose every id is a sample;
         a SparseTensor of rank >= 2, whose last dimension is reduced; or a RaggedTensor of rank 2,
         whose rows are samples, or sequences of as many samples as there are for each row. Ids of
         `config.max_sequence_length`, if no output shape is declared, are sequences too.
@@ -48,8 +48,8 @@ def read(path: str, value: Any, weight: Any, config: Any, output_shape: tuple[in
     for problem in shapes.disagreement(path, tf.TensorShape(output_shape), incoming):
         raise InputShapeError(problem)
     reader = _Reader(path, tuple(output_shape), shapes.is_sequence(config))
-    if value.dtype not in (tf.int32, tf.int64):
-        raise InputShapeError(Problem('E510', reader.where, 'ids must be int32 or int64',
+    if not value.dtype.is_integer:
+        raise InputShapeError(Problem('E510', reader.where, 'ids must be integers',
                                       value.dtype.name))
     reader.check_weight(value, weight)
     if isinstance(value, tf.RaggedTensor):

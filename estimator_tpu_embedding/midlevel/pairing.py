@@ -12,6 +12,7 @@ are to be found, and what is left over is given up.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import functools
 import weakref
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..errors import Problem
+from ..errors import CallError, Problem
 from ..native.owned import OwnedVariable
 from ..ops import checks
 from .tables import on_host
@@ -61,7 +62,7 @@ class Pairing:
                          for replica in range(replicas)]
 
     def put(self, packed: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
-            use: tf.Tensor) -> None:
+            use: int | tf.Tensor) -> None:
         """Appends one batch for each of `replicas`; fails with E557 if one of them has no room.
 
         Args:
@@ -83,7 +84,7 @@ class Pairing:
                     'E557', 'enqueue', f'at most {CAPACITY} batches of a replica may wait to be '
                     'dequeued', remedy='Call dequeue once for each enqueue. All that waited is '
                     'given up.'), got=tf.constant('one more'))])
-        followed = self._followed_enqueues.add(replicas)
+        followed = self._followed_enqueues.add(replicas, tf.get_static_value(use))
         ready = [tensor for batch in packed for tensor in batch]
         with tf.control_dependencies([room, *ready]):
             for replica, batch in zip(replicas, packed):
@@ -100,12 +101,15 @@ class Pairing:
         with tf.control_dependencies([checks.require(waiting.size() > 0, Problem(
                 'E554', f'dequeue in replica {replica}', 'there must be a batch that was enqueued '
                 'and not yet dequeued', remedy='Call enqueue before dequeue, once for each '
-                'dequeue, in the same thread.'), got=tf.constant('none'))]):
+                'dequeue, by the same name, in the same thread.'), got=tf.constant('none'))]):
             use, *packed = waiting.dequeue()
-            if not self._followed_enqueues.remove(replica):
+            is_followed, use_if_known = self._followed_enqueues.remove(replica)
+            if not is_followed:
                 self._left[replica].assign_sub(1)
-        # Where apply_gradients follows, only a failure of another kind leaves it out.
-        followed = self._followed_dequeues.add([replica])
+        # Where apply_gradients follows, only a failure of another kind leaves it out. A name says
+        # by that alone what its batch is for.
+        followed = self._followed_dequeues.add([replica], use_if_known)
+        use = tf.where(use == EITHER, tf.where(followed, EITHER, INFERENCE), use)
         kept_use = tf.where(followed & (use == TRAINING), EITHER, use)
         with tf.control_dependencies([tf.cond(
                 use == INFERENCE, lambda: tf.constant(0),
@@ -117,10 +121,19 @@ class Pairing:
 
         When it is evaluated it fails with E556 if a replica has none, and with E548 if they are
         not of the same step.
+
+        Raises:
+          CallError: if one that must get its gradients was dequeued before, in the same graph.
         """
         everywhere = range(len(self._looked_up))
         for replica in everywhere:
-            self._followed_dequeues.remove(replica)
+            self._followed_dequeues.remove(replica, newest=True)
+            if self._followed_dequeues.is_open(replica, TRAINING):
+                raise CallError(Problem(
+                    'E555', 'apply_gradients', 'a batch that is enqueued with training=True needs '
+                    'one apply_gradients before the next one is dequeued', 'two of dequeue',
+                    'Call dequeue and apply_gradients in turns, or give the calls of each batch '
+                    'a name.'))
         sizes = tf.stack([kept.size() for kept in self._looked_up])
         waiting = self._sizes(everywhere)
         found, together = sizes > 0, tf.equal(waiting, waiting[0])
@@ -169,19 +182,32 @@ class Pairing:
             return tf.constant(0)
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Call:
+    """A call of a graph.
+
+    Attributes:
+      followed: bool: whether the other call follows, once the graph is traced.
+      use: of the batch, `None` if that is known only when the graph is executed.
+    """
+
+    followed: OwnedVariable
+    use: int | None
+
+
 class _Followed:
     """Calls, by graph and replica, that another call in the same graph is to follow."""
 
     def __init__(self) -> None:
-        self._open: weakref.WeakKeyDictionary[tf.Graph, dict[int, list[OwnedVariable]]] = (
+        self._open: weakref.WeakKeyDictionary[tf.Graph, dict[int, list[_Call]]] = (
             weakref.WeakKeyDictionary())
-        self._all: list[OwnedVariable] = []  # Graphs do not keep variables.
+        self._all: list[_Call] = []  # Graphs do not keep variables.
         self._interrupted: set[int] = set()
 
     def count(self, replica: int) -> tf.Tensor:
         """Calls that are to be followed later in the graph, once that is traced."""
         return tf.add_n([tf.constant(0), *(
-            tf.cast(_read(followed), tf.int32) for followed in self._of_graph()[replica])])
+            tf.cast(_read(call.followed), tf.int32) for call in self._of_graph()[replica])])
 
     def interrupt(self, replicas: Sequence[int]) -> None:
         """Counts no call around a loop, a condition or a function that calls, too, as followed."""
@@ -191,25 +217,29 @@ class _Followed:
                 self._interrupted.update(map(id, self._open.get(graph, {}).get(replica, ())))
             graph = getattr(graph, 'outer_graph', None)
 
-    def add(self, replicas: Sequence[int]) -> tf.Tensor:
+    def add(self, replicas: Sequence[int], use: int | None) -> tf.Tensor:
         """Notes a call; gives whether it is followed by another one, once the graph is traced."""
-        followed = _state(False)
+        call = _Call(_state(False), use)
         for replica in replicas:
-            self._of_graph()[replica].append(followed)
-        self._all.append(followed)
-        return _read(followed)
+            self._of_graph()[replica].append(call)
+        self._all.append(call)
+        return _read(call.followed)
 
-    def remove(self, replica: int) -> bool:
-        """Notes a call that follows the oldest one that is open; `False` if there is none."""
+    def remove(self, replica: int, *, newest: bool = False) -> tuple[bool, int | None]:
+        """Notes a call that follows one that is open: whether there is one, and its use."""
         calls = self._of_graph()[replica]
-        followed = calls.pop(0) if calls else None
-        if followed is None or id(followed) in self._interrupted:
-            return False
+        call = calls.pop(-1 if newest else 0) if calls else None
+        if call is None or id(call) in self._interrupted:
+            return False, None
         with on_host():
-            followed.assign(True)
-        return True
+            call.followed.assign(True)
+        return True, call.use
 
-    def _of_graph(self) -> dict[int, list[OwnedVariable]]:
+    def is_open(self, replica: int, use: int) -> bool:
+        """Whether a call of this use is open."""
+        return any(call.use == use for call in self._of_graph()[replica])
+
+    def _of_graph(self) -> dict[int, list[_Call]]:
         return self._open.setdefault(tf.compat.v1.get_default_graph(),
                                      collections.defaultdict(list))
 

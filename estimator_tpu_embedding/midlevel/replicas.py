@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..errors import CallError, InputShapeError, Problem
+from ..errors import CallError, InputShapeError, Problem, UnsupportedError
 from .strategy import is_tpu_strategy
 
 
@@ -46,27 +46,28 @@ class Replicas:
         """Makes an object the one that has the engine of an emulated TPU, as long as it exists.
 
         Args:
-          owner: the object.
-          joins: whether it shares that of another instead, as 2.3 allows.
+          owner: the object. It may come again.
+          joins: whether it wants to share that of another, as 2.3 allows.
 
         Raises:
-          CallError: if there is another, or none to join.
+          CallError: if there is another.
+          UnsupportedError: for an object that wants to share.
         """
         if not self.are_tpu:
             return
+        if joins:
+            raise UnsupportedError(Problem(
+                'E559', 'TPUEmbedding', 'every object has tables of its own: none can share those '
+                'of another by initialize_tpu_embedding=False',
+                remedy='Use the first object for evaluation too, with training=False.'))
         other = _initialized() if _initialized is not None else None
-        if joins and other is None:
-            raise CallError(Problem(
-                'E559', 'TPUEmbedding', 'initialize_tpu_embedding=False needs another object that '
-                'has initialized the engine', 'none'))
-        if not joins and other is not None:
+        if other is not None and other is not owner:
             raise CallError(Problem(
                 'E559', 'TPUEmbedding', 'TPU is already initialized for embeddings. This may be '
                 'caused by using multiple TPUEmbedding instances in a TPU scope which is '
                 'unsupported', remedy='Call tf.tpu.experimental.initialize_tpu_system() before '
                 'the next one, or delete the one before.'))
-        if not joins:
-            _set_initialized(weakref.ref(owner))
+        _set_initialized(weakref.ref(owner))
 
     def fed(self, device: str | None) -> list[int]:
         """The replicas for which `enqueue` is called here."""
@@ -77,25 +78,21 @@ class Replicas:
                     'E545', 'enqueue', f'Non-TPU device {device} passed to enqueue',
                     remedy=f'Pass "/TPU:k" with k below {self.number}, or no device.'))
             return [int(found[1])]
-        context = self._context()
+        context = self._context('enqueue')
         return list(range(self.number)) if context is None else [_number(context)]
 
     def own(self, method: str) -> int:
         """The replica in which `method` is called."""
-        context = self._context()
+        context = self._context(method)
         if context is not None:
             return _number(context)
         if self.number > 1:
-            raise CallError(Problem(
-                'E550', method, f'it must be called in the function that strategy.run calls, of '
-                f'the strategy under which the object was created, which has {self.number} '
-                'replicas', f'a call under {type(tf.distribute.get_strategy()).__name__}'
-                if tf.distribute.get_replica_context() is not None else 'a call outside of it'))
+            raise self._elsewhere(method)
         return 0
 
     def value(self, value: Any, replica: int) -> Any:
         """What of a value belongs to one replica; all of it, if it is not one of replicas."""
-        if self._context() is not None or self.number == 1 and tf.is_tensor(value):
+        if self._context('enqueue') is not None or self.number == 1 and tf.is_tensor(value):
             return value
         values = self._strategy.experimental_local_results(value)
         return values[replica] if len(values) == self.number else values[0]
@@ -122,11 +119,28 @@ class Replicas:
                 'condition or a tf.function within the function that strategy.run calls',
                 remedy='Put the loop around strategy.run.')) from error
 
-    def _context(self) -> Any:
-        """The replica that is being traced, `None` outside of `strategy.run`."""
+    def _context(self, method: str) -> Any:
+        """The replica that is being traced, `None` outside of `strategy.run`.
+
+        Raises:
+          CallError: in one of several replicas of another strategy.
+        """
         context = tf.distribute.get_replica_context()
-        return context if context is not None and context.strategy is self._strategy and (
-            tf.distribute.has_strategy()) else None
+        if context is None or not tf.distribute.has_strategy():
+            return None
+        if context.strategy is self._strategy:
+            return context
+        if context.num_replicas_in_sync > 1:
+            raise self._elsewhere(method)
+        return None
+
+    def _elsewhere(self, method: str) -> CallError:
+        return CallError(Problem(
+            'E550', method, 'it must be called in the function that strategy.run calls, of the '
+            f'strategy under which the object was created, which has {self.number} replica(s)',
+            f'a call under {type(tf.distribute.get_strategy()).__name__}'
+            if tf.distribute.get_replica_context() is not None else 'a call outside of it',
+            'Create the object in strategy.scope().'))
 
 
 def _number(context: Any) -> int:

@@ -28,7 +28,7 @@ _WRITES = (
 
 
 class _Owner(NamedTuple):
-    engine: tf.Tensor
+    engine: tf.Tensor | None
     part: int
     before_read: Callable[[], None]
 
@@ -45,11 +45,12 @@ class OwnedVariable(_ResourceVariable):
 
     _owner: _Owner | None = None
 
-    def attach(self, engine: tf.Tensor, part: int, before_read: Callable[[], None]) -> None:
+    def attach(self, engine: tf.Tensor | None, part: int, before_read: Callable[[], None]) -> None:
         """Makes the variable one of an engine, which may take its memory over from now on.
 
         Args:
-          engine: the handle of the engine: an eager int64 scalar, until `detach`.
+          engine: the handle of the engine: an eager int64 scalar, until `detach`. `None` for one
+            that has no memory of its own: the variable stays a plain one, but for `before_read`.
           part: the number of the part in the engine, of the shape of this variable.
           before_read: called before the value is read or written in eager mode, and, to trace what
             it does, in functions that save. It may let the engine apply what is pending, but must
@@ -73,9 +74,9 @@ class OwnedVariable(_ResourceVariable):
         if not tf.executing_eagerly():
             value = super()._read_variable_op(no_copy)
             return value if no_copy else self._before_writes(_copy, value)
-        if self._owner is None:
-            return super()._read_variable_op(no_copy)
         self._settle()
+        if self._owner is None or self._owner.engine is None:
+            return super()._read_variable_op(no_copy)
         value = super()._read_variable_op(no_copy=True)
         return library.load().ete_read(
             handle=self.handle, engine=self._owner.engine, value=value, part=self._owner.part,
@@ -101,11 +102,12 @@ class OwnedVariable(_ResourceVariable):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
-        if self._owner is None:  # Once written by row it would be copied for each other read.
+        self._settle()
+        if self._owner is None or self._owner.engine is None:
+            # Once written by row it would be copied for each other read.
             return super().sparse_read(indices, name=name)
         if not tf.executing_eagerly():
             return self._before_writes(tf.gather, super()._read_variable_op(), indices, name=name)
-        self._settle()
         with tf.device(self.device):
             return library.load().ete_read_rows(
                 engine=self._owner.engine, value=super()._read_variable_op(no_copy=True),

@@ -1,12 +1,15 @@
 """What users of TPUEmbedding can do wrong, and what it says to that."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
 from harness import replicas
 
 from estimator_tpu_embedding.errors import (
-    CallError, ConfigError, InputShapeError, NotInFunctionError, StructureTypeError)
+    CallError, ConfigError, InputShapeError, NotInFunctionError, StructureTypeError,
+    UnsupportedError)
 from estimator_tpu_embedding.midlevel.embedding import TPUEmbedding
 from estimator_tpu_embedding.midlevel.replicas import forget_initialized
 
@@ -190,19 +193,46 @@ def test_under_a_tpu_strategy_tables_are_out_of_reach_and_calls_are_those_of_rep
         traced(lambda: strategy.run(in_a_loop))
 
 
+def test_an_object_made_out_of_the_scope_of_replicas_is_not_used_in_them(two):
+    _, strategy = two
+    outside = TPUEmbedding({'a': api.FeatureConfig(table_of(), output_shape=[2])}, api.SGD())
+    outside.build()
+    for call in (outside.dequeue, lambda: outside.apply_gradients({'a': None}),
+                 lambda: outside.enqueue({'a': tf.constant([1, 2])})):
+        with pytest.raises(CallError, match='E550.*1 replica.*strategy.scope'):
+            traced(functools.partial(strategy.run, call))
+
+
+def test_a_build_that_failed_may_be_tried_again(two):
+    _, strategy = two
+    forget_initialized()
+    tries = []
+
+    def initializer(shape, dtype):
+        tries.append(shape)
+        return tf.ones(shape, dtype) if len(tries) > 1 else 1 / 0
+
+    config = api.TableConfig(6, 2, initializer, name='t')
+    with strategy.scope():
+        made = TPUEmbedding({'a': api.FeatureConfig(config, output_shape=[2])}, api.SGD())
+        with pytest.raises(ZeroDivisionError):
+            made.build()
+        made.build()
+    forget_initialized()
+
+
 def test_a_second_object_needs_a_tpu_that_was_initialized_again(two):
     embedding, strategy = two
     forget_initialized()
     features = {'a': api.FeatureConfig(table_of(), output_shape=[2])}
     with strategy.scope():
-        with pytest.raises(CallError, match='E559.*needs another object'):
-            TPUEmbedding(features, 4, api.SGD(), initialize_tpu_embedding=False)
         first, second = (TPUEmbedding(features, api.SGD()) for _ in range(2))
         first.build()
         with pytest.raises(CallError, match='E559.*TPU is already initialized for embeddings.*'
                            'initialize_tpu_system'):
             second.build()
-        TPUEmbedding(features, 4, api.SGD(), initialize_tpu_embedding=False)
+        with pytest.raises(UnsupportedError, match='E559.*tables of its own'):
+            TPUEmbedding(features, 4, api.SGD(), initialize_tpu_embedding=False)
         forget_initialized()  # As initialize_tpu_system() does.
         second.build()
     forget_initialized()

@@ -223,7 +223,8 @@ def test_ids_out_of_the_vocabulary_are_treated_by_the_policy():
 
 
 def test_ids_of_other_types_are_refused():
-    for dtype in (tf.float32, tf.uint8):
+    assert read(tf.constant([1, 255], tf.uint8), (2,), policy='drop')[1] == [1]
+    for dtype in (tf.float32, tf.bool):
         assert code_of(lambda: read(tf.zeros([2], dtype), (2,))) == 'E510'
     with pytest.raises(InputShapeError, match='Input a/b is of unknown type .*list'):
         read([1, 2], (2,))

@@ -151,6 +151,23 @@ def test_rates_may_change_by_a_variable_or_a_schedule():
             assert rows_of(embedding)[1, 0] == expected
 
 
+def test_a_rate_is_asked_for_in_the_replica():
+    made = replicas.make('tpu 2')
+    embedding = embedding_of('tpu 2', optimizer=api.SGD(
+        lambda: .5 / tf.distribute.get_replica_context().num_replicas_in_sync))
+
+    @tf.function
+    def train():
+        def replica():
+            embedding.dequeue()
+            embedding.apply_gradients({'a': tf.ones([2, 2])})
+        embedding.enqueue({'a': IDS})
+        made.run(replica)
+
+    train()
+    assert rows_of(embedding)[1, 0] == 1 - .25 * 2
+
+
 def test_the_arguments_of_tensorflow_2_3():
     feature = {'a': api.FeatureConfig(table_of())}
     for embedding in (TPUEmbedding(feature, 2, api.SGD(.5), False, True),

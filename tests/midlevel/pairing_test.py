@@ -1,6 +1,7 @@
 """Every order of enqueue, dequeue and apply_gradients that is wrong is an error, and is over then.
 
-A program is a string: `+` enqueues with training=True, `-` with False, `=` with a name, `d`
+A program is a string: `+` enqueues with training=True, `-` with False, `=` with a name, which then
+is that of all calls, `d`
 dequeues, `g` applies gradients, `!` fails if it is told to. Tables are compared with a mirror in
 NumPy, so that a batch of another step would be seen.
 """
@@ -13,6 +14,7 @@ import pytest
 import tensorflow as tf
 from harness import replicas
 
+from estimator_tpu_embedding.errors import CallError
 from estimator_tpu_embedding.midlevel.pairing import CAPACITY
 
 api = tf.tpu.experimental.embedding
@@ -37,6 +39,8 @@ class Job:
     def program(self, text):
         @tf.function(autograph=False)
         def program(ids, fails):
+            name = 'linked' if '=' in text else None
+
             def replica(ids, fails):
                 activations, after = tf.zeros([]), []
                 for step in text:
@@ -47,9 +51,9 @@ class Job:
                             after = [tf.debugging.Assert(~fails, ['of the model'])]
                     with tf.control_dependencies(after):
                         if step == 'd':
-                            activations = self.embedding.dequeue()['a']
+                            activations = self.embedding.dequeue(name)['a']
                         if step == 'g':
-                            self.embedding.apply_gradients({'a': tf.ones([BATCH, 2])})
+                            self.embedding.apply_gradients({'a': tf.ones([BATCH, 2])}, name)
                 return activations
             for step in text if not self._inside else ():
                 self._enqueue(step, ids)
@@ -108,7 +112,7 @@ def test_a_wrong_pairing_is_an_error_and_the_next_correct_step_is_correct(strate
     here.refuses('E555', '+dg')
     if inside and here.number > 1:  # Another replica, that had not come as far, may say so too.
         with contextlib.suppress(FAILS):
-            here.run('=d')
+            here.check()
     here.check('-d')
     here.check()
 
@@ -165,7 +169,36 @@ def test_a_batch_with_a_name_may_get_gradients_or_not():
     here = job('none')
     for text in ('=d', '=dg', '=d', '=dg', '-d', '=d'):
         here.check(text)
-    here.refuses('E556', '=dgg')
+    Job('none').refuses('E556', '=dgg')
+
+
+def test_calls_of_a_name_are_paired_in_any_order():
+    here = job('none')
+
+    @tf.function
+    def step(one, two):
+        here.embedding.enqueue({'a': one}, name='1')
+        here.embedding.enqueue({'a': two}, name='2')
+        found = [here.embedding.dequeue(name)['a'] for name in '21']
+        here.embedding.apply_gradients({'a': tf.ones([BATCH, 2])}, name='1')
+        here.embedding.apply_gradients({'a': 2 * tf.ones([BATCH, 2])}, name='2')
+        return found
+
+    for _ in range(2):
+        one, two = here.ids(), here.ids()
+        np.testing.assert_array_equal(step(one, two), [here.table[two], here.table[one]])
+        np.subtract.at(here.table, one, np.float32(1))
+        np.subtract.at(here.table, two, np.float32(2))
+        here.check()
+    with pytest.raises(FAILS, match='E554.*by the same name'):
+        tf.function(lambda: here.embedding.dequeue('3'))()
+
+
+def test_two_batches_that_need_gradients_are_not_looked_up_at_once():
+    here = job('none')
+    with pytest.raises(CallError, match='E555.*give the calls of each batch a name'):
+        here.run('++ddg')
+    here.check()
 
 
 def test_replicas_at_different_batches_are_an_error_and_meet_again():

@@ -12,8 +12,9 @@ api = tf.tpu.experimental.embedding
 ROWS = 7
 
 
-@pytest.mark.parametrize('strategy', ['none', 'tpu 2'])
-def test_pipelined_updates_are_one_step_late_unless_somebody_looks(strategy):
+@pytest.mark.parametrize('strategy, kernels', [
+    ('none', 'native'), ('none', 'stock'), ('tpu 2', 'native')])
+def test_pipelined_updates_are_one_step_late_unless_somebody_looks(strategy, kernels):
     made, random = replicas.make(strategy), np.random.default_rng(3)
     adagrad = api.Adagrad(.3)
     initial = random.normal(size=(ROWS, 2)).astype(np.float32)
@@ -21,7 +22,7 @@ def test_pipelined_updates_are_one_step_late_unless_somebody_looks(strategy):
                             name='t')
     embedding = replicas.embedding_under(
         made, {'a': api.FeatureConfig(table)}, adagrad,
-        pipeline_execution_with_tensor_core=True)
+        pipeline_execution_with_tensor_core=True, kernels=kernels)
     reference = ReferenceTable(initial, optimizers.core_optimizer(adagrad), 'sum')
 
     @tf.function(autograph=False)
