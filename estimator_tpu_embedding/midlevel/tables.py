@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,6 +87,9 @@ def _initial_value(initializer: Any, shape: tuple[int, int]) -> tf.Tensor:
     TensorFlow's class has, and equal in all tables of one initializer.
     """
     make = functools.partial(initializer, shape, dtype=tf.float32)
+    with contextlib.suppress(TypeError, ValueError):  # Of what has no signature.
+        if 'shard_info' in inspect.signature(initializer).parameters:
+            make = functools.partial(make, shard_info=_tf.whole_shard(shape))
     if isinstance(initializer, _tf.random_initializers()) and _tf.global_seed() is None:
         return tf.function(make, autograph=False)()
     return make()

@@ -16,6 +16,17 @@ from estimator_tpu_embedding.native import library
 ADAGRAD = {'t': api.Adagrad(.1)}
 
 
+def test_an_initializer_that_makes_parts_makes_the_whole():
+    def initializer(shape, dtype, shard_info, scale):
+        return scale * tf.ones(shape, dtype) + shard_info.offset[0] + shard_info.shape[0]
+
+    config = api.TableConfig(9, 2, functools.partial(initializer, scale=.5), name='t')
+    embedding = replicas.embedding_under(
+        replicas.make('tpu 2'), api.FeatureConfig(config, output_shape=[2]), api.SGD())
+    embedding.build()
+    np.testing.assert_array_equal(replicas.values_of(embedding)['t']['parameters'], 9.5)
+
+
 def test_tables_and_slots_are_held_once(tmp_path):
     """Of bytes of table and slot; a save and a step hold nothing but batches."""
     table = api.TableConfig(120_000, 128, None, api.Adagrad(.1), 'sum', 't')

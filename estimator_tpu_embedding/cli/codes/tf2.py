@@ -76,7 +76,8 @@ ENTRIES = {
     'E558': ('training without an optimizer', 'A table without an optimizer cannot be updated.',
              'Give TPUEmbedding or each TableConfig an optimizer.'),
     'E559': ('second TPUEmbedding on one TPU', 'A TPU has the tables of one TPUEmbedding. A second '
-             'one needs a TPU that was initialized again, or, in the way of TensorFlow 2.3, '
-             'initialize_tpu_embedding=False and a first one.', 'Call '
-             'tf.tpu.experimental.initialize_tpu_system() before the second one is built.'),
+             'one needs a TPU that was initialized again, and has its own tables: it shares none '
+             'by initialize_tpu_embedding=False, as in TensorFlow 2.3.', 'Call '
+             'tf.tpu.experimental.initialize_tpu_system() before the second one is built, or use '
+             'the first one, with training=False for evaluation.'),
 }
