@@ -38,7 +38,7 @@ def trainings(tmp_path_factory):
     return {line['size']: line for line in lines}
 
 
-@pytest.mark.parametrize('size', ['700k', '1m'])
+@pytest.mark.parametrize('size', ['760k', '1m'])
 def test_c06_a_training_ends_when_its_checkpoint_does_not_fit(trainings, size):
     found = trainings[size]
     assert found['class'] == 'CheckpointWriteError'

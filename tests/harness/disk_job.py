@@ -49,7 +49,7 @@ def main(folder):
     die_with_parent()
     disk = pathlib.Path(folder, 'disk')
     disk.mkdir()
-    for size in ('190k', '700k', '1m'):
+    for size in ('190k', '760k', '1m'):
         subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size}', 'none', disk], check=True)
         report(size, disk, train(str(disk)))
         subprocess.run(['umount', '--lazy', disk], check=True)  # Event files are open.
