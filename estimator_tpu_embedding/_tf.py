@@ -423,12 +423,6 @@ def eager_mode() -> Any:
     return context.eager_mode()
 
 
-def whole_shard(shape: tuple[int, ...]) -> Any:
-    """What says which part of a variable an initializer makes: all of it. Checked: 2.16-2.21."""
-    from tensorflow.python.trackable import base
-    return base.ShardInfo(shape, (0,) * len(shape))
-
-
 def is_saving_model() -> bool:
     """Whether functions are being traced for `tf.saved_model.save`. Checked: 2.16-2.21."""
     from tensorflow.python.saved_model import save_context

@@ -1,8 +1,8 @@
 """What is borrowed from `tensorflow.python.*` to distribute, in the manner of `_tf.py`.
 
-A file of its own: the strategies of plain Estimators (`_distribution.py`) and the emulated
-`TPUStrategy` (`midlevel/strategy.py`) are all who have to do with it, and `compat/`, which puts
-the latter in its place.
+A file of its own: the strategies of plain Estimators (`_distribution.py`), the emulated
+`TPUStrategy` (`midlevel/`) and its tables are all who have to do with it, and `compat/`, which
+puts that strategy in its place.
 """
 
 from __future__ import annotations
@@ -70,3 +70,9 @@ def hardware_with_accelerator() -> Any:
     from tensorflow.core.protobuf.tpu import topology_pb2
     return topology_pb2.TPUHardwareFeature(
         embedding_feature=topology_pb2.TPUHardwareFeature.EmbeddingFeature.V1)
+
+
+def whole_shard(shape: tuple[int, ...]) -> Any:
+    """What says which part of a variable an initializer makes: all of it. Checked: 2.16-2.21."""
+    from tensorflow.python.trackable import base
+    return base.ShardInfo(shape, (0,) * len(shape))
