@@ -63,7 +63,7 @@ class QueuedBackend:
         with tf.control_dependencies([tf.group(*looked_up)]):
             rates = rates_at(self.plan, step)
             legal = require_rates(self.plan, rates, step)
-        with tf.control_dependencies([legal, *looked_up]):
+        with tf.control_dependencies([tf.group(legal, *looked_up)]):
             return self._engine.apply([receipt.packed for receipt in receipts], gradients,
                                       rates, step)
 
