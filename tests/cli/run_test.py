@@ -260,7 +260,7 @@ def test_a_pipe_may_be_a_script(tmp_path, monkeypatch):
     writer = threading.Thread(target=pipe.write_text, args=('ran = __name__',))
     writer.start()
     programs.script(str(pipe)).execute()
-    writer.join(10)
+    writer.join()
     assert sys.modules['__main__'].ran == '__main__'
 
 

@@ -118,7 +118,6 @@ def without_grappler():
     tf.config.optimizer.set_experimental_options({**options, 'disable_meta_optimizer': False})
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize('strategy, kernels', [
     ('none', 'native'), ('mirrored 2', 'native'), ('tpu 8', 'native'), ('tpu 2', 'stock')])
 def test_rows_slots_and_activations_are_those_of_the_reference(strategy, kernels):
