@@ -12,6 +12,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import cases, graphs, kinds
 from harness.numpy_reference import ReferenceTable, excess
+from harness.parts import long_except
 
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, Topology
@@ -163,8 +164,8 @@ class Engine:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize('backend, strategy, topology, chosen', [
-    graphs.of_backend(*place) for place in PLACES])
+@pytest.mark.parametrize('backend, strategy, topology, chosen', long_except([
+    graphs.of_backend(*place) for place in PLACES], 3, 9))
 def test_five_steps_of_every_case_agree_with_the_reference(backend, strategy, topology, chosen):
     wrong = []
     with tf.Graph().as_default():
