@@ -125,9 +125,9 @@ class LocalEngine:
         if _optimizer_of(table).accumulate:
             return _Sums(*self._summed(table, batches, gradients), None)
         by_core = []
-        for core, own in enumerate(zip(batches, gradients)):
-            ids, sums = self._summed(table, *([one] for one in own))
-            by_core.append((ids, sums, rows.turns(ids, core, len(batches))))
+        for core, (batch, own) in enumerate(zip(batches, gradients)):
+            ids, sums = self._summed(table, [batch], [own])
+            by_core.append((ids, sums, rows.turns(ids, core, self.plan.topology.num_cores)))
         return _Sums(*[tf.concat(parts, 0) for parts in zip(*by_core)])
 
     def _summed(self, table: HostedTable, batches: Sequence[CoreBatch],
