@@ -127,6 +127,9 @@ ENTRIES = {
              'Call create_dummy_table_variables() before.'),
     'E468': ('unknown value of a variable', 'The original refuses other values too.',
              'Unset the variable, or use one of the values that the message lists.'),
+    'E469': ('unreadable TF_CONFIG', 'The environment variable TF_CONFIG holds an object of JSON '
+             'with "cluster", "task" and the like, or is not set.',
+             'Correct it, or unset it to run in one process.'),
     'E470': ('content that would be lost', 'The config is readable, but has fields that this '
              'package cannot hold, and it refuses to drop them in silence.',
              'Remove the fields that the message names.'),
