@@ -71,15 +71,18 @@ def activations_of(made, *enqueue, **kwargs):
 
 
 @pytest.mark.parametrize('strategy', long_except(['div', 'mod'], 1))
-@pytest.mark.parametrize('hosts, cores', long_except([(1, 1), (2, 2), (3, 1)], 1, 2))
-def test_the_loop_of_the_documentation_gives_the_numbers_of_the_reference(hosts, cores, strategy):
+@pytest.mark.parametrize('hosts, cores, accumulate', long_except(
+    [(1, 1, True), (2, 2, True), (3, 1, True), (2, 2, False)], 1, 3))
+def test_the_loop_of_the_documentation_gives_the_numbers_of_the_reference(
+        hosts, cores, accumulate, strategy):
     batch_size, generator = 12, np.random.default_rng(3)
     made = embedding(
         {'user': legacy_api.TableConfig(7, 3, combiner='mean'),
          'item': legacy_api.TableConfig(2, 1, combiner='sum')},  # fewer rows than 3 hosts
         {'viewer': legacy_api.FeatureConfig('user'), 'author': legacy_api.FeatureConfig('user'),
          'watched': legacy_api.FeatureConfig('item')},
-        legacy_api.AdamParameters(.1), hosts, cores, batch_size, partition_strategy=strategy)
+        legacy_api.AdamParameters(.1, use_gradient_accumulation=accumulate), hosts, cores,
+        batch_size, partition_strategy=strategy)
     tables = {'viewer': 'user', 'author': 'user', 'watched': 'item'}
     steps = [{feature: graphs.random_samples(generator, batch_size, 7 if table == 'user' else 2)
               for feature, table in tables.items()} for _ in range(3)]
@@ -123,7 +126,7 @@ def test_the_loop_of_the_documentation_gives_the_numbers_of_the_reference(hosts,
                      for feature, table in tables.items()}
         for table, one in reference.items():
             one.update([(batch[feature], gradients[feature], None)
-                        for feature, own in tables.items() if own == table])
+                        for feature, own in tables.items() if own == table], hosts * cores)
     for table in after:
         assert_close(after[table], reference[table].rows)
     assert_close(moments, reference['user'].slots['Adam/v'])
