@@ -19,7 +19,7 @@ from ..proto.codec import plan_to_config
 from . import declaration, enqueue_ids
 from .graph_engine import GraphEngine
 from .parameters import StochasticGradientDescentParameters
-from .slot_variables import VariablesAndOps, slot_tuple
+from .slot_variables import VariablesAndOps, slot_names_of, slot_tuple
 from .table_config import DeviceConfig, FeatureConfig, TableConfig, configs_to_specs
 
 INFERENCE = declaration.INFERENCE
@@ -146,19 +146,19 @@ class TPUEmbedding:
         Args:
           embedding_variable_name_by_table: by table; `None` is the name of each table.
           slot_variable_names_by_table: a tuple such as `AdagradSlotVariableNames` by table;
-            `None` is, for example, `<table>/Adagrad`. In inference there are no slots.
+            `None` is, for example, `<table>/Adagrad`. In inference a table has slots if it has
+            optimization parameters of its own.
 
         Raises:
           KeyError: for a table without a name.
           ValueError: if there are variables of such names.
+          ConfigError: if the names of slots are not those of the table's optimizer.
         """
         names = {table.name: (embedding_variable_name_by_table[table.name]
                               if embedding_variable_name_by_table else table.name)
                  for table in self.plan.tables}
-        slot_names = {table.name: (
-            slot_variable_names_by_table[table.name] or () if slot_variable_names_by_table
-            else [f'{table.name}/{slot.suffix}' for slot in self.plan.slots(table.name)])
-            for table in self.plan.tables}
+        slot_names = {table.name: slot_names_of(table, slot_variable_names_by_table)
+                      for table in self.plan.tables}
         engine = self.engine
         tables = engine.create_tables(names, slot_names)
         slots = {}

@@ -113,6 +113,8 @@ ENTRIES = {
              'Leave experimental_replication_mode out.'),
     'E924': ('TPUEmbeddingV2', 'It is for TPUs with SparseCores. The emulated TPU is one of an '
              'earlier kind, whose tables TPUEmbedding holds.', 'Use TPUEmbedding.'),
+    'E927': ('names of slots', 'Each slot of the optimizer that trains a table is a variable with '
+             'a name of its own.', 'Give the named tuple of that optimizer, with all its fields.'),
     'E930': ('part of the original runner', 'The name is there, so that a script that imports it '
              'runs, but it has no meaning without a TPU.', 'Do what the message proposes.'),
     'E919': ('ids for a vocabulary, without the engine', 'An exported graph, or evaluation on the '
