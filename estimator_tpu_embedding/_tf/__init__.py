@@ -15,7 +15,7 @@ from .graphs import (
     variable_scope_state, wait_for, wait_instead)
 from .running import (
     cached_summary_writers, eager_mode, fast_callable, global_seed, is_saving_model, joined_paths,
-    summary_writer_initializers, without_deprecation_warnings)
+    session_class, summary_writer_initializers, without_deprecation_warnings)
 from .saving import (
     add_listeners, replace_saver, saver_builder, saving_listeners)
 from .tpu import (

@@ -56,9 +56,10 @@ class TPUEmbedding:
           feature_to_config_dict: `FeatureConfig` by name.
           batch_size: samples of all cores per step.
           mode: `TRAINING` or `INFERENCE`.
-          master: `''` or `'local'` is the emulated system.
+          master: name or address of a system, or `None`. All mean the emulated system: nothing is
+            contacted, which a line says of those of a real one.
           optimization_parameters: of tables without their own; `None` in inference.
-          cluster_def: anything but `None` is the emulated system too.
+          cluster_def: not used.
           pipeline_execution_with_tensor_core: look-ups run a step ahead of updates.
           partition_strategy: `'div'` or `'mod'`.
           profile_data_directory: written into the proto.
@@ -73,9 +74,6 @@ class TPUEmbedding:
             raise ValueError('partition_strategy must be "div" or "mod". Received: '
                              f'{partition_strategy}.')
         declaration.check_tables(table_to_config_dict, feature_to_config_dict)
-        if master is None and cluster_def is None and device_config is None:
-            raise ValueError('When master and cluster_def are both None,device_config must be set '
-                             'but is not.')
         topology, job = declaration.system_of(master, device_config, master_job_name)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
