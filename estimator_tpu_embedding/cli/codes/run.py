@@ -113,6 +113,9 @@ ENTRIES = {
              'earlier kind, whose tables TPUEmbedding holds.', 'Use TPUEmbedding.'),
     'E927': ('names of slots', 'Each slot of the optimizer that trains a table is a variable with '
              'a name of its own.', 'Give the named tuple of that optimizer, with all its fields.'),
+    'E928': ('saver that a scaffold changes', 'What restores tables and commits checkpoints is a '
+             'saver around that of the model; a finalize that sets another would bypass it.',
+             'Give the saver to the constructor of the scaffold.'),
     'W930': ('session at the port of a TPU', 'Nobody named that address as a TPU\'s before, so the '
              'session asks it, and waits until somebody answers.', 'Open it at the master() of a '
              'TPUClusterResolver, or at "".'),
