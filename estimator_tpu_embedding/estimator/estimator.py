@@ -83,8 +83,9 @@ class TPUEstimator(WithoutTpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
         _legacy.estimator_module()._verify_model_fn_args(model_fn, params)
         with _tf.without_deprecation_warnings():
-            super().__init__(model_fn=model_fn, model_dir=model_dir, config=config,
-                             params=params, warm_start_from=warm_start_from)
+            super().__init__(model_fn=model_fn, model_dir=model_dir, params=params,
+                             config=settings.in_this_process(config),
+                             warm_start_from=warm_start_from)
         tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy
-from ..checkpoint import directory, recover, restore, warm_start
+from ..checkpoint import directory, recover, restore, scaffolds, warm_start
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
@@ -182,9 +182,9 @@ class WithoutTpu(_Estimator):
             return spec
         # Here nobody asks after the last save whether it failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
-        return spec._replace(scaffold=tf.train.Scaffold(
-            saver=CommittingSaver(saver, {}, b'', options=options, lineage=self._lineage),
-            copy_from_scaffold=spec.scaffold))
+        scaffolds.with_saver(scaffolds.finalized_once(spec.scaffold), CommittingSaver(
+            saver, {}, b'', options=options, lineage=self._lineage))
+        return spec
 
     def _with_messages(self, spec: Any) -> Any:
         """Names the optimizers once; the EstimatorSpec, with a hook that logs examples/sec."""
@@ -204,9 +204,8 @@ class WithoutTpu(_Estimator):
         plan = restore.plan_without_engine(checkpoint, self._checkpoint_options())
         if checkpoint is None or plan is None:
             return spec
-        scaffold = restore.scaffold_for(
-            spec.scaffold, checkpoint, plan, restore.saver_of_all)
-        return spec._replace(scaffold=scaffold)
+        restore.scaffold_for(spec.scaffold, checkpoint, plan, restore.saver_of_all)
+        return spec
 
     def _checkpoint_options(self) -> CheckpointOptions:
         """What the RunConfig says of checkpoints, else what the process does."""

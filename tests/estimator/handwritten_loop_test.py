@@ -159,6 +159,80 @@ def test_slots_are_called_after_the_table_and_sgd_has_none():
         'b/Ftrl/part_0', 'b/Ftrl_1/part_0']
 
 
+def test_in_inference_a_table_has_the_slots_of_its_own_optimizer():
+    made = embedding(
+        {'a': legacy_api.TableConfig(3, 2),
+         'b': legacy_api.TableConfig(
+             3, 2, optimization_parameters=legacy_api.AdagradParameters(.1, .25)),
+         'c': legacy_api.TableConfig(3, 2, optimization_parameters=SGD)},
+        {'f': legacy_api.FeatureConfig('a'), 'g': legacy_api.FeatureConfig('b'),
+         'h': legacy_api.FeatureConfig('c')}, by=None, hosts=4, mode=legacy_api.INFERENCE)
+    variables = made.create_variables_and_ops()
+    slots = variables.slot_variables_by_table
+    assert (slots['a'], slots['c']) == (None, None)
+    # What TensorFlow 2.15 makes of it, dummy included.
+    assert [each.op.name for each in slots['b'].accumulator] == [
+        *[f'b/Adagrad/part_{host}' for host in range(3)], 'dummy_3_b/Adagrad']
+    assert [name for name in sorted(each.op.name for each in tf.global_variables())
+            if 'Adagrad' in name] == [f'b/Adagrad/part_{host}' for host in range(3)]
+    assert len(variables.load_ops()) == len(variables.retrieve_ops()) == 12
+    with started(variables.load_ops) as session:
+        np.testing.assert_array_equal(session.run(slots['b'].accumulator[2]), [[.25, .25]])
+
+
+@pytest.mark.parametrize('kernels', graphs.KERNELS)
+def test_a_saver_hands_slots_through_an_inference(kernels, tmp_path, monkeypatch):
+    monkeypatch.setattr(defaults, '_default_kernels', Kernels(kernels))
+    names = {'t': legacy_api.AdagradSlotVariableNames('sums')}
+
+    def made(mode):
+        return embedding({'t': legacy_api.TableConfig(
+            5, 1, tf.zeros_initializer(), combiner='sum',
+            optimization_parameters=legacy_api.AdagradParameters(2., 12.))}, by=None, mode=mode)
+
+    train = made(legacy_api.TRAINING)
+    train.create_variables_and_ops({'t': 'rows'}, names)
+    ops = train.generate_enqueue_ops([{'f': data([[1], [], [], []])}])
+    value = train.get_activations()['f']
+    send = train.generate_send_gradients_op({'f': tf.fill(tf.shape(value), 2.)})
+    with started() as session:
+        session.run(ops)
+        session.run(send)  # The sum of row 1 becomes 12 + 2 * 2, the row -2 * 2 / 4.
+        tf.train.Saver().save(session, str(tmp_path / 'trained'))
+    with tf.Graph().as_default():
+        infer = made(legacy_api.INFERENCE)
+        variables = infer.create_variables_and_ops({'t': 'rows'}, names)
+        ops = infer.generate_enqueue_ops([{'f': data([[1], [0], [], []])}])
+        value = infer.get_activations()['f']
+        saver = tf.train.Saver()
+        with tf.Session() as session:
+            saver.restore(session, str(tmp_path / 'trained'))
+            session.run([variables.load_ops(), ops])
+            np.testing.assert_array_equal(session.run(value)[:, 0], [-1, 0, 0, 0])
+            session.run(variables.retrieve_ops())
+            assert session.run(variables.slot_variables_by_table['t'].accumulator[0]
+                               )[:, 0].tolist() == [12, 16, 12, 12, 12]
+            saver.save(session, str(tmp_path / 'again'))
+    first, second = (tf.train.load_checkpoint(str(tmp_path / name))
+                     for name in ('trained', 'again'))
+    assert first.get_variable_to_shape_map() == second.get_variable_to_shape_map() == {
+        'rows': [5, 1], 'sums': [5, 1]}
+    for name in ('rows', 'sums'):
+        np.testing.assert_array_equal(first.get_tensor(name), second.get_tensor(name))
+
+
+@pytest.mark.parametrize('mode', [legacy_api.TRAINING, legacy_api.INFERENCE])
+@pytest.mark.parametrize('names', [
+    None, ('first', 'second'), legacy_api.AdagradSlotVariableNames('sums'),
+    legacy_api.AdamSlotVariableNames('first', None)])
+def test_names_of_other_slots_than_those_of_the_optimizer_are_refused(names, mode):
+    made = embedding({'t': legacy_api.TableConfig(
+        5, 1, optimization_parameters=legacy_api.AdamParameters(.1))}, by=None, mode=mode)
+    with pytest.raises(ConfigError, match=r'E927 .*\["t"\]: it must name the slots of adam: "m", '
+                                          r'"v"; got .* AdamSlotVariableNames'):
+        made.create_variables_and_ops(slot_variable_names_by_table={'t': names})
+
+
 @pytest.mark.parametrize('given, ragged, expected', [
     (lambda: data([[0, 1], [], [4], [2]], [1., 2., 3., .5]), False, [5, 0, 15, 1.5]),
     # The k-th id belongs to sample k.

@@ -83,10 +83,8 @@ ENTRIES = {
              'Where they are many, look for a division or logarithm of 0.'),
     'E901': ('weights on the tensor core', 'A column for the tensor core has weights, which the '
              'original fails for too.', 'Do what the message proposes.'),
-    'E907': ('setting of TPUConfig or TF_CONFIG', 'It is not supported, or not in this form.',
-             'Do what the message proposes.'),
-    'E910': ('remote master', 'Only systems emulated in this process are run.', 'Leave master '
-             'out.'),
+    'E907': ('setting of TPUConfig, RunConfig or TF_CONFIG', 'It is not supported, or not in this '
+             'form.', 'Do what the message proposes.'),
     'E913': ('remote directory', 'Checkpoints and profiles of ids are written to local '
              'directories only.', 'Copy the results when the job has ended.'),
     'E914': ('distribution strategy of a TPUEstimator', 'With use_tpu=True the cores of the '
@@ -113,6 +111,14 @@ ENTRIES = {
              'Leave experimental_replication_mode out.'),
     'E924': ('TPUEmbeddingV2', 'It is for TPUs with SparseCores. The emulated TPU is one of an '
              'earlier kind, whose tables TPUEmbedding holds.', 'Use TPUEmbedding.'),
+    'E927': ('names of slots', 'Each slot of the optimizer that trains a table is a variable with '
+             'a name of its own.', 'Give the named tuple of that optimizer, with all its fields.'),
+    'E928': ('saver that a scaffold changes', 'What restores tables and commits checkpoints is a '
+             'saver around that of the model; a finalize that sets another would bypass it.',
+             'Give the saver to the constructor of the scaffold.'),
+    'W930': ('session at the port of a TPU', 'Nobody named that address as a TPU\'s before, so the '
+             'session asks it, and waits until somebody answers.', 'Open it at the master() of a '
+             'TPUClusterResolver, or at "".'),
     'E930': ('part of the original runner', 'The name is there, so that a script that imports it '
              'runs, but it has no meaning without a TPU.', 'Do what the message proposes.'),
     'E919': ('ids for a vocabulary, without the engine', 'An exported graph, or evaluation on the '
