@@ -133,8 +133,8 @@ NAMES: dict[str, Any] = {f'streaming_{name}': _predictions_first(getattr(tf.metr
 NAMES |= {f'streaming_sparse_{name}': _predictions_first(getattr(tf.metrics, name)) for name in (
     'average_precision_at_k', 'precision_at_k', 'recall_at_k')}
 NAMES |= {one.__name__: one for one in (
-    accuracy, aggregate_metric_map, aggregate_metrics, sparse_recall_at_top_k, streaming.cohen_kappa,
-    streaming.count, streaming.f1_score, streaming.streaming_concat,
+    accuracy, aggregate_metric_map, aggregate_metrics, sparse_recall_at_top_k,
+    streaming.cohen_kappa, streaming.count, streaming.f1_score, streaming.streaming_concat,
     streaming.streaming_covariance, streaming.streaming_false_negative_rate,
     streaming.streaming_false_negative_rate_at_thresholds,
     streaming.streaming_false_positive_rate,
