@@ -19,7 +19,12 @@ changes once released. One class exists per cause that a caller can act on:
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import itertools
 from collections.abc import Iterable
+from typing import TypeVar
+
+_Error = TypeVar('_Error', bound=BaseException)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -166,3 +171,23 @@ def shown(text: object, most: int = 80) -> str:
     """
     given = str(text)
     return ascii(given if len(given) <= most else f'{given[:most]}...')[1:-1]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`Did you mean "b"?` for the one of the first 1,000 names most like `name`, or `''`.
+
+    >>> did_you_mean('itme_id', ['item_id', 'user_id'])
+    'Did you mean "item_id"?'
+    """
+    near = difflib.get_close_matches(name[:1000], itertools.islice(names, 1000), n=1)
+    return f'Did you mean "{shown(near[0], 200)}"?' if near else ''
+
+
+def noted(error: _Error, note: str) -> _Error:
+    """The error with a note below it, which leaves its class and its text as they are.
+
+    An empty note is none.
+    """
+    if note:
+        error.add_note(note)
+    return error

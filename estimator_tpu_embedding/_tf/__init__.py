@@ -6,7 +6,7 @@ costs nothing. Others call the functions as `_tf.name()`, whichever area they be
 """
 
 from .columns import (
-    column_ids, forget_column_scopes, identity_columns, is_tensor_core_column,
+    column_ids, columns_used, forget_column_scopes, identity_columns, is_tensor_core_column,
     old_tpu_embedding_columns, other_columns_of_a_spec, recorded_column_scopes, tensor_core_length,
     tpu_embedding_columns)
 from .graphs import (

@@ -277,7 +277,7 @@ class TPUEstimator(WithoutTpu):
             lookups = settings.lookups(self._spec, deployment.topology, batch_size, verb,
                                        config.id_policy)
         on_tpu = calls.TpuCalls(mode=mode, deployment=deployment, params=self.params,
-                                config=config)
+                                config=config, plan=lookups.plan if lookups else None)
         return Job(
             verb=verb, deployment=deployment, lookups=lookups, batch_axes=axes,
             skips_nonfinite=config.nonfinite_gradients == 'skip',

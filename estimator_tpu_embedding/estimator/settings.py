@@ -17,7 +17,7 @@ from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
 from ..core.specs import FeatureSpec, TableSpec, Topology
-from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
+from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
 from . import feed_hook
@@ -180,7 +180,8 @@ def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str
     if unknown:
         raise ConfigError(Problem('E438', 'RunConfig.id_policy', 'it must name features of the '
                                   f'embedding spec, which are {quoted(sorted(names))}',
-                                  quoted(unknown)))
+                                  quoted(unknown), next(filter(
+                                      None, (did_you_mean(name, names) for name in unknown)), '')))
     return [dataclasses.replace(feature, id_policy=policy.get(feature.name, 'error'))
             for feature in features]
 

@@ -149,12 +149,11 @@ def _never_kept(initializer: Callable[..., Any]) -> Callable[..., Any]:
     Args:
       initializer: of any kind; what else it gives stays as it is.
     """
-    makes: Any = initializer() if inspect.isclass(initializer) else initializer
-    knows_part = 'partition_info' in inspect.signature(makes).parameters
+    knows_part = 'partition_info' in inspect.signature(initializer).parameters
 
     def initial(shape: Any, dtype: Any = tf.float32, partition_info: Any = None) -> Any:
-        value = (makes(shape, dtype=dtype, partition_info=partition_info) if knows_part
-                 else makes(shape, dtype=dtype))
+        value = (initializer(shape, dtype=dtype, partition_info=partition_info) if knows_part
+                 else initializer(shape, dtype=dtype))
         number = _only_number_in(value, shape) if _is_large(shape) else None
         if number is None:
             return value

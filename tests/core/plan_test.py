@@ -1,5 +1,7 @@
 import dataclasses
+import functools
 
+import numpy as np
 import pytest
 
 from estimator_tpu_embedding.core.optimizer import Limits
@@ -67,6 +69,19 @@ def test_a_plan_for_inference_needs_no_optimizer_and_keeps_no_slots():
     assert plan.bytes_per_host(0) == 6 * 4 * 4
 
 
+class Zeros:
+    """An initializer, of which tables take instances."""
+
+    def __call__(self, shape, dtype):
+        return np.zeros(shape, dtype)
+
+
+@pytest.mark.parametrize('initializer', [Zeros(), np.zeros, functools.partial(np.full, 1)])
+def test_instances_and_functions_are_initializers(initializer):
+    table = dataclasses.replace(TABLES[0], initializer=initializer)
+    assert make_plan([table], FEATURES[:2]).table('video').initializer is initializer
+
+
 def test_all_problems_come_at_once_sorted_by_where_they_are():
     problems = problems_of(
         [TableSpec(name='b', vocabulary_size=0, dimension=-1, combiner='max'),
@@ -101,6 +116,9 @@ def test_all_problems_come_at_once_sorted_by_where_they_are():
       'features': [*FEATURES, FeatureSpec(name='f', table='video/Adagrad')]},
      'E460 table "video/Adagrad": the name is that of the optimizer state of table "video"; '
      'got "video/Adagrad".  Rename the table.'),
+    ({'tables': [dataclasses.replace(TABLES[0], initializer=Zeros), *TABLES[1:]]},
+     'E495 table "video": initializer must be an instance, or a function; got the class Zeros.  '
+     'Call it, perhaps with arguments, as in initializer=Zeros().'),
 ])
 def test_each_problem_says_where_what_was_expected_what_came_and_the_remedy(change, line):
     with pytest.raises(ConfigError) as caught:
