@@ -60,10 +60,16 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
     Raises:
       CorruptCheckpointError: E619 if the file `checkpoint` leads elsewhere; E612 if there are
         checkpoints and none of them is whole: training must not begin at step 0 beside them and
-        overwrite them one by one; E625 if the newest is not the expected one.
+        overwrite them one by one; E625 if the newest is not the expected one; E616 if there is
+        none, and the file `checkpoint` is nothing that TensorFlow can be let look at.
     """
-    if not os.path.isdir(directory):
-        return None
+    found = _recovered(directory, options) if os.path.isdir(directory) else None
+    if found is None:
+        pointer.require_harmless(directory)
+    return found
+
+
+def _recovered(directory: str, options: CheckpointOptions) -> Recovered | None:
     elsewhere = _named_elsewhere(directory)
     if elsewhere is not None:
         if not options.follow_pointer:
@@ -211,7 +217,7 @@ def _named_elsewhere(directory: str) -> str | None:
 
 def _step_of(checkpoint: str) -> int:
     """The number at the end of a prefix; -1 if there is none."""
-    found = re.search(r'-(\d+)\Z', checkpoint)
+    found = re.search(r'-([0-9]{1,19})\Z', checkpoint)
     return int(found.group(1)) if found is not None else -1
 
 
