@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID
 from ..errors import IncompatibleCheckpointError, Problem, quoted
 from .bundle import Bundle
@@ -129,10 +130,11 @@ def _check_saver(saver: Any, plan: RestorePlan) -> None:
             'a tf.train.Checkpoint', 'Let it make a tf.train.Saver.'))
     others = [name for name, source in plan.streamed.items()
               if not source.is_whole or source.tensor != name]
-    if others or plan.begun:
+    others += [name for name in plan.begun if not is_of_dummy(name)]
+    if others:
         raise IncompatibleCheckpointError(Problem(
             'E633', 'scaffold', 'only the saver of this package restores what has another name, '
-            f'more rows or begins anew: {quoted([*others, *plan.begun])}', 'a saver of the model',
+            f'more rows or begins anew: {quoted(others)}', 'a saver of the model',
             'Leave the saver of the scaffold out until the next checkpoint is written.'))
 
 

@@ -9,6 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..checkpoint import restore, warm_start
+from ..core.names import is_of_dummy
 from .gradients import DUMMY_COLLECTION
 from .progress import announce
 from .session import Run
@@ -58,20 +59,25 @@ def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
 def _start_warm(run: Run) -> Callable[[tf.Session], None] | None:
     """Arranges for variables to begin with values of another checkpoint, if that is asked.
 
-    `tf.train.warm_start` starts what is trainable. The tables of the engine are, whatever
-    TensorFlow knows of it, and the dummies of `gradients.py` are not.
+    `tf.train.warm_start` starts what is trainable, or what is global. The tables of the engine
+    are both, whatever TensorFlow knows of it, and the dummies of `gradients.py` and their slots
+    are neither.
     """
     settings = run.job.warm_start
     if settings is None:
         return None
     tables = run.stored_tables()
-    trainable = tf.get_collection_ref(tf.GraphKeys.TRAINABLE_VARIABLES)
-    before = list(trainable)
+    collections = [tf.get_collection_ref(key) for key in (
+        tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)]
+    before = [list(collection) for collection in collections]
     dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}
-    trainable[:] = [variable for variable in before if id(variable) not in dummies]
-    trainable += [variable for variable in tf.global_variables()
-                  if _tf.full_name_and_shape(variable)[0] in tables]
+    for collection in collections:
+        collection[:] = [variable for variable in collection if id(variable) not in dummies
+                         and not is_of_dummy(variable.op.name)]
+    collections[0] += [variable for variable in tf.global_variables()
+                       if _tf.full_name_and_shape(variable)[0] in tables]
     try:
         return warm_start.start_warm(settings, tables, run.job.checkpoint)
     finally:
-        trainable[:] = before
+        for collection, variables in zip(collections, before):
+            collection[:] = variables
