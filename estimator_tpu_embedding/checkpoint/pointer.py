@@ -20,7 +20,7 @@ STAGED = f'{NAME}.tmp'
 """Where the file is written before it takes the place of the one that is there."""
 _MAX_BYTES = 2**20
 _MAX_PATH = 4096
-"""Bytes of a path that the system opens. What is longer names no file, and takes long to resolve."""
+"""Bytes of a path that the system opens; what is longer names no file and is long to resolve."""
 _NEWEST, _ALL = b'model_checkpoint_path', b'all_model_checkpoint_paths'
 
 

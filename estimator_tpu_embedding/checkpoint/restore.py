@@ -44,7 +44,7 @@ def plan_for(checkpoint: str, tables: Mapping[str, StoredTable], options: Checkp
       IncompatibleCheckpointError: with all differences.
       CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
     """
-    held = _held(checkpoint)
+    held = held_in(checkpoint)
     shapes = {name: shape for name, (shape, _) in variables_by_name().items()}
     return compare(held, Needed(shapes, {**_whole_tables(held, options), **tables},
                                 shapes if is_optional else (), trains), options)
@@ -64,7 +64,7 @@ def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
     check_without_engine(checkpoint, options)
     if checkpoint is None or read_manifest(checkpoint) is None:
         return None
-    held = _held(checkpoint)
+    held = held_in(checkpoint)
     tables = _whole_tables(held, options)
     found = {name: shape for name, (shape, _) in variables_by_name().items() if name in tables}
     return compare(held, Needed(found, tables, trains=False), options)
@@ -96,7 +96,12 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
     return tf.train.Scaffold(saver=saver, copy_from_scaffold=scaffold)
 
 
-def _held(checkpoint: str) -> Held:
+def held_in(checkpoint: str) -> Held:
+    """What a checkpoint holds.
+
+    Raises:
+      CorruptCheckpointError: if it or its manifest cannot be read.
+    """
     bundle = Bundle.open(checkpoint)
     return Held(checkpoint, {name: tensor.shape for name, tensor in bundle.tensors.items()},
                 read_manifest(checkpoint))
@@ -143,6 +148,10 @@ class RestoringSaver:
 
     A session that is made again after a lost one restores what this very job has written since,
     where everything lies as it does here. All other methods are those of the saver.
+
+    Attributes:
+      checkpoint: the prefix of the one that is restored by plan; another that holds the same may
+        take its place.
     """
 
     def __init__(self, saver: tf.train.Saver, checkpoint: str, plan: RestorePlan, *,
@@ -157,7 +166,7 @@ class RestoringSaver:
             first all that it restores anyway.
         """
         self._saver, self._plan, self._is_users = saver, plan, is_users
-        self._checkpoint = checkpoint
+        self.checkpoint = checkpoint
         self._rest: tf.train.Saver | None = None
         self._tables: list[StreamedRows] = []
         self._begin: list[tf.Operation] = []
@@ -192,7 +201,7 @@ class RestoringSaver:
         """
         with session.graph.as_default():
             self.build()
-        if os.path.realpath(save_path) != os.path.realpath(self._checkpoint):
+        if os.path.realpath(save_path) != os.path.realpath(self.checkpoint):
             self._saver.restore(session, save_path)
             return
         assert self._rest is not None

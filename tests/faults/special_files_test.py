@@ -11,7 +11,7 @@ from harness import sweeps
 from harness.faults import Faults, FaultyStorage
 
 from estimator_tpu_embedding.checkpoint import profiles
-from estimator_tpu_embedding.checkpoint.directory import claimed, continue_from, settle
+from estimator_tpu_embedding.checkpoint.directory import claimed, settle
 from estimator_tpu_embedding.checkpoint.files import write_atomically
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover

@@ -47,6 +47,8 @@ ENTRIES = {
     'E619': ('pointer to another directory', 'The file "checkpoint" names a checkpoint outside '
              'of its directory.', 'If that is meant, use etpe run --follow-pointer or '
              'CheckpointOptions(follow_pointer=True); else remove the file.'),
+    'W619': ('newer checkpoint in the place of a deleted one', 'A job deleted the checkpoint '
+             'that was to be read, so the newest is read.', 'Nothing has to be done.'),
     'E620': ('numbers that are not finite, not saved', 'A table, slot or other variable held NaN '
              'or infinity when it was to be saved.', 'Look at what the message names; training '
              'goes on from the last checkpoint.'),
@@ -65,6 +67,12 @@ ENTRIES = {
              'See its documentation.'),
     'E627': ('state of an input that is no file', 'CheckpointInputPipelineHook found a link, a '
              'pipe or the like where a file of a state should be.', 'Remove it.'),
+    'E628': ('checkpoint that a job deleted', 'It was deleted to make room for newer ones before '
+             'it was read, which is no damage.', 'Name a newer one, or the directory alone; or '
+             'let the job keep more, by keep_checkpoint_max of its RunConfig.'),
+    'E629': ('other checkpoint after the deleted one', 'A job deleted the checkpoint that was '
+             'being read, and the one that took its place holds other variables or tables.',
+             'Start again.'),
     'E630': ('table that CheckpointOptions name', 'The name is that of no table, or of several.',
              'Take one that the message lists, or more parts of the name.'),
     'E631': ('slots of another optimizer', 'The checkpoint does not hold the state of the '
