@@ -4,6 +4,7 @@ Another process commits a checkpoint after the other, about ten a second, and ke
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import time
@@ -16,7 +17,9 @@ from harness.processes import started
 
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint import recover
+from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.manifest import manifest_path
+from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.errors import CheckpointError, IncompatibleCheckpointError
 
 nightly = _legacy.load()
@@ -157,3 +160,71 @@ def test_another_kind_of_checkpoint_takes_no_place(tmp_path, source):
 
     with pytest.raises(IncompatibleCheckpointError, match='E629 checkpoint model.ckpt-2'):
         other.estimator.evaluate(input_fn, steps=1, hooks=[Replace()])
+
+
+@pytest.mark.parametrize('command', ['verify', 'ls', 'show', 'show --sample', 'inspect'])
+def test_tools_beside_a_job_report_no_damage(tmp_path, source, capsys, command):
+    steps = set()
+    with rotating(tmp_path / 'model', source):
+        for _ in range(40):
+            name, *rest = command.split()
+            arguments = ['inspect'] if name == 'inspect' else ['checkpoint', name]
+            rest = [*rest, '1'] if rest else []
+            status = main([*arguments, str(tmp_path / 'model'), *rest, '--format', 'json'])
+            printed = capsys.readouterr()
+            report = json.loads(printed.out)
+            assert status == 0, printed
+            assert not report.get('findings') and not any(
+                one.get('findings') for one in report.get('checkpoints', ()))
+            assert all(one['state'] == 'committed' for one in report.get(
+                'checkpoints', ()) if name == 'ls')
+            assert not report.get('skipped')
+            steps.add(printed.out)
+    assert len(steps) > 5  # The job went on meanwhile.
+
+
+def test_a_damaged_checkpoint_beside_a_job_is_still_told(tmp_path, source, capsys):
+    model = tmp_path / 'model'
+    with rotating(model, source):
+        for path in pathlib.Path(source[1]).parent.glob('model.ckpt-1.*'):
+            if not path.name.endswith('.json'):
+                (model / path.name.replace('ckpt-1', 'ckpt-0')).write_bytes(path.read_bytes())
+        data, = model.glob('model.ckpt-0.data*')
+        data.write_bytes(data.read_bytes()[:-1])
+        for command in ('verify', 'ls'):
+            assert main(['checkpoint', command, str(model)]) == 1
+            printed = capsys.readouterr().out
+            assert 'E613 checkpoint model.ckpt-0' in printed and printed.count('E613') == 1
+
+
+def test_what_is_half_deleted_is_no_checkpoint_and_no_damage(tmp_path, source, capsys):
+    for path in pathlib.Path(source[1]).parent.glob('model.ckpt-1.*'):
+        for step in (1, 2):
+            (tmp_path / path.name.replace('ckpt-1', f'ckpt-{step}')).write_bytes(path.read_bytes())
+    (tmp_path / 'model.ckpt-2.tables.json').rename(tmp_path / 'model.ckpt-2.tables.json.partial')
+    (tmp_path / 'model.ckpt-2.index').unlink()
+    for command in ('verify', 'ls', 'show'):
+        assert main(['checkpoint', command, str(tmp_path), '--format', 'json']) == 0
+        report = json.loads(capsys.readouterr().out)
+        if command == 'ls':
+            assert report['partial'] == ['model.ckpt-2'] and not report['findings']
+            assert [one['name'] for one in report['checkpoints']] == ['model.ckpt-1']
+
+
+@pytest.mark.parametrize('command', ['verify', 'show', 'diff'])
+def test_a_named_checkpoint_that_is_deleted_while_it_is_read_is_no_damage(
+        tmp_path, source, capsys, monkeypatch, command):
+    for path in pathlib.Path(source[1]).parent.glob('model.ckpt-1.*'):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    opened = Bundle.open
+
+    def deleting(prefix):
+        for path in tmp_path.glob('model.ckpt-1.*'):
+            path.unlink()
+        return opened(prefix)
+
+    monkeypatch.setattr(Bundle, 'open', deleting)
+    named = str(tmp_path / 'model.ckpt-1')
+    arguments = [named, named] if command == 'diff' else [named]
+    assert main(['checkpoint', command, *arguments]) == 2
+    assert 'E628 checkpoint model.ckpt-1' in capsys.readouterr().err
