@@ -128,14 +128,14 @@ def run(parsed: argparse.Namespace) -> int:
         program = _prepared(parsed, options)
     except (ConfigError, SetupError) as error:
         return _refuse(str(error))
-    from ..runner import progress
+    from ..runner.totals import totals
     try:
         script.run(program, parsed.rest)
     except Exception as error:
         _show(error, script.frames_of(error, program))
         return 1
     finally:
-        _say(f'in all: {progress.totals()}')
+        _say(f'in all: {totals()}')
     return 0
 
 
