@@ -154,6 +154,15 @@ class UnsupportedError(EteError, NotImplementedError):
     """E9xx: a legacy feature that this version does not run; says what to do instead."""
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, 'step'), counted(2000, 'step')
+    ('1 step', '2000 steps')
+    """
+    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
+
+
 def quoted(names: Iterable[str]) -> str:
     """`"a", "b"` for the names in order, or `none`.
 

@@ -26,6 +26,9 @@ ENTRIES = {
              'of its own. The first strategy makes as many as install() was told of, and then '
              'their number is fixed.', 'Call install(hosts=..., cores=...) for the largest '
              'system before the first strategy is made, and set no number of devices.'),
+    'W007': ('training without a checkpoint', 'Neither steps nor seconds between checkpoints are '
+             'set, and no hook of the script saves, so what is trained is gone with the process.',
+             'Set RunConfig(save_checkpoints_steps=...) or save_checkpoints_secs.'),
     'E501': ('id out of range', 'An id is negative or not below the vocabulary size of its '
              'table.', 'Clean the data, raise the vocabulary size, which is num_buckets of '
              'a column, or set install(ids=...) or RunConfig(id_policy=...).'),
