@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _tf
+from .. import _legacy, _process, _tf
 from ..checkpoint import compare, directory, following
 from ..runner import loop, predictions, summaries
 from ..runner.guards import StopAtStep
@@ -147,6 +147,7 @@ class TPUEstimator(WithoutTpu):
         Raises:
           CheckpointError: if `model_dir` cannot be used, or what is in it not be restored.
         """
+        _process.require_threads('train')
         if max_steps is not None and self.config.is_chief and os.path.isdir(self.model_dir):
             # The base class looks there whether that step is reached.
             with directory.claimed(self.model_dir):
@@ -188,6 +189,7 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError: if `steps` is not a positive int.
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
+        _process.require_threads('evaluate')
         found = following.chosen(self.model_dir, checkpoint_path, self._checkpoint_options())
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
@@ -235,6 +237,7 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError, RuntimeError: as the original does, when the first is asked for.
           IncompatibleCheckpointError: if the checkpoint is not that of such a model.
         """
+        _process.require_threads('predict')
         found = following.chosen(self.model_dir, checkpoint_path, self._checkpoint_options())
         if not self._use_tpu:
             yield from self._predict_without_tpu(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy
+from .. import _legacy, _process
 from ..checkpoint import directory, following, restore, scaffolds, warm_start
 from ..checkpoint.following import Following, followed
 from ..checkpoint.options import CheckpointOptions
@@ -105,6 +105,7 @@ class WithoutTpu(_Estimator):
 
         It gives what `predict` gives; its tables are in the order of ids.
         """
+        _process.require_threads('export')
         if not (self._export_to_cpu or self._export_to_tpu):
             raise ValueError('One of export_to_cpu and export_to_tpu must be true.')
         if not self._export_to_cpu:

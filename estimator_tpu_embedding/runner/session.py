@@ -13,6 +13,7 @@ from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, counted
 from ..proto.codec import plan_to_config
+from .ending import Shutdown
 from .faults import DivergedError, Failures, typed
 from .graph import build_step
 from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
@@ -49,6 +50,7 @@ class Run:
       infeed: the hook that feeds it.
       start: the hook that begins every session.
       termination: whether SIGTERM has asked for the end.
+      shutdown: the deadline of the end.
     """
 
     def __init__(self, job: Job):
@@ -58,15 +60,16 @@ class Run:
         self.report = RunReport(job.verb, job.batch_size,
                                 directory=job.model_dir if job.verb == 'train' else '')
         self.profiler = _profiler_of(job, self.report)
+        self.termination = Termination.of_process()
+        self.shutdown = Shutdown(job.shutdown_deadline, self.termination.is_asked)
         self.graph = build_step(job)
         if self.graph.measured.backend is not None:
             self.report.kernels = self.graph.measured.backend.kernels
         self.infeed = Infeed(self.graph.feeds, self.graph.close, self.failures, self.report,
                              job.input_deadline, ahead=int(self.graph.begin is not None),
                              draw=self.profiler.draw if self.profiler else drawing,
-                             join_deadline=job.shutdown_deadline)
+                             shutdown=self.shutdown, proceed=self.termination.proceed)
         self.start = SessionStart(self.graph.start)
-        self.termination = Termination()
         self._has_data_ended = False
 
     def stored_tables(self) -> dict[str, StoredTable]:
@@ -164,7 +167,7 @@ class Run:
         self._announce()
         with self._threads_ended(), \
                 tf.train.MonitoredSession(SessionCreator(
-                    creator, self.job.shutdown_deadline, self.report), hooks) as session:
+                    creator, self.shutdown, self.report), hooks) as session:
             try:
                 while not session.should_stop():
                     began = time.monotonic()
@@ -174,6 +177,8 @@ class Run:
                         self.report.seconds += time.monotonic() - began
                     yield values
             except tf.errors.OutOfRangeError as error:
+                if self.job.verb != 'train':
+                    self.termination.proceed()
                 # Left to itself, MonitoredSession takes every such error for the end of data.
                 self._has_data_ended = (self.failures.root_cause() is None
                                         and self.infeed.ended_input() is not None)

@@ -63,6 +63,16 @@ ENTRIES = {
     'E525': ('sparse or ragged tensors that are fetched to a TPU', 'A TPUStrategy can fetch dense '
              'tensors only; features for TPUEmbedding are enqueued from the host anyway.',
              'Pass tf.distribute.InputOptions(experimental_fetch_to_device=False).'),
+    'E537': ('forked process', 'Fork copies a process without the threads of TensorFlow, so '
+             'whatever is run by it would wait for ever.', 'Start processes with the method '
+             '"spawn" of multiprocessing or with subprocess, fork before TensorFlow has run '
+             'anything, or train in the parent.'),
+    'W531': ('training outside of the main thread', 'Python has signals in the main thread only, '
+             'so SIGTERM ends the process without a last checkpoint, and Ctrl-C does not end the '
+             'training.', 'Train in the main thread if that matters.'),
+    'W532': ('fork beside TensorFlow', 'A process was forked in which TensorFlow runs. Loaders of '
+             'data that use no TensorFlow work; what uses it there may wait for ever.',
+             'Start such processes with the method "spawn" of multiprocessing.'),
     'E801': ('gradients that are not finite', 'The gradients of a table are NaN or infinite; '
              'nothing of that step was written, and the newest checkpoint is older.',
              'Look for a division or logarithm of 0; lower the learning rate; clip. A '
