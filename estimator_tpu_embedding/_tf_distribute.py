@@ -1,4 +1,4 @@
-"""What is borrowed from `tensorflow.python.*` to distribute, in the manner of `_tf.py`.
+"""What is borrowed from `tensorflow.python.*` to distribute, in the manner of `_tf`.
 
 A file of its own: the strategies of plain Estimators (`_distribution.py`), the emulated
 `TPUStrategy` (`midlevel/`) and its tables are all who have to do with it, and `compat/`, which

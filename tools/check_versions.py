@@ -5,7 +5,7 @@
 
 Makes a throw-away virtual environment per version, installs the package into it and runs the
 tests of the roads that scripts take, of whole jobs, of the TF2 side, and of the native kernels,
-which that installation compiled: what `_tf.py` borrows from TensorFlow is all used in them. Takes
+which that installation compiled: what `_tf` borrows from TensorFlow is all used in them. Takes
 about seven minutes per version, most of them the installation. The exit status is 0 only if all
 versions pass.
 """

@@ -27,6 +27,7 @@ def run_config(model_dir, hosts=1, cores=1, iterations=2, num_shards=None, **kwa
             per_host_input_for_training=ete.InputPipelineConfig.PER_HOST_V2),
         **{'save_checkpoints_steps': 100, 'save_summary_steps': 0,
            'log_step_count_steps': None, 'tf_random_seed': 1, 'shutdown_deadline_secs': 2.,
+           'checkpoint_save_graph_def': False,
            **kwargs})
 
 

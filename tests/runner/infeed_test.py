@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -60,7 +59,7 @@ def test_batch_k_plus_1_is_produced_while_step_k_runs(tmp_path):
         step = sum(event.startswith('step') for event in events) + 1
         following = f'batch {min(step + 1, steps)}'
         with change:
-            overlaps = change.wait_for(lambda: following in events, timeout=20)
+            overlaps = change.wait_for(lambda: following in events, timeout=100)
             events.append(f'step {step} {"ran beside" if overlaps else "missed"} {following}')
         return np.float32(0)
 
@@ -218,7 +217,7 @@ def test_an_input_that_produces_nothing_is_an_error_after_the_deadline(tmp_path)
 
     def generate(host):
         yield from range(4)
-        go_on.wait(30)
+        go_on.wait(100)
         yield from range(40)
 
     try:
@@ -258,15 +257,15 @@ def test_ctrl_c_ends_a_wait_for_input(tmp_path, ctrl_c):
     def generate(host):
         yield from range(4)
         threading.Timer(.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        go_on.wait(30)
+        waited.append(go_on.wait(100))
         yield from range(4)
 
+    waited = []
     handler, wakeup = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
     try:
-        began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             job(tmp_path).train(generator_input_fn(generate), max_steps=5)
-        assert time.monotonic() - began < 20
+        assert not waited  # It waits still.
     finally:
         go_on.set()
     assert (signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)) == (handler, wakeup)
@@ -277,7 +276,7 @@ def test_a_run_in_another_thread_works(tmp_path):
     thread = threading.Thread(target=estimator.train, args=(
         generator_input_fn(lambda host: range(8)),), kwargs={'max_steps': 2})
     thread.start()
-    thread.join(60)
+    thread.join()
     assert estimator.latest_checkpoint().endswith('model.ckpt-2')
 
 

@@ -1,0 +1,26 @@
+"""The only importer of `tensorflow.python.*`: one function per borrowed symbol, a module per area.
+
+Each docstring says why a public name does not do and on which versions the symbol was checked
+(`tools/check_versions.py` does that). Imports are inside the functions, so that this package
+costs nothing. Others call the functions as `_tf.name()`, whichever area they belong to.
+"""
+
+from .columns import (
+    column_ids, forget_column_scopes, identity_columns, is_tensor_core_column,
+    old_tpu_embedding_columns, other_columns_of_a_spec, recorded_column_scopes, tensor_core_length,
+    tpu_embedding_columns)
+from .graphs import (
+    copied_variable_store, global_step_read, is_in_control_flow, is_inside_control_flow,
+    keras_name_counters, put_keras_name_counters, put_variable_scope_state, thread_local_stacks,
+    variable_scope_state, wait_for, wait_instead)
+from .running import (
+    cached_summary_writers, eager_mode, fast_callable, global_seed, is_saving_model, joined_paths,
+    summary_writer_initializers, without_deprecation_warnings)
+from .saving import (
+    add_listeners, replace_saver, saver_builder, saving_listeners)
+from .tpu import (
+    create_slots, modules_of_contrib, number_of_shards, tpu_cluster_resolver_module, tpu_module,
+    tpu_ops_module, tpu_shard_context)
+from .variables import (
+    add_variable, auto_trackable, full_name_and_shape, last_creator_scope, random_initializers,
+    resource_variable)

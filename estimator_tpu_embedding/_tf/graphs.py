@@ -1,0 +1,112 @@
+"""Graphs under construction: edges, scopes, control flow, what Keras has named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def thread_local_stacks(graph: Any) -> None:
+    """Gives every thread its own device, control-dependency and colocation scopes in `graph`.
+
+    Without it a tower that waits inside `tf.control_dependencies` imposes them on the others.
+    `tf.Graph` has the method but does not document it. Checked: 2.16-2.21.
+    """
+    graph.switch_to_thread_local()
+
+
+def global_step_read(graph: Any) -> Any:
+    """The tensor through which TensorFlow's own hooks read the global step of `graph`.
+
+    Made before the graph is finalised, since hooks ask for it later. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.training import training_util
+    return training_util._get_or_create_global_step_read(graph)
+
+
+def wait_for(operation: Any, others: Any) -> None:
+    """Adds control edges from `others` to `operation`, of a graph that no session has run.
+
+    Checked: 2.16-2.21.
+    """
+    operation._add_control_inputs(list(others))
+
+
+def wait_instead(operation: Any, others: Any) -> None:
+    """Makes whatever waits for `operation` by a control edge wait for `others` instead.
+
+    In a graph that no session has run since. Checked: 2.16-2.21.
+    """
+    for waiting in operation._control_outputs:
+        kept = [each for each in waiting.control_inputs if each is not operation]
+        waiting._remove_all_control_inputs()
+        waiting._add_control_inputs([*kept, *others])
+
+
+def is_in_control_flow(operation: Any) -> bool:
+    """Whether an operation is part of a `tf.cond` or `tf.while_loop` of control flow v1.
+
+    Checked: 2.16-2.21.
+    """
+    return operation._get_control_flow_context() is not None
+
+
+def is_inside_control_flow(graph: Any) -> bool:
+    """Whether a `tf.cond` or `tf.while_loop` of control flow v1 is being built in `graph`.
+
+    Checked: 2.16-2.21.
+    """
+    return graph._get_control_flow_context() is not None
+
+
+def copied_variable_store(graph: Any) -> dict[Any, list[Any]]:
+    """The collection in which `tf.get_variable` looks for what exists in `graph`, as a copy.
+
+    Empty where nothing was made yet. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.ops import variable_scope
+    key = variable_scope._VARSTORE_KEY
+    copies = []
+    for store in graph.get_collection(key):
+        copied = variable_scope._VariableStore()
+        copied._vars.update(store._vars)
+        copied._partitioned_vars.update(store._partitioned_vars)
+        copies.append(copied)
+    return {key: copies} if copies else {}
+
+
+def variable_scope_state() -> tuple[Any, dict[str, int]]:
+    """This thread's variable scope in the default graph, and how often scope names were used.
+
+    `tf.get_variable_scope` gives the first alone. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.ops import variable_scope
+    store = variable_scope.get_variable_scope_store()
+    return store.current_scope, dict(store.variable_scopes_count)
+
+
+def put_variable_scope_state(state: tuple[Any, dict[str, int]]) -> None:
+    """Makes what `variable_scope_state` returned that of this thread."""
+    from tensorflow.python.ops import variable_scope
+    store = variable_scope.get_variable_scope_store()
+    store.current_scope = state[0]
+    store.variable_scopes_count = dict(state[1])
+
+
+def keras_name_counters(graph: Any) -> dict[Any, Any]:
+    """How often Keras has used each layer name in `graph`: the next layer's number.
+
+    Checked: tf_keras 2.16-2.21.
+    """
+    from tf_keras.src import backend
+    return dict(backend.PER_GRAPH_OBJECT_NAME_UIDS.get(graph, {}))
+
+
+def put_keras_name_counters(graph: Any, counters: dict[Any, Any]) -> None:
+    """Makes counters that `keras_name_counters` returned those of `graph`.
+
+    Checked: tf_keras 2.16-2.21.
+    """
+    import collections
+
+    from tf_keras.src import backend
+    backend.PER_GRAPH_OBJECT_NAME_UIDS[graph] = collections.defaultdict(int, counters)

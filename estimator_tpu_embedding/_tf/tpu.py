@@ -1,0 +1,70 @@
+"""The modules and contexts of `tensorflow.python.tpu`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def tpu_shard_context(number_of_shards: int) -> Any:
+    """The context in which TensorFlow's TPU columns and `CrossShardOptimizer` see replicas.
+
+    It is thread-local, so every tower enters its own. No public name. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu import tpu_function
+    return tpu_function.tpu_shard_context(number_of_shards)
+
+
+def number_of_shards() -> int | None:
+    """The number of replicas of the enclosing `tpu_shard_context`. Checked: 2.16-2.21."""
+    from tensorflow.python.tpu import tpu_function
+    return tpu_function.get_tpu_context().number_of_shards
+
+
+def tpu_ops_module() -> Any:
+    """The module through which `CrossShardOptimizer` calls `cross_replica_sum`.
+
+    `compat.install` replaces that function: the op has no CPU kernel. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu.ops import tpu_ops
+    return tpu_ops
+
+
+def tpu_module() -> Any:
+    """The module that defines `replicate`, `shard`, `batch_parallel` and `rewrite`.
+
+    All of them call its `split_compile_and_replicate`, which `compat.install` replaces.
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.tpu import tpu
+    return tpu
+
+
+def tpu_cluster_resolver_module() -> Any:
+    """The module that defines `TPUClusterResolver`, for `compat.install`. Checked: 2.16-2.21."""
+    from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
+    return tpu_cluster_resolver
+
+
+def modules_of_contrib() -> dict[str, Any]:
+    """By name: what was in `tensorflow.contrib.tpu.python.tpu` once, and what `contrib.summary`
+    and `contrib.framework.nest` were made of, since public names write other summaries and have
+    fewer functions. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.ops import summary_ops_v2
+    from tensorflow.python.tpu import (
+        bfloat16, device_assignment, feature_column, topology, tpu, tpu_function, tpu_optimizer,
+        training_loop)
+    from tensorflow.python.util import nest
+    return {module.__name__.rpartition('.')[2]: module for module in (
+        bfloat16, device_assignment, feature_column, nest, summary_ops_v2, topology, tpu,
+        tpu_function, tpu_optimizer, training_loop)}
+
+
+def create_slots(optimizer: Any, table: Any, create: Callable[..., Any]) -> dict[str, Any]:
+    """The slots that an optimizer of `tf.tpu.experimental.embedding` wants for a table, by name.
+
+    Made by its `slot_variable_creation_fn`, else by `create(name, initializer)`. No public name.
+    Checked: 2.16-2.21.
+    """
+    return dict(optimizer._create_slots(table, create))
