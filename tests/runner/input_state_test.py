@@ -66,7 +66,7 @@ def test_training_goes_on_with_the_sample_after_the_last_one(tmp_path):
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith('model.ckpt-7')
 
 
-def test_without_the_hook_it_begins_anew(tmp_path):
+def test_i20_without_the_hook_it_begins_anew(tmp_path):
     assert seen_by(make(tmp_path), 3) == [0, 1, 2]
     assert seen_by(make(tmp_path), 5, hooked=False) == [0, 1]
 
