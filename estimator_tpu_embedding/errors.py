@@ -200,3 +200,16 @@ def noted(error: _Error, note: str) -> _Error:
     if note:
         error.add_note(note)
     return error
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes for people.
+
+    >>> bytes_text(148), bytes_text(2048), bytes_text(3 * 2**33)
+    ('148 B', '2.0 KiB', '24.0 GiB')
+    """
+    for unit in ('B', 'KiB', 'MiB', 'GiB', 'TiB'):
+        if count < 1024 or unit == 'TiB':
+            break
+        count /= 1024
+    return f'{count:.0f} B' if unit == 'B' else f'{count:,.1f} {unit}'

@@ -23,10 +23,10 @@ from typing import Any
 from ..checkpoint import scan
 from ..checkpoint.manifest import StoredFile, read_manifest
 from ..checkpoint.steady import LOOKS, rotated_away
-from ..errors import CorruptCheckpointError, Problem, shown
+from ..errors import CorruptCheckpointError, Problem, bytes_text, shown
 from ..proto import reading
 from . import stored, stored_diff, stored_directory, stored_looks, stored_view
-from .render import Grid, Line, Report, as_command, bytes_text
+from .render import Grid, Line, Report, as_command
 from .stored_directory import COMMITTED, INCOMPLETE, LEGACY, V1
 from .stored_options import as_data, as_lines, count_text
 from .stored_view import time_text

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..columns import adapt, plain
+from ..core.budget import Need, require_fit
 from ..core.defaults import default_id_policy, default_kernels
 from ..core.kernels import MAX_THREADS, Kernels
 from ..core.names import directory_doubts
@@ -18,6 +19,7 @@ from ..core.plan import Plan, resolve
 from ..core.rates import twins
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
+from ..hosts import memory
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
 from . import feed_hook
@@ -152,8 +154,14 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
 
 def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
                    id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
-    """Features as a model must get them that is to do without the engine what it does with it."""
+    """Features as a model must get them that is to do without the engine what it does with it.
+
+    Raises:
+      ConfigError: if the memory that this process may have cannot hold the tables.
+    """
     tables, declared, on_tensor_core = _declared(spec, id_policy)
+    require_fit([Need(table.name, table.vocabulary_size, table.dimension) for table in tables],
+                memory.limit())
     if spec.feature_columns is None:
         return plain.looked_up(features, tables, declared)
     columns = [*spec.feature_columns, *(spec.tensor_core_feature_columns or [])]

@@ -207,7 +207,7 @@ def test_overwriting_part_1_with_zeros_changes_exactly_the_activations_of_host_1
 
 
 @pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
-def test_absent_ids_give_exact_zeros_and_touch_no_row(backend):
+def test_i04_absent_ids_give_exact_zeros_and_touch_no_row(backend):
     with tf.Graph().as_default():
         run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 1), 'div'))
         before = run.state()

@@ -177,7 +177,7 @@ def test_bad_step_counts_get_the_errors_of_the_original(tmp_path, verb, kwargs, 
 
 
 @pytest.mark.section('3.1')
-def test_a_batch_that_the_cores_do_not_divide_is_refused_with_the_arithmetic(tmp_path):
+def test_i13_a_batch_that_the_cores_do_not_divide_is_refused_with_the_arithmetic(tmp_path):
     with pytest.raises(ete.ConfigError) as caught:
         make(tmp_path, hosts=2, cores=2, batch_size=10).train(jobs.input_fn_of(STEPS), steps=1)
     assert str(caught.value) == (
@@ -230,7 +230,7 @@ def test_input_fn_and_model_fn_learn_batch_size_context_and_whatever_else_they_a
     (lambda params: None, TypeError, '`input_fn` must return a `Dataset` for the PER_HOST_V2 '
      'input pipeline configuration.  It returned NoneType.'),
     (lambda params: ({'f': 1}, 2), TypeError, 'It returned tuple.')])
-def test_input_fns_that_do_not_fit_are_refused(tmp_path, input_fn, error, text):
+def test_i19_input_fns_that_do_not_fit_are_refused(tmp_path, input_fn, error, text):
     with pytest.raises(error) as caught:
         make(tmp_path).train(input_fn, steps=1)
     assert text in str(caught.value)
@@ -456,7 +456,7 @@ def test_a_remote_model_dir_is_refused_before_anything_is_written():
     ('../p', 'E439 .*; got a part ".."'), ('~/p', 'E439 .*; got "~"'),
     ('$HOME/p', r'E439 .*; got "\$"'), ('file:/p', 'E439 .*; got a URL scheme'),
     ('p\n', 'E439 .*; got a control character'), (pathlib.Path('/p'), 'E439 .*; got a PosixPath')])
-def test_a_directory_for_profiles_that_is_not_plainly_a_local_one_is_refused(
+def test_p15_a_directory_for_profiles_that_is_not_plainly_a_local_one_is_refused(
         tmp_path, directory, said):
     columns = [jobs.embedding('f')]
     with pytest.raises((ete.UnsupportedError, ete.ConfigError), match=said):

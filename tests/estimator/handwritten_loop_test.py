@@ -295,7 +295,7 @@ def test_ids_that_cannot_be_are_told_with_their_feature_and_core(given, code):
 
 @pytest.mark.parametrize('splits', [[1, 2, 2, 2, 3], [0, 2, 1, 2, 3], [0, 1, 1, 1, 2],
                                     [0, 1, 1, 1, 4]])
-def test_row_splits_that_do_not_fit_are_told_with_their_feature_and_core(splits):
+def test_i10_row_splits_that_do_not_fit_are_told_with_their_feature_and_core(splits):
     ids = legacy_api.RaggedEnqueueData(tf.constant([0, 1, 2]), tf.constant(splits))
     with pytest.raises(ValueError, match='E511 feature "f" on core 0: row splits must begin with'):
         activations_of(embedding(), [{'f': ids}], ragged=True)

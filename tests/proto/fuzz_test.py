@@ -71,7 +71,7 @@ def outcome(content):
 
 @pytest.mark.parametrize('path', GOLDENS, ids=lambda path: path.stem)
 @pytest.mark.parametrize('form', ['text', 'binary', 'graph', 'text graph'])
-def test_mutated_configs_are_read_or_refused(path, form):
+def test_p22_mutated_configs_are_read_or_refused(path, form):
     content = forms(path)[form]
     assert outcome(content) == 'plan'
     chance = random.Random(f'{path.stem} {form}')
@@ -83,7 +83,7 @@ def test_mutated_configs_are_read_or_refused(path, form):
 @given(st.one_of(st.binary(), st.text().map(str.encode), st.lists(
     st.one_of(st.sampled_from(NASTY), st.binary(max_size=4)), max_size=30).map(b''.join)))
 @example(b'mode: 1')
-def test_random_bytes_are_read_or_refused(content):
+def test_p22_random_bytes_are_read_or_refused(content):
     outcome(content)
 
 
@@ -130,7 +130,7 @@ def value_of(draw, field_descriptor):
 
 @settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_messages_of_arbitrary_values_are_plans_or_say_why_not(data):
+def test_p22_messages_of_arbitrary_values_are_plans_or_say_why_not(data):
     config = Config()
     draw_message(data.draw, config, .9)
     plan_of(config)

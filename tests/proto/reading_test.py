@@ -94,7 +94,7 @@ def test_p01_too_much_is_refused_before_it_is_read(tmp_path):
     assert refusal(BYTES + field(1000, bytes(ceilings.MAX_BYTES))).code == 'E481'
 
 
-def test_streams_are_read_no_further_than_the_limit():
+def test_p01_p20_streams_are_read_no_further_than_the_limit():
     class Endless(io.RawIOBase):
         taken = 0
 

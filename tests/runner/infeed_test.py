@@ -125,7 +125,7 @@ def test_each_core_gets_what_its_host_drew_for_it_in_order(tmp_path):
 @pytest.mark.parametrize('sizes, host, steps', [
     ([12, 12], '[01]', 6),  # Whoever is noticed first.
     ([100, 10], '1', 5)])
-def test_data_that_ends_early_stops_all_hosts_at_one_step_which_is_saved(
+def test_i18_data_that_ends_early_stops_all_hosts_at_one_step_which_is_saved(
         tmp_path, sizes, host, steps):
     estimator = job(tmp_path, 2, 1)  # two samples per host and step
     with pytest.raises(tf.errors.OutOfRangeError) as caught:
@@ -144,7 +144,7 @@ def test_an_evaluation_that_runs_out_of_data_says_so(tmp_path):
 
 
 @pytest.mark.section('16')
-def test_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
+def test_i16_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
     def input_fn(params):
         def fail(features, label):
             content = tf.io.read_file('/nonexistent')
@@ -157,7 +157,7 @@ def test_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
 
 
 @pytest.mark.section('16')
-def test_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_data(tmp_path):
+def test_i17_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_data(tmp_path):
     def stop():
         raise StopIteration('this is how py_func makes an OutOfRangeError')
 
@@ -177,7 +177,7 @@ def test_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_data
 
 @pytest.mark.section('16')
 @pytest.mark.parametrize('error', [ValueError, OSError, KeyError])
-def test_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tmp_path, error):
+def test_i16_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tmp_path, error):
     def generate(host):
         yield from range(4)
         raise error('of the user')
@@ -191,7 +191,7 @@ def test_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tm
 
 @pytest.mark.parametrize('bad, value', [([1, 2, -3, 4], '-3'), ([10, 1, 1, 1], '10'),
                                         ([1, 1, 1, 2**32 + 1], '4294967297')])
-def test_an_id_out_of_range_stops_the_run_before_its_step(tmp_path, bad, value):
+def test_i01_i02_i03_an_id_out_of_range_stops_the_run_before_its_step(tmp_path, bad, value):
     estimator = job(tmp_path)
     with pytest.raises(IdRangeError) as caught:
         estimator.train(generator_input_fn(lambda host: [1, 2, 3, 4, *bad]), max_steps=5)

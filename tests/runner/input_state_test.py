@@ -97,7 +97,7 @@ def test_c17_pipes_in_the_place_of_states_are_not_waited_for(tmp_path):
         (tmp_path / name).write_bytes(content)
 
 
-def test_without_the_hook_it_begins_anew(tmp_path):
+def test_i20_without_the_hook_it_begins_anew(tmp_path):
     assert seen_by(make(tmp_path), 3) == [0, 1, 2]
     assert seen_by(make(tmp_path), 5, hooked=False) == [0, 1]
 

@@ -63,7 +63,7 @@ def dealt(ids_of_host, cores):
 @pytest.mark.parametrize('hosts, cores, strategy', long_except([
     (1, 1, 'div'), (1, 3, 'mod'), (2, 2, 'div'), (2, 2, 'mod'), (3, 1, 'div'), (3, 1, 'mod')],
     0, 3))
-def test_there_is_one_row_per_sample_in_order_for_any_number_of_samples(
+def test_i14_there_is_one_row_per_sample_in_order_for_any_number_of_samples(
         tmp_path, hosts, cores, strategy):
     estimator = make(tmp_path, hosts, cores, strategy)
     whole = BATCH * cores
@@ -95,7 +95,7 @@ def test_batches_may_be_small_anywhere_and_full_ones_may_be_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize('form', ['sparse', 'ragged', 'matrix', 'weighted', 'sequence', 'words'])
-def test_padding_has_no_ids_whatever_the_form_of_the_feature(tmp_path, form):
+def test_i14_padding_has_no_ids_whatever_the_form_of_the_feature(tmp_path, form):
     lists = [[1, 2], [3], [4, 5], [6, 1], [2]]  # the last one alone in its batch
     categorical = jobs.identity_column('f', ROWS)
     if form == 'words':
