@@ -24,14 +24,14 @@ def with_saver(scaffold: tf.train.Scaffold, saver: Any) -> tf.train.Scaffold:
 
 def keep_saver(scaffold: tf.train.Scaffold) -> None:
     """Makes sure that `finalize` leaves the saver of the scaffold, or of the graph (E928)."""
-    saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
-    if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
-        return  # TensorFlow itself makes a saver of it.
     finalize = scaffold.finalize
 
     def checked() -> tf.train.Scaffold:
+        saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
         finalize()
-        if scaffold.saver is not saver:
+        # Of a Checkpoint TensorFlow itself makes a saver.
+        if scaffold.saver is not saver and not isinstance(
+                saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
             raise ConfigError(Problem(
                 'E928', 'scaffold', 'its finalize must leave the saver that is there, around which '
                 'is what restores tables and commits checkpoints', 'another',

@@ -15,7 +15,7 @@ from ..hosts.choice import make_backend
 from ..hosts.delayed import DelayedBackend
 from ..hosts.queues import IdQueues, kinds_of, pack, unpack
 from ..hosts.tables import HostedTable, create_slots
-from ..runner import towers
+from ..runner import totals, towers
 from ..runner.gradients import GradientCapture
 
 _WHERE = 'TPUEmbedding'
@@ -114,6 +114,7 @@ class GraphEngine:
             receipt = receipt._replace(step=tf.convert_to_tensor(step))
         backend = self._backend
         assert backend is not None, 'a receipt comes from a backend'
+        totals.add_own_loop(_WHERE)
 
         def update_all(cores: list[tuple[LookupReceipt, Activations]]) -> tf.Operation:
             receipts, every = zip(*cores)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
+from .. import _process
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import Problem, SetupError
@@ -35,7 +36,9 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
 
     Raises:
       SetupError: if the native kernels are asked for and cannot be used.
+      CallError: in a process that was forked when TensorFlow ran already.
     """
+    _process.require_threads('TPUEmbedding')
     engine: Engine
     if uses_native(kernels.choice):
         engine = make_engine(plan, variable_names, slot_names, skips_nonfinite=skips_nonfinite,

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _tf
+from .. import _process, _tf
 from ..core import defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, NotInFunctionError, Problem
@@ -68,6 +68,7 @@ class TPUEmbedding(_AutoTrackable):
         Raises:
           ConfigError: a ValueError, with all that is wrong.
         """
+        _process.require_threads('TPUEmbedding')
         given = arguments.bound(args, kwargs)
         self._replicas = Replicas(tf.distribute.get_strategy())
         self._declared = declaration.declare(
@@ -281,6 +282,7 @@ class TPUEmbedding(_AutoTrackable):
         return self._runtime, self._replicas.own(method)
 
     def _require_function(self, method: str) -> None:
+        _process.require_threads(method)
         if not tf.inside_function():
             raise NotInFunctionError(Problem(
                 'E551', method, 'it must be called while a tf.function is traced', 'an eager call',

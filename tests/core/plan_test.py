@@ -42,7 +42,7 @@ def test_a_plan_prints_what_will_happen():
 training, global 16 = 4 hosts x 2 cores x 2, mod, not pipelined
   table ad: 3 x 1, None, stochastic_gradient_descent, 0 slots, rows per host [1, 1, 1, 0], \
 features "shown"
-  table video: 22 x 4, mean, adagrad, 1 slots, rows per host [6, 6, 5, 5], \
+  table video: 22 x 4, mean, adagrad, 1 slot, rows per host [6, 6, 5, 5], \
 features "liked", "watched"
   bytes per host [196, 196, 164, 160]'''
     # video on host 0: 6 rows x 4 floats x 4 bytes x (rows and one slot) = 192; ad: 1 x 1 x 4 = 4

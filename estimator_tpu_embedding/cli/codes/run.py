@@ -26,6 +26,9 @@ ENTRIES = {
              'of its own. The first strategy makes as many as install() was told of, and then '
              'their number is fixed.', 'Call install(hosts=..., cores=...) for the largest '
              'system before the first strategy is made, and set no number of devices.'),
+    'W007': ('training without a checkpoint', 'Neither steps nor seconds between checkpoints are '
+             'set, and no hook of the script saves, so what is trained is gone with the process.',
+             'Set RunConfig(save_checkpoints_steps=...) or save_checkpoints_secs.'),
     'E501': ('id out of range', 'An id is negative or not below the vocabulary size of its '
              'table.', 'Clean the data, raise the vocabulary size, which is num_buckets of '
              'a column, or set install(ids=...) or RunConfig(id_policy=...).'),
@@ -60,6 +63,16 @@ ENTRIES = {
     'E525': ('sparse or ragged tensors that are fetched to a TPU', 'A TPUStrategy can fetch dense '
              'tensors only; features for TPUEmbedding are enqueued from the host anyway.',
              'Pass tf.distribute.InputOptions(experimental_fetch_to_device=False).'),
+    'E537': ('forked process', 'Fork copies a process without the threads of TensorFlow, so '
+             'whatever is run by it would wait for ever.', 'Start processes with the method '
+             '"spawn" of multiprocessing or with subprocess, fork before TensorFlow has run '
+             'anything, or train in the parent.'),
+    'W531': ('training outside of the main thread', 'Python has signals in the main thread only, '
+             'so SIGTERM ends the process without a last checkpoint, and Ctrl-C does not end the '
+             'training.', 'Train in the main thread if that matters.'),
+    'W532': ('fork beside TensorFlow', 'A process was forked in which TensorFlow runs. Loaders of '
+             'data that use no TensorFlow work; what uses it there may wait for ever.',
+             'Start such processes with the method "spawn" of multiprocessing.'),
     'E801': ('gradients that are not finite', 'The gradients of a table are NaN or infinite; '
              'nothing of that step was written, and the newest checkpoint is older.',
              'Look for a division or logarithm of 0; lower the learning rate; clip. A '
