@@ -143,7 +143,8 @@ def _emulate_tpu_functions() -> None:
     from .. import _tf
     from ..estimator import replicate
     from ..estimator.cross_shard import cross_replica_sum
-    from . import roads
+    from . import feeds, roads
+    feeds.refuse()
     _tf.tpu_ops_module().cross_replica_sum = cross_replica_sum
     module = _tf.tpu_module()
     module.split_compile_and_replicate = replicate.split_compile_and_replicate
