@@ -122,7 +122,7 @@ def _restore_names() -> None:
     """Restores names of modules that are still there."""
     from ..estimator import parameters
     from ..runner.input_state import CheckpointInputPipelineHook
-    from . import remote, roads
+    from . import devices, remote, roads
     from .resolver import TPUClusterResolver
     for root in roads.ROOTS:
         roads.put(roads.joined(root, 'data.experimental'), 'CheckpointInputPipelineHook',
@@ -133,7 +133,7 @@ def _restore_names() -> None:
                 parameters.FtrlParameters, parameters.StochasticGradientDescentParameters):
         for root in roads.V1_ROOTS:
             roads.put(roads.joined(root, 'tpu.experimental'), cls.__name__, cls)
-    for path, name, function in remote.replaced():
+    for path, name, function in (*remote.replaced(), *devices.replaced()):
         for root in roads.ROOTS:
             roads.put(roads.joined(root, path), name, function)
 
