@@ -30,6 +30,15 @@ def tpu_ops_module() -> Any:
     return tpu_ops
 
 
+def generated_tpu_ops_module() -> Any:
+    """The module that `tpu_ops` takes most of its functions from, and `tf.raw_ops` others.
+
+    `compat.install` replaces what feeds a TPU. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.ops import gen_tpu_ops
+    return gen_tpu_ops
+
+
 def tpu_module() -> Any:
     """The module that defines `replicate`, `shard`, `batch_parallel` and `rewrite`.
 

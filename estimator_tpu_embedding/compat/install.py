@@ -123,7 +123,7 @@ def _restore_names() -> None:
     """Restores names of modules that are still there."""
     from ..estimator import parameters
     from ..runner.input_state import CheckpointInputPipelineHook
-    from . import remote, roads
+    from . import devices, remote, roads
     from .resolver import TPUClusterResolver
     for root in roads.ROOTS:
         roads.put(roads.joined(root, 'data.experimental'), 'CheckpointInputPipelineHook',
@@ -134,7 +134,7 @@ def _restore_names() -> None:
                 parameters.FtrlParameters, parameters.StochasticGradientDescentParameters):
         for root in roads.V1_ROOTS:
             roads.put(roads.joined(root, 'tpu.experimental'), cls.__name__, cls)
-    for path, name, function in remote.replaced():
+    for path, name, function in (*remote.replaced(), *devices.replaced()):
         for root in roads.ROOTS:
             roads.put(roads.joined(root, path), name, function)
 
@@ -144,7 +144,8 @@ def _emulate_tpu_functions() -> None:
     from .. import _tf
     from ..estimator import replicate
     from ..estimator.cross_shard import cross_replica_sum
-    from . import roads
+    from . import feeds, roads
+    feeds.refuse()
     _tf.tpu_ops_module().cross_replica_sum = cross_replica_sum
     module = _tf.tpu_module()
     module.split_compile_and_replicate = replicate.split_compile_and_replicate

@@ -11,6 +11,7 @@ from ..core.defaults import System, default_system, system_of
 from ..estimator import addresses
 from ..estimator.system import tpu_topology
 from ..runner.progress import announce
+from . import devices
 
 
 _CloudResolver: Any = _tf.tpu_cluster_resolver_module().TPUClusterResolver
@@ -57,6 +58,7 @@ class TPUClusterResolver(_CloudResolver):
         """
         super().__init__('local', job_name=job_name)  # Under that name it asks no cloud.
         self._stated = system_of(hosts, cores)
+        devices.tell_of(self)
         self._has_cluster = tpu != 'local'
         self._other_jobs = {} if not coordinator_name else {
             coordinator_name: [coordinator_address or addresses.COORDINATOR]}

@@ -339,7 +339,7 @@ def test_a_saver_of_the_user_restores_what_it_can_and_rows_get_their_places_afte
             plan = restore.plan_for(stored[there], job.tables, CheckpointOptions(), trains=True)
             given = tf.train.Scaffold(saver=theirs)
             scaffold = restore.scaffold_for(given, stored[there], plan, None)
-            assert (scaffold is not given) == wraps
+            assert (scaffold is given, scaffold.saver is not theirs) == (True, wraps)
             scaffold.saver.build()
             scaffold.saver.restore(job.session, stored[there])
         job.check()

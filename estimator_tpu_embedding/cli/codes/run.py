@@ -124,6 +124,12 @@ ENTRIES = {
              'Leave experimental_replication_mode out.'),
     'E924': ('TPUEmbeddingV2', 'It is for TPUs with SparseCores. The emulated TPU is one of an '
              'earlier kind, whose tables TPUEmbedding holds.', 'Use TPUEmbedding.'),
+    'E925': ('infeed or outfeed', 'The emulated cores are part of one graph: there are no queues '
+             'between a host and its cores.', 'Give tensors as inputs of tf.tpu.shard, and fetch '
+             'what it returns, step by step.'),
+    'E926': ('training loop over several cores', 'Replicas meet to sum gradients and to update '
+             'tables, which they cannot do within a loop of the graph.',
+             'Loop in Python, with one session.run per step, or use one core.'),
     'E927': ('names of slots', 'Each slot of the optimizer that trains a table is a variable with '
              'a name of its own.', 'Give the named tuple of that optimizer, with all its fields.'),
     'E928': ('saver that a scaffold changes', 'What restores tables and commits checkpoints is a '

@@ -1,0 +1,78 @@
+"""Infeed, outfeed and loops of a TPU: what has no meaning here says so as soon as it is built.
+
+TensorFlow has the operations, but no kernel of them for a CPU, which it says when they are run, if
+at all. A graph that is only imported, to be looked at, may hold them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from .. import _tf
+from ..errors import ConfigError, Problem, UnsupportedError
+from ..runner import towers
+from . import roads
+
+OPERATIONS = (
+    'InfeedDequeue', 'InfeedDequeueTuple', 'InfeedEnqueue', 'InfeedEnqueuePrelinearizedBuffer',
+    'InfeedEnqueueTuple', 'OutfeedDequeue', 'OutfeedDequeueTuple', 'OutfeedDequeueTupleV2',
+    'OutfeedDequeueV2', 'OutfeedEnqueue', 'OutfeedEnqueueTuple')
+"""Those of the queues between a host and its cores."""
+
+_REMEDY = ('Give a step the tensors of an iterator as inputs of tf.tpu.shard, fetch what it '
+           'returns, and call session.run for each step.')
+
+
+def refuse() -> None:
+    """Replaces what builds such operations, by whatever road a script comes to it."""
+    generated, handwritten = _tf.generated_tpu_ops_module(), _tf.tpu_ops_module()
+    for operation in OPERATIONS:
+        function = next(name for name in vars(generated)
+                        if name.replace('_', '') == operation.lower() and name != operation)
+        for module, name in ((generated, function), (handwritten, function),
+                             (generated, operation)):
+            setattr(module, name, _refused(operation, getattr(module, name)))
+        for root in roads.ROOTS:
+            roads.put(roads.joined(root, 'raw_ops'), operation, getattr(generated, operation))
+    loops = _tf.modules_of_contrib()['training_loop']
+    for name in ('while_loop', 'repeat'):
+        setattr(loops, name, _on_one_core(getattr(loops, name)))
+
+
+def _refused(operation: str, function: Callable[..., Any]) -> Callable[..., NoReturn]:
+    """What raises instead of building an operation."""
+    @functools.wraps(inspect.unwrap(function))
+    def refuse_it(*args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(_problem(operation))
+
+    return refuse_it
+
+
+def _problem(where: str) -> Problem:
+    return Problem('E925', where, 'there is no infeed and no outfeed here: the emulated cores read '
+                   'and give tensors of the graph', remedy=_REMEDY)
+
+
+def _on_one_core(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `training_loop` that says of its loops what does not run."""
+    original = inspect.unwrap(function)
+
+    @functools.wraps(original)
+    def build(*args: Any, **kwargs: Any) -> Any:
+        given = inspect.signature(original).bind(*args, **kwargs).arguments
+        if given.get('infeed_queue') is not None:
+            raise UnsupportedError(_problem(f'training_loop.{original.__name__}'))
+        try:
+            return original(*args, **kwargs)
+        except ConfigError as error:
+            if error.code != 'E456':
+                raise
+            raise UnsupportedError(Problem(
+                'E926', f'training_loop.{original.__name__}', 'a loop within the graph trains on '
+                'one core only', f'{towers.number_of_cores()} cores', 'Leave the loop out: call '
+                'session.run for each step, in a loop of Python.')) from None
+
+    return build
