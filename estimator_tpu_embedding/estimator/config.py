@@ -277,7 +277,8 @@ class RunConfig(_PlainRunConfig):
 
 def _check_options(checkpoint: Any) -> None:
     if checkpoint is not None and not isinstance(checkpoint, CheckpointOptions):
-        raise TypeError(f'checkpoint must be CheckpointOptions, given: {checkpoint!r}')
+        raise TypeError(str(Problem('E498', 'RunConfig', 'checkpoint must be CheckpointOptions',
+                                    repr(checkpoint))))
 
 
 def _check_partition_dims(dims: Any, mode: Any, cores: int | None) -> None:
