@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..errors import ConfigError, Problem, did_you_mean, quoted
+from ..errors import ConfigError, Problem, counted, did_you_mean, quoted
 from . import limits
 from .optimizer import Optimizer, SlotSpec
 from .partition import STRATEGIES, Partition
@@ -106,9 +106,10 @@ class Plan:
         for table in self.tables:
             partition = self.partition(table.name)
             trained = table.optimizer.field if table.optimizer is not None else 'not trained'
+            slots = counted(len(self.slots(table.name)), 'slot')
             lines.append(
                 f'  table {table.name}: {table.vocabulary_size} x {table.dimension}, '
-                f'{table.combiner}, {trained}, {len(self.slots(table.name))} slots, rows per host '
+                f'{table.combiner}, {trained}, {slots}, rows per host '
                 f'{[partition.rows_on(host) for host in hosts]}, features '
                 f'{quoted(feature.name for feature in self.features_of(table.name))}')
         lines.append(f'  bytes per host {[self.bytes_per_host(host) for host in hosts]}')

@@ -8,7 +8,7 @@ import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import Problem
+from ..errors import Problem, counted
 from . import limits
 from .names import name_problems
 from .optimizer import Optimizer, is_number
@@ -210,6 +210,4 @@ class Topology:
                               f'the number of {name} must be in [1, {highest}]', repr(value))
 
     def __str__(self) -> str:
-        hosts = f'{self.num_hosts} host{"s" if self.num_hosts != 1 else ""}'
-        cores = f'{self.cores_per_host} core{"s" if self.cores_per_host != 1 else ""}'
-        return f'{hosts} x {cores}'
+        return f'{counted(self.num_hosts, "host")} x {counted(self.cores_per_host, "core")}'

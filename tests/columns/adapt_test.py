@@ -125,7 +125,7 @@ def test_dense_ids_of_rank_2_warn_once_that_zero_is_missing(caplog):
     assert 'missing' not in caplog.text
 
 
-def test_every_missing_feature_is_named_with_what_there_is():
+def test_i12_every_missing_feature_is_named_with_what_there_is():
     columns = [ete.embedding_column(identity(key), 2) for key in 'abc']
     with pytest.raises(InputShapeError) as caught:
         read(columns, {'b': [1, 2, 3], 'x': [0., 0., 0.]})

@@ -117,6 +117,14 @@ ENTRIES = {
              'for example "user/Adagrad".', 'Rename the table.'),
     'E461': ('unknown argument', 'EmbeddingConfigSpec has no such argument.',
              'Use the one that the message proposes.'),
+    'E462': ('table larger than the memory', 'Rows and slots of a table are held in the memory of '
+             'the process, which its limits, its control group or the machine bound.',
+             'Take fewer or narrower rows, an optimizer with fewer slots, or more memory; etpe '
+             'size shows what each table takes.'),
+    'E463': ('tables larger than the memory', 'Rows and slots of all tables together are held in '
+             'the memory of the process, all emulated hosts included.',
+             'Take fewer or narrower rows, an optimizer with fewer slots, or more memory; etpe '
+             'size shows what each table takes.'),
     'E464': ('look-up before variables', 'The raw TPUEmbedding looks up in variables of the same '
              'graph.', 'Call create_variables_and_ops() before get_activations().'),
     'E465': ('look-up outside of replicas', 'Every core looks up its own part of a batch.',
@@ -127,6 +135,9 @@ ENTRIES = {
              'Call create_dummy_table_variables() before.'),
     'E468': ('unknown value of a variable', 'The original refuses other values too.',
              'Unset the variable, or use one of the values that the message lists.'),
+    'E469': ('unreadable TF_CONFIG', 'The environment variable TF_CONFIG holds an object of JSON '
+             'with "cluster", "task" and the like, or is not set.',
+             'Correct it, or unset it to run in one process.'),
     'E470': ('content that would be lost', 'The config is readable, but has fields that this '
              'package cannot hold, and it refuses to drop them in silence.',
              'Remove the fields that the message names.'),
