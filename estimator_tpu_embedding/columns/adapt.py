@@ -13,7 +13,8 @@ from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import (
-    ConfigError, InputShapeError, Problem, UnusedColumnsError, did_you_mean, quoted)
+    ConfigError, InputShapeError, Problem, UnusedColumnsError, did_you_mean, noted,
+    quoted)
 from ..ops import ids
 from ..ops.ids import IdBatch, IdCounts
 
@@ -85,8 +86,9 @@ def _check_class(column: Any) -> None:
         tf.logging.warning('Columns of type %s are deprecated. Supported types are %s.',
                            type(column), supported)
     elif not isinstance(column, supported):
-        raise TypeError(f'Unsupported feature column {type(column)}. Supported types are '
-                        f'{supported}.')
+        raise noted(TypeError(f'Unsupported feature column {type(column)}. Supported types are '
+                              f'{supported}.'), 'Make it with tf.tpu.experimental.'
+                    'embedding_column, or leave it out of the spec.')
 
 
 def variable_names(columns: Sequence[Any], graph: tf.Graph) -> dict[str, str]:

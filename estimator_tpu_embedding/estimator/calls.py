@@ -14,8 +14,10 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
+from ..errors import noted
 from ..runner.input import DATASETS
 from ..runner.model import FeedHookMaker, ModelOutput
+from ..runner.told import told
 from . import model_errors
 from .config import InputPipelineConfig
 from .context import TPUContext
@@ -65,7 +67,7 @@ def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode
     taken = _taken(model_fn, offered)
     if labels is not None and 'labels' not in taken:
         raise ValueError('model_fn does not take labels, but input_fn returns labels.')
-    with model_errors.told(f'in mode {mode!r}{core}', features, labels):
+    with told(f'model_fn, called in mode {mode!r}{core}', features=features, labels=labels):
         return model_fn(features=features, **taken)
 
 
@@ -145,8 +147,9 @@ class TpuCalls:
             keys = _legacy.mode_keys()
             verb = {keys.TRAIN: 'training', keys.EVAL: 'evaluation',
                     keys.PREDICT: 'prediction'}[self.mode]
-            raise RuntimeError(f'estimator_spec used by TPU {verb} must have type'
-                               f'`TPUEstimatorSpec`. Got {type(spec)}')
+            raise noted(RuntimeError(f'estimator_spec used by TPU {verb} must have type'
+                                     f'`TPUEstimatorSpec`. Got {type(spec)}'),
+                        model_errors.advice_on(spec))
         output = spec.to_output()
         if self._feed_hook_class is None:
             return output

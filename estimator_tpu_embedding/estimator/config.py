@@ -297,4 +297,5 @@ def _source_of_cluster(config: Any) -> str:
 
 def _check_options(checkpoint: Any) -> None:
     if checkpoint is not None and not isinstance(checkpoint, CheckpointOptions):
-        raise TypeError(f'checkpoint must be CheckpointOptions, given: {checkpoint!r}')
+        raise TypeError(str(Problem('E498', 'RunConfig', 'checkpoint must be CheckpointOptions',
+                                    repr(checkpoint))))

@@ -18,6 +18,9 @@ from .table_config import FeatureConfig, TableConfig, configs_to_specs
 _PARAMETERS_OF_COLUMNS = (
     p.ProximalAdagradParameters, p.AdagradParameters, p.AdamParameters, p.FtrlParameters,
     p.StochasticGradientDescentParameters, p.MomentumParameters, p.RMSPropParameters)
+_WHICH_COLUMNS = (
+    'feature_columns is a list of columns made by tf.tpu.experimental.embedding_column or '
+    'shared_embedding_columns.')
 _EXAMPLE = (
     'For example: EmbeddingConfigSpec(feature_columns=columns, optimization_parameters='
     'tf.compat.v1.tpu.experimental.AdagradParameters(learning_rate=0.1))')
@@ -139,8 +142,8 @@ def _check_columns(columns: Sequence[Any], parameters: Any) -> None:
                  *_tf.tpu_embedding_columns())
     for column in columns:
         if not isinstance(column, supported):
-            raise TypeError(f'All feature columns must be supported types in {supported}. '
-                            f'Got {type(column)}')
+            raise noted(TypeError(f'All feature columns must be supported types in {supported}. '
+                                  f'Got {type(column)}'), _WHICH_COLUMNS)
     if not isinstance(parameters, _PARAMETERS_OF_COLUMNS):
         raise noted(ValueError('optimization_parameters must be an instance of type '
                                f'{_PARAMETERS_OF_COLUMNS}. Got {type(parameters)}.'), _EXAMPLE)

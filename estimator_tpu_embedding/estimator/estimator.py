@@ -78,8 +78,7 @@ class TPUEstimator(WithoutTpu):
             train_batch_size, eval_batch_size, predict_batch_size)))
         if use_tpu:
             self._check_for_tpu(config, embedding_config_spec)
-        strategy = embedding_config_spec.partition_strategy if embedding_config_spec else 'div'
-        if strategy == 'mod' and not (use_tpu and eval_on_tpu):
+        if settings.strategy_of(embedding_config_spec) == 'mod' and not (use_tpu and eval_on_tpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
         _legacy.estimator_module()._verify_model_fn_args(model_fn, params)
         with _tf.without_deprecation_warnings():

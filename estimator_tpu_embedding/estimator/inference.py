@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy
+from ..errors import Problem
 from .export import BatchConfig
 
 
@@ -35,8 +36,9 @@ def call_computation(computation_inputs: Any, computation: Callable[[Any], Any],
     outputs = computation(computation_inputs)
     listed = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     if isinstance(outputs, dict):
-        raise TypeError('A computation returns a tensor, or a list or tuple of tensors; got a '
-                        f'dict with the keys {sorted(outputs)}.')
+        raise TypeError(str(Problem(
+            'E519', 'computation', 'it must return a tensor, or a list or tuple of tensors',
+            f'a dict with the keys {sorted(outputs)}', 'Return list(outputs.values()).')))
     return [tf.convert_to_tensor(output) for output in listed]
 
 

@@ -1,39 +1,17 @@
-"""What an error within model_fn says of the call that it ended."""
+"""Checks of what model_fn did that hold whether it returned or failed, and of what it returned."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
+from .. import _legacy, _tf
 from ..columns import used
 from ..core.plan import Plan
-from ..errors import EteError, noted
-
-_MOST_NAMES = 20
-
-
-@contextlib.contextmanager
-def told(where: str, features: Any, labels: Any) -> Iterator[None]:
-    """Notes beneath an error of model_fn with what it was called.
-
-    Its class and its text stay; errors of this package, which name their cause, stay whole.
-
-    Args:
-      where: the mode, and on which core if there are several.
-      features: what model_fn is given.
-      labels: what model_fn is given.
-    """
-    try:
-        yield
-    except EteError:
-        raise
-    except Exception as error:
-        raise noted(error, f'This happened in model_fn, called {where}, with features '
-                    f'{described(features)} and labels {described(labels)}.')
+from ..errors import EteError
 
 
 @contextlib.contextmanager
@@ -57,29 +35,12 @@ def columns_checked(plan: Plan | None) -> Iterator[None]:
     used.check(columns, plan)
 
 
-def described(structure: Any) -> str:
-    """The types and shapes of tensors, for a message.
-
-    >>> described({'x': tf.zeros([2, 3]), 'y': [tf.constant(1)]})
-    "{'x': float32 [2, 3], 'y': [int32 []]}"
-    """
-    if isinstance(structure, Mapping):
-        parts = [f'{key!r}: {described(structure[key])}'
-                 for key in sorted(structure, key=str)[:_MOST_NAMES]]
-        if len(structure) > _MOST_NAMES:
-            parts.append(f'and {len(structure) - _MOST_NAMES} more')
-        return f'{{{", ".join(parts)}}}'
-    if isinstance(structure, (list, tuple)):
-        parts = [described(each) for each in structure[:_MOST_NAMES]]
-        if len(structure) > _MOST_NAMES:
-            parts.append(f'and {len(structure) - _MOST_NAMES} more')
-        return f'[{", ".join(parts)}]'
-    dtype, shape = getattr(structure, 'dtype', None), getattr(structure, 'shape', None)
-    if dtype is None or shape is None:
-        return str(structure) if structure is None else type(structure).__name__
-    kind = '' if isinstance(structure, tf.Tensor) else f'{type(structure).__name__} '
-    return f'{kind}{tf.as_dtype(dtype).name} {_shape(shape)}'
-
-
-def _shape(shape: tf.TensorShape) -> str:
-    return 'of unknown shape' if shape.rank is None else str(shape.as_list())
+def advice_on(returned: Any) -> str:
+    """What to return instead of what is no TPUEstimatorSpec."""
+    if returned is None:
+        return 'model_fn returned nothing: it may lack a return.'
+    if isinstance(returned, _legacy.estimator_spec_class()):
+        return ('Return tf.compat.v1.estimator.tpu.TPUEstimatorSpec, which takes '
+                'eval_metrics=(function, tensors) in place of eval_metric_ops, and scaffold_fn '
+                'in place of scaffold.')
+    return 'Return tf.compat.v1.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=loss, ...).'

@@ -123,6 +123,20 @@ def check_directories(model_dir: str, spec: EmbeddingConfigSpec | None) -> None:
             f'{", ".join(doubts)} in {shown(repr(profiles))}'))
 
 
+def strategy_of(spec: Any) -> str:
+    """How rows are spread by what was given as a spec, `'div'` without one.
+
+    Raises:
+      ConfigError: if it is none.
+    """
+    if spec is not None and not isinstance(spec, EmbeddingConfigSpec):
+        raise ConfigError(Problem(
+            'E499', 'TPUEstimator', 'embedding_config_spec must be an EmbeddingConfigSpec',
+            type(spec).__name__, 'Give EmbeddingConfigSpec(feature_columns=columns, '
+            'optimization_parameters=...).'))
+    return spec.partition_strategy if spec is not None else 'div'
+
+
 def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str,
             id_policy: str | Mapping[str, str] | None) -> Lookups:
     """The plan of a spec, and how its columns read features and name variables."""

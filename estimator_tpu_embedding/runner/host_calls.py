@@ -12,21 +12,23 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from .told import told
 
 HostCall = tuple[Callable[..., Any], Any]
 
 
 def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
     """What the function called `name` of a spec makes of tensors by position or by name."""
-    if not isinstance(tensors, Mapping):
-        return function(*tensors)
-    try:
-        return function(**tensors)
-    except TypeError as error:
-        tf.logging.warning(
-            "Exception while calling %s: %s. It is likely the tensors (%s[1]) do not match the "
-            "function's arguments", name, error, name)
-        raise
+    with told(f'the function {name}[0] of the TPUEstimatorSpec', tensors=tensors):
+        if not isinstance(tensors, Mapping):
+            return function(*tensors)
+        try:
+            return function(**tensors)
+        except TypeError as error:
+            tf.logging.warning(
+                "Exception while calling %s: %s. It is likely the tensors (%s[1]) do not match "
+                "the function's arguments", name, error, name)
+            raise
 
 
 def call_on_host(name: str, function: Callable[..., Any], tensors: Any) -> Any:

@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
-from ..errors import CheckpointError, counted
+from ..errors import CheckpointError, Problem, counted
 from ..proto.codec import plan_to_config
 from .ending import Shutdown
 from .faults import DivergedError, Failures, typed
@@ -183,7 +183,10 @@ class Run:
                 self._has_data_ended = (self.failures.root_cause() is None
                                         and self.infeed.ended_input() is not None)
                 if not self._has_data_ended and not self.termination.is_asked():
-                    raise RuntimeError(f'OutOfRangeError in the model: {error}') from error
+                    raise RuntimeError(str(Problem(
+                        'E526', 'model_fn', 'OutOfRangeError in the model', str(error),
+                        'The data has not ended: look for a queue or an iterator that model_fn '
+                        'made.'))) from error
             finally:
                 self.infeed.stop()  # While the session that the threads use is still there.
 

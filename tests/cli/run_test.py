@@ -224,7 +224,7 @@ def test_what_is_meant_by_differences_to_a_checkpoint_reaches_the_options_of_job
                           (ete.RunConfig().replace(checkpoint=said, tf_random_seed=1), said)):
         estimator = ete.TPUEstimator(lambda features: None, config=config, train_batch_size=8)
         assert estimator._job('train', None).checkpoint == meant
-    with pytest.raises(TypeError, match='checkpoint must be CheckpointOptions'):
+    with pytest.raises(TypeError, match='E498 RunConfig: checkpoint must be Che'):
         ete.RunConfig(checkpoint={'grow': ['t']})
 
 

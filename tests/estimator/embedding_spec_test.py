@@ -79,6 +79,12 @@ def test_a_spec_without_an_optimizer_shows_an_example_below():
     assert made.optimization_parameters.learning_rate == .1
 
 
+def test_one_column_that_is_no_list_is_told_what_is_wanted_below():
+    with pytest.raises(TypeError, match='All feature columns must be supported types') as caught:
+        spec(feature_columns=jobs.embedding('a'))
+    assert 'is a list of columns made by tf.tpu.experimental.embed' in caught.value.__notes__[0]
+
+
 def by_dicts(tables, features, **kwargs):
     return ete.EmbeddingConfigSpec(table_to_config_dict=tables, feature_to_config_dict=features,
                                    **kwargs)

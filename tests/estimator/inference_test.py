@@ -39,7 +39,7 @@ def test_inputs_come_as_one_structure_or_as_arguments_and_batches_have_no_effect
         assert session.run(inference.inference_on_tpu(lambda x, y: y - x, [x, y], 1, 8, 100)[0]
                            ) == [2.]
         assert len(caplog.messages) == 1 and 'max_batch_size=8' in caplog.text
-        with pytest.raises(TypeError, match=r"a dict with the keys \['a'\]"):
+        with pytest.raises(TypeError, match=r"E519 computation: .* a dict with the keys \['a'\]"):
             inference.call_computation(x, lambda x: {'a': x})
 
 

@@ -8,8 +8,8 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.errors import ConfigError, Problem
-from estimator_tpu_embedding.estimator.model_errors import described
 
 BATCH = {'f': np.array([1, 2, 3, 4]), 'label': np.ones([4, 3], np.float32)}
 
@@ -64,10 +64,42 @@ def test_errors_of_this_package_name_their_cause_and_get_no_note(tmp_path):
     assert not hasattr(error, '__notes__')
 
 
-def test_structures_are_described_by_types_and_shapes():
-    with tf.Graph().as_default():
-        sparse = tf.sparse.placeholder(tf.int64, [None, 3])
-        assert described((None, sparse, {2: tf.placeholder(tf.string), 'a': []}, object())) == (
-            "[None, SparseTensor int64 [None, 3], {2: string of unknown shape, 'a': []}, object]")
-        many = described({f'{number:02}': tf.constant(1.) for number in range(22)})
-    assert many.endswith("'19': float32 [], and 2 more}")
+@pytest.mark.parametrize('returned, note', [
+    (None, 'model_fn returned nothing: it may lack a return.'),
+    (3, 'Return tf.compat.v1.estimator.tpu.TPUEstimatorSpec(mode=mode, loss=loss, ...).'),
+    ('spec', 'takes eval_metrics=(function, tensors) in place of eval_metric_ops')])
+def test_what_is_no_spec_of_a_tpu_is_told_what_to_return(tmp_path, returned, note):
+    def model_fn(net, labels):
+        return _legacy.estimator_spec_class()(
+            'eval', loss=tf.reduce_mean(net)) if returned == 'spec' else returned
+
+    error = notes_of(tmp_path, model_fn, functools.partial(ete.TPUEstimator.evaluate, steps=1))
+    assert str(error).startswith('estimator_spec used by TPU evaluation must have type')
+    assert note in error.__notes__[0]
+
+
+@pytest.mark.parametrize('function, tensors, text', [
+    (lambda labels, net: {'m': tf.metrics.mean_squared_error(labels, net)}, [], 'incompatible'),
+    (lambda net: {'m': tf.metrics.mean(net)}, {}, "unexpected keyword argument 'labels'")])
+def test_an_error_of_the_metrics_says_what_they_were_given(tmp_path, function, tensors, text):
+    def model_fn(net, labels):
+        given = {'labels': labels, 'net': net} if tensors == {} else [labels, net]
+        return ete.TPUEstimatorSpec(
+            'eval', loss=tf.reduce_mean(net), eval_metrics=(function, given))
+
+    error = notes_of(tmp_path, model_fn, functools.partial(ete.TPUEstimator.evaluate, steps=1))
+    assert text in str(error)
+    note, = error.__notes__
+    assert note.startswith('This happened in the function eval_metrics[0] of the '
+                           'TPUEstimatorSpec, with tensors ')
+    assert 'float32 [4, 3]' in note and 'float32 [4, 2]' in note
+
+
+def test_columns_in_the_place_of_a_spec_are_refused(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        ete.TPUEstimator(
+            model_fn=lambda features, params: None, config=jobs.run_config(tmp_path),
+            train_batch_size=8, embedding_config_spec=[jobs.embedding('f')])
+    assert str(caught.value) == (
+        'E499 TPUEstimator: embedding_config_spec must be an EmbeddingConfigSpec; got list.  Give '
+        'EmbeddingConfigSpec(feature_columns=columns, optimization_parameters=...).')

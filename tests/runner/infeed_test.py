@@ -171,7 +171,7 @@ def test_i17_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_
 
     columns = [jobs.embedding('f', 10)]
     estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path), batch_size=BATCH)
-    with pytest.raises(RuntimeError, match='OutOfRangeError in the model'):
+    with pytest.raises(RuntimeError, match='E526 model_fn: OutOfRangeError in the model; got '):
         estimator.train(generator_input_fn(lambda host: range(8)), max_steps=2)
 
 

@@ -169,6 +169,14 @@ ENTRIES = {
     'E497': ('column of another width than that of the spec',
              'model_fn and the spec have columns of one feature whose rows differ in width, or '
              'in the length of sequences.', 'Make the columns once, and pass them to both.'),
+    'E498': ('checkpoint options of another class',
+             'RunConfig(checkpoint=...) takes the class that says which differences between a '
+             'checkpoint and a job are meant.',
+             'Pass estimator_tpu_embedding.CheckpointOptions(...).'),
+    'E499': ('spec of another class',
+             'TPUEstimator(embedding_config_spec=...) takes an EmbeddingConfigSpec, not the '
+             'columns themselves.',
+             'Give EmbeddingConfigSpec(feature_columns=columns, optimization_parameters=...).'),
     'E478': ('input that does not fit the command',
              'A comparison needs one config on each side, or one checkpoint on each side.',
              'Name the file of one config.'),

@@ -50,6 +50,8 @@ ENTRIES = {
              'beside ids in one.', 'Pass both with the same indices.'),
     'E518': ('weights that do not fit', 'Every id has one finite weight, at the same place.',
              'Make both from the same data, and look for divisions by 0.'),
+    'E519': ('result of a computation', 'inference_on_tpu takes a function that returns a tensor, '
+             'or a list or tuple of tensors, as on a TPU.', 'Return the values of the dict.'),
     'E521': ('end of input', 'The data has ended. Training ends there as it did on the TPU.',
              'Repeat the dataset to train longer.'),
     'E522': ('input that does not come', 'The input pipeline gave nothing until the deadline; '
@@ -63,6 +65,8 @@ ENTRIES = {
     'E525': ('sparse or ragged tensors that are fetched to a TPU', 'A TPUStrategy can fetch dense '
              'tensors only; features for TPUEmbedding are enqueued from the host anyway.',
              'Pass tf.distribute.InputOptions(experimental_fetch_to_device=False).'),
+    'E526': ('end of something in the model', 'A queue or an iterator that model_fn made has '
+             'ended, and not the data of input_fn.', 'Draw from input_fn, or repeat it.'),
     'E537': ('forked process', 'Fork copies a process without the threads of TensorFlow, so '
              'whatever is run by it would wait for ever.', 'Start processes with the method '
              '"spawn" of multiprocessing or with subprocess, fork before TensorFlow has run '
