@@ -7,41 +7,74 @@ needs Python >= 3.11 and pip, nothing else. The job is `tools/examples/census_tp
 TPUEstimator script in the style of 2019 that does not know this package; `etpe run` runs it
 unedited on 2 emulated hosts with 2 cores each. It trains, evaluates, resumes, evaluates again,
 predicts and exports; `tools/examples/serve_census.py`, plain TensorFlow, then serves the export.
-The last lines are their results.
+On the way it shows what `etpe` says of each run, and on a terminal how far a training is; the whole
+log goes to a file that it names. The last lines are the results.
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+import threading
+from typing import TextIO
 
 import environment
 
 EXAMPLES = environment.ROOT / 'tools' / 'examples'
+SHOWN_OF_FAILURE = 30
+"""Last lines of the log, where the error is."""
 
 
 def main() -> None:
     """Sets up, runs the job, serves its export, prints what both said."""
     binaries = environment.ensure('cpu')
-    model_dir = tempfile.mkdtemp(prefix='census-')
-    export_dir = pathlib.Path(model_dir) / 'export'
-    job = run(binaries / 'etpe', 'run', '--hosts', '2', '--cores', '2',
+    model_dir = pathlib.Path(tempfile.mkdtemp(prefix='census-'))
+    export_dir, log = model_dir / 'export', model_dir / 'log.txt'
+    print(f'training the census job on 2 emulated hosts with 2 cores each; its log: {log}',
+          flush=True)
+    job = run(log, binaries / 'etpe', 'run', '--hosts', '2', '--cores', '2',
               EXAMPLES / 'census_tpu_job.py', f'--model_dir={model_dir}',
               f'--export_dir={export_dir}')
-    served = run(binaries / 'python', EXAMPLES / 'serve_census.py', *export_dir.iterdir())
+    print('serving its export with plain TensorFlow', flush=True)
+    served = run(log, binaries / 'python', EXAMPLES / 'serve_census.py', *export_dir.iterdir())
     print(f'\nWhat the job and the server printed (checkpoints are in {model_dir}):')
     print(job + served, end='')
 
 
-def run(*command: object) -> str:
-    """Runs a command; returns what it printed, or ends with its exit status."""
-    words = [str(word) for word in command]
-    print('running', ' '.join(words), flush=True)
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        print(done.stdout, end='')
-        sys.exit(done.returncode)
-    return done.stdout
+def run(log: pathlib.Path, *command: object) -> str:
+    """Runs a command; returns what it printed, or ends with its exit status.
+
+    Args:
+      log: where its standard error is added; what matters of that is shown too.
+      *command: words.
+    """
+    with open(log, 'a') as file, subprocess.Popen(
+            [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, errors='replace') as process:
+        assert process.stdout is not None and process.stderr is not None
+        reader = threading.Thread(target=follow, args=(process.stderr, file))
+        reader.start()
+        printed = process.stdout.read()
+        reader.join()
+    if process.returncode:
+        print(printed, *log.read_text().splitlines()[-SHOWN_OF_FAILURE:], sep='\n')
+        print(f'exit status {process.returncode}; the whole log is in {log}')
+        sys.exit(process.returncode)
+    return printed
+
+
+def follow(errors: TextIO, log: TextIO) -> None:
+    """Copies lines into the log; shows those of `etpe`, and, on a terminal, the newest step."""
+    erase = '\r\x1b[K' if sys.stdout.isatty() else ''
+    for line in errors:
+        log.write(line)
+        step = re.search(r'loss = ([\d.]+), step = (\d+)', line)
+        if line.startswith('[etpe] '):
+            print(f'{erase}{line.removeprefix("[etpe] ")}', end='', flush=True)
+        elif step and erase:
+            print(f'{erase}  step {step[2]}, loss {step[1]}', end='', flush=True)
+    print(erase, end='', flush=True)
 
 
 if __name__ == '__main__':

@@ -16,7 +16,7 @@ from ..checkpoint.options import CheckpointOptions
 from ..core.kernels import CHOICES, Kernels
 from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, SetupError
-from . import tracebacks
+from . import status_line, tracebacks
 from .arguments import ASSUME, renames
 
 _OPTIONS = ('--hosts', '--cores', '--ids', '--steps', '--grow', '--drop', '--reset-slots',
@@ -142,14 +142,18 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
     An error comes last, since that is where people look. What is no `Exception` ends this process
     as it ends any other; Python shows it, and that is made short too.
     """
-    from ..compat import script
+    from ..compat import console, script
+    from ..runner import progress
     from ..runner.totals import totals
-    folds = tracebacks.Folds(program.file) if parsed.traceback == 'short' else None
+    libraries = tracebacks.Folds(program.file)
+    console.log_each_line_once(lambda file: libraries.library_of(file) is not None)
+    folds = libraries if parsed.traceback == 'short' else None
     if folds is not None:
         tracebacks.fold_in_threads(folds)
     failed: Exception | None = None
     try:
-        script.run(program, parsed.rest)
+        with status_line.shown(progress.send_steps_to):
+            script.run(program, parsed.rest)
     except Exception as error:
         failed = error
     except BaseException as error:
@@ -170,14 +174,15 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
     Raises:
       ConfigError, SetupError: if that cannot be.
     """
-    from ..compat import environment, script
+    from ..compat import console, environment, script
     from ..compat.install import install
-    environment.prepare()  # Before the next line, which imports TensorFlow.
-    from ..runner import progress
-    progress.send_announcements_to(_say)
-    install(parsed.hosts, parsed.cores, parsed.ids, steps=parsed.steps, contrib=parsed.contrib,
-            tf1=parsed.tf1, checkpoint=options, kernels=parsed.kernels,
-            kernel_threads=parsed.kernel_threads)
+    environment.prepare()  # Before TensorFlow is imported.
+    with console.quiet_start():
+        from ..runner import progress
+        progress.send_announcements_to(_say)
+        install(parsed.hosts, parsed.cores, parsed.ids, steps=parsed.steps,
+                contrib=parsed.contrib, tf1=parsed.tf1, checkpoint=options,
+                kernels=parsed.kernels, kernel_threads=parsed.kernel_threads)
     if parsed.module is not None:
         return script.module(parsed.module)
     if parsed.script.lower().endswith('.ipynb'):
@@ -199,8 +204,8 @@ def _show(error: Exception, frames: TracebackType | None, folds: tracebacks.Fold
         sys.excepthook(type(error), error.with_traceback(frames), frames)
 
 
-def _show_end(frames: TracebackType | None, folds: tracebacks.Folds | None, kind: object, error: BaseException,
-              all_frames: object) -> None:
+def _show_end(frames: TracebackType | None, folds: tracebacks.Folds | None, kind: object,
+              error: BaseException, all_frames: object) -> None:
     """Shows what ended the process, such as Ctrl-C, in the place of Python."""
     tracebacks.show(error, frames, folds)
 

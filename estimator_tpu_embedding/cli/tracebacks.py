@@ -71,8 +71,10 @@ def show(error: BaseException, frames: TracebackType | None, folds: Folds | None
     found = traceback.TracebackException(type(error), error, frames)
     if folds is not None:
         _fold(found, folds)
-    with contextlib.suppress(OSError, ValueError):  # Where standard error is closed or broken.
-        print(*found.format(), sep='', end='', file=to or sys.stderr, flush=True)
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # Closed, broken or gone.
+        stream = to or sys.stderr
+        stream.write(''.join(found.format()))
+        stream.flush()
 
 
 def fold_in_threads(folds: Folds) -> None:
@@ -90,7 +92,7 @@ def fold_in_threads(folds: Folds) -> None:
             return
         name = args.thread.name if args.thread is not None else threading.get_ident()
         with contextlib.suppress(OSError, ValueError):
-            print(f'Exception in thread {name}:', file=sys.stderr, flush=True)
+            sys.stderr.write(f'Exception in thread {name}:\n')
         show(args.exc_value, args.exc_traceback, folds)
 
     threading.excepthook = shown

@@ -9,6 +9,7 @@ import sys
 from ..errors import ConfigError, Problem, SetupError
 
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
+LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
 COLAB, COLAB_ADDRESS = 'COLAB_TPU_ADDR', 'emulated:8470'
 PACKAGES = {  # module: what to install
     'tensorflow': 'tensorflow', 'tf_keras': 'tf-keras',
@@ -58,6 +59,21 @@ def prepare() -> None:
     """
     check_packages()
     use_legacy_keras()
+
+
+def can_move_cursor() -> bool:
+    """Whether the terminal can erase a line."""
+    return os.environ.get('TERM', 'dumb') != 'dumb'
+
+
+def hide_facts_of_tensorflow() -> bool:
+    """Has TensorFlow's C++ log warnings and errors, but no facts, unless the user asked for them.
+
+    Returns:
+      Whether they are hidden.
+    """
+    os.environ.setdefault(LOG_LEVEL, '1')
+    return os.environ[LOG_LEVEL] != '0'
 
 
 def check_packages() -> None:

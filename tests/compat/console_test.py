@@ -1,0 +1,97 @@
+"""Each line of a log once, no advice to libraries, and no facts of TensorFlow's start."""
+
+import io
+import logging
+import textwrap
+
+import pytest
+from harness.processes import run_etpe, run_python
+
+from estimator_tpu_embedding.compat import console
+
+SCRIPT = '''
+    import os, sys
+    from absl import app, logging
+    import tensorflow.compat.v1 as tf
+
+    def main(_):
+        tf.logging.set_verbosity(tf.logging.INFO)
+        tf.logging.info('of TensorFlow')
+        logging.error('of absl')
+        tf.get_logger().warning('From /x/y.py:1: f is deprecated and will be removed soon')
+        tf.get_logger().warning(
+            'From %s:1: g is deprecated and will be removed soon', tf.__file__)
+        tf.raw_ops.Abs(x=1.)
+        with tf.Graph().as_default(), tf.Session() as session:
+            session.run(tf.constant(1.))
+        os.write(2, b'E0000 00:00:1.2 3 cuda.cc:1] an error\\n')
+    tf.get_logger().warning('before')
+    app.run(main)
+'''
+
+
+def test_what_a_run_logs_is_there_once_and_nothing_of_the_start(tmp_path):
+    path = tmp_path / 'job.py'
+    path.write_text(textwrap.dedent(SCRIPT))
+    done = run_etpe('run', path, TF_CPP_MIN_LOG_LEVEL=None)
+    assert done.returncode == 0
+    lines = [line.split('] ')[-1].removeprefix('WARNING:tensorflow:')
+             for line in done.stderr.splitlines()]
+    assert lines == ['before', 'of TensorFlow', 'of absl',
+                     'From /x/y.py:1: f is deprecated and will be removed soon',
+                     'an error', 'in all: nothing was trained by an Estimator or a TPUEmbedding']
+
+
+def test_who_asks_for_the_facts_of_tensorflow_gets_them(tmp_path):
+    path = tmp_path / 'job.py'
+    path.write_text('import os; print(os.environ["TF_CPP_MIN_LOG_LEVEL"])')
+    done = run_etpe('run', path, TF_CPP_MIN_LOG_LEVEL='0')
+    assert (done.returncode, done.stdout) == (0, '0\n')
+    assert 'cpu_feature_guard' in done.stderr
+
+
+@pytest.mark.parametrize('line, is_fact', [
+    (b'I0000 00:00:1795362879.954238   15928 port.cc:153] oneDNN custom operations', True),
+    (b'2024-05-01 10:00:00.000001: I tensorflow/core/util/port.cc:113] oneDNN', True),
+    (b'2024-05-01 10:00:00.000001: E external/local_xla/xla/a.cc:9] Unable to register cuFFT '
+     b'factory: Attempting', True),
+    (b'2024-05-01 10:00:00.000001: E tensorflow/core/a.cc:9] failed', False),
+    (b'W0000 00:00:1795362879.954238   15928 a.cc:1] careful', False),
+    (b'E0000 00:00:1795362879.954238   15928 a.cc:1] failed', False),
+    (b'F0000 00:00:1795362879.954238   15928 cpu_feature_guard.cc:1] needs AVX', False),
+    (b'ImportError: cannot import', False)])
+def test_only_facts_are_left_out_and_errors_are_not(line, is_fact):
+    assert bool(console._FACT.match(line)) == is_fact
+
+
+def test_a_root_handler_that_goes_elsewhere_or_is_stricter_takes_no_line_away():
+    terminal, file = io.StringIO(), io.StringIO()
+    logger, root = logging.Logger('tensorflow'), logging.getLogger()
+    handler = logging.StreamHandler(terminal)
+    logger.parent = root
+    logger.addHandler(handler)
+    handler.addFilter(console._Once(logger, handler))
+    others = [logging.StreamHandler(file), logging.StreamHandler(terminal)]
+    others[1].setLevel(logging.ERROR)
+    try:
+        for other in others:
+            root.addHandler(other)
+        logger.warning('one')
+        logger.error('two')
+    finally:
+        for other in others:
+            root.removeHandler(other)
+    assert terminal.getvalue() == file.getvalue() == 'one\ntwo\n'
+
+
+def test_what_is_written_before_a_crash_of_the_start_is_not_lost(tmp_path):
+    code = """
+import os
+from estimator_tpu_embedding.compat import console
+with console.quiet_start():
+    os.write(2, b"I0000 00:00:1 2 a.cc:1] a fact\\nF0000 00:00:1 2 b.cc:1] needs AVX\\n")
+    os.abort()
+"""
+    done = run_python('-c', code, TF_CPP_MIN_LOG_LEVEL=None)
+    assert done.returncode == -6
+    assert done.stderr == 'F0000 00:00:1 2 b.cc:1] needs AVX\n'
