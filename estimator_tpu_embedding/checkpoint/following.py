@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import tensorflow.compat.v1 as tf
 
 from ..errors import CheckpointError, IncompatibleCheckpointError, Problem, shown
-from . import recover
+from . import recover, scaffolds
 from .candidates import candidates
 from .layout import Held
 from .options import CheckpointOptions
@@ -96,8 +96,7 @@ def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaf
     if saver is None:
         saver = saver_of_all()
         tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
-    return tf.train.Scaffold(saver=_FollowingSaver(saver, following),
-                             copy_from_scaffold=scaffold)
+    return scaffolds.with_saver(scaffold, _FollowingSaver(saver, following))
 
 
 class _FollowingSaver:

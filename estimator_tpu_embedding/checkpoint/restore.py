@@ -14,6 +14,7 @@ import tensorflow.compat.v1 as tf
 from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID
 from ..errors import IncompatibleCheckpointError, Problem, quoted
+from . import scaffolds
 from .bundle import Bundle
 from .compare import check_without_engine, compare
 from .layout import Held, Needed, RestorePlan
@@ -72,7 +73,7 @@ def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
 
 def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan,
                  default: Callable[[], tf.train.Saver]) -> tf.train.Scaffold:
-    """A scaffold that restores a checkpoint as planned: the one given, if it would.
+    """The scaffold, so that it restores a checkpoint as planned.
 
     Args:
       scaffold: of the model; it or the graph may have a saver of the user.
@@ -93,7 +94,7 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
         own = default()
         tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Where hooks look for what saves.
         saver = RestoringSaver(own, checkpoint, plan, is_users=False)
-    return tf.train.Scaffold(saver=saver, copy_from_scaffold=scaffold)
+    return scaffolds.with_saver(scaffold, saver)
 
 
 def held_in(checkpoint: str) -> Held:

@@ -151,19 +151,6 @@ def _check_vocabulary(name: str, settings: Any, source: Source) -> None:
             'Leave out its VocabInfo, or start with div.'))
 
 
-def scaffold_for(scaffold: tf.train.Scaffold, fill: Callable[[tf.Session], None]
-                 ) -> tf.train.Scaffold:
-    """A scaffold that runs what `start_warm` returned before the `init_fn` of another."""
-    theirs = scaffold.init_fn
-
-    def init_fn(_: tf.train.Scaffold, session: tf.Session) -> None:
-        fill(session)
-        if theirs is not None:
-            theirs(session)
-
-    return tf.train.Scaffold(init_fn=init_fn, copy_from_scaffold=scaffold)
-
-
 def _order_of(manifest: Manifest | None, tensor: str, table: StoredTable,
               options: CheckpointOptions, checkpoint: str) -> Partition:
     """How rows are ordered in the tensor that a table or slot starts from."""

@@ -2,10 +2,10 @@
 
 JSON of `ls`: `"directory"`, `"pointer"` (the name that the file `checkpoint` names, or `null`),
 `"stages"` (folders of saves that did not end), `"partial"` (names of checkpoints that are being
-published or deleted, or were when a job was killed), `"findings"`, each with `code` and
-`message`, and `"checkpoints"`, each with `name`, `step`, `state` (`committed`, `legacy`, `v1`, which is not read
-here, or `incomplete`), `why` (it is one of the last two), `bytes`, `tables` (their number; `null`
-without a manifest) and `created` (seconds since 1970, or `null`).
+published or deleted, or were when a job was killed), `"findings"`, each with `code` and `message`,
+and `"checkpoints"`, each with `name`, `step`, `state` (`committed`, `legacy`, `v1`, which is not
+read here, or `incomplete`), `why` (it is one of the last two), `bytes`, `tables` (their number;
+`null` without a manifest) and `created` (seconds since 1970, or `null`).
 JSON of `verify`: `"checkpoints"`, each with `where`, `by` (`"sha256"` or `"crc32c"`), `unchecked`
 (tensors that have no checksum that is understood) and `findings` as those of `ls`; and `"deleted"`,
 names of those that a job deleted before they were read.
@@ -23,10 +23,10 @@ from typing import Any
 from ..checkpoint import scan
 from ..checkpoint.manifest import StoredFile, read_manifest
 from ..checkpoint.steady import LOOKS, rotated_away
-from ..errors import CorruptCheckpointError, Problem, shown
+from ..errors import CorruptCheckpointError, Problem, bytes_text, shown
 from ..proto import reading
 from . import stored, stored_diff, stored_directory, stored_looks, stored_view
-from .render import Grid, Line, Report, as_command, bytes_text
+from .render import Grid, Line, Report, as_command
 from .stored_directory import COMMITTED, INCOMPLETE, LEGACY, V1
 from .stored_options import as_data, as_lines, count_text
 from .stored_view import time_text

@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..checkpoint.index import Tensor
+from ..errors import bytes_text
 from . import stored_looks, stored_options
-from .render import Grid, Line, Report, bytes_text
+from .render import Grid, Line, Report
 from .stored import Stored, tensors_of
 
 _GROWING = ('Adagrad', 'ProximalAdagrad', 'Ftrl')

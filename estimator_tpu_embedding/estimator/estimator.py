@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _tf
+from .. import _legacy, _process, _tf
 from ..checkpoint import compare, directory, following
 from ..runner import loop, predictions, summaries
 from ..runner.guards import StopAtStep
@@ -83,8 +83,9 @@ class TPUEstimator(WithoutTpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
         _legacy.estimator_module()._verify_model_fn_args(model_fn, params)
         with _tf.without_deprecation_warnings():
-            super().__init__(model_fn=model_fn, model_dir=model_dir, config=config,
-                             params=params, warm_start_from=warm_start_from)
+            super().__init__(model_fn=model_fn, model_dir=model_dir, params=params,
+                             config=settings.in_this_process(config),
+                             warm_start_from=warm_start_from)
         tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
@@ -146,6 +147,7 @@ class TPUEstimator(WithoutTpu):
         Raises:
           CheckpointError: if `model_dir` cannot be used, or what is in it not be restored.
         """
+        _process.require_threads('train')
         if max_steps is not None and self.config.is_chief and os.path.isdir(self.model_dir):
             # The base class looks there whether that step is reached.
             with directory.claimed(self.model_dir):
@@ -187,6 +189,7 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError: if `steps` is not a positive int.
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
+        _process.require_threads('evaluate')
         found = following.chosen(self.model_dir, checkpoint_path, self._checkpoint_options())
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
@@ -234,6 +237,7 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError, RuntimeError: as the original does, when the first is asked for.
           IncompatibleCheckpointError: if the checkpoint is not that of such a model.
         """
+        _process.require_threads('predict')
         found = following.chosen(self.model_dir, checkpoint_path, self._checkpoint_options())
         if not self._use_tpu:
             yield from self._predict_without_tpu(
@@ -277,7 +281,7 @@ class TPUEstimator(WithoutTpu):
             lookups = settings.lookups(self._spec, deployment.topology, batch_size, verb,
                                        config.id_policy)
         on_tpu = calls.TpuCalls(mode=mode, deployment=deployment, params=self.params,
-                                config=config)
+                                config=config, plan=lookups.plan if lookups else None)
         return Job(
             verb=verb, deployment=deployment, lookups=lookups, batch_axes=axes,
             skips_nonfinite=config.nonfinite_gradients == 'skip',

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy
-from ..checkpoint import directory, following, restore, warm_start
+from .. import _legacy, _process
+from ..checkpoint import directory, following, restore, scaffolds, warm_start
 from ..checkpoint.following import Following, followed
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
@@ -105,6 +105,7 @@ class WithoutTpu(_Estimator):
 
         It gives what `predict` gives; its tables are in the order of ids.
         """
+        _process.require_threads('export')
         if not (self._export_to_cpu or self._export_to_tpu):
             raise ValueError('One of export_to_cpu and export_to_tpu must be true.')
         if not self._export_to_cpu:
@@ -184,9 +185,9 @@ class WithoutTpu(_Estimator):
             return spec
         # Here nobody asks after the last save whether it failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
-        return spec._replace(scaffold=tf.train.Scaffold(
-            saver=CommittingSaver(saver, {}, b'', options=options, lineage=self._lineage),
-            copy_from_scaffold=spec.scaffold))
+        scaffolds.with_saver(scaffolds.finalized_once(spec.scaffold), CommittingSaver(
+            saver, {}, b'', options=options, lineage=self._lineage))
+        return spec
 
     def _with_messages(self, spec: Any) -> Any:
         """Names the optimizers once; the EstimatorSpec, with a hook that logs examples/sec."""
@@ -207,9 +208,10 @@ class WithoutTpu(_Estimator):
             return spec
         plan = found.read(lambda prefix: restore.plan_without_engine(
             prefix, self._checkpoint_options()))
-        scaffold = spec.scaffold if plan is None else restore.scaffold_for(
-            spec.scaffold, found.prefix, plan, restore.saver_of_all)
-        return spec._replace(scaffold=followed(scaffold, found))
+        if plan is not None:
+            restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all)
+        followed(spec.scaffold, found)
+        return spec
 
     def _checkpoint_options(self) -> CheckpointOptions:
         """What the RunConfig says of checkpoints, else what the process does."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint import directory
+from ..checkpoint import directory, scaffolds
 from ..checkpoint.following import Following
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage, default_saver
@@ -57,6 +57,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
                 announce(f'train: {fact}')
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
+        scaffolds.keep_saver(scaffold)
         lineage = Lineage()
         all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners,
                                    Saving(lineage, background))
