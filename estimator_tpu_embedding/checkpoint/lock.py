@@ -123,7 +123,7 @@ def _who(note: bytes) -> str:
         fields = json.loads(note)
         return (f'pid {int(fields["pid"])} on {shown(fields["host"])} since '
                 f'{shown(fields["since"])}')
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return 'it left no readable note'
 
 

@@ -35,6 +35,9 @@ STAGE = '.ete-stage-'
 _OWN = 'sha256'
 """The field that holds the SHA-256 of all others."""
 _MAX_BYTES = 16 * 2**20
+_MAX_VALUES = 500_000
+"""In the JSON, where three bytes may stand for an object of a hundred; a manifest of the most
+tables and files has fewer."""
 _MAX_SLOTS = 10
 _MAX_FILES = 10_000
 
@@ -182,6 +185,8 @@ def _content(path: str) -> bytearray:
         content = files.read_at_most(file, _MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
         raise ValueError(f'more than {_MAX_BYTES} bytes')
+    if sum(map(content.count, (b',', b'[', b'{'))) > _MAX_VALUES:
+        raise ValueError(f'more than {_MAX_VALUES:,} values')
     return content
 
 

@@ -15,6 +15,8 @@ from ..proto import files
 
 MAX_BYTES = 2**28
 _ONLY_IPYTHON = re.compile(r'([ \t]*)([%!?].*|[\w.]+\?{1,2})')
+_MOST_TOKENIZED = 2**20
+"""Characters of a cell that are looked at to tell whether a line begins a statement."""
 _AROUND_CODE = ('%%capture', '%%time')
 """Magic of a cell whose rest is code of Python."""
 
@@ -55,9 +57,12 @@ def codes(cells: Sequence[str], path: str, say: Callable[[str], None]) -> Iterat
     """
     for number, source in enumerate(cells, 1):
         name = f'{path}[code cell {number}]'
-        text = _python_of(source, lambda line: say(
-            f'{path}, code cell {number}: skipped "{line}", which needs ' + (
-                'etpe run --tf1' if line.startswith('%tensorflow_version 1') else 'IPython')))
+        try:
+            text = _python_of(source, lambda line: say(
+                f'{path}, code cell {number}: skipped "{line}", which needs ' + (
+                    'etpe run --tf1' if line.startswith('%tensorflow_version 1') else 'IPython')))
+        except ValueError as error:
+            raise _refused(path, f'code cell {number}: {error}') from error
         lines = [f'{line}\n' for line in text.split('\n')]
         linecache.cache[name] = (len(text), None, lines, name)
         yield compile(text, name, 'exec', dont_inherit=True)
@@ -65,23 +70,39 @@ def codes(cells: Sequence[str], path: str, say: Callable[[str], None]) -> Iterat
 
 def _python_of(source: str, skipped: Callable[[str], None]) -> str:
     """A cell without what only IPython understands; lines keep their numbers."""
-    try:
-        compile(source, 'cell', 'exec', dont_inherit=True)
-        return source  # A line that begins so may be part of a string.
-    except SyntaxError:
-        pass
-    if source.lstrip().startswith('%%'):
-        magic, _, rest = source.lstrip().partition('\n')
+    before = ''
+    while True:
+        try:
+            compile(source, 'cell', 'exec', dont_inherit=True)
+            return before + source  # A line that begins so may be part of a string.
+        except SyntaxError:
+            pass
+        if not source.lstrip().startswith('%%'):
+            return before + _without_magic(source, skipped)
+        magic, _, source = source.lstrip().partition('\n')
         skipped(magic)
-        return '\n' + _python_of(rest, skipped) if magic.split()[0] in _AROUND_CODE else ''
+        if magic.split()[0] not in _AROUND_CODE:
+            return before
+        before += '\n'
+
+
+def _without_magic(source: str, skipped: Callable[[str], None]) -> str:
+    """Lines of Python, and nothing in the place of others."""
     kept: list[str] = []
+    start, left = 0, _MOST_TOKENIZED  # Before the line `start` nothing is open.
     goes_on = False  # A line for a shell may end in a backslash.
     for line in source.split('\n'):
         found = _ONLY_IPYTHON.fullmatch(line)
-        if goes_on or found and _begins_statement(kept):
+        if found and not goes_on:
+            left -= sum(map(len, kept[start:])) + len(kept) - start
+            if left < 0:
+                raise ValueError('too many lines in a cell begin as those of IPython do')
+        if goes_on or found and _begins_statement(kept[start:]):
             if not goes_on:
                 skipped(line.strip())
             goes_on = line.endswith('\\')
+            if found and not found[1]:
+                start = len(kept)
             kept.append(f'{found[1]}pass' if found else '')
         else:
             kept.append(line)

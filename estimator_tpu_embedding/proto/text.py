@@ -16,6 +16,8 @@ MAX_DEPTH = 32
 MAX_DIGITS = 100
 MAX_TOKENS = 8_000_000
 MAX_STRING = 4 * 2**20
+MAX_BACKSLASHES = 32
+"""In a row: protobuf takes the square of their number."""
 
 _COMMENT = rb'#[^\n]*+'
 _STRING = rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|\'[^\'\\\n]*+(?:\\.[^\'\\\n]*+)*+\''
@@ -61,7 +63,8 @@ def check(content: bytes | bytearray) -> None:
     """Makes sure that protobuf's parser can be given a text.
 
     Raises:
-      Malformed: if it is nested too deeply or holds a number with too many digits.
+      Malformed: if it is nested too deeply, or holds a number with too many digits or a string
+        with too many backslashes in a row.
     """
     depth = 0
     for token in tokens(content, of_graph=False):
@@ -73,6 +76,8 @@ def check(content: bytes | bytearray) -> None:
             depth -= 1
         elif len(token) > MAX_DIGITS and token[0] in b'0123456789.+-':
             raise Malformed(f'a number of more than {MAX_DIGITS} digits')
+        if b'\\' * (MAX_BACKSLASHES + 1) in token:
+            raise Malformed(f'a string with more than {MAX_BACKSLASHES} backslashes in a row')
 
 
 def unescaped(content: bytes) -> bytes:

@@ -15,8 +15,8 @@ from typing import Any
 
 # name, index in brackets, then a list in brackets or one value, then a comma or the end
 _ASSIGNMENT = re.compile(
-    r'\s*(?P<name>[A-Za-z][\w.]*)\s*(\[\s*(?P<index>\d+)\s*\])?\s*=\s*'
-    r'(\[(?P<list>[^\]]*)\]|(?P<one>[^,\[]*))\s*(,|$)')
+    r'\s*+(?P<name>[A-Za-z][\w.]*+)\s*+(\[\s*+(?P<index>\d++)\s*+\]\s*+)?=\s*+'
+    r'(\[(?P<list>[^\]]*+)\]|(?P<one>[^,\[]*+))\s*+(,|$)')
 _BOOLS = {'true': True, 'True': True, '1': True, 'false': False, 'False': False, '0': False}
 
 
