@@ -19,7 +19,12 @@ changes once released. One class exists per cause that a caller can act on:
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import itertools
 from collections.abc import Iterable
+from typing import TypeVar
+
+_Error = TypeVar('_Error', bound=BaseException)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -149,6 +154,15 @@ class UnsupportedError(EteError, NotImplementedError):
     """E9xx: a legacy feature that this version does not run; says what to do instead."""
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, 'step'), counted(2000, 'step')
+    ('1 step', '2000 steps')
+    """
+    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
+
+
 def quoted(names: Iterable[str]) -> str:
     """`"a", "b"` for the names in order, or `none`.
 
@@ -166,3 +180,36 @@ def shown(text: object, most: int = 80) -> str:
     """
     given = str(text)
     return ascii(given if len(given) <= most else f'{given[:most]}...')[1:-1]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`Did you mean "b"?` for the one of the first 1,000 names most like `name`, or `''`.
+
+    >>> did_you_mean('itme_id', ['item_id', 'user_id'])
+    'Did you mean "item_id"?'
+    """
+    near = difflib.get_close_matches(name[:1000], itertools.islice(names, 1000), n=1)
+    return f'Did you mean "{shown(near[0], 200)}"?' if near else ''
+
+
+def noted(error: _Error, note: str) -> _Error:
+    """The error with a note below it, which leaves its class and its text as they are.
+
+    An empty note is none.
+    """
+    if note:
+        error.add_note(note)
+    return error
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes for people.
+
+    >>> bytes_text(148), bytes_text(2048), bytes_text(3 * 2**33)
+    ('148 B', '2.0 KiB', '24.0 GiB')
+    """
+    for unit in ('B', 'KiB', 'MiB', 'GiB', 'TiB'):
+        if count < 1024 or unit == 'TiB':
+            break
+        count /= 1024
+    return f'{count:.0f} B' if unit == 'B' else f'{count:,.1f} {unit}'

@@ -1,48 +1,68 @@
 #!/usr/bin/env python3
-"""Runs every check of this project in `.venv`, which it makes if needed.
+"""Runs the checks of this project in `.venv`, which it makes if needed.
 
-    python3 tools/check.py
+    python3 tools/check.py           lint, types, the architecture, and the tests but the long ones
+    python3 tools/check.py --long    the long tests only: many kills, long runs, whole matrices
 
-needs Python >= 3.11 and pip, nothing else. The order is cheapest first: lint, types, the
-architecture, the tests that need no session, then all others. Tests run from another directory
-against the installed package, so that what is tested is what users install. Ends with pytest's
-closing line; the exit status is 0 only if everything passed.
+needs Python >= 3.11 and pip, nothing else. The order is cheapest first. Tests run from another
+directory against the installed package, so that what is tested is what users install. It says
+what each part took, and ends with pytest's closing line, which says it of the last part; the exit
+status is 0 only if everything passed.
 """
 
+import argparse
 import os
 import tempfile
+import time
 
 import environment
 
 ROOT = environment.ROOT
+TESTS = ROOT / 'tests'
 FAST = ('core', 'proto', 'ops')
-AT_ONCE = ('-n', '2', '--dist', 'loadfile', '--no-loadscope-reorder')
+BY_FILE = ('-n', '2', '--dist', 'loadfile', '--no-loadscope-reorder')
 """Most tests wait for one thread of TensorFlow, or for a process that imports it. Files with few
 tests are the slow ones: left to itself the plugin would begin them last, and one core would idle.
 """
+BY_TEST = ('-n', '2', '--dist', 'load', '--maxschedchunk', '1')
+"""Long tests are few, and several of them are in one file."""
+
+
+def parts(binaries, is_long):
+    """Yields (name of a part, its command)."""
+    def pytest(*arguments):
+        return [binaries / 'pytest', '-q', '-c', ROOT / 'setup.cfg', f'--rootdir={ROOT}',
+                '-p', 'no:cacheprovider', '-m', 'long' if is_long else 'not long', *arguments]
+
+    if is_long:
+        yield 'long tests', pytest(*BY_TEST, TESTS)
+        return
+    yield 'flake8', [binaries / 'flake8', *(
+        ROOT / folder for folder in ('estimator_tpu_embedding', 'tests', 'tools'))]
+    yield 'mypy', [binaries / 'mypy', '--config-file', ROOT / 'setup.cfg']
+    architecture = TESTS / 'architecture_test.py'
+    yield 'architecture', pytest(architecture)
+    yield 'core, proto, ops', pytest(*BY_FILE, *(TESTS / folder for folder in FAST))
+    yield 'all other tests', pytest(*BY_FILE, TESTS, *(
+        f'--ignore={path}' for path in (architecture, *(TESTS / folder for folder in FAST))))
 
 
 def main() -> None:
     """Installs and checks."""
-    binaries = environment.ensure('cpu', 'test')
-    for name, arguments in (('flake8', ['estimator_tpu_embedding', 'tests', 'tools']),
-                            ('mypy', [])):
-        print(f'== {name}', flush=True)
-        environment.run([str(binaries / name), *arguments], cwd=ROOT)
-    tests = ROOT / 'tests'
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--long', action='store_true', help='run the long tests only')
+    is_long = parser.parse_args().long
+    began = time.monotonic()
+    last, binaries = 'installation', environment.ensure('cpu', 'test')
     with tempfile.TemporaryDirectory() as elsewhere:
-        for name, paths in (
-                ('architecture', [tests / 'architecture_test.py']),
-                ('core, proto, ops', [*AT_ONCE, *[tests / folder for folder in FAST]]),
-                ('all other tests', [
-                    *AT_ONCE, tests, '--ignore', tests / 'architecture_test.py', *[
-                        argument for folder in FAST
-                        for argument in ('--ignore', tests / folder)]])):
-            print(f'== {name}', flush=True)
+        for name, command in parts(binaries, is_long):
+            print(f'== {last} took {time.monotonic() - began:.0f} s; {name}', flush=True)
+            last, began = name, time.monotonic()
+            # Lint and types read their settings where they run.
             environment.run(
-                [str(binaries / 'pytest'), '-q', '-c', str(ROOT / 'setup.cfg'),
-                 f'--rootdir={ROOT}', '-p', 'no:cacheprovider', *map(str, paths)],
-                cwd=elsewhere, env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2'})
+                [str(word) for word in command],
+                cwd=elsewhere if command[0].name == 'pytest' else ROOT,
+                env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2'})
 
 
 if __name__ == '__main__':

@@ -5,7 +5,8 @@
 
 needs the package with its `cpu` extra and Linux. It prints a line per kill: when it came, where
 that life began, which step it made last and which one is committed. See
-`tests/harness/kill_job.py`, of which the tests run 12 kills; 500 take about a quarter of an hour.
+`tests/harness/kill_job.py`, of which the checks run 3 kills, with `--long` 60 more; 500 take about
+a quarter of an hour.
 """
 
 import os

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.specs import Topology
+from ..errors import bytes_text
 from . import inputs
-from .render import Grid, Line, Report, as_command, bytes_text
+from .render import Grid, Line, Report, as_command
 from .view import FeatureView, TableView, Value, View, view_of
 
 _MOST_FEATURES = 4

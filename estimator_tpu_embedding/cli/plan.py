@@ -18,11 +18,11 @@ from typing import Any
 from ..core.partition import STRATEGIES
 from ..core.profile import TableProfile
 from ..core.specs import Topology
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, Problem, bytes_text
 from . import inputs
 from . import stats as measured
 from .advice import newest_spread
-from .render import Grid, Line, Report, as_command, bytes_text
+from .render import Grid, Line, Report, as_command
 from .sizing import (
     Slice, extent, memory_problems, memory_text, per_host, rows_extent, share_text, slice_called,
     tpu_data, unknown_slots_text)

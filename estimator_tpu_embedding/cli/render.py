@@ -83,19 +83,6 @@ def printable(text: str, most: int = MAX_LINE) -> str:
                    for char in text)
 
 
-def bytes_text(count: float) -> str:
-    """A number of bytes for people.
-
-    >>> bytes_text(148), bytes_text(2048), bytes_text(3 * 2**33)
-    ('148 B', '2.0 KiB', '24.0 GiB')
-    """
-    for unit in ('B', 'KiB', 'MiB', 'GiB', 'TiB'):
-        if count < 1024 or unit == 'TiB':
-            break
-        count /= 1024
-    return f'{count:.0f} B' if unit == 'B' else f'{count:,.1f} {unit}'
-
-
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
                *inputs: str) -> None:
     """Makes `parser` that of a command that reports: its flag `--format`, errors, exit status.

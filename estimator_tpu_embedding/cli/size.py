@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.limits import MAX_HOSTS
-from ..errors import Problem
+from ..errors import Problem, bytes_text
 from . import inputs
-from .render import Grid, Line, Report, as_command, bytes_text
+from .render import Grid, Line, Report, as_command
 from .sizing import (
     Extent, Slice, extent, memory_problems, memory_text, per_host, share_text, slice_called,
     tpu_data, unknown_slots_text)

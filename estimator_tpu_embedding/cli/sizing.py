@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.partition import STRATEGIES, Partition
-from ..errors import Problem, quoted
-from .render import bytes_text
+from ..errors import Problem, bytes_text, quoted
 from .view import TableView, View
 
 GIB = 2**30

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 import tensorflow.compat.v1 as tf
 
 from .. import _process
+from ..core.budget import needs_of, require_fit
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import Problem, SetupError
 from ..native import library
+from . import memory
 from .backend import Backend, Engine
 from .local import LocalEngine
 from .native import make_engine
@@ -35,10 +37,12 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
       kernels: which engine, and its threads.
 
     Raises:
+      ConfigError: if the memory that this process may have cannot hold the tables.
       SetupError: if the native kernels are asked for and cannot be used.
       CallError: in a process that was forked when TensorFlow ran already.
     """
     _process.require_threads('TPUEmbedding')
+    require_fit(needs_of(plan), memory.limit())
     engine: Engine
     if uses_native(kernels.choice):
         engine = make_engine(plan, variable_names, slot_names, skips_nonfinite=skips_nonfinite,

@@ -186,7 +186,9 @@ class TPUEmbedding(_AutoTrackable):
         """Trains the tables with the gradients of the activations that were dequeued last.
 
         Gradients are summed over samples and replicas, not averaged; then each row that was
-        looked up is updated once (or once for each time, without accumulation).
+        looked up is updated once. Without accumulation they are summed over the samples of each
+        replica, and a row is updated once for each replica that looked it up: first that of the
+        number `id % replicas`, then in ascending order, replica 0 after the last.
 
         Args:
           gradients: a structure like `feature_config` of float32 tensors of the shapes of the

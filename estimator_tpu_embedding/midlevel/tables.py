@@ -15,7 +15,9 @@ from typing import Any
 import tensorflow as tf
 
 from .. import _tf, _tf_distribute
+from ..core.budget import Need, require_fit
 from ..errors import ConfigError, Problem
+from ..hosts import memory
 from ..native.owned import OwnedVariable
 from .optimizers import slot_names
 
@@ -44,7 +46,13 @@ def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool
     Returns:
       By the name of the table `'parameters'`, then its slots in the order of the core; all are
       float32 `[vocabulary_size, dim]`.
+
+    Raises:
+      ConfigError: if the memory that this process may have cannot hold them.
     """
+    require_fit([Need(table.name, table.vocabulary_size, table.dim, tuple(
+        slot_names(table.optimizer) if table.optimizer is not None else ()))
+        for table in tables], memory.limit())
     with on_host():
         return {table.name: _create_table(owner, table, trainable) for table in tables}
 

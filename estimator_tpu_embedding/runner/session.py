@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
-from ..errors import CheckpointError
+from ..errors import CheckpointError, counted
 from ..proto.codec import plan_to_config
 from .ending import Shutdown
 from .faults import DivergedError, Failures, typed
@@ -57,7 +57,8 @@ class Run:
         """Builds the graph of the job in the default graph."""
         self.job = job
         self.failures = Failures()
-        self.report = RunReport(job.verb, job.batch_size)
+        self.report = RunReport(job.verb, job.batch_size,
+                                directory=job.model_dir if job.verb == 'train' else '')
         self.profiler = _profiler_of(job, self.report)
         self.termination = Termination.of_process()
         self.shutdown = Shutdown(job.shutdown_deadline, self.termination.is_asked)
@@ -196,7 +197,7 @@ class Run:
         if plan is not None:
             how = sorted({table.optimizer.field for table in plan.tables if table.optimizer})
             trained = f', trained by {", ".join(how)}' if job.verb == 'train' else ''
-            line += f'; {len(plan.tables)} {plan.strategy}-partitioned tables{trained}'
+            line += f'; {counted(len(plan.tables), f"{plan.strategy}-partitioned table")}{trained}'
             tf.logging.info('%s', plan)
         announce(line)
 
@@ -232,6 +233,7 @@ class Run:
         """The error that says whose data ended, and when."""
         return tf.errors.OutOfRangeError(
             None, None, f'The input of {self.infeed.ended_input()} ended: this '
-            f'{self.job.verb} made {self.report.steps} steps and was to reach step {wanted}. '
+            f'{self.job.verb} made {counted(self.report.steps, "step")} and was to reach step '
+            f'{wanted}. '
             'Call .repeat() on the dataset, or ask for fewer steps. The steps that were run are '
             'complete.')

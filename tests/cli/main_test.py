@@ -83,7 +83,7 @@ def closed_early(*arguments):
     process = subprocess.Popen([sys.executable, '-m', 'estimator_tpu_embedding', *arguments],
                                stdout=writer, stderr=subprocess.PIPE, cwd=ROOT)
     os.close(writer)
-    said = process.communicate(timeout=60)[1]
+    said = process.communicate(timeout=240)[1]
     return said, process.returncode
 
 

@@ -11,6 +11,7 @@ import threading
 import pytest
 import tensorflow.compat.v1 as tf
 from harness.names import tensorflow_names
+from harness.parts import long_except
 from harness.processes import EXAMPLE, HANDWRITTEN, ROOT, run_etpe, run_python
 
 import estimator_tpu_embedding as ete
@@ -35,12 +36,9 @@ def census(tmp_path_factory):
     """The directory and the process of the census job, trained once on 2 hosts of 2 cores."""
     directory = tmp_path_factory.mktemp('census')
     return directory, run_etpe('run', '--hosts', 2, '--cores', 2, EXAMPLE,
-                               f'--model_dir={directory}', f'--export_dir={directory}/export',
-                               deadline=170)
+                               f'--model_dir={directory}', f'--export_dir={directory}/export')
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(200)
 def test_the_census_job_learns_on_several_hosts_and_cores(census):
     _, process = census
     assert process.returncode == 0
@@ -51,10 +49,8 @@ def test_the_census_job_learns_on_several_hosts_and_cores(census):
         assert float(auc) >= .89
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(200)
 def test_the_tool_says_topology_and_arithmetic_first_and_steps_and_rates_last(census):
-    _, process = census
+    directory, process = census
     said = [line for line in process.stderr.splitlines() if line.startswith('[etpe] ')]
     expected = [
         'train: global 512 = 2 hosts x 2 cores x 128; 5 div-partitioned tables, trained by adagrad',
@@ -65,19 +61,19 @@ def test_the_tool_says_topology_and_arithmetic_first_and_steps_and_rates_last(ce
                  expected[2].replace('evaluate', 'predict'),
                  expected[3].replace('evaluate: 37', 'predict: 38'),
                  'export: a graph for the CPU, tagged "serve"; no TPU graph is written',
-                 'in all: train 900 steps, RATE; predict 38 steps, RATE; evaluate 74 steps, RATE; '
-                 'KERNELS; TIME; ids missing: COUNT; ids truncated: 0; ids out of range: 0']
+                 'in all: train 900 steps, RATE, saved in DIRECTORY; predict 38 steps, RATE; '
+                 'evaluate 74 steps, RATE; KERNELS; TIME; ids missing: COUNT; ids truncated: 0; '
+                 'ids out of range: 0']
     for line, pattern in zip(said, expected, strict=True):
         pattern = pattern.replace('DONE', 'RATE, KERNELS; TIME')
         pattern = re.escape(f'[etpe] {pattern}').replace('RATE', r'[\d,]+ examples/s').replace(
             'KERNELS', '(native|stock) kernels').replace(
             'TIME', r'time: input \d+ %, lookup \d+ %, dense \d+ %, update \d+ %, other \d+ %')
-        assert re.fullmatch(pattern.replace('COUNT', r'[\d,]+'), line), (pattern, line)
+        assert re.fullmatch(pattern.replace('COUNT', r'[\d,]+').replace(
+            'DIRECTORY', re.escape(str(directory))), line), (pattern, line)
     assert '[etpe]' not in process.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(200)
 def test_plain_tensorflow_serves_what_the_census_job_predicts(census):
     directory, process = census
     predicted = re.search(r'predicted (\d+) rows, mean probability ([\d.]+)', process.stdout)
@@ -96,8 +92,6 @@ assert not {"estimator_tpu_embedding", "tensorflow_estimator"} & set(sys.modules
     assert float(served[2]) >= .835
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(200)
 def test_the_checkpoint_of_the_census_job_holds_what_the_original_would(census):
     tf = pytest.importorskip('tensorflow')
     directory, _ = census
@@ -113,14 +107,14 @@ def test_the_checkpoint_of_the_census_job_holds_what_the_original_would(census):
     assert tf.train.load_variable(str(directory), 'global_step') == 900
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.long
+@pytest.mark.timeout(600)
 def test_the_census_job_gives_the_same_names_and_numbers_without_v2_behavior(tmp_path):
     tf = pytest.importorskip('tensorflow')
     found = []
     for flag in ('--nodisable_v2_behavior', '--disable_v2_behavior'):
         process = run_etpe('run', '--hosts', 1, '--cores', 2, EXAMPLE, flag, '--train_steps=40',
-                           f'--model_dir={tmp_path / flag}', deadline=140)
+                           f'--model_dir={tmp_path / flag}')
         assert process.returncode == 0
         reader = tf.train.load_checkpoint(str(tmp_path / flag))
         found.append((RESULT.findall(process.stdout), {
@@ -143,9 +137,9 @@ def test_a_script_sees_what_python_would_show_it(tmp_path):
             0, f"__main__ {arguments} {tmp_path} {path}\n")
 
 
-@pytest.mark.parametrize('text, status', [
+@pytest.mark.parametrize('text, status', long_except([
     ('import sys; sys.exit(7)', 7), ('raise SystemExit', 0), ('1 / 0', 1),
-    ('import sys; sys.exit("no")', 1)])
+    ('import sys; sys.exit("no")', 1)], 0, 2))
 def test_the_exit_status_is_that_of_the_script(tmp_path, text, status):
     done = run_etpe('run', script(tmp_path, text))
     assert done.returncode == status
@@ -260,7 +254,7 @@ def test_a_pipe_may_be_a_script(tmp_path, monkeypatch):
     writer = threading.Thread(target=pipe.write_text, args=('ran = __name__',))
     writer.start()
     programs.script(str(pipe)).execute()
-    writer.join(10)
+    writer.join()
     assert sys.modules['__main__'].ran == '__main__'
 
 
@@ -342,7 +336,8 @@ def test_the_tool_starts_without_tensorflow():
     assert not re.search(r'\b(tensorflow|numpy|google\.protobuf)\b', done.stderr)
 
 
-@pytest.mark.parametrize('hosts, cores, flags', [(1, 1, []), (2, 2, ['--pipelined'])])
+@pytest.mark.parametrize('hosts, cores, flags', long_except([
+    (1, 1, []), (2, 2, ['--pipelined'])], 1))
 def test_a_loop_without_an_estimator_trains_evaluates_and_saves(hosts, cores, flags, tmp_path):
     done = run_etpe('run', '--hosts', hosts, '--cores', cores, HANDWRITTEN,
                     f'--model_dir={tmp_path}', *flags)
@@ -353,7 +348,8 @@ def test_a_loop_without_an_estimator_trains_evaluates_and_saves(hosts, cores, fl
     shapes = dict(tf.train.list_variables(str(tmp_path)))
     assert shapes['skill'] == shapes['skill/Adagrad'] == [64, 8]
     assert shapes['life'] == shapes['life/Adagrad'] == [64, 4]
-    assert '[etpe] in all: no TPUEstimator made a step' in done.stderr
+    assert ('[etpe] in all: TPUEmbedding in a graph of the script\'s own, whose steps are not '
+            'counted\n') in done.stderr
 
 
 def test_a_loop_without_an_estimator_ends_when_its_input_fails(tmp_path):

@@ -1,13 +1,15 @@
 """Scripts in the styles of their time run as they are: `tests/scripts` under `etpe run`."""
 
-import concurrent.futures
+import functools
 import re
 
 import pytest
+from harness.parts import long_except
 from harness.processes import ROOT, run_etpe
 
 SCRIPTS = ROOT / 'tests' / 'scripts'
 STATUS = {'package': 3}
+SHORT = 'absl flags', 'package', 'address of a TPU', 'notebook'
 COMMANDS = {  # name: (arguments of `etpe run`, what is printed)
     'absl flags': (['--hosts', 2, '--cores', 2, SCRIPTS / 'absl_flags.py', '--model_dir=DIR'],
                    r"step 6, metrics \['accuracy', 'global_step', 'loss'\], 16 rows"),
@@ -33,27 +35,24 @@ COMMANDS = {  # name: (arguments of `etpe run`, what is printed)
 
 @pytest.fixture(scope='module')
 def done(tmp_path_factory):
-    """All of them, two at a time: `{name: completed process}`."""
+    """`done(name)` is the completed process of a script, which runs once."""
+    @functools.cache
     def run(name):
         directory = tmp_path_factory.mktemp('model')
         arguments = [str(one).replace('DIR', str(directory)) for one in COMMANDS[name][0]]
-        return run_etpe('run', *arguments, deadline=280, PYTHONPATH=f'{ROOT}:{SCRIPTS}')
+        return run_etpe('run', *arguments, PYTHONPATH=f'{ROOT}:{SCRIPTS}')
 
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        return dict(zip(COMMANDS, pool.map(run, COMMANDS)))
+    return run
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize('name', COMMANDS)
+@pytest.mark.parametrize('name', long_except(COMMANDS, *map(list(COMMANDS).index, SHORT)))
 def test_a_script_runs_as_it_is(done, name):
-    assert done[name].returncode == STATUS.get(name, 0), done[name].stderr[-4000:]
-    assert re.fullmatch(COMMANDS[name][1] + '\n', done[name].stdout), done[name].stdout
+    assert done(name).returncode == STATUS.get(name, 0), done(name).stderr[-4000:]
+    assert re.fullmatch(COMMANDS[name][1] + '\n', done(name).stdout), done(name).stdout
 
 
-@pytest.mark.slow
 def test_a_notebook_is_told_what_of_it_is_skipped(done):
-    said = [line for line in done['notebook'].stderr.splitlines() if 'skipped' in line]
+    said = [line for line in done('notebook').stderr.splitlines() if 'skipped' in line]
     path = SCRIPTS / 'colab.ipynb'
     assert said == [f'[etpe] {path}, code cell {cell}: skipped "{line}", which needs IPython'
                     for cell, line in [
@@ -62,9 +61,8 @@ def test_a_notebook_is_told_what_of_it_is_skipped(done):
                         (3, '%%time')]]
 
 
-@pytest.mark.slow
 def test_an_address_of_a_tpu_finds_the_emulated_system(done):
-    said = [line for line in done['address of a TPU'].stderr.splitlines()
+    said = [line for line in done('address of a TPU').stderr.splitlines()
             if line.startswith('[etpe] ')]
     assert said[0] == ("[etpe] TPUClusterResolver('grpc://10.240.1.2:8470') finds the emulated "
                        'system: no TPU is asked')

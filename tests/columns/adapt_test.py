@@ -125,13 +125,26 @@ def test_dense_ids_of_rank_2_warn_once_that_zero_is_missing(caplog):
     assert 'missing' not in caplog.text
 
 
-def test_every_missing_feature_is_named_with_what_there_is():
+def test_i12_every_missing_feature_is_named_with_what_there_is():
     columns = [ete.embedding_column(identity(key), 2) for key in 'abc']
     with pytest.raises(InputShapeError) as caught:
         read(columns, {'b': [1, 2, 3], 'x': [0., 0., 0.]})
     assert str(caught.value) == '\n'.join(
         f'E513 feature "{key}": input_fn must return every feature of the embedding spec; got '
         'only "b", "x".' for key in 'ac')
+
+
+def test_a_feature_or_weights_of_another_spelling_are_asked_for():
+    weighted = fc.weighted_categorical_column(identity('user_id'), 'user_weight')
+    columns = [ete.embedding_column(identity('itme_id'), 2), ete.embedding_column(weighted, 2)]
+    with pytest.raises(InputShapeError) as caught:
+        read(columns, {'item_id': [1, 2, 3], 'user_id': [1, 2, 3], 'user_wait': [1., 1., 1.]})
+    came = '; got only "item_id", "user_id", "user_wait".  Did you mean'
+    assert str(caught.value).splitlines() == [
+        f'E513 feature "itme_id": input_fn must return every feature of the embedding spec{came} '
+        '"item_id"?',
+        'E513 feature "user_weight": input_fn must return every feature of the embedding spec, '
+        f'here the weights of "user_id"{came} "user_wait"?']
 
 
 @pytest.mark.section('18')

@@ -149,7 +149,7 @@ def test_the_threads_of_one_process_call_the_hooks_once(tmp_path):
 
     def input_fn(input_context):
         if input_context.input_pipeline_id == 1:  # The worker waits for initialised variables.
-            assert hook.is_there.wait(30)
+            assert hook.is_there.wait(200)
         return batches(8)()
     nightly.train_and_evaluate(
         estimator, nightly.TrainSpec(input_fn, max_steps=3, hooks=[hook]),

@@ -9,6 +9,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.runner import progress
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
@@ -121,6 +122,41 @@ def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path, monkeypatch):
         'Unset it: hosts are emulated in one process.')
 
 
+def ones(params):
+    return tf.data.Dataset.from_tensors(({'f': np.int64(1)}, np.float32(1))).repeat().batch(
+        params['batch_size'], drop_remainder=True)
+
+
+@pytest.mark.parametrize('config, line', [
+    ({'master': '', 'evaluation_master': 'local'}, None),
+    ({'cluster': ete.TPUClusterResolver(hosts=1, cores=2)}, None),
+    ({'master': 'grpc://192.0.2.1:8470'}, "RunConfig(master='grpc://192.0.2.1:8470')"),
+    ({'evaluation_master': ['grpc://192.0.2.1:8470']},
+     "RunConfig(evaluation_master=['grpc://192.0.2.1:8470'])"),
+    ({'master': 'grpc://192.0.2.1:8470', 'evaluation_master': 'grpc://192.0.2.2:8470'},
+     "RunConfig(master='grpc://192.0.2.1:8470', evaluation_master='grpc://192.0.2.2:8470')")])
+@pytest.mark.parametrize('on_tpu', [
+    {}, {'use_tpu': False}, {'eval_on_tpu': False}])
+def test_every_master_of_a_job_is_the_emulated_system_and_one_line_says_so(
+        tmp_path, monkeypatch, config, line, on_tpu):
+    lines = []
+    monkeypatch.setattr(progress, '_sink', lines.append)
+    made = make(tmp_path, config=ete.RunConfig(
+        model_dir=str(tmp_path), session_creation_timeout_secs=5, **config), **on_tpu)
+    assert [each for each in lines if 'RunConfig' in each] == ([] if line is None else [
+        f'{line} means the emulated system: nothing is contacted'])
+    made.train(ones, steps=1)
+    assert made.evaluate(ones, steps=1)['global_step'] == 1
+    assert len([each for each in lines if 'RunConfig' in each]) == (line is not None)
+
+
+def test_a_master_that_tf_config_names_is_the_emulated_system_too(tmp_path, monkeypatch):
+    monkeypatch.setenv('TF_CONFIG', json.dumps({'session_master': 'grpc://192.0.2.1:8470'}))
+    made = make(tmp_path, config=ete.RunConfig(model_dir=str(tmp_path)))
+    made.train(ones, steps=1)
+    assert (made.config.master, made.config.evaluation_master) == ('', '')
+
+
 @pytest.mark.section('9.1', '10')
 @pytest.mark.parametrize('verb, kwargs, error, text', [
     ('train', {}, ValueError, 'For TPU training, one of `steps` or `max_steps` must be set.'),
@@ -141,7 +177,7 @@ def test_bad_step_counts_get_the_errors_of_the_original(tmp_path, verb, kwargs, 
 
 
 @pytest.mark.section('3.1')
-def test_a_batch_that_the_cores_do_not_divide_is_refused_with_the_arithmetic(tmp_path):
+def test_i13_a_batch_that_the_cores_do_not_divide_is_refused_with_the_arithmetic(tmp_path):
     with pytest.raises(ete.ConfigError) as caught:
         make(tmp_path, hosts=2, cores=2, batch_size=10).train(jobs.input_fn_of(STEPS), steps=1)
     assert str(caught.value) == (
@@ -194,7 +230,7 @@ def test_input_fn_and_model_fn_learn_batch_size_context_and_whatever_else_they_a
     (lambda params: None, TypeError, '`input_fn` must return a `Dataset` for the PER_HOST_V2 '
      'input pipeline configuration.  It returned NoneType.'),
     (lambda params: ({'f': 1}, 2), TypeError, 'It returned tuple.')])
-def test_input_fns_that_do_not_fit_are_refused(tmp_path, input_fn, error, text):
+def test_i19_input_fns_that_do_not_fit_are_refused(tmp_path, input_fn, error, text):
     with pytest.raises(error) as caught:
         make(tmp_path).train(input_fn, steps=1)
     assert text in str(caught.value)
@@ -420,7 +456,7 @@ def test_a_remote_model_dir_is_refused_before_anything_is_written():
     ('../p', 'E439 .*; got a part ".."'), ('~/p', 'E439 .*; got "~"'),
     ('$HOME/p', r'E439 .*; got "\$"'), ('file:/p', 'E439 .*; got a URL scheme'),
     ('p\n', 'E439 .*; got a control character'), (pathlib.Path('/p'), 'E439 .*; got a PosixPath')])
-def test_a_directory_for_profiles_that_is_not_plainly_a_local_one_is_refused(
+def test_p15_a_directory_for_profiles_that_is_not_plainly_a_local_one_is_refused(
         tmp_path, directory, said):
     columns = [jobs.embedding('f')]
     with pytest.raises((ete.UnsupportedError, ete.ConfigError), match=said):

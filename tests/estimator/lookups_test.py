@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.parts import long_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import progress
@@ -174,6 +175,10 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
     with pytest.raises(ete.ConfigError, match='E438 RunConfig.id_policy: .*are "f", "g"; got "h"'):
         jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
             input_fn, steps=1)
+    config = jobs.run_config(tmp_path, id_policy={'F': 'drop', 'ff': 'drop'})
+    with pytest.raises(ete.ConfigError, match='got "F", "ff".  Did you mean "f"?'):
+        jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
+            input_fn, steps=1)
     config = jobs.run_config(tmp_path, id_policy='ignore')
     with pytest.raises(ete.ConfigError, match='E438 feature "f": the policy .*error, drop, clip'):
         jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4).train(
@@ -183,7 +188,7 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
 @pytest.mark.section('18')
 @pytest.mark.parametrize('pipelined', [False, True])
 @pytest.mark.parametrize('beside', [[], ['f']], ids=['alone', 'beside the engine'])
-@pytest.mark.parametrize('hosts, cores', [(1, 1), (2, 2)])
+@pytest.mark.parametrize('hosts, cores', long_except([(1, 1), (2, 2)], 1))
 def test_the_models_optimizer_trains_tables_on_the_tensor_core(
         tmp_path, hosts, cores, beside, pipelined):
     """Ids [1, 2, 3 | 5] of length 2: 3 is cut off; combiner mean; the table is a variable."""

@@ -42,7 +42,7 @@ def nothing_is_leaked():
     files, threads, processes = open_files(), set(threading.enumerate()), children()
     yield
     close_event_writers()
-    end = time.monotonic() + 20  # tf.data may notice late that its iterator is gone.
+    end = time.monotonic() + 60  # tf.data may notice late that its iterator is gone.
     while set(threading.enumerate()) - threads and time.monotonic() < end:
         time.sleep(.05)
     assert not set(threading.enumerate()) - threads

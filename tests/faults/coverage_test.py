@@ -1,51 +1,114 @@
-"""Every row of the matrix of faults that this version answers for has a test, which names it.
+"""Every row of the matrix of faults has a test, which names it, or a reason why it has none.
 
-A test shows a row if its name begins with it: `test_c09_...`, or `test_n01_n02_...` for two.
+`matrix.md` beside this file is the matrix. A test shows a row if its name begins with it:
+`test_c09_...`, or `test_n01_n02_...` for two. To read which tests show what:
+`python3 tests/faults/coverage_test.py`.
 """
 
 import ast
+import collections
 import pathlib
 import re
 
 import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
+MATRIX = pathlib.Path(__file__).resolve().with_name('matrix.md')
 
-ROWS = [*(f'c{number:02}' for number in range(1, 33)), *(f'n{number:02}' for number in range(1, 9)),
-        'h06', 'h07', 'h11']
-
-# Rows without a test, each with the reason; one that has a test must leave.
-UNTESTED = {}
+SIZES = {'c': 32, 'h': 24, 'i': 23, 'n': 8, 'p': 25, 'r': 6, 'u': 4}
+"""How many rows each part has, so that none leaves the matrix unseen."""
 
 
-def rows_of(source):
-    """The rows that the tests of a source name."""
-    return {row for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)
-            for row in re.findall(r'([chn]\d\d)_', (re.match(
-                r'test_((?:[chn]\d\d_)*)', node.name) or [''] * 2)[1])}
+def rows_in(matrix):
+    """The rows of a matrix, in order: for each its reason for having no test, or `''`."""
+    rows = {}
+    for line in matrix.splitlines():
+        cells = [cell.strip() for cell in re.split(r'(?<!\\)\|', line)[1:-1]]
+        if cells and re.fullmatch(r'[A-Z]\d\d', cells[0]):
+            row = cells[0].lower()
+            assert row not in rows, f'{row} is there twice'
+            assert len(cells) in (3, 4) and all(cells[1:3]), f'{row} must say fault and outcome'
+            rows[row] = cells[3] if len(cells) == 4 else ''
+    return rows
 
 
-def unshown(rows, shown, reasons):
-    """What is wrong: rows that nothing shows, and reasons for rows that something does."""
-    return sorted({*rows} - {*shown} - {*reasons}), sorted({*reasons} & {*shown})
+def named_in(source):
+    """Yields (row, name of the test) for the rows that the tests of a source name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            prefix = re.match(r'test_((?:[a-z]\d\d_)*)', node.name)
+            for row in re.findall(r'([a-z]\d\d)_', prefix[1]) if prefix else ():
+                yield row, node.name
+
+
+def all_tests():
+    """By row, the tests that name it, as `folder/file.py::name`."""
+    found = collections.defaultdict(list)
+    for path in sorted(TESTS.rglob('*_test.py')):
+        for row, name in named_in(path.read_text()):
+            found[row].append(f'{path.relative_to(TESTS)}::{name}')
+    return found
+
+
+def wrong(rows, tests):
+    """Yields what is wrong, a line each.
+
+    Args:
+      rows: as `rows_in` gives them.
+      tests: as `all_tests` gives them.
+    """
+    for row, reason in rows.items():
+        if reason and tests.get(row):
+            yield f'{row} has a test, so its reason for having none must go: {tests[row][0]}'
+        if not reason and not tests.get(row):
+            yield f'{row} has no test whose name begins with test_{row}_, and no reason why not'
+    for row in sorted(tests.keys() - rows.keys()):
+        yield f'{row} is no row of the matrix, but {tests[row][0]} names it'
 
 
 def test_every_row_has_a_test_or_a_reason():
-    shown = {row for path in TESTS.rglob('*_test.py') for row in rows_of(path.read_text())}
-    assert unshown(ROWS, shown, UNTESTED) == ([], [])
-    assert UNTESTED.keys() <= {*ROWS}
+    lines = list(wrong(rows_in(MATRIX.read_text()), all_tests()))
+    if lines:
+        pytest.fail('\n'.join(lines), pytrace=False)
+
+
+def test_the_matrix_is_whole():
+    expected = [f'{part}{number:02}' for part, size in SIZES.items()
+                for number in range(1, size + 1)]
+    assert list(rows_in(MATRIX.read_text())) == expected
 
 
 @pytest.mark.parametrize('source, expected', [
-    ('def test_c09_a_flip_is_found(): pass', {'c09'}),
-    ('def test_n01_n02_a_loss(): pass', {'n01', 'n02'}),
-    ('class TestIt:\n  def test_h06_sigterm(self): pass', {'h06'}),
-    ('def test_what_c09_says(): pass', set()),
-    ('def c09_is_no_test(): pass', set()),
-    ('text = "def test_c09_a(): pass"', set())])
+    ('def test_c09_a_flip_is_found(): pass', ['c09']),
+    ('def test_n01_n02_a_loss(): pass', ['n01', 'n02']),
+    ('class TestIt:\n  def test_h06_sigterm(self): pass', ['h06']),
+    ('def test_z99_what_is_none(): pass', ['z99']),
+    ('def test_what_c09_says(): pass', []),
+    ('def c09_is_no_test(): pass', []),
+    ('text = "def test_c09_a(): pass"', [])])
 def test_rows_are_read_from_the_names_of_tests(source, expected):
-    assert rows_of(source) == expected
+    assert [row for row, _ in named_in(source)] == expected
 
 
-def test_a_missing_row_and_a_reason_that_is_not_needed_are_found():
-    assert unshown(['c01', 'c02', 'c03'], {'c01', 'c02'}, {'c02': 'hard'}) == (['c03'], ['c02'])
+def test_rows_and_reasons_are_read_from_tables():
+    assert rows_in('| row | fault | required outcome | no test, because |\n|---|---|---|---|\n'
+                   '| H01 | a | b | hard |\n| H06 | a | b | |\n\n| C01 | a \\| b | c |\n'
+                   ) == {'h01': 'hard', 'h06': '', 'c01': ''}
+    with pytest.raises(AssertionError, match='c01 must say fault and outcome'):
+        rows_in('| C01 | a | |')
+    with pytest.raises(AssertionError, match='c01 is there twice'):
+        rows_in('| C01 | a | b |\n| C01 | a | b |')
+
+
+def test_what_is_missing_needless_or_unknown_is_found():
+    rows = {'c01': '', 'c02': 'hard', 'c03': '', 'c04': 'hard'}
+    assert list(wrong(rows, {'c01': ['a'], 'c02': ['b'], 'z99': ['c']})) == [
+        'c02 has a test, so its reason for having none must go: b',
+        'c03 has no test whose name begins with test_c03_, and no reason why not',
+        'z99 is no row of the matrix, but c names it']
+
+
+if __name__ == '__main__':
+    shown = all_tests()
+    for one, why_not in rows_in(MATRIX.read_text()).items():
+        print(one.upper(), *(shown[one] or [f'no test: {why_not}']), sep='\n  ')

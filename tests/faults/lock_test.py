@@ -49,7 +49,7 @@ def test_c26_nor_may_two_threads_of_a_process_train_there(tmp_path):
     with claimed(str(tmp_path)):
         thread = threading.Thread(target=lambda: texts.append(refused(str(tmp_path))))
         thread.start()
-        thread.join(20)
+        thread.join()
     assert f'pid {os.getpid()}' in texts[0]
 
 

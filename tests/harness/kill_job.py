@@ -37,7 +37,7 @@ from estimator_tpu_embedding.runner.async_saver import AsyncCheckpointSaverHook 
 
 BATCH, ROWS, PER_RUN, PER_SAVE = 8, 40, 2, 4
 STEP_SECONDS = .01
-LONGEST = 30
+LONGEST = 100
 """Seconds of a life that is to end otherwise; only one that hangs takes so many."""
 
 

@@ -26,6 +26,11 @@ def rss():
     return _in_bytes('VmRSS')
 
 
+def vm_size():
+    """How many bytes of addresses this process has taken, which is what RLIMIT_AS bounds."""
+    return _in_bytes('VmSize')
+
+
 def _in_bytes(field):
     return 1024 * next(int(line.split()[1]) for line in STATUS.read_text().splitlines()
                        if line.startswith(field))

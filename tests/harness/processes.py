@@ -17,9 +17,12 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ROOT / 'tools' / 'examples' / 'census_tpu_job.py'
 HANDWRITTEN = ROOT / 'tools' / 'examples' / 'census_handwritten_loop.py'
+DEADLINE = 240
+"""Seconds for a process, somewhat fewer than a test has: only what hangs takes so long, however
+busy the machine is."""
 
 
-def run_python(*arguments, deadline=100, cwd=None, before=(), **environment):
+def run_python(*arguments, deadline=DEADLINE, cwd=None, before=(), **environment):
     """Runs this Python without our switches set; returns the completed process.
 
     Args:
@@ -59,7 +62,7 @@ def run_harness(module, *arguments, **kwargs):
 
 
 @contextlib.contextmanager
-def started(*arguments, deadline=100):
+def started(*arguments, deadline=DEADLINE):
     """While the body runs, this Python runs beside it, with the harness on its path.
 
     It ends when its input does. What it printed is shown in the end, errors with it.
@@ -120,7 +123,7 @@ def free_addresses(count):
     return addresses
 
 
-def run_cluster(tasks, *arguments, deadline=100):
+def run_cluster(tasks, *arguments, deadline=DEADLINE):
     """Runs a script by `etpe run` in one process for each task of a cluster.
 
     Args:

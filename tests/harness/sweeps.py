@@ -121,7 +121,7 @@ def killed(directory, tiny, steps, at):
         status = 1
         try:
             die_with_parent()
-            signal.alarm(30)
+            signal.alarm(200)
             live(FaultyStorage(directory, Faults(at), lambda step: os.write(write, bytes([step]))),
                  tiny, steps)
             status = 0

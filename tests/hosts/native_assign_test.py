@@ -81,7 +81,7 @@ def test_reads_beside_the_take_over_of_an_assignment_give_what_was_assigned(grap
     value = tf.placeholder(tf.float32, [8, 4])
     assign = run.session.make_callable(
         tf.group(*[part.assign(value, read_value=False) for part in run.parts]), [value])
-    wrong, started = [], threading.Barrier(len(reads) + 1, timeout=60)
+    wrong, started = [], threading.Barrier(len(reads) + 1, timeout=200)
 
     def watch(read, number, ended):
         try:
@@ -102,5 +102,5 @@ def test_reads_beside_the_take_over_of_an_assignment_give_what_was_assigned(grap
         run.session.run(run.load)
         ended.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(200)
         assert not wrong and not any(thread.is_alive() for thread in threads)

@@ -82,7 +82,7 @@ def test_a_checkpoint_that_is_written_beside_steps_holds_no_torn_row(graph, tmp_
     run = Run(plan_of(rows, 128, hosts=1, batch_size=rows), [list(range(rows))])
     savers = [tf.train.Saver(max_to_keep=1, builder=builder) for builder in (
         None, SaverBuilder())]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         steps = pool.submit(lambda: [run() for _ in iter(ended.is_set, True)])
         try:

@@ -269,7 +269,7 @@ def test_a_function_outlives_the_name_of_its_object_and_runs_in_any_thread():
     found = []
     thread = threading.Thread(target=lambda: found.append(step(IDS)))
     thread.start()
-    thread.join(60)
+    thread.join()
     gc.collect()
     found.append(step(IDS))
     assert [one.numpy()[0, 0] for one in found] == [1., .5]

@@ -20,7 +20,7 @@ def run(function, values, combiner):
     (None, [4., 40.]),       # as sum
     ('mean', [2., 20.]),     # (1 + 3) / 2
     ('sqrtn', [4 / 2**.5, 40 / 2**.5])])
-def test_rows_of_a_sample_are_combined_and_an_empty_sample_is_exactly_zero(combiner, first):
+def test_i04_rows_of_a_sample_are_combined_and_an_empty_sample_is_exactly_zero(combiner, first):
     result = run(combine.combine, ROWS, combiner)
     np.testing.assert_allclose(result, [first, [0., 0.], [5., 50.]], rtol=1e-6)
     assert (result[1] == 0).all()
@@ -37,7 +37,7 @@ def test_each_id_receives_its_share_of_the_gradient_of_its_sample(combiner, shar
 # Weights 1 and 3 in sample 0: sum 4, root of the sum of squares sqrt(10); weight 0 in sample 2.
 @pytest.mark.parametrize('combiner, first, last', [
     ('sum', 1. + 9., 0.), (None, 10., 0.), ('mean', 10 / 4, 0.), ('sqrtn', 10 / 10**.5, 0.)])
-def test_weights_multiply_rows_and_norms_of_0_give_0(combiner, first, last):
+def test_i06_weights_multiply_rows_and_norms_of_0_give_0(combiner, first, last):
     with tf.Graph().as_default(), tf.Session() as session:
         batch = id_batch(SAMPLES)._replace(weights=tf.constant([1., 3., 0.]))
         result = session.run(combine.combine(tf.constant(ROWS), batch, combiner))

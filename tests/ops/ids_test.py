@@ -60,7 +60,7 @@ def test_sparse_ids_keep_their_samples_and_zero_is_an_id():
     assert read(zero) == ([1], [0], 1, 0)
 
 
-def test_unsorted_sparse_ids_are_sorted_by_sample():
+def test_i07_unsorted_sparse_ids_are_sorted_by_sample():
     value = tf.SparseTensorValue([[2, 0], [0, 0], [1, 0]], np.array([1, 2, 3], np.int64), [3, 1])
     assert read(value) == ([0, 1, 2], [2, 3, 1], 3, 0)
 
@@ -80,7 +80,7 @@ def test_a_batch_without_any_id_is_legal():
     (-2**63, f'{-2**63} in sample 1 (1 in all)'),
     (2**63 - 1, f'{2**63 - 1} in sample 1 (1 in all)'),
     (2**32 + 1, '4294967297 in sample 1 (1 in all)')])
-def test_an_id_out_of_range_names_feature_value_sample_and_vocabulary_size(bad, got):
+def test_i01_i02_i03_an_id_out_of_range_names_feature_value_sample_and_vocabulary_size(bad, got):
     problem = problem_of_run(np.array([1, bad, 9]))
     assert str(problem) == (
         'E501 feature "f" on core 0: ids must be in [0, 10), the vocabulary size of its table; '
@@ -88,12 +88,12 @@ def test_an_id_out_of_range_names_feature_value_sample_and_vocabulary_size(bad, 
         'RunConfig(id_policy=...).')
 
 
-def test_several_bad_ids_are_counted_and_the_first_three_shown():
+def test_i01_several_bad_ids_are_counted_and_the_first_three_shown():
     problem = problem_of_run(np.array([10, 11, 12, 13, 1]), num_samples=5)
     assert problem.got == '10, 11, 12 in sample 0, 1, 2 (4 in all)'
 
 
-def test_minus_one_of_an_unknown_word_is_missing_and_no_other_negative_id_is():
+def test_i02_minus_one_of_an_unknown_word_is_missing_and_no_other_negative_id_is():
     assert read(np.array([-1, 4, -1]), has_missing=True) == ([1], [4], 1, 2)
     assert problem_of_run(np.array([-2, 4, -1]), has_missing=True).code == 'E501'
 
@@ -117,7 +117,7 @@ def test_the_name_of_a_feature_reaches_the_message_whatever_it_is():
      r'samples per core; got shape \(2,\)'),
     (np.array(7), InputShapeError, 'E511'),
     (lambda: tf.placeholder(tf.int64), InputShapeError, 'E511 feature "f" on core 0: the rank')])
-def test_ids_of_another_form_are_refused_when_the_graph_is_built(value, error, text):
+def test_i11_ids_of_another_form_are_refused_when_the_graph_is_built(value, error, text):
     with pytest.raises(error, match=text):
         read(value)
 
@@ -130,7 +130,7 @@ def test_two_ids_per_sample_do_not_fit_a_table_without_combiner():
 @pytest.mark.parametrize('indices, shape, rule', [
     ([[5, 0]], [3, 1], 'samples must be in [0, 3)'),
     ([[0, 0]], [2, 1], 'the batch must have 3 samples per core')])
-def test_a_sparse_batch_of_another_size_is_an_error_not_a_larger_output(indices, shape, rule):
+def test_i08_a_sparse_batch_of_another_size_is_an_error_not_a_larger_output(indices, shape, rule):
     def value():
         return tf.SparseTensor(tf.constant(indices, tf.int64), tf.constant([1], tf.int64),
                                tf.placeholder_with_default(tf.constant(shape, tf.int64), [2]))
@@ -163,7 +163,7 @@ def read_sequence(value, length, num_samples=3, combiner='sum'):
 GAPS = sparse([[0, 0], [0, 2], [2, 0], [2, 1], [2, 3]], [5, 6, 7, 8, 9], [3, 4])
 
 
-def test_ids_of_a_sequence_keep_their_places_gaps_count_and_what_is_too_long_is_cut_and_counted():
+def test_i21_ids_of_a_sequence_keep_their_places_and_what_is_too_long_is_cut_and_counted():
     # Length 3: sample 2 begins at place 6; its id at place 3 is cut. Lengths are last place + 1.
     assert read_sequence(GAPS, 3) == [[0, 2, 6, 7], [5, 6, 7, 8], [3, 0, 3], 0, 1]
 
@@ -224,7 +224,7 @@ def sparse_of_unknown_size(value):
     (sparse([[0, 0], [2, 0], [2, 2]], [1, 2, 3], [3, 3], np.float32), 'E518', '3 weights for 3'),
     (sparse([[0, 0], [2, 0], [2, 1]], [1, np.nan, np.inf], [3, 2], np.float32), 'E518',
      'nan, inf')])
-def test_weights_that_do_not_fit_their_ids_or_are_not_finite_fail(weights, code, fact):
+def test_i05_i09_weights_that_do_not_fit_their_ids_or_are_not_finite_fail(weights, code, fact):
     with pytest.raises(tf.errors.InvalidArgumentError) as caught:
         read_weights(SPARSE, weights)
     problem = checks.message_to_problem(caught.value.message)
@@ -246,7 +246,7 @@ def test_weights_of_another_kind_are_refused(value, weights, code):
 @pytest.mark.parametrize('policy, samples, left', [
     ('drop', [1, 4], [3, 9]), ('clip', [0, 1, 2, 3, 4], [0, 3, 9, 9, 9]),
     ('mod', [0, 1, 2, 3, 4], [9, 3, 0, 7, 9])])
-def test_a_policy_makes_every_id_legal_and_counts_those_that_were_not(policy, samples, left):
+def test_i01_i02_i03_a_policy_makes_ids_legal_and_counts_those_that_were_not(policy, samples, left):
     # -1, 10 and 2**32 + 1 are not in [0, 10); the last is 4294967297, which never becomes row 1.
     with tf.Graph().as_default(), tf.Session() as session:
         reading = ids.Reader(where='f', num_samples=5, combiner='sum').read(

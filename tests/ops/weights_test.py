@@ -56,7 +56,7 @@ def test_what_are_no_numbers_of_the_same_kind_are_refused(of, ids, other):
     (weights.sparse, IDS, sparse([[2, 0]], [1])),
     (weights.sparse, IDS, sparse([[0, 1], [2, 0]], [1, 2])),  # The same places, not one by one.
     (weights.ragged, ROWS, ragged([[1], [2, 3]])), (weights.ragged, ROWS, ragged([[1], [2], [3]]))])
-def test_weights_at_other_places_are_refused_before_and_while_a_function_runs(of, ids, other):
+def test_i09_weights_at_other_places_are_refused_before_and_while_a_function_runs(of, ids, other):
     with pytest.raises((InputShapeError, FAILS), match='E518.*places of the ids'):
         of(WHERE, ids, other)
     spec = (tf.SparseTensorSpec([None, None], tf.int64) if of is weights.sparse
@@ -67,7 +67,7 @@ def test_weights_at_other_places_are_refused_before_and_while_a_function_runs(of
 
 
 @pytest.mark.parametrize('bad', [float('nan'), float('inf')])
-def test_weights_are_finite(bad):
+def test_i05_weights_are_finite(bad):
     with pytest.raises(FAILS, match='(?s)E518.*must be finite.*(nan|inf)'):
         weights.sparse(WHERE, IDS, sparse([[2, 0], [0, 1]], [bad, 1.], tf.float32))
     with pytest.raises(FAILS, match='(?s)E518.*must be finite'):

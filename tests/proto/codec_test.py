@@ -154,7 +154,7 @@ def test_any_plan_survives_the_round_trip(data):
      ['E401 feature 0', 'E433 feature_descriptor', 'E412 table "t"', 'E413 table "t"',
       'E421 table "t"', 'E443 table "t"', 'E410 topology']),
 ])
-def test_messages_that_are_no_plan_say_all_reasons(text, lines):
+def test_p09_messages_that_are_no_plan_say_all_reasons(text, lines):
     with pytest.raises(ConfigError) as caught:
         config_to_plan(text_format.Parse(text, Config()))
     assert [f'{problem.code} {problem.where}' for problem in caught.value.problems] == lines
@@ -188,7 +188,7 @@ def test_what_is_no_optimizer_of_tables_is_no_plan(field):
     (lambda config: setattr(config.table_descriptor[0].optimization_parameters
                             .simulated_quantization, 'num_buckets', 16), 'table_descriptor'),
     (lambda config: config.MergeFromString(b'\xc2\x3e\x01x'), 'unknown fields')])
-def test_what_a_plan_cannot_hold_is_refused_not_dropped(change, field):
+def test_p08_what_a_plan_cannot_hold_is_refused_not_dropped(change, field):
     config = golden('census_training_1x1')
     change(config)
     with pytest.raises(ConfigError, match=f'E470.*{field}'):

@@ -25,11 +25,11 @@ OTHER = b'\x10\x02'  # mode: TRAINING
 
 
 def refusal(content):
-    """The error for some bytes; it comes soon and can be printed."""
-    started = time.monotonic()
+    """The error for some bytes; it takes little work and can be printed."""
+    started = time.process_time()  # Others on the machine do not count.
     with pytest.raises(UnreadableConfigError) as caught:
         reading.read_bytes(content, 'x')
-    assert time.monotonic() - started < 10  # Two where nothing else runs.
+    assert time.process_time() - started < 10  # The longest takes two.
     assert str(caught.value).isprintable() and len(str(caught.value)) < 400
     return caught.value
 
@@ -94,7 +94,7 @@ def test_p01_too_much_is_refused_before_it_is_read(tmp_path):
     assert refusal(BYTES + field(1000, bytes(ceilings.MAX_BYTES))).code == 'E481'
 
 
-def test_streams_are_read_no_further_than_the_limit():
+def test_p01_p20_streams_are_read_no_further_than_the_limit():
     class Endless(io.RawIOBase):
         taken = 0
 
@@ -240,7 +240,7 @@ def read_standard_input(**kwargs):
         [sys.executable, '-c', 'from estimator_tpu_embedding.proto.reading import *\n'
          'try: print([len(one.config.table_descriptor) for one in read_sources("-")])\n'
          'except ValueError as error: print(error.code)'],
-        stdout=subprocess.PIPE, timeout=60, check=True, **kwargs).stdout.strip()
+        stdout=subprocess.PIPE, timeout=240, check=True, **kwargs).stdout.strip()
 
 
 def test_standard_input_of_a_process_is_read():

@@ -72,7 +72,7 @@ def weight_that_is_no_number(bad):
     (weights_at_fewer_places, weighted_column, 'E518', 'weights must be at the places of the ids; '
      'got 2 weights for 3 ids.'),
     (weight_that_is_no_number, weighted_column, 'E518', 'weights must be finite; got nan.')])
-def test_a_bad_batch_ends_the_run_before_its_step_and_names_feature_core_host_and_batch(
+def test_i01_i05_i08_i09_a_bad_batch_ends_the_run_before_its_step_and_names_its_place(
         tmp_path, features, column, code, text):
     estimator = estimator_of(tmp_path, column and column())
     with pytest.raises(InputError) as caught:
@@ -89,7 +89,7 @@ def test_a_bad_batch_ends_the_run_before_its_step_and_names_feature_core_host_an
     ([1, 2, 3], 'first element of ragged splits  must be 0'),
     ([0, 5, 3], 'ragged splits must be monotonically increasing'),
     ([0, 1, 9], 'last element of ragged splits must be the number of ragged values')])
-def test_ragged_splits_that_do_not_fit_are_refused_by_the_dataset_that_made_them(
+def test_i10_ragged_splits_that_do_not_fit_are_refused_by_the_dataset_that_made_them(
         tmp_path, splits, text):
     def features(bad):
         return {'f': tf.RaggedTensor.from_row_splits(three_ids(), tf.where(
@@ -103,7 +103,7 @@ def test_ragged_splits_that_do_not_fit_are_refused_by_the_dataset_that_made_them
     assert estimator.get_variable_value('global_step') <= 2
 
 
-def test_ragged_ids_of_another_number_of_samples_are_refused(tmp_path):
+def test_i08_ragged_ids_of_another_number_of_samples_are_refused(tmp_path):
     def features(bad):
         return {'f': tf.RaggedTensor.from_row_splits(three_ids(), tf.cond(
             bad, lambda: tf.constant([0, 1, 2, 3], tf.int64),

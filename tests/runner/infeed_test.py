@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -60,7 +59,7 @@ def test_batch_k_plus_1_is_produced_while_step_k_runs(tmp_path):
         step = sum(event.startswith('step') for event in events) + 1
         following = f'batch {min(step + 1, steps)}'
         with change:
-            overlaps = change.wait_for(lambda: following in events, timeout=20)
+            overlaps = change.wait_for(lambda: following in events, timeout=100)
             events.append(f'step {step} {"ran beside" if overlaps else "missed"} {following}')
         return np.float32(0)
 
@@ -126,7 +125,7 @@ def test_each_core_gets_what_its_host_drew_for_it_in_order(tmp_path):
 @pytest.mark.parametrize('sizes, host, steps', [
     ([12, 12], '[01]', 6),  # Whoever is noticed first.
     ([100, 10], '1', 5)])
-def test_data_that_ends_early_stops_all_hosts_at_one_step_which_is_saved(
+def test_i18_data_that_ends_early_stops_all_hosts_at_one_step_which_is_saved(
         tmp_path, sizes, host, steps):
     estimator = job(tmp_path, 2, 1)  # two samples per host and step
     with pytest.raises(tf.errors.OutOfRangeError) as caught:
@@ -145,7 +144,7 @@ def test_an_evaluation_that_runs_out_of_data_says_so(tmp_path):
 
 
 @pytest.mark.section('16')
-def test_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
+def test_i16_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
     def input_fn(params):
         def fail(features, label):
             content = tf.io.read_file('/nonexistent')
@@ -158,7 +157,7 @@ def test_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
 
 
 @pytest.mark.section('16')
-def test_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_data(tmp_path):
+def test_i17_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_data(tmp_path):
     def stop():
         raise StopIteration('this is how py_func makes an OutOfRangeError')
 
@@ -178,7 +177,7 @@ def test_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_data
 
 @pytest.mark.section('16')
 @pytest.mark.parametrize('error', [ValueError, OSError, KeyError])
-def test_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tmp_path, error):
+def test_i16_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tmp_path, error):
     def generate(host):
         yield from range(4)
         raise error('of the user')
@@ -192,7 +191,7 @@ def test_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tm
 
 @pytest.mark.parametrize('bad, value', [([1, 2, -3, 4], '-3'), ([10, 1, 1, 1], '10'),
                                         ([1, 1, 1, 2**32 + 1], '4294967297')])
-def test_an_id_out_of_range_stops_the_run_before_its_step(tmp_path, bad, value):
+def test_i01_i02_i03_an_id_out_of_range_stops_the_run_before_its_step(tmp_path, bad, value):
     estimator = job(tmp_path)
     with pytest.raises(IdRangeError) as caught:
         estimator.train(generator_input_fn(lambda host: [1, 2, 3, 4, *bad]), max_steps=5)
@@ -218,7 +217,7 @@ def test_an_input_that_produces_nothing_is_an_error_after_the_deadline(tmp_path)
 
     def generate(host):
         yield from range(4)
-        go_on.wait(30)
+        go_on.wait(100)
         yield from range(40)
 
     try:
@@ -258,15 +257,15 @@ def test_ctrl_c_ends_a_wait_for_input(tmp_path, ctrl_c):
     def generate(host):
         yield from range(4)
         threading.Timer(.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        go_on.wait(30)
+        waited.append(go_on.wait(100))
         yield from range(4)
 
+    waited = []
     handler, wakeup = signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)
     try:
-        began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             job(tmp_path).train(generator_input_fn(generate), max_steps=5)
-        assert time.monotonic() - began < 20
+        assert not waited  # It waits still.
     finally:
         go_on.set()
     assert (signal.getsignal(signal.SIGINT), signal.set_wakeup_fd(-1)) == (handler, wakeup)
@@ -277,7 +276,7 @@ def test_a_run_in_another_thread_works(tmp_path):
     thread = threading.Thread(target=estimator.train, args=(
         generator_input_fn(lambda host: range(8)),), kwargs={'max_steps': 2})
     thread.start()
-    thread.join(60)
+    thread.join()
     assert estimator.latest_checkpoint().endswith('model.ckpt-2')
 
 

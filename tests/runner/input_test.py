@@ -34,7 +34,7 @@ def test_elements_are_features_or_features_and_labels(element, expected):
 
 
 @pytest.mark.section('4.2')
-def test_a_tuple_of_three_lists_the_accepted_forms():
+def test_i19_a_tuple_of_three_lists_the_accepted_forms():
     with tf.Graph().as_default():
         with pytest.raises(ValueError, match='E514 input_fn.*got a tuple of 3'):
             opened(tf.data.Dataset.from_tensors((1, 2, 3)))
@@ -158,7 +158,7 @@ def test_a_batch_comes_out_of_the_queue_as_it_went_in(batch):
 
 
 @pytest.mark.section('4.2')
-def test_what_is_left_for_the_model_must_be_dense_and_of_static_shape():
+def test_i13_i14_what_is_left_for_the_model_must_be_dense_and_of_static_shape():
     with tf.Graph().as_default():
         sparse = tf.SparseTensor([[0, 0]], [1], [1, 1])
         with pytest.raises(InputError, match='E515 features "x": what no embedding column looks '

@@ -75,22 +75,22 @@ def test_time_goes_on_the_account_of_what_took_it(tmp_path, monkeypatch):
 
     def slow_input(params):
         def wait(features, label):
-            slept = tf.py_func(lambda: time.sleep(.06) or np.float32(0), [], tf.float32)
+            slept = tf.py_func(lambda: time.sleep(.2) or np.float32(0), [], tf.float32)
             return features, label + tf.ensure_shape(slept, [])
         return endless(params).map(wait)
 
     def slow_model(net):
         return net + tf.ensure_shape(
-            tf.py_func(lambda _: time.sleep(.04) or np.float32(0), [net], tf.float32), [])
+            tf.py_func(lambda _: time.sleep(.15) or np.float32(0), [net], tf.float32), [])
 
     shared_job(tmp_path / 'input', 1, iterations=4).train(slow_input, steps=8)
     shared_job(tmp_path / 'dense', 1, slow_model, iterations=4).train(endless, steps=8)
     by_input, by_dense = (report.time for report in progress.reports())
-    # A clock is read beside what it measures, so some of the first milliseconds may be missed.
-    assert by_input.enqueue >= 8 * .05
-    assert by_input.input >= .04  # The first batch is begun when the first step waits for it.
+    # A clock is read beside what it measures, so on a busy machine some of a wait may be missed.
+    assert by_input.enqueue >= 8 * .1
+    assert by_input.input >= .1  # The first batch is begun when the first step waits for it.
     assert by_input.dense < by_dense.dense
-    assert by_dense.dense >= 8 * .03
+    assert by_dense.dense >= 8 * .05
     for report in progress.reports():
         split = report.time
         assert min(split.input, split.lookup, split.dense, split.update) >= 0
@@ -102,13 +102,13 @@ def test_in_evaluation_and_prediction_the_model_is_the_dense_part(tmp_path, monk
 
     def slow_model(net):
         return net + tf.ensure_shape(
-            tf.py_func(lambda _: time.sleep(.04) or np.float32(0), [net], tf.float32), [])
+            tf.py_func(lambda _: time.sleep(.15) or np.float32(0), [net], tf.float32), [])
 
     made = shared_job(tmp_path, 1, slow_model)
     made.evaluate(endless, steps=4)
     assert len(list(made.predict(lambda params: endless(params).take(4)))) == 8
     for report in progress.reports():
-        assert report.time.dense >= 4 * .03
+        assert report.time.dense >= 4 * .05
 
 
 def test_a_lost_session_leaves_the_seconds_per_step_right(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, jobs
 from harness.numpy_reference import assert_close
+from harness.parts import long_except
 
 import estimator_tpu_embedding as ete
 
@@ -59,10 +60,10 @@ def reference(steps, lag, rows=ROWS[:, 0]):
     return history[-1]
 
 
-@pytest.mark.parametrize('kernels, hosts, cores, strategy, iterations', [
+@pytest.mark.parametrize('kernels, hosts, cores, strategy, iterations', long_except([
     graphs.of_backend(*one) for one in (
         ('native', 1, 1, 'div', 1), ('stock', 1, 1, 'div', 3), ('native', 2, 2, 'mod', 3),
-        ('stock', 1, 4, 'div', 50))])
+        ('stock', 1, 4, 'div', 50))], 1, 2))
 @pytest.mark.parametrize('pipelined', [True, False])
 def test_a_step_sees_all_updates_but_the_last_if_pipelined(
         tmp_path, kernels, hosts, cores, strategy, iterations, pipelined):
@@ -134,7 +135,8 @@ def test_the_next_look_up_is_done_while_the_model_of_a_step_still_runs(tmp_path)
             ahead['session'] = session
 
     def wait_until_the_next_is_looked_up(value):
-        deadline = time.monotonic() + 2
+        # Nothing follows the last step, so what comes too late to be seen there is no failure.
+        deadline = time.monotonic() + (60 if len(waited) < 3 else .3)
         while not (ready := ahead['session'].run(ahead['size'])) and time.monotonic() < deadline:
             time.sleep(.02)
         waited.append(bool(ready))
@@ -147,4 +149,4 @@ def test_the_next_look_up_is_done_while_the_model_of_a_step_still_runs(tmp_path)
 
     make(tmp_path, model_fn=lambda columns: still_model_fn(columns, observe)).train(
         jobs.input_fn_of(steps_of(4)), max_steps=4, hooks=[Look()])
-    assert waited == [True, True, True, False]  # Nothing follows the last step.
+    assert waited == [True, True, True, False]

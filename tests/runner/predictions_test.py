@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.parts import long_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import InputPipelineError, InputShapeError
@@ -59,9 +60,10 @@ def dealt(ids_of_host, cores):
             for one in ids[step * per_step:(step + 1) * per_step]]
 
 
-@pytest.mark.parametrize('hosts, cores, strategy', [
-    (1, 1, 'div'), (1, 3, 'mod'), (2, 2, 'div'), (2, 2, 'mod'), (3, 1, 'div'), (3, 1, 'mod')])
-def test_there_is_one_row_per_sample_in_order_for_any_number_of_samples(
+@pytest.mark.parametrize('hosts, cores, strategy', long_except([
+    (1, 1, 'div'), (1, 3, 'mod'), (2, 2, 'div'), (2, 2, 'mod'), (3, 1, 'div'), (3, 1, 'mod')],
+    0, 3))
+def test_i14_there_is_one_row_per_sample_in_order_for_any_number_of_samples(
         tmp_path, hosts, cores, strategy):
     estimator = make(tmp_path, hosts, cores, strategy)
     whole = BATCH * cores
@@ -93,7 +95,7 @@ def test_batches_may_be_small_anywhere_and_full_ones_may_be_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize('form', ['sparse', 'ragged', 'matrix', 'weighted', 'sequence', 'words'])
-def test_padding_has_no_ids_whatever_the_form_of_the_feature(tmp_path, form):
+def test_i14_padding_has_no_ids_whatever_the_form_of_the_feature(tmp_path, form):
     lists = [[1, 2], [3], [4, 5], [6, 1], [2]]  # the last one alone in its batch
     categorical = jobs.identity_column('f', ROWS)
     if form == 'words':
@@ -266,9 +268,8 @@ def threads():
 def no_thread_left():
     before = threads()
     yield
-    for _ in range(100):
-        if threads() <= before:
-            return
+    end = time.monotonic() + 60  # tf.data may notice late that its iterator is gone.
+    while not threads() <= before and time.monotonic() < end:
         time.sleep(.05)
     assert threads() <= before
 
@@ -335,7 +336,7 @@ def test_ctrl_c_ends_a_prediction_that_waits_for_input(tmp_path):
     def generate():
         yield from range(8)
         threading.Timer(.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        go_on.wait(30)
+        go_on.wait(100)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     rows = plain(tmp_path, lambda x: {'x': x}).predict(

@@ -1,7 +1,6 @@
 """What every session of a run promises: its hooks, its start from elsewhere, its end."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -117,14 +116,14 @@ def test_a_session_in_which_something_hangs_does_not_hang_the_run(tmp_path):
             pass  # The session was closed.
 
     def hanging(net):
-        tf.add_to_collection('hang', tf.py_func(lambda: go_on.wait(60), [], tf.bool))
+        tf.add_to_collection('hang', tf.py_func(
+            lambda: ended.append(go_on.wait(100)) or True, [], tf.bool))
         return tf.reduce_sum(net)
 
-    hook = Forget()
+    hook, ended = Forget(), []
     try:
-        began = time.monotonic()
         make(tmp_path, with_loss(hanging)).train(jobs.input_fn_of(STEPS), steps=2, hooks=[hook])
-        assert time.monotonic() - began < 30
+        assert not ended  # It hangs still.
     finally:
         go_on.set()
         hook.thread.join()
@@ -220,6 +219,6 @@ tpu.TPUEstimator(model_fn, config=tpu.RunConfig(), train_batch_size=8).train(
     lambda params: tf.data.Dataset.from_tensors(tf.ones([params['batch_size'], 3])).repeat(),
     steps=3, hooks=[Broken()])
 """)
-    done = run_etpe('run', script, deadline=60)
+    done = run_etpe('run', script)
     assert done.returncode == 1
     assert 'ValueError: broken' in done.stderr

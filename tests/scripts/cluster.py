@@ -22,7 +22,7 @@ Y = X @ np.float32([[1], [-2]]) + 3
 
 
 def wait_for(name):
-    end = time.time() + 60
+    end = time.time() + 200
     while not (directory / name).exists():
         assert time.time() < end, f'{task} waited in vain for {name}'
         time.sleep(.05)

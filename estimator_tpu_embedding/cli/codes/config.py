@@ -117,6 +117,14 @@ ENTRIES = {
              'for example "user/Adagrad".', 'Rename the table.'),
     'E461': ('unknown argument', 'EmbeddingConfigSpec has no such argument.',
              'Use the one that the message proposes.'),
+    'E462': ('table larger than the memory', 'Rows and slots of a table are held in the memory of '
+             'the process, which its limits, its control group or the machine bound.',
+             'Take fewer or narrower rows, an optimizer with fewer slots, or more memory; etpe '
+             'size shows what each table takes.'),
+    'E463': ('tables larger than the memory', 'Rows and slots of all tables together are held in '
+             'the memory of the process, all emulated hosts included.',
+             'Take fewer or narrower rows, an optimizer with fewer slots, or more memory; etpe '
+             'size shows what each table takes.'),
     'E464': ('look-up before variables', 'The raw TPUEmbedding looks up in variables of the same '
              'graph.', 'Call create_variables_and_ops() before get_activations().'),
     'E465': ('look-up outside of replicas', 'Every core looks up its own part of a batch.',
@@ -127,6 +135,9 @@ ENTRIES = {
              'Call create_dummy_table_variables() before.'),
     'E468': ('unknown value of a variable', 'The original refuses other values too.',
              'Unset the variable, or use one of the values that the message lists.'),
+    'E469': ('unreadable TF_CONFIG', 'The environment variable TF_CONFIG holds an object of JSON '
+             'with "cluster", "task" and the like, or is not set.',
+             'Correct it, or unset it to run in one process.'),
     'E470': ('content that would be lost', 'The config is readable, but has fields that this '
              'package cannot hold, and it refuses to drop them in silence.',
              'Remove the fields that the message names.'),
@@ -146,6 +157,18 @@ ENTRIES = {
     'E477': ('table variable made by a user', 'With native kernels the variables of tables are '
              'views of their engine, which no variable_creator_scope may replace or make twice.',
              "Build the graph outside of that scope, or choose kernels='stock'."),
+    'E495': ('initializer that is a class',
+             'A table takes an initializer that is ready to be called with a shape. Of a class '
+             'that would make another initializer, with none of the arguments that were meant.',
+             'Call the class: tf.truncated_normal_initializer(stddev=0.1).'),
+    'E496': ('column that the spec lacks',
+             'model_fn passes a TPU embedding column to input_layer or DenseFeatures that is not '
+             'in the spec, so it would take ids for rows.',
+             'Add it to EmbeddingConfigSpec(feature_columns=...), or take '
+             'tf.feature_column.embedding_column, whose table is a variable of the model.'),
+    'E497': ('column of another width than that of the spec',
+             'model_fn and the spec have columns of one feature whose rows differ in width, or '
+             'in the length of sequences.', 'Make the columns once, and pass them to both.'),
     'E478': ('input that does not fit the command',
              'A comparison needs one config on each side, or one checkpoint on each side.',
              'Name the file of one config.'),

@@ -1,0 +1,54 @@
+"""Tables that no memory can hold are refused before any of it is taken: in real processes."""
+
+import json
+
+import pytest
+from harness.processes import run_harness
+
+MOST = 2**31 - 1
+ENGINES = ['train', 'evaluate', 'evaluate_on_cpu', 'predict', 'export', 'raw', 'midlevel']
+
+
+def refusals(*arguments):
+    """By kind of job, what `harness.large_tables` prints of it: (class, text, bytes)."""
+    done = run_harness('large_tables', *arguments)
+    assert done.returncode == 0
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('["')]
+    return {face: tuple(rest) for face, *rest in lines}
+
+
+def test_r01_tables_that_fit_no_memory_are_refused_before_any_is_taken():
+    found = refusals(MOST)
+    assert list(found) == ENGINES
+    for face, (kind, text, grown) in found.items():
+        table = 'tbl_f0' if face not in ('raw', 'midlevel') else 't0'
+        slots = {'midlevel': '2 slots "momenta", "velocities"', 'train': '2 slots "Adam/m", '
+                 '"Adam/v"', 'raw': '2 slots "Adam/m", "Adam/v"'}.get(face, '0 slots')
+        count = 4 * MOST * 128 * (3 if slots.startswith('2') else 1)
+        assert kind == 'ConfigError', face
+        assert text.startswith(f'E462 table "{table}": rows and slots must fit the memory of this '
+                               'process, '), face
+        assert (f'what is left of RLIMIT_AS; got 2,147,483,647 rows x width 128 x 4 bytes x (1 + '
+                f'{slots}) = {count:,} bytes (') in text, face
+        assert grown < 2**26, face  # Its modules and its graph, but no table.
+
+
+@pytest.mark.parametrize('arguments, code', [
+    # Three times 800 MB with slots, of which each fits into two gibibytes.
+    ([500_000, 500_000, 600_000, '--only=train'], 'E463'),
+    ([1000, MOST, '--only=train', '--width=1'], 'E462')])
+def test_r01_the_tables_of_a_job_count_together(arguments, code):
+    (kind, text, grown), = refusals(*arguments).values()
+    assert (kind, text[:4]) == ('ConfigError', code)
+    assert '"tbl_f2": 600,000 rows x width 128' in text or 'table "tbl_f1"' in text
+    assert grown < 2**26
+
+
+def test_r02_a_row_as_wide_as_a_table_is_long_is_refused_without_overflow():
+    found = refusals(MOST, f'--width={MOST}')
+    assert list(found) == ENGINES
+    for face, (kind, text, grown) in found.items():
+        assert kind == 'ConfigError', face
+        assert text.startswith(('E413 table ', 'E462 table ')), face
+        assert '2,147,483,647 rows' in text or '2147483647' in text, face
+        assert grown < 2**26, face

@@ -1,0 +1,19 @@
+"""Which cases of a matrix only the long part of the checks runs."""
+
+import pytest
+
+
+def long_except(cases, *short):
+    """Cases for `pytest.mark.parametrize`, all of them `long` but those with the numbers `short`.
+
+    >>> [bool(case.marks) for case in long_except(['div', 'mod'], 1)]
+    [True, False]
+    """
+    found = []
+    for number, case in enumerate(cases):
+        if not hasattr(case, 'marks'):
+            case = pytest.param(*case) if isinstance(case, tuple) else pytest.param(case)
+        marks = [*case.marks, *[pytest.mark.long] * (number not in short)]
+        found.append(pytest.param(*case.values, marks=marks, id=case.id))
+    assert 0 < len(short) == len(set(short)) and max(short) < len(found)
+    return found

@@ -1,0 +1,72 @@
+"""TF_CONFIG, which the nightly reads: for our RunConfig and that of plain Estimators."""
+
+import json
+
+import pytest
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import _legacy
+from estimator_tpu_embedding.errors import ConfigError
+
+RUN_CONFIGS = pytest.mark.parametrize('run_config', [
+    lambda: ete.RunConfig(), lambda: _legacy.run_config_class()()], ids=['ours', 'plain'])
+
+
+@RUN_CONFIGS
+@pytest.mark.parametrize('text, expected', [
+    ('[' * 100_000, 'it must hold an object of JSON; got RecursionError: '),
+    ('{"a":' * 200_000, 'it must hold an object of JSON; got RecursionError: '),
+    ('{"a":' + '[' * 500 + ']' * 500 + '}', 'it may be nested 32 deep; got more.'),
+    ('x' * 10**8, 'it must have at most 4,194,304 characters; got 100,000,000.'),
+    ('{"cluster"', 'it must hold an object of JSON; got JSONDecodeError: '),
+    ('{"a": ' + '9' * 5_000 + '}', 'it must hold an object of JSON; got ValueError: '),
+    ('', 'it must hold an object of JSON; got JSONDecodeError: '),
+    ('[1]', 'it must hold an object of JSON; got [1].'),
+    ('null', 'it must hold an object of JSON; got null.'),
+    ('"\\u001b]52;"', 'it must hold an object of JSON; got "\\\\u001b]52;".'),
+    ('{"cluster": 5}', 'its "cluster" must be an object; got 5.'),
+    ('{"cluster": {"worker": [5]}}', 'job "worker" of its "cluster" must list addresses; got [5].'),
+    ('{"cluster": {"worker": {"x": "a:1"}}}', 'job "worker" of its "cluster" must list addresses'),
+    ('{"task": []}', 'its "task" must be an object; got [].'),
+    ('{"task": {"index": null}}', '"index" of its "task" must be a whole number; got null.'),
+    ('{"task": {"type": 3}}', '"type" of its "task" must be a string; got 3.')],
+    ids=lambda value: value[:20])
+def test_p21_what_cannot_be_read_is_refused_by_the_name_of_the_variable(
+        monkeypatch, run_config, text, expected):
+    monkeypatch.setenv('TF_CONFIG', text)
+    with pytest.raises(ConfigError) as caught:
+        run_config()
+    assert str(caught.value).startswith(f'E469 TF_CONFIG: {expected}')
+    assert len(str(caught.value)) < 500
+
+
+def test_p21_all_that_is_wrong_comes_at_once(monkeypatch):
+    monkeypatch.setenv('TF_CONFIG', '{"cluster": [], "task": {"index": "x", "type": 1}}')
+    with pytest.raises(ConfigError) as caught:
+        ete.RunConfig()
+    assert len(caught.value.problems) == 3
+
+
+@RUN_CONFIGS
+@pytest.mark.parametrize('tf_config, text', [
+    ({'cluster': {'worker': ['a:1']}}, 'it must have one "chief" node'),
+    ({'cluster': {'chief': ['a:1']}}, 'task type must be set'),
+    ({'cluster': {'chief': ['a:1']}, 'task': {'type': 'chief'}}, 'task index must be set'),
+    ({'cluster': {'chief': ['a:1']}, 'task': {'type': 'chief', 'index': -1}},
+     'Task index must be non-negative number'),
+    ({'cluster': {'chief': {'0': 'a:1'}}, 'task': {'type': 'chief', 'index': '7'}},
+     '7 is not a valid task_id')])
+def test_what_the_nightly_has_words_for_it_says_itself(monkeypatch, run_config, tf_config, text):
+    monkeypatch.setenv('TF_CONFIG', json.dumps(tf_config))
+    with pytest.raises(ValueError, match=text):
+        run_config()
+
+
+@RUN_CONFIGS
+def test_a_large_cluster_is_read(monkeypatch, run_config):
+    workers = [f'a-rather-long-name-of-a-worker-{number}.of.some.zone:2222'
+               for number in range(4_096)]
+    monkeypatch.setenv('TF_CONFIG', json.dumps({
+        'cluster': {'chief': ['[::1]:1'], 'worker': workers},
+        'task': {'type': 'worker', 'index': 4_095}}))
+    assert run_config().num_worker_replicas == 4_097
