@@ -134,6 +134,15 @@ def test_i12_every_missing_feature_is_named_with_what_there_is():
         'only "b", "x".' for key in 'ac')
 
 
+def test_i12_weights_that_are_missing_are_named_with_the_features():
+    weighted = tf.feature_column.weighted_categorical_column(identity('b'), 'how_much')
+    columns = [ete.embedding_column(one, 2) for one in (identity('a'), weighted)]
+    with pytest.raises(InputShapeError) as caught:
+        read(columns, {'b': [1, 2, 3]})
+    assert [problem.where for problem in caught.value.problems] == [
+        'feature "a"', 'feature "how_much"']
+
+
 @pytest.mark.section('18')
 def test_words_for_an_identity_column_are_refused_with_the_remedy():
     with pytest.raises(InputError, match='E510 feature "a" on core 3: .*vocabulary_list'):
