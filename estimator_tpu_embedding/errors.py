@@ -9,7 +9,7 @@ changes once released. One class exists per cause that a caller can act on:
 | `ConfigError` | E4xx | what the user declared contradicts itself or a limit |
 | `UnreadableConfigError` | E48x | a file that holds no config that can be read |
 | `InputError` | E5xx | the data does not fit the declaration |
-| `CallError` | E55x | a method that was called where, or when, it cannot do what it is for |
+| `CallError` | E55x, E537 | a method that was called where, or when, it cannot do what it is for |
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
 | `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/faults.py` |
 | `SessionLostError` | E802 | sessions that are lost again and again; in `runner/faults.py` |
@@ -19,7 +19,12 @@ changes once released. One class exists per cause that a caller can act on:
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import itertools
 from collections.abc import Iterable
+from typing import TypeVar
+
+_Error = TypeVar('_Error', bound=BaseException)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ class InputPipelineError(InputError, RuntimeError):
 
 
 class CallError(EteError, RuntimeError):
-    """E55x: a method of the TF2 side called where, or when, it cannot do what it is for."""
+    """E55x, E537: a method called where, or when, it cannot do what it is for."""
 
 
 class NotInFunctionError(CallError, AttributeError):
@@ -149,6 +154,15 @@ class UnsupportedError(EteError, NotImplementedError):
     """E9xx: a legacy feature that this version does not run; says what to do instead."""
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, 'step'), counted(2000, 'step')
+    ('1 step', '2000 steps')
+    """
+    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
+
+
 def quoted(names: Iterable[str]) -> str:
     """`"a", "b"` for the names in order, or `none`.
 
@@ -166,6 +180,26 @@ def shown(text: object, most: int = 80) -> str:
     """
     given = str(text)
     return ascii(given if len(given) <= most else f'{given[:most]}...')[1:-1]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`Did you mean "b"?` for the one of the first 1,000 names most like `name`, or `''`.
+
+    >>> did_you_mean('itme_id', ['item_id', 'user_id'])
+    'Did you mean "item_id"?'
+    """
+    near = difflib.get_close_matches(name[:1000], itertools.islice(names, 1000), n=1)
+    return f'Did you mean "{shown(near[0], 200)}"?' if near else ''
+
+
+def noted(error: _Error, note: str) -> _Error:
+    """The error with a note below it, which leaves its class and its text as they are.
+
+    An empty note is none.
+    """
+    if note:
+        error.add_note(note)
+    return error
 
 
 def bytes_text(count: float) -> str:

@@ -18,7 +18,7 @@ CPP_TESTS = {path.name: path.read_text() for pattern in ('*.h', '*.cc')
 
 # folder or module: what of ours it may import besides itself
 BELOW = {
-    'errors': set(), 'version': set(), '_tf': set(), '_tf_distribute': set(),
+    'errors': set(), '_process': {'errors'}, 'version': set(), '_tf': set(), '_tf_distribute': set(),
     '_distribution': {'errors', '_tf_distribute'}, '_legacy': {'errors', '_distribution'},
     'core': {'errors'}, 'native': {'errors', 'core', '_tf'}, 'proto': {'errors', 'core'},
     'ops': {'errors', 'core', '_tf'},
@@ -26,6 +26,7 @@ BELOW = {
 BELOW['columns'] = {'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops'}
 # What is saved must be read as the engine wants it.
 BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
+BELOW['hosts'] = BELOW['hosts'] | {'_process'}
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
 # The face of TF2, beside the runner and the estimator, of which it needs neither.
 BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', '_tf_distribute'}
@@ -140,7 +141,8 @@ def calls(tree):
      {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
     ({'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
      {f'runner/{name}.py' for name in (
-         'background', 'infeed', 'sessions', 'signals', 'towers')}),
+         'background', 'blocked', 'ending', 'infeed', 'sessions', 'signals',
+             'towers')}),
     ({'open', 'os.open', 'os.fdopen'},
      {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
     ({'print'}, {'cli/run.py'}),

@@ -6,7 +6,7 @@ costs nothing. Others call the functions as `_tf.name()`, whichever area they be
 """
 
 from .columns import (
-    column_ids, forget_column_scopes, identity_columns, is_tensor_core_column,
+    column_ids, columns_used, forget_column_scopes, identity_columns, is_tensor_core_column,
     old_tpu_embedding_columns, other_columns_of_a_spec, recorded_column_scopes, tensor_core_length,
     tpu_embedding_columns)
 from .graphs import (
@@ -15,9 +15,9 @@ from .graphs import (
     variable_scope_state, wait_for, wait_instead)
 from .running import (
     cached_summary_writers, eager_mode, fast_callable, global_seed, is_saving_model, joined_paths,
-    summary_writer_initializers, without_deprecation_warnings)
+    session_class, summary_writer_initializers, without_deprecation_warnings)
 from .saving import (
-    add_listeners, replace_saver, saver_builder, saving_listeners)
+    add_listeners, arrange_scaffold, replace_saver, saver_builder, saving_listeners)
 from .tpu import (
     create_slots, modules_of_contrib, number_of_shards, tpu_cluster_resolver_module, tpu_module,
     tpu_ops_module, tpu_shard_context)

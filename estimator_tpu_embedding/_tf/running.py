@@ -20,6 +20,16 @@ def fast_callable(session: Any, feeds: Sequence[Any], fetches: Sequence[Any],
     return lambda *values: session._do_call(call, *values)
 
 
+def session_class() -> Any:
+    """The class whose `__init__(self, target, graph, config)` starts every session.
+
+    Public classes are derived from it, and TensorFlow's own modules use those by other names.
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.client import session
+    return session.BaseSession
+
+
 def eager_mode() -> Any:
     """A context of eager mode within whatever this thread builds, of which it touches nothing.
 

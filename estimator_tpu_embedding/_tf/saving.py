@@ -36,6 +36,26 @@ def replace_saver(saver_hook: Any, wrap: Callable[[Any], Any]) -> Any:
     return wrapped
 
 
+def arrange_scaffold(scaffold: Any, saver: Any = None, init_fn: Any = None) -> None:
+    """Gives a `tf.train.Scaffold` that exists another saver, or what is called with a session.
+
+    Only its constructor is public for that, and a derived class may have properties of its own,
+    which give way. Checked: 2.16-2.21.
+    """
+    given = {name: value for name, value in (('saver', saver), ('init_fn', init_fn))
+             if value is not None}
+    for name, value in given.items():
+        setattr(scaffold, f'_{name}', value)
+    if init_fn is not None:  # What a copy takes.
+        scaffold._user_init_fn = lambda _, session: init_fn(session)
+    from tensorflow.python.training import monitored_session
+    base, cls = monitored_session.Scaffold, type(scaffold)
+    own = {name: getattr(base, name) for name in given
+           if getattr(cls, name) is not getattr(base, name)}
+    if own:
+        scaffold.__class__ = type(cls.__name__, (cls,), {'__module__': cls.__module__, **own})
+
+
 def saver_builder() -> Any:
     """The class whose instances build the operations of a `tf.train.Saver`, by default.
 

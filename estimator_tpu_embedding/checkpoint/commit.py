@@ -38,6 +38,10 @@ from .retention import Retention, Saved
 from .scan import scan
 
 _MANIFEST = 'manifest'
+_STAGED_FILE = re.compile(
+    re.escape(pointer.STAGED) + r'(-[0-9a-f]{8})?'
+    r'|(graph\.pbtxt|checkpoint(_input\w*)?)\.tmp[0-9a-f]{32}', re.ASCII)
+"""What a file is called before it gets its name: as `pointer` does it, and as TensorFlow does."""
 OnPhase = Callable[[str], None]
 
 
@@ -167,6 +171,8 @@ def clean(storage: Storage) -> int:
         try:
             if name.startswith(STAGE):
                 storage.remove_folder(name)
+            elif _STAGED_FILE.fullmatch(name):
+                storage.remove(name)
             elif re.fullmatch(r'.+-\d+' + re.escape(SUFFIX + PARTIAL), name):
                 _delete_listed(storage, name.removesuffix(SUFFIX + PARTIAL))
             else:

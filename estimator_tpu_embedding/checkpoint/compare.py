@@ -11,6 +11,7 @@ import functools
 import os
 from collections.abc import Sequence
 
+from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID, Partition
 from ..errors import (
     CorruptCheckpointError, IncompatibleCheckpointError, Problem, quoted, shown)
@@ -244,7 +245,9 @@ class _Comparison:
         """A variable that is no table."""
         stored = self._held.shapes.get(name)
         if stored is None:
-            if name not in self._needed.optional:
+            if is_of_dummy(name):
+                self._begun.append(name)
+            elif name not in self._needed.optional:
                 self._add_missing(name, shape)
         elif shape is not None and not (len(stored) == len(shape) and all(
                 want in (None, have) for have, want in zip(stored, shape))):

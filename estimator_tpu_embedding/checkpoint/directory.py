@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 
 from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
 from . import commit, lock, pointer
-from .files import Storage, make_writable
+from .files import Storage, make_writable, set_aside
 from .options import CheckpointOptions
 from .recover import Recovered, recover
 from .retention import Saved
@@ -43,6 +44,10 @@ def claimed(directory: str) -> Iterator[None]:
         if count:
             logging.info('%s: removed what %d saves or deletions that did not end had left.',
                          directory, count)
+        status = storage.status(pointer.NAME)
+        if status is not None and not (stat.S_ISREG(status.st_mode)
+                                       or stat.S_ISLNK(status.st_mode)):
+            _set_pointer_aside(directory)  # It could be neither read nor replaced by all.
         yield
 
 
@@ -108,7 +113,24 @@ def settle(directory: str, options: CheckpointOptions) -> str | None:
     found = recover(directory, options)
     if found is not None:
         continue_from(directory, found)
+    elif os.path.lexists(os.path.join(directory, pointer.NAME)):
+        _set_pointer_aside(directory)  # It names nothing, and TensorFlow would read all of it.
     return found.prefix if found is not None else None
+
+
+def _set_pointer_aside(directory: str) -> None:
+    """Gives a file `checkpoint` that is none another name.
+
+    Raises:
+      CheckpointWriteError: E621 if that cannot be.
+    """
+    try:
+        aside = set_aside(os.path.join(directory, pointer.NAME))
+    except OSError as error:
+        raise CheckpointWriteError(_unwritable(directory, error)) from error
+    logging.warning('%s', Problem(
+        'W618', f'model_dir {directory}', 'its file "checkpoint" must name a checkpoint',
+        'something else', f'It is now called {os.path.basename(aside)}.'))
 
 
 def _unwritable(directory: str, error: OSError) -> Problem:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from ..proto import files
 
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NONBLOCK | _NO_LINK  # A pipe would be waited for.
 
 
 class Storage:
@@ -87,7 +88,7 @@ class Storage:
             os.fsync(self._descriptor)
             return
         with self._parent(name) as (descriptor, base):
-            file = os.open(base, os.O_RDONLY | _NO_LINK, dir_fd=descriptor)
+            file = os.open(base, _READ, dir_fd=descriptor)
             try:
                 os.fsync(file)
             finally:
@@ -111,14 +112,14 @@ class Storage:
             os.unlink(base, dir_fd=descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """Deletes a folder with the files in it, and with folders: TensorFlow saves into one."""
-        for entry in self.names(name):
-            status = self.status(f'{name}/{entry}')
-            if status is not None and stat.S_ISDIR(status.st_mode):
-                with self._opened(name) as descriptor:
-                    shutil.rmtree(entry, dir_fd=descriptor)  # It follows no link.
-            else:
-                self.remove(f'{name}/{entry}')
+        """Deletes a folder with all that is in it; of a link the link, and not what it leads to."""
+        with self._opened(name) as descriptor:
+            for entry in os.listdir(descriptor):
+                status = os.stat(entry, dir_fd=descriptor, follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):  # TensorFlow saves into one.
+                    shutil.rmtree(entry, dir_fd=descriptor)
+                else:
+                    os.unlink(entry, dir_fd=descriptor)
         os.rmdir(name, dir_fd=self._descriptor)
 
     @contextlib.contextmanager
@@ -150,8 +151,10 @@ def write_atomically(path: str, content: bytes) -> None:
       content: all bytes of the file.
     """
     staged = f'{path}.{os.getpid()}.tmp'
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    descriptor = os.open(staged, flags, 0o666)
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISREG(os.lstat(staged).st_mode):
+            os.unlink(staged)  # Of a process with this number that was killed here.
+    descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666)
     try:
         with os.fdopen(descriptor, 'wb') as file:
             file.write(content)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..errors import CorruptCheckpointError, Problem, shown
+from ..proto import files
+from . import pointer
 from .saver import saver_of_iterators
 
 
@@ -43,24 +47,33 @@ class IteratorStates:
 
         Returns:
           Whether there was any.
+
+        Raises:
+          CorruptCheckpointError: E627 if one of its files is none.
         """
-        state = tf.train.get_checkpoint_state(self._directory, self._pointer)
-        newest = state.model_checkpoint_path if state is not None else ''
-        wanted = f'{self._prefix}-{step}'
-        path = next((path for path in (wanted, newest) if os.path.exists(f'{path}.index')), None)
+        state = pointer.read(self._directory, self._pointer)
+        wanted, *others = [f'{self._prefix}-{step}', *self._own([state.newest] if state else ())]
+        path = next((path for path in (wanted, *others) if _is_there(path)), None)
         if path is None:
             if step:
                 tf.logging.warning('The model is at step %d, but there is no state of its input, '
                                    'which starts from its beginning.', step)
             return False
         if state is not None:
-            self._saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+            self._saver.recover_last_checkpoints(self._own(state.all))
         self._last = step if path == wanted else None
         if path != wanted:
             tf.logging.warning('The model is at step %d, but the newest state of its input is '
                                '%s: some batches come twice, or not at all.', step, path)
         self._saver.restore(session, path)
         return True
+
+    def _own(self, paths: Sequence[str]) -> list[str]:
+        """Those of some paths that are states of these iterators: others are not to be touched."""
+        base = re.escape(os.path.basename(self._prefix))
+        names = [pointer.Pointer(path, ()).name_in(self._directory) for path in paths]
+        return [os.path.join(self._directory, name) for name in names
+                if name is not None and re.fullmatch(base + r'-[0-9]{1,19}', name)]
 
     def save(self, session: tf.Session, step: int) -> None:
         """Saves, unless that step is saved already."""
@@ -79,3 +92,24 @@ class IteratorStates:
             return False
         before, self._seen = self._seen, (status.st_ino, status.st_mtime_ns, status.st_size)
         return self._seen != before
+
+
+def _is_there(prefix: str) -> bool:
+    """Whether there is a state.
+
+    Raises:
+      CorruptCheckpointError: E627 if one of its files is a pipe or the like, which TensorFlow
+        would wait for when it reads it, or saves that step again.
+    """
+    directory, base = os.path.split(prefix)
+    names = [name for name in os.listdir(directory or '.') if name.startswith(f'{base}.')]
+    for name in names:
+        try:
+            files.open_regular(os.path.join(directory, name), follow=False).close()
+        except OSError as error:
+            raise CorruptCheckpointError(Problem(
+                'E627', f'state of the input {shown(base, 255)}',
+                f'its file {shown(name, 255)} must be a regular file that can be read',
+                shown(error.strerror or error), 'Remove it: the input then starts from another '
+                'state, or from its beginning.')) from error
+    return f'{base}.index' in names

@@ -15,6 +15,7 @@ from io import FileIO
 from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
+from ..proto import files
 
 NAME = '.ete-lock'
 _MAX_BYTES = 4096
@@ -58,18 +59,32 @@ def _opened(directory: str) -> Iterator[FileIO]:
     """The file of the lock, which child processes do not keep open after this one has ended."""
     path = os.path.join(directory, NAME)
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = _descriptor(path)
     except OSError as error:
         raise CheckpointWriteError(Problem(
-            'E621', f'model_dir {directory}', f'the file {NAME} of its lock must be writable',
-            shown(error.strerror or error), 'Use a directory that this process may write to.'
-            )) from error
+            'E621', f'model_dir {directory}', f'the file {NAME} of its lock must be a regular '
+            'file that can be written', shown(error.strerror or error), 'Use a directory that '
+            f'this process may write to; if {NAME} is no regular file, remove it.')) from error
     with FileIO(descriptor, 'r+') as file:
         _open.add(file)
         try:
             yield file
         finally:
             _open.discard(file)
+
+
+def _descriptor(path: str) -> int:
+    """Opens the file, or makes it; nothing else in its place is opened, where reading may hang."""
+    with contextlib.suppress(FileNotFoundError):
+        files.require_regular(os.stat(path, follow_symlinks=False))
+    descriptor = os.open(
+        path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    try:
+        files.require_regular(os.fstat(descriptor))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _is_taken(file: FileIO, directory: str) -> bool:

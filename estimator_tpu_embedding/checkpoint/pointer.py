@@ -6,20 +6,22 @@ It is a hint for legacy tools. What is complete is what the manifests say.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Sequence
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..proto import files
+from ..errors import CorruptCheckpointError, Problem, shown
+from ..proto import files, text
 from .files import Storage
 
 NAME = 'checkpoint'
-_STAGED = f'{NAME}.tmp'
+STAGED = f'{NAME}.tmp'
+"""Where the file is written before it takes the place of the one that is there."""
 _MAX_BYTES = 2**20
-_ENTRY = re.compile(r'^\s*(model_checkpoint_path|all_model_checkpoint_paths)\s*:\s*'
-                    r'"((?:[^"\\\n]|\\.)*)"\s*$', re.MULTILINE)
-_ESCAPE = re.compile(rb'\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))', re.DOTALL)
-_LETTERS = {b'n': b'\n', b't': b'\t', b'r': b'\r'}
+_MAX_PATH = 4096
+"""Bytes of a path that the system opens; what is longer names no file and is long to resolve."""
+_NEWEST, _ALL = b'model_checkpoint_path', b'all_model_checkpoint_paths'
 
 
 class Pointer(NamedTuple):
@@ -34,34 +36,65 @@ class Pointer(NamedTuple):
         return name if os.path.realpath(folder) == os.path.realpath(directory) else None
 
 
-def read(directory: str) -> Pointer | None:
-    """What the file of a directory says; `None` if it is missing, garbled or no plain file."""
-    try:
-        with files.open_regular(os.path.join(directory, NAME), follow=False) as file:
-            text = files.read_at_most(file, _MAX_BYTES).decode()
-    except (OSError, UnicodeDecodeError):
-        return None
-    found = [(key, _unescaped(value)) for key, value in _ENTRY.findall(text)]
-    newest = [value for key, value in found if key == 'model_checkpoint_path']
-    if len(newest) != 1 or not newest[0] or '\0' in newest[0]:
-        return None
-    return Pointer(newest[0], tuple(value for key, value in found
-                                    if key == 'all_model_checkpoint_paths'))
+def read(directory: str, name: str = NAME) -> Pointer | None:
+    """What the file of a directory says; `None` if it is missing, garbled or no plain file.
 
-
-def _unescaped(text: str) -> str:
-    """A string of a text proto without its escapes.
-
-    >>> _unescaped(r'a\\303\\244\\"')
-    'aä"'
+    Args:
+      directory: where it is.
+      name: of the file; there is one of the same format for the states of iterators.
     """
-    def one(found: re.Match[bytes]) -> bytes:
-        octal, hexadecimal, letter = found.groups()
-        if letter is not None:
-            return _LETTERS.get(letter, letter)
-        return bytes([int(octal, 8) & 255 if octal else int(hexadecimal, 16)])
+    try:
+        with files.open_regular(os.path.join(directory, name), follow=False) as file:
+            content = files.read_at_most(file, _MAX_BYTES)
+        if len(content) == _MAX_BYTES:  # There may be more, so its last line may be cut.
+            del content[content.rfind(b'\n') + 1:]
+        found = list(_paths(content))
+    except (OSError, ValueError):
+        return None
+    newest = [path for field, path in found if field == _NEWEST]
+    if len(newest) != 1 or not _can_be_path(newest[0]):
+        return None
+    return Pointer(newest[0], tuple(path for field, path in found
+                                    if field == _ALL and _can_be_path(path)))
 
-    return _ESCAPE.sub(one, text.encode()).decode(errors='replace')
+
+def require_harmless(directory: str) -> None:
+    """Makes sure that TensorFlow, which reads all of whatever is called so, can be let read it.
+
+    Raises:
+      CorruptCheckpointError: E616 if it is a pipe or the like, or a file that is too large.
+    """
+    path = os.path.join(directory, NAME)
+    if not os.path.exists(path):
+        return
+    try:
+        with files.open_regular(path, follow=True) as file:
+            size = files.size_of(file)
+        got = f'{size:,} bytes that name no checkpoint' if size > _MAX_BYTES else ''
+    except OSError as error:
+        got = shown(error.strerror or error)
+    if got:
+        raise CorruptCheckpointError(Problem(
+            'E616', f'model_dir {directory}', 'its file "checkpoint" must be a regular file of at '
+            f'most {_MAX_BYTES:,} bytes where there is no checkpoint', got, 'Remove it.'))
+
+
+def _paths(content: bytearray) -> Iterator[tuple[bytes, str]]:
+    """Yields (field, value) of the two fields that hold paths.
+
+    Raises:
+      ValueError: if a string has no end, or is no UTF-8.
+    """
+    field = b''
+    for token in text.tokens(content, of_graph=False):
+        is_string = token[:1] in (b'"', b"'")
+        if is_string and field in (_NEWEST, _ALL):
+            yield field, text.unescaped(token[1:-1]).decode()
+        field = b'' if is_string else token
+
+
+def _can_be_path(path: str) -> bool:
+    return 0 < len(os.fsencode(path)) <= _MAX_PATH and '\0' not in path
 
 
 def write(storage: Storage, newest: str, others: Sequence[str]) -> None:
@@ -74,9 +107,12 @@ def write(storage: Storage, newest: str, others: Sequence[str]) -> None:
     """
     lines = [f'model_checkpoint_path: "{newest}"',
              *[f'all_model_checkpoint_paths: "{name}"' for name in others]]
-    if storage.status(_STAGED) is not None:  # Of a process that was killed here.
-        storage.remove(_STAGED)
-    storage.create(_STAGED, ('\n'.join(lines) + '\n').encode())
-    storage.sync(_STAGED)
-    storage.rename(_STAGED, NAME)
+    staged, status = STAGED, storage.status(STAGED)
+    if status is not None and not stat.S_ISREG(status.st_mode):  # It is left alone.
+        staged = f'{STAGED}-{secrets.token_hex(4)}'
+    elif status is not None:  # Of a process that was killed here.
+        storage.remove(STAGED)
+    storage.create(staged, ('\n'.join(lines) + '\n').encode())
+    storage.sync(staged)
+    storage.rename(staged, NAME)
     storage.sync()

@@ -7,10 +7,9 @@ read whole once, since TensorFlow's checksums are all that speaks for them.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from absl import logging
@@ -21,12 +20,9 @@ from .bundle import Bundle
 from .candidates import candidates
 from .manifest import PARTIAL, Manifest, digest, manifest_path, read_manifest
 from .options import VERIFY, CheckpointOptions
+from .steady import LOOKS, Signature, signature
 
-_ATTEMPTS = 50
-"""So often a directory is looked at again that changes meanwhile: a job saves and deletes there."""
-
-_Signature = tuple[tuple[str, int, int, int, int], ...]
-_verified: dict[str, tuple[str, _Signature]] = {}
+_verified: dict[str, tuple[str, Signature]] = {}
 """What the files of a checkpoint were when this process wrote or verified them, and how, by
 prefix: a nested evaluation need not read again what has just been written."""
 _COMMITTED = 'committed'
@@ -60,10 +56,16 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
     Raises:
       CorruptCheckpointError: E619 if the file `checkpoint` leads elsewhere; E612 if there are
         checkpoints and none of them is whole: training must not begin at step 0 beside them and
-        overwrite them one by one; E625 if the newest is not the expected one.
+        overwrite them one by one; E625 if the newest is not the expected one; E616 if there is
+        none, and the file `checkpoint` is nothing that TensorFlow can be let look at.
     """
-    if not os.path.isdir(directory):
-        return None
+    found = _recovered(directory, options) if os.path.isdir(directory) else None
+    if found is None:
+        pointer.require_harmless(directory)
+    return found
+
+
+def _recovered(directory: str, options: CheckpointOptions) -> Recovered | None:
     elsewhere = _named_elsewhere(directory)
     if elsewhere is not None:
         if not options.follow_pointer:
@@ -78,8 +80,8 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
                 'E619', f'model_dir {directory}', 'to begin from elsewhere it must hold no '
                 'checkpoint of its own', ', '.join(map(shown, own[-5:])),
                 'Move them away; or to go on from them, remove the file "checkpoint".'))
-        return Recovered(elsewhere, _step_of(elsewhere), verify(elsewhere, options))
-    for _ in range(_ATTEMPTS):
+        return Recovered(elsewhere, step_of(elsewhere), verify(elsewhere, options))
+    for _ in range(LOOKS):
         names = candidates(directory)
         try:
             found = _newest_whole(directory, names, options)
@@ -90,20 +92,6 @@ def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
             if found is None or not found.skipped or names == candidates(directory):
                 return found
     return _newest_whole(directory, candidates(directory), options)
-
-
-def chosen(directory: str, named: str | None,
-           options: CheckpointOptions = CheckpointOptions()) -> str | None:
-    """A checkpoint that somebody named, or the newest of a directory; verified in both cases.
-
-    Raises:
-      CorruptCheckpointError: as `verify` or `recover`; no other one takes the place of one that
-        was named.
-    """
-    if named:
-        verify(named, options)
-        return named
-    return newest_checkpoint(directory, options)
 
 
 def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOptions()
@@ -130,14 +118,14 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) ->
     manifest = read_manifest(checkpoint)
     if options.expected_digest is not None and not _was_verified(checkpoint, _COMMITTED):
         _check_digest(checkpoint, options.expected_digest)
-    if manifest is not None and manifest.step != _step_of(checkpoint):
+    if manifest is not None and manifest.step != step_of(checkpoint):
         raise CorruptCheckpointError(Problem(
             'E614', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
             'its manifest must say what it holds', f'step {manifest.step}',
             'Restore both from the same copy.'))
     if _was_verified(checkpoint, _COMMITTED, options.verify, VERIFY[0]):
         return manifest
-    signature = _signature(checkpoint)
+    before = signature(checkpoint)
     if manifest is not None and manifest.files:
         scan.check_files(checkpoint, manifest.files, options.verify)
     elif options.verify == 'size':
@@ -147,7 +135,7 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) ->
         if unchecked:
             logging.warning('%s: these tensors have no checksum that can be read: %s',
                             checkpoint, ', '.join(shown(name, 200) for name in unchecked))
-    _verified[os.path.realpath(checkpoint)] = options.verify, signature
+    _verified[os.path.realpath(checkpoint)] = options.verify, before
     return manifest
 
 
@@ -167,13 +155,13 @@ def is_whole(checkpoint: str) -> bool:
 
 def remember(checkpoint: str) -> None:
     """Takes a checkpoint for verified, since this process has just committed it."""
-    _verified[os.path.realpath(checkpoint)] = _COMMITTED, _signature(checkpoint)
+    _verified[os.path.realpath(checkpoint)] = _COMMITTED, signature(checkpoint)
 
 
 def _was_verified(checkpoint: str, *ways: str) -> bool:
     """Whether this process has verified the files that are there, in one of some ways."""
-    way, signature = _verified.get(os.path.realpath(checkpoint), ('', ()))
-    return way in ways and signature == _signature(checkpoint)
+    way, before = _verified.get(os.path.realpath(checkpoint), ('', ()))
+    return way in ways and before == signature(checkpoint)
 
 
 def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptions
@@ -192,7 +180,7 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
             skipped += error.problems
             logging.warning('%s', error)
             continue
-        return Recovered(prefix, _step_of(prefix), manifest, tuple(skipped))
+        return Recovered(prefix, step_of(prefix), manifest, tuple(skipped))
     if skipped:
         raise CorruptCheckpointError(Problem(
             'E612', f'model_dir {directory}', 'one of its checkpoints must be whole',
@@ -209,9 +197,9 @@ def _named_elsewhere(directory: str) -> str | None:
     return os.path.join(directory, named.newest) if named.name_in(directory) is None else None
 
 
-def _step_of(checkpoint: str) -> int:
+def step_of(checkpoint: str) -> int:
     """The number at the end of a prefix; -1 if there is none."""
-    found = re.search(r'-(\d+)\Z', checkpoint)
+    found = re.search(r'-([0-9]{1,19})\Z', checkpoint)
     return int(found.group(1)) if found is not None else -1
 
 
@@ -226,19 +214,3 @@ def _check_digest(checkpoint: str, expected: str) -> None:
             f'the SHA-256 of its manifest must be {expected}', found,
             'If this job has saved it since, leave expected_digest out; else find out who wrote '
             'it, and move it away. etpe checkpoint show prints the SHA-256 of a manifest.'))
-
-
-def _signature(checkpoint: str) -> _Signature:
-    """What would change if a file of a checkpoint were replaced or written."""
-    return tuple(sorted(_stats(checkpoint)))
-
-
-def _stats(checkpoint: str) -> Iterator[tuple[str, int, int, int, int]]:
-    directory, base = os.path.split(checkpoint)
-    # What is not there any more is told by who reads it.
-    with contextlib.suppress(FileNotFoundError), os.scandir(directory or '.') as entries:
-        for entry in entries:
-            if entry.name.startswith(base + '.'):
-                status = entry.stat(follow_symlinks=False)
-                yield (entry.name, status.st_dev, status.st_ino, status.st_size,
-                       status.st_mtime_ns)

@@ -11,8 +11,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID
 from ..errors import IncompatibleCheckpointError, Problem, quoted
+from . import scaffolds
 from .bundle import Bundle
 from .compare import check_without_engine, compare
 from .layout import Held, Needed, RestorePlan
@@ -43,7 +45,7 @@ def plan_for(checkpoint: str, tables: Mapping[str, StoredTable], options: Checkp
       IncompatibleCheckpointError: with all differences.
       CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
     """
-    held = _held(checkpoint)
+    held = held_in(checkpoint)
     shapes = {name: shape for name, (shape, _) in variables_by_name().items()}
     return compare(held, Needed(shapes, {**_whole_tables(held, options), **tables},
                                 shapes if is_optional else (), trains), options)
@@ -63,7 +65,7 @@ def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
     check_without_engine(checkpoint, options)
     if checkpoint is None or read_manifest(checkpoint) is None:
         return None
-    held = _held(checkpoint)
+    held = held_in(checkpoint)
     tables = _whole_tables(held, options)
     found = {name: shape for name, (shape, _) in variables_by_name().items() if name in tables}
     return compare(held, Needed(found, tables, trains=False), options)
@@ -71,7 +73,7 @@ def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
 
 def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan,
                  default: Callable[[], tf.train.Saver]) -> tf.train.Scaffold:
-    """A scaffold that restores a checkpoint as planned: the one given, if it would.
+    """The scaffold, so that it restores a checkpoint as planned.
 
     Args:
       scaffold: of the model; it or the graph may have a saver of the user.
@@ -92,10 +94,15 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
         own = default()
         tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Where hooks look for what saves.
         saver = RestoringSaver(own, checkpoint, plan, is_users=False)
-    return tf.train.Scaffold(saver=saver, copy_from_scaffold=scaffold)
+    return scaffolds.with_saver(scaffold, saver)
 
 
-def _held(checkpoint: str) -> Held:
+def held_in(checkpoint: str) -> Held:
+    """What a checkpoint holds.
+
+    Raises:
+      CorruptCheckpointError: if it or its manifest cannot be read.
+    """
     bundle = Bundle.open(checkpoint)
     return Held(checkpoint, {name: tensor.shape for name, tensor in bundle.tensors.items()},
                 read_manifest(checkpoint))
@@ -129,10 +136,11 @@ def _check_saver(saver: Any, plan: RestorePlan) -> None:
             'a tf.train.Checkpoint', 'Let it make a tf.train.Saver.'))
     others = [name for name, source in plan.streamed.items()
               if not source.is_whole or source.tensor != name]
-    if others or plan.begun:
+    others += [name for name in plan.begun if not is_of_dummy(name)]
+    if others:
         raise IncompatibleCheckpointError(Problem(
             'E633', 'scaffold', 'only the saver of this package restores what has another name, '
-            f'more rows or begins anew: {quoted([*others, *plan.begun])}', 'a saver of the model',
+            f'more rows or begins anew: {quoted(others)}', 'a saver of the model',
             'Leave the saver of the scaffold out until the next checkpoint is written.'))
 
 
@@ -141,6 +149,10 @@ class RestoringSaver:
 
     A session that is made again after a lost one restores what this very job has written since,
     where everything lies as it does here. All other methods are those of the saver.
+
+    Attributes:
+      checkpoint: the prefix of the one that is restored by plan; another that holds the same may
+        take its place.
     """
 
     def __init__(self, saver: tf.train.Saver, checkpoint: str, plan: RestorePlan, *,
@@ -155,7 +167,7 @@ class RestoringSaver:
             first all that it restores anyway.
         """
         self._saver, self._plan, self._is_users = saver, plan, is_users
-        self._checkpoint = checkpoint
+        self.checkpoint = checkpoint
         self._rest: tf.train.Saver | None = None
         self._tables: list[StreamedRows] = []
         self._begin: list[tf.Operation] = []
@@ -190,7 +202,7 @@ class RestoringSaver:
         """
         with session.graph.as_default():
             self.build()
-        if os.path.realpath(save_path) != os.path.realpath(self._checkpoint):
+        if os.path.realpath(save_path) != os.path.realpath(self.checkpoint):
             self._saver.restore(session, save_path)
             return
         assert self._rest is not None

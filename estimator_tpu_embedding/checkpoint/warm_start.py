@@ -10,7 +10,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..core.partition import STORED_BY_ID, Partition
-from ..errors import IncompatibleCheckpointError, Problem, shown
+from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem, shown
+from ..proto import files
 from . import evidence, recover
 from .layout import Source, partition_of, tables_out_of_order
 from .manifest import Manifest, StoredTable, manifest_path, read_manifest
@@ -42,14 +43,27 @@ def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
       options: all but `expected_digest` count, which is about the job's own checkpoint.
 
     Raises:
-      CorruptCheckpointError: if it is not whole.
+      CorruptCheckpointError: if it is not whole; E617 if it is a pipe or the like.
     """
     options = dataclasses.replace(options, expected_digest=None)
     if os.path.isdir(source):
         return recover.newest_checkpoint(source, options)
     if any(map(os.path.lexists, (f'{source}.index', manifest_path(source)))):
         recover.verify(source, options)
-    return source  # Else it is of an old format, or TensorFlow says that it is not there.
+    elif os.path.exists(source):  # Else TensorFlow says that it is not there.
+        _require_file(source)
+    return source
+
+
+def _require_file(source: str) -> None:
+    """Makes sure that TensorFlow can be let read a file for a checkpoint of an old format."""
+    try:
+        files.open_regular(source, follow=True).close()
+    except OSError as error:
+        raise CorruptCheckpointError(Problem(
+            'E617', f'warm start from {shown(source, 300)}', 'it must be a checkpoint or a '
+            'directory of checkpoints', shown(error.strerror or error),
+            'Name a checkpoint such as dir/model.ckpt-7.')) from error
 
 
 def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> None:
@@ -135,19 +149,6 @@ def _check_vocabulary(name: str, settings: Any, source: Source) -> None:
             'E610', f'warm start of "{name}"', 'rows that another vocabulary orders must be div '
             'there and here', f'{source.stored.strategy} there, {source.here.strategy} here',
             'Leave out its VocabInfo, or start with div.'))
-
-
-def scaffold_for(scaffold: tf.train.Scaffold, fill: Callable[[tf.Session], None]
-                 ) -> tf.train.Scaffold:
-    """A scaffold that runs what `start_warm` returned before the `init_fn` of another."""
-    theirs = scaffold.init_fn
-
-    def init_fn(_: tf.train.Scaffold, session: tf.Session) -> None:
-        fill(session)
-        if theirs is not None:
-            theirs(session)
-
-    return tf.train.Scaffold(init_fn=init_fn, copy_from_scaffold=scaffold)
 
 
 def _order_of(manifest: Manifest | None, tensor: str, table: StoredTable,

@@ -87,8 +87,8 @@ def _about_training(table: TableView, where: str) -> Iterator[Problem]:
     if table.learning_rate == 0 and table.optimizer is not None:
         yield Problem('W420', where, 'a learning rate of 0 freezes its rows')
     if settings.get('accumulate') is False:
-        yield Problem('W425', where, 'without gradient accumulation a row that is looked up '
-                      'twice in a step is updated twice, in no stated order')
+        yield Problem('W425', where, 'without gradient accumulation a row is updated once for '
+                      'each core that looks it up, so results depend on the number of cores')
     if settings.get('decay_times_rate') and not settings.get('decay'):
         yield Problem('W426', where, 'multiply_weight_decay_factor_by_learning_rate does nothing '
                       'without a weight_decay_factor')

@@ -1,27 +1,31 @@
 """`etpe checkpoint`: what a model_dir and its checkpoints hold, read without TensorFlow.
 
 JSON of `ls`: `"directory"`, `"pointer"` (the name that the file `checkpoint` names, or `null`),
-`"stages"` (folders of saves that did not end), `"findings"`, each with `code` and `message`, and
-`"checkpoints"`, each with `name`, `step`, `state` (`committed`, `legacy`, `v1`, which is not read
-here, or `incomplete`), `why` (it is one of the last two), `bytes`, `tables` (their number; `null`
-without a manifest) and `created` (seconds since 1970, or `null`).
+`"stages"` (folders of saves that did not end), `"partial"` (names of checkpoints that are being
+published or deleted, or were when a job was killed), `"findings"`, each with `code` and `message`,
+and `"checkpoints"`, each with `name`, `step`, `state` (`committed`, `legacy`, `v1`, which is not
+read here, or `incomplete`), `why` (it is one of the last two), `bytes`, `tables` (their number;
+`null` without a manifest) and `created` (seconds since 1970, or `null`).
 JSON of `verify`: `"checkpoints"`, each with `where`, `by` (`"sha256"` or `"crc32c"`), `unchecked`
-(tensors that have no checksum that is understood) and `findings` as those of `ls`.
+(tensors that have no checksum that is understood) and `findings` as those of `ls`; and `"deleted"`,
+names of those that a job deleted before they were read.
 That of the others is documented in `stored_view.py` and `stored_diff.py`.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..checkpoint import scan
 from ..checkpoint.manifest import StoredFile, read_manifest
+from ..checkpoint.steady import LOOKS, rotated_away
 from ..errors import CorruptCheckpointError, Problem, bytes_text, shown
 from ..proto import reading
-from . import stored, stored_diff, stored_directory, stored_view
+from . import stored, stored_diff, stored_directory, stored_looks, stored_view
 from .render import Grid, Line, Report, as_command
 from .stored_directory import COMMITTED, INCOMPLETE, LEGACY, V1
 from .stored_options import as_data, as_lines, count_text
@@ -67,12 +71,17 @@ def _list(parsed: argparse.Namespace) -> Report:
         ('name', '>step', 'state', '>bytes', '>tables', 'created', 'named by'), rows,
         [_TONES[one.state] for one in found.checkpoints])] if rows else [
             Line('no checkpoints')]
+    if found.partial:
+        blocks.append(Line(
+            f'{count_text(len(found.partial), "checkpoint")} being published or deleted, or left '
+            f'by a job that was killed: {", ".join(found.partial)}'))
     if found.stages:
         blocks.append(Line(
             f'{count_text(len(found.stages), "folder")} of saves that did not end, or are still '
             f'being written: {", ".join(found.stages)}'))
     blocks += as_lines(problems)
     data = {'directory': parsed.dir, 'pointer': found.pointer, 'stages': found.stages,
+            'partial': found.partial,
             'findings': as_data(problems),
             'checkpoints': [_listed(one) for one in found.checkpoints]}
     return Report(blocks, data, status=1 if problems else 0)
@@ -92,7 +101,7 @@ def _why(problem: Problem | None) -> str:
 
 
 def _verify(parsed: argparse.Namespace) -> Report:
-    results = [_verified(prefix) for prefix in stored_directory.prefixes(parsed.path)]
+    results, deleted = _all_verified(parsed.path)
     blocks: list[Line | Grid] = []
     for one in results:
         blocks.append(Line(one['where'], 'head'))
@@ -103,8 +112,29 @@ def _verify(parsed: argparse.Namespace) -> Report:
         if not one['findings']:
             blocks.append(Line('sound by the SHA-256 of its files' if one['by'] == 'sha256' else
                                'sound by the CRC32C of its tensors', 'good'))
-    return Report(blocks, {'checkpoints': results},
+    if deleted:
+        blocks.append(Line('deleted by a job before they were read: ' + ', '.join(deleted), 'warn'))
+    return Report(blocks, {'checkpoints': results, 'deleted': deleted},
                   status=1 if any(one['findings'] for one in results) else 0)
+
+
+def _all_verified(path: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """What is wrong with the checkpoints of a path, and which of them a job deleted meanwhile.
+
+    Raises:
+      CheckpointError: E628 if it deleted one after the other, or the one that was named.
+    """
+    deleted: list[str] = []
+    for _ in range(LOOKS if os.path.isdir(path) else 1):
+        prefixes = stored_directory.prefixes(path)
+        results = {prefix: stored_looks.of_one(
+            prefix, functools.partial(_verified, prefix), lambda one: not one['findings'])
+            for prefix in prefixes}
+        deleted += [os.path.basename(prefix) for prefix, one in results.items() if one is None]
+        found = [one for one in results.values() if one is not None]
+        if found:
+            return found, deleted
+    raise rotated_away(prefixes[-1])
 
 
 def _verified(prefix: str) -> dict[str, Any]:

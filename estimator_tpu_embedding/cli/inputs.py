@@ -14,6 +14,7 @@ from typing import Any
 
 from ..checkpoint import pointer
 from ..checkpoint.manifest import Manifest, read_manifest
+from ..checkpoint.steady import LOOKS, is_gone, rotated_away
 from ..core.plan import Plan
 from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
 from ..proto import files, reading
@@ -55,8 +56,7 @@ def load(source: str) -> list[Input]:
     if source.startswith(_PYTHON):
         return _from_python(source)
     if os.path.isdir(source) and files.child(source, reading.SAVED_MODELS) is None:
-        graph = os.path.join(source, 'graph.pbtxt')
-        return _from_checkpoint(_newest(source), [graph], source)
+        return _from_directory(source)
     if source != '-' and not os.path.lexists(source) and any(
             os.path.lexists(source + suffix) for suffix in stored_names.SUFFIXES):
         return _from_checkpoint(source, [], source)
@@ -65,6 +65,25 @@ def load(source: str) -> list[Input]:
 
 def _inputs(sources: list[reading.Source]) -> list[Input]:
     return [Input(where=one.where, config=one.config, manifest=None) for one in sources]
+
+
+def _from_directory(directory: str) -> list[Input]:
+    """What the newest checkpoint says, or the next, if a job deleted that one meanwhile."""
+    for _ in range(LOOKS):
+        prefix = _newest(directory)
+        was_there = prefix is not None and not is_gone(prefix)
+        try:
+            found = _from_checkpoint(prefix, [os.path.join(directory, 'graph.pbtxt')], directory)
+        except UnreadableConfigError:
+            if prefix is None or not (was_there and is_gone(prefix)):
+                raise
+            continue
+        if prefix is None or not (was_there and is_gone(prefix)) or found[0].manifest is not None:
+            break
+    else:
+        assert prefix is not None
+        raise UnreadableConfigError(*rotated_away(prefix).problems)
+    return found
 
 
 def _from_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list[Input]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import re
 import sys
-import traceback
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -16,16 +16,18 @@ from ..checkpoint.options import CheckpointOptions
 from ..core.kernels import CHOICES, Kernels
 from ..core.specs import ID_POLICIES, Topology
 from ..errors import ConfigError, SetupError
+from . import tracebacks
 from .arguments import ASSUME, renames
 
 _OPTIONS = ('--hosts', '--cores', '--ids', '--steps', '--grow', '--drop', '--reset-slots',
-            '--rename', '--assume', '--kernels', '--kernel-threads')
+            '--rename', '--assume', '--kernels', '--kernel-threads', '--traceback')
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.usage = ('etpe run [--hosts H] [--cores C] [--ids POLICY] [--steps N] [--tf1] '
-                    '[--contrib] [--kernels KIND] [--kernel-threads N] [--grow T] [--drop T] '
+                    '[--contrib] [--kernels KIND] [--kernel-threads N] [--traceback WHICH] '
+                    '[--grow T] [--drop T] '
                     '[--reset-slots T] [--rename OLD=NEW] [--assume ORDER] [--follow-pointer] '
                     '(SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]')
     parser.description = (
@@ -50,6 +52,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'TensorFlow, or the former where they are installed')
     parser.add_argument('--kernel-threads', type=int, metavar='N', help='threads of the compiled '
                         'kernels; by default one per core')
+    parser.add_argument('--traceback', choices=('short', 'full'), default='short', help='of an '
+                        'error that ends the script: the frames of the script, with those of '
+                        'libraries folded, or all frames; short if not given')
     _configure_checkpoints(parser)
     parser.add_argument('-m', dest='module', metavar='MODULE', help='run a module or package')
     parser.add_argument('script', metavar='SCRIPT', nargs='?', help='path of the script or '
@@ -128,15 +133,35 @@ def run(parsed: argparse.Namespace) -> int:
         program = _prepared(parsed, options)
     except (ConfigError, SetupError) as error:
         return _refuse(str(error))
-    from ..runner import progress
+    return _executed(program, parsed)
+
+
+def _executed(program: Any, parsed: argparse.Namespace) -> int:
+    """Runs the program, and tells in the end what was trained and what ended it.
+
+    An error comes last, since that is where people look. What is no `Exception` ends this process
+    as it ends any other; Python shows it, and that is made short too.
+    """
+    from ..compat import script
+    from ..runner.totals import totals
+    folds = tracebacks.Folds(program.file) if parsed.traceback == 'short' else None
+    if folds is not None:
+        tracebacks.fold_in_threads(folds)
+    failed: Exception | None = None
     try:
         script.run(program, parsed.rest)
     except Exception as error:
-        _show(error, script.frames_of(error, program))
-        return 1
+        failed = error
+    except BaseException as error:
+        if sys.excepthook is sys.__excepthook__:
+            sys.excepthook = functools.partial(_show_end, script.frames_of(error, program), folds)
+        raise
     finally:
-        _say(f'in all: {progress.totals()}')
-    return 0
+        _say(f'in all: {totals()}')
+    if failed is None:
+        return 0
+    _show(failed, script.frames_of(failed, program), folds)
+    return 1
 
 
 def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
@@ -162,16 +187,22 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
     return script.script(parsed.script)
 
 
-def _show(error: Exception, frames: TracebackType | None) -> None:
-    """Shows an error of the program as Python would, and which flag might have helped."""
+def _show(error: Exception, frames: TracebackType | None, folds: tracebacks.Folds | None) -> None:
+    """Shows an error of the program, and beneath its message which flag might have helped."""
     from ..compat.hints import flag_that_helps
-    show = sys.excepthook
-    if show is sys.__excepthook__:
-        show = traceback.print_exception  # It knows the lines of notebooks too.
-    with contextlib.suppress(OSError, ValueError):  # Where standard error is closed or broken.
-        show(type(error), error.with_traceback(frames), frames)
     if hint := flag_that_helps(error):
-        _say(hint)
+        error.add_note(f'[etpe] {hint}')
+    if sys.excepthook is sys.__excepthook__:
+        tracebacks.show(error, frames, folds)
+        return
+    with contextlib.suppress(OSError, ValueError):  # Where standard error is closed or broken.
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+
+
+def _show_end(frames: TracebackType | None, folds: tracebacks.Folds | None, kind: object, error: BaseException,
+              all_frames: object) -> None:
+    """Shows what ended the process, such as Ctrl-C, in the place of Python."""
+    tracebacks.show(error, frames, folds)
 
 
 def _say(line: str) -> None:

@@ -21,7 +21,7 @@ from ..checkpoint.index import NO_ROW, Tensor
 from ..checkpoint.naming import tables_meant
 from ..checkpoint.options import CheckpointOptions
 from ..errors import ConfigError, CorruptCheckpointError
-from . import stored_options
+from . import stored_looks, stored_options
 from .render import Grid, Line, Report
 from .stored import Stored
 from .stored_view import json_number
@@ -48,6 +48,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def report(parsed: argparse.Namespace) -> Report:
     """What differs between two checkpoints."""
+    return stored_looks.at_what_stays([parsed.a, parsed.b], lambda: _report(parsed))
+
+
+def _report(parsed: argparse.Namespace) -> Report:
     given = stored_options.options(parsed)
     both = [stored_options.opened(path, given) for path in (parsed.a, parsed.b)]
     a, b = (one.stored for one in both)

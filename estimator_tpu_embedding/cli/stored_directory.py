@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from ..checkpoint import pointer
 from ..checkpoint.bundle import Bundle
-from ..checkpoint.manifest import STAGE, Manifest, read_manifest
+from ..checkpoint.manifest import PARTIAL, STAGE, SUFFIX, Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.steady import LOOKS
 from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
 from . import stored_names
@@ -64,12 +65,15 @@ class Directory:
       pointer: the name of the one that the file `checkpoint` names; `None` if it names none.
       problem: what is wrong with that file.
       stages: names of the folders in which a save began.
+      partial: names of checkpoints that are being published or deleted, or were when a job was
+        killed: they are none, and their files are not among `checkpoints`.
     """
 
     checkpoints: list[Found]
     pointer: str | None
     problem: Problem | None
     stages: list[str]
+    partial: list[str]
 
 
 class Chosen(NamedTuple):
@@ -89,23 +93,62 @@ class Chosen(NamedTuple):
 def directory(path: str) -> Directory:
     """Looks at what is in a directory; of data files only at their sizes.
 
+    It looks again while a job deletes or publishes what does not seem whole.
+
     Raises:
       UnreadableConfigError: if it is none, or cannot be read.
     """
+    for _ in range(LOOKS):
+        entries = _entries(path)
+        partial = _partial(entries)
+        groups = {name: files for name, files in stored_names.grouped(entries).items()
+                  if name not in partial}
+        found = {name: _found(os.path.join(path, name), {
+            file: entries[file].st_size for file in files}) for name, files in groups.items()}
+        named = named_in_state(path, set(entries))
+        is_lost = pointer.NAME in entries and named is None
+        doubtful = {name for name, one in found.items() if one.state != COMMITTED}
+        if not doubtful and not is_lost:
+            break
+        after = _entries(path)
+        changed = {name for name in doubtful if any(
+            _identity(entries.get(file)) != _identity(after.get(file))
+            for file in (*groups[name], name + SUFFIX, name + SUFFIX + PARTIAL))}
+        if not changed and not (is_lost and _identity(entries[pointer.NAME])
+                                != _identity(after.get(pointer.NAME))):
+            break
+        found = {name: one for name, one in found.items() if name not in changed}
+    return Directory(
+        checkpoints=sorted(found.values(), key=lambda one: (
+            -1 if one.step is None else one.step, one.name)),
+        pointer=named, problem=_pointer_problem(path) if is_lost else None,
+        stages=sorted(name for name in entries if name.startswith(STAGE)), partial=partial)
+
+
+def _entries(path: str) -> dict[str, os.stat_result]:
+    """What is in a directory."""
+    found = {}
     try:
         with os.scandir(path) as listed:
-            entries = {one.name: one.stat(follow_symlinks=False).st_size for one in listed}
+            for one in listed:
+                with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
+                    found[one.name] = one.stat(follow_symlinks=False)
     except OSError as error:
         raise _nothing(path, 'it must be a directory that can be read', shown(error.strerror),
                        _A_DIRECTORY) from error
-    checkpoints = [_found(os.path.join(path, name), {file: entries[file] for file in files})
-                   for name, files in stored_names.grouped(entries).items()]
-    checkpoints.sort(key=lambda one: (-1 if one.step is None else one.step, one.name))
-    named = named_in_state(path, set(entries))
-    return Directory(
-        checkpoints=checkpoints, pointer=named,
-        problem=_pointer_problem(path) if pointer.NAME in entries and named is None else None,
-        stages=sorted(name for name in entries if name.startswith(STAGE)))
+    return found
+
+
+def _partial(entries: Collection[str]) -> list[str]:
+    """The names of what a job publishes or deletes."""
+    ending = SUFFIX + PARTIAL
+    names = [file.removesuffix(ending) for file in entries if file.endswith(ending)]
+    return sorted(name for name in names if name + SUFFIX not in entries)
+
+
+def _identity(status: os.stat_result | None) -> tuple[int, ...]:
+    """What differs of a file that was deleted, made or written meanwhile."""
+    return () if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _pointer_problem(path: str) -> Problem:

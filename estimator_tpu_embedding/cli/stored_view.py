@@ -21,7 +21,7 @@ from typing import Any
 
 from ..checkpoint.index import Tensor
 from ..errors import bytes_text
-from . import stored_options
+from . import stored_looks, stored_options
 from .render import Grid, Line, Report
 from .stored import Stored, tensors_of
 
@@ -53,6 +53,10 @@ def _id(text: str) -> int:
 
 def report(parsed: argparse.Namespace) -> Report:
     """What is in a checkpoint."""
+    return stored_looks.at_what_stays([parsed.path], lambda: _report(parsed))
+
+
+def _report(parsed: argparse.Namespace) -> Report:
     given = stored_options.options(parsed)
     one, notes, skipped = stored_options.opened(parsed.path, given)
     reads = parsed.rows or parsed.sample

@@ -13,7 +13,7 @@ from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import (
-    ConfigError, InputShapeError, Problem, UnusedColumnsError, quoted)
+    ConfigError, InputShapeError, Problem, UnusedColumnsError, did_you_mean, quoted)
 from ..ops import ids
 from ..ops.ids import IdBatch, IdCounts
 
@@ -168,14 +168,18 @@ class Featurizer:
             raise InputShapeError(Problem(
                 'E513', 'features', 'input_fn must return features as a dict when an '
                 'embedding_config_spec is given', type(features).__name__))
-        names = [name for feature in self._plan.features
-                 for name in (feature.name, feature.weight_feature) if name is not None]
-        names += [feature.name for _, feature in self._on_tensor_core]
-        missing = [name for name in dict.fromkeys(names) if name not in features]
+        names = {feature.name: '' for feature in [
+            *self._plan.features, *(feature for _, feature in self._on_tensor_core)]}
+        for feature in self._plan.features:
+            if feature.weight_feature is not None:
+                names.setdefault(feature.weight_feature, f', here the weights of "{feature.name}"')
+        unclaimed = sorted(str(key) for key in features if key not in names)
+        missing = [Problem(
+            'E513', f'feature "{name}"', f'input_fn must return every feature of the '
+            f'embedding spec{of}', f'only {quoted(sorted(map(str, features)))}',
+            did_you_mean(name, unclaimed)) for name, of in names.items() if name not in features]
         if missing:
-            raise InputShapeError(*[Problem(
-                'E513', f'feature "{name}"', 'input_fn must return every feature of the '
-                'embedding spec', f'only {quoted(sorted(features))}') for name in missing])
+            raise InputShapeError(*missing)
         rest = {key: value for key, value in features.items() if key not in names}
         batches, counts = {}, {}
         for feature in self._plan.features:

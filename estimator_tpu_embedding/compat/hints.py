@@ -1,11 +1,11 @@
-"""Which flag of `etpe run` would have helped a script that failed."""
+"""Which flag of `etpe run`, or which name of today, would have helped a script that failed."""
 
 from __future__ import annotations
 
 import re
 import types
 
-from . import tf1
+from . import moved, tf1
 
 _FOR_CONTRIB = ('tf.contrib was removed in TensorFlow 2: "etpe run --contrib" restores the part of '
                 'it that jobs for TPUs use; a script of TensorFlow 1.x needs --tf1 too')
@@ -16,14 +16,17 @@ _FOR_GRAPHS = ('Scripts of TensorFlow 1.x build graphs: "etpe run --tf1" switche
 
 
 def flag_that_helps(error: BaseException) -> str | None:
-    """A line for the user of `etpe run`, or `None` if no flag would help.
+    """A line for the user of `etpe run`, or `None` if neither a flag nor a name would help.
 
     Args:
       error: what ended the script.
     """
     if isinstance(error, RuntimeError) and 'eager execution' in str(error):
         return _FOR_GRAPHS
-    module, _, name = _sought(error).rpartition('.')
+    sought = _sought(error)
+    if today := moved.advice(sought):
+        return today
+    module, _, name = sought.rpartition('.')
     if not re.match(r'tensorflow(\.|$)', module):
         return None
     path = re.sub(r'^tensorflow(\._api\.v2|\.compat\.v1)*\.?', '', f'{module}.{name}')

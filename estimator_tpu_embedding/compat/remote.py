@@ -9,7 +9,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from .. import _tf
 from ..core.defaults import default_system
+from ..errors import Problem, shown
+from ..estimator import addresses
 from ..estimator.system import tpu_topology
 from ..midlevel.replicas import forget_initialized
 from .environment import COLAB_ADDRESS
@@ -24,24 +27,49 @@ def replaced() -> Iterator[tuple[str, str, Any]]:
             (tf.tpu.experimental, _TPU, 'initialize_tpu_system', (None,), _initialized),
             (tf.tpu.experimental, _TPU, 'shutdown_tpu_system', (None,), _shut_down),
             (tf.config, 'config', 'experimental_connect_to_cluster', (), _nothing),
-            (tf.config, 'config', 'experimental_connect_to_host',
-             ('', f'grpc://{COLAB_ADDRESS}'), _nothing)):
+            (tf.config, 'config', 'experimental_connect_to_host', ('',), _nothing)):
         yield path, name, _for_emulated(getattr(namespace, name), also, emulated)
 
 
 def _for_emulated(function: Any, also: tuple[str | None, ...], emulated: Callable[[Any], Any]
                   ) -> Callable[..., Any]:
-    """What calls `emulated` for resolvers of this package and for `also`, else the original."""
+    """What calls `emulated` for what means the emulated system, else the original."""
     original = inspect.unwrap(function)  # An earlier install() may have been here.
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         given = next(iter((*args, *kwargs.values())), None)
-        if isinstance(given, TPUClusterResolver) or given in also:
+        if _is_emulated(given) or given in also:
             return emulated(given)
         return original(*args, **kwargs)
 
     return call
+
+
+def _is_emulated(given: Any) -> bool:
+    """Whether it is a resolver of this package, its cluster or an address of a TPU."""
+    return isinstance(given, (TPUClusterResolver, addresses.EmulatedCluster)) or (
+        addresses.is_of_tpu(given))
+
+
+def open_sessions_here() -> None:
+    """Lets every session at the address of a TPU be one of this process."""
+    addresses.remember(COLAB_ADDRESS)
+    cls = _tf.session_class()
+    original = inspect.unwrap(cls.__init__)  # An earlier install() may have been here.
+
+    @functools.wraps(original)
+    def start(self: Any, target: Any = '', *args: Any, **kwargs: Any) -> None:
+        if addresses.is_of_tpu(target):
+            target = ''
+        elif addresses.has_port_of_tpu(target):
+            tf.compat.v1.logging.warning('%s', Problem(
+                'W930', 'tf.Session', 'TPUs are emulated in this process, but the session asks the '
+                'address that it was given', shown(repr(target)),
+                'Open it at the master() of a TPUClusterResolver, or at "".'))
+        original(self, target, *args, **kwargs)
+
+    cls.__init__ = start
 
 
 def _initialized(resolver: Any) -> Any:

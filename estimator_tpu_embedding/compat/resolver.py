@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..core.defaults import System, default_system, system_of
+from ..estimator import addresses
 from ..estimator.system import tpu_topology
 from ..runner.progress import announce
 
@@ -16,7 +17,17 @@ _CloudResolver: Any = _tf.tpu_cluster_resolver_module().TPUClusterResolver
 
 
 class TPUClusterResolver(_CloudResolver):
-    """Resolves every name and address to the emulated system; says so of those of a real one."""
+    """Resolves every name and address to the emulated system; says so of those of a real one.
+
+    `cluster_spec()` has one task per emulated host, as that of a TPU which is found by name, and
+    `num_accelerators()` the cores of each. Their addresses end in `.invalid`: no name server may
+    ever resolve them, so nobody is contacted. `master()` is `''` all the same: the system is in
+    this process, and so is a session that is opened there.
+
+    >>> resolver = TPUClusterResolver('node-1', hosts=2, cores=4)
+    >>> resolver.cluster_spec().num_tasks('worker'), resolver.num_accelerators()
+    (2, {'TPU': 4})
+    """
 
     def __init__(self, tpu: str | None = None, zone: str | None = None,
                  project: str | None = None, job_name: str = 'worker',
@@ -27,12 +38,14 @@ class TPUClusterResolver(_CloudResolver):
         """Finds the emulated system.
 
         Args:
-          tpu: name or address of a TPU, as scripts have it in their flags.
+          tpu: name or address of a TPU, as scripts have it in their flags. `'local'` has an empty
+            cluster, as in the original; `None` and `''`, which there mean the TPU that the
+            environment names, have one like any name.
           zone: ignored, like all that only the cloud needs.
           project: ignored.
-          job_name: ignored.
-          coordinator_name: ignored.
-          coordinator_address: ignored.
+          job_name: of the emulated hosts in `cluster_spec()`.
+          coordinator_name: of another job there; no server is started.
+          coordinator_address: of that job; without one it has an address that leads nowhere.
           credentials: ignored.
           service: ignored.
           discovery_url: ignored.
@@ -44,7 +57,11 @@ class TPUClusterResolver(_CloudResolver):
         """
         super().__init__('local', job_name=job_name)  # Under that name it asks no cloud.
         self._stated = system_of(hosts, cores)
+        self._has_cluster = tpu != 'local'
+        self._other_jobs = {} if not coordinator_name else {
+            coordinator_name: [coordinator_address or addresses.COORDINATOR]}
         if tpu not in (None, '', 'local'):
+            addresses.remember(tpu)
             announce(f'TPUClusterResolver({tpu!r}) finds the emulated system: no TPU is asked')
 
     @property
@@ -75,8 +92,11 @@ class TPUClusterResolver(_CloudResolver):
         return ''
 
     def cluster_spec(self) -> tf.train.ClusterSpec:
-        """An empty cluster: no process listens anywhere."""
-        return tf.train.ClusterSpec({})
+        """One task per emulated host, at addresses that lead nowhere; none of `'local'`."""
+        if not self._has_cluster:
+            return tf.train.ClusterSpec({})
+        return addresses.emulated_cluster(
+            self.emulated_system.topology, self.get_job_name(), self._other_jobs)
 
     def num_accelerators(self, task_type: str | None = None, task_id: int | None = None,
                          config_proto: Any = None) -> dict[str, int]:

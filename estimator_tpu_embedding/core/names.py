@@ -42,6 +42,7 @@ def name_problems(kind: str, name: object) -> Iterator[Problem]:
         yield Problem('E403', where,
                       f'the name must have at most {limits.MAX_NAME_LENGTH} characters',
                       f'{len(name)} characters')
+        return
     if not name.isprintable():
         yield Problem('E403', where, 'the name must consist of printable characters', begin)
     if any(part in ('', '.', '..') for part in name.split('/')):
@@ -60,6 +61,21 @@ def directory_doubts(path: object) -> Iterator[str]:
         return
     doubts = {str(found.lastgroup) for found in _DOUBTFUL_PATH.finditer(path)}
     yield from (text for kind, text in _IN_PATH.items() if kind in doubts)
+
+
+DUMMY = 'tpu_embedding_dummy_table_variable_'
+"""What the name of the variable begins with by which the gradients of a table are caught."""
+
+
+def is_of_dummy(variable: str) -> bool:
+    """Whether a variable is kept for a dummy, as the slots of its optimizer are.
+
+    The gradient of a dummy is always 0, so that such a variable carries nothing.
+
+    >>> is_of_dummy('OptimizeLoss/tpu_embedding_dummy_table_variable_user/Adam_1')
+    True
+    """
+    return any(part.startswith(DUMMY) for part in variable.split('/'))
 
 
 def legal(name: str) -> str:

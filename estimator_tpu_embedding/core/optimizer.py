@@ -75,7 +75,9 @@ class Optimizer:
     Attributes:
       learning_rate: finite, >= 0; a table's own rate takes precedence.
       accumulate: sum all gradients of a row over samples, features and cores, then update it
-        once. The hardware's default.
+        once. The hardware's default. Else sum them within each core, and update the row once for
+        each core that has it: the core `id % num_cores` first, then in ascending order, core 0
+        after the last. Every such update decays and bounds the weights.
       clip_weights: bounds on each element of a row after its update.
       clip_gradients: bounds on each element of the summed gradient before the update.
       decay: `w -= decay * w` on each touched row before the update; `None` is none.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import difflib
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..errors import ConfigError, Problem, quoted
+from ..errors import ConfigError, Problem, counted, did_you_mean, quoted
 from . import limits
 from .optimizer import Optimizer, SlotSpec
 from .partition import STRATEGIES, Partition
@@ -107,9 +106,10 @@ class Plan:
         for table in self.tables:
             partition = self.partition(table.name)
             trained = table.optimizer.field if table.optimizer is not None else 'not trained'
+            slots = counted(len(self.slots(table.name)), 'slot')
             lines.append(
                 f'  table {table.name}: {table.vocabulary_size} x {table.dimension}, '
-                f'{table.combiner}, {trained}, {len(self.slots(table.name))} slots, rows per host '
+                f'{table.combiner}, {trained}, {slots}, rows per host '
                 f'{[partition.rows_on(host) for host in hosts]}, features '
                 f'{quoted(feature.name for feature in self.features_of(table.name))}')
         lines.append(f'  bytes per host {[self.bytes_per_host(host) for host in hosts]}')
@@ -199,11 +199,10 @@ def _problems_of_names(tables: Sequence[TableSpec],
         yield Problem('E430', f'table "{name}"', 'a table needs at least one feature', 'none')
     for feature in features:
         if feature.table not in table_names:
-            near = difflib.get_close_matches(feature.table, table_names, n=1)
             yield Problem('E431', f'feature "{feature.name}"',
                           f'table "{feature.table}" is not defined; '
                           f'tables: {quoted(sorted(table_names)[:20])}',
-                          remedy=f'Did you mean "{near[0]}"?' if near else '')
+                          remedy=did_you_mean(feature.table, table_names))
 
 
 def _duplicates(kind: str, names: Iterable[str]) -> Iterator[Problem]:

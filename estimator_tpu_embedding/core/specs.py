@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import Problem
+from ..errors import Problem, counted
 from . import limits
 from .names import name_problems
 from .optimizer import Optimizer, is_number
@@ -101,6 +102,11 @@ class TableSpec:
         if self.initializer is not None and not callable(self.initializer):
             yield Problem('E415', where, 'initializer must be callable', repr(self.initializer),
                           'Pass an instance such as tf.truncated_normal_initializer().')
+        elif inspect.isclass(self.initializer):
+            name = self.initializer.__name__
+            yield Problem('E495', where, 'initializer must be an instance, or a function',
+                          f'the class {name}', 'Call it, perhaps with arguments, as in '
+                          f'initializer={name}().')
         if self.optimizer is not None:
             yield from self.optimizer.problems(where)
         if self.rate is not None:
@@ -204,6 +210,4 @@ class Topology:
                               f'the number of {name} must be in [1, {highest}]', repr(value))
 
     def __str__(self) -> str:
-        hosts = f'{self.num_hosts} host{"s" if self.num_hosts != 1 else ""}'
-        cores = f'{self.cores_per_host} core{"s" if self.cores_per_host != 1 else ""}'
-        return f'{hosts} x {cores}'
+        return f'{counted(self.num_hosts, "host")} x {counted(self.cores_per_host, "core")}'

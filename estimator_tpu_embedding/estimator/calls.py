@@ -13,8 +13,10 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy
 from ..core.deployment import Deployment, Invocation
+from ..core.plan import Plan
 from ..runner.input import DATASETS
 from ..runner.model import FeedHookMaker, ModelOutput
+from . import model_errors
 from .config import InputPipelineConfig
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
@@ -40,8 +42,17 @@ def call_input_fn(input_fn: Callable[..., Any], params: dict[str, Any], mode: st
 
 
 def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode: str,
-                  params: dict[str, Any], config: Any) -> Any:
+                  params: dict[str, Any], config: Any, core: str = '') -> Any:
     """Calls model_fn with features and those of the rest that it takes.
+
+    Args:
+      model_fn: of the user; a note beneath an error of its own says what it was called with.
+      features: for it.
+      labels: for it.
+      mode: for it.
+      params: for it.
+      config: for it.
+      core: for that note, such as `' on core 0 of 2'`.
 
     Raises:
       ValueError: if it does not take params, or labels that there are.
@@ -54,7 +65,8 @@ def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode
     taken = _taken(model_fn, offered)
     if labels is not None and 'labels' not in taken:
         raise ValueError('model_fn does not take labels, but input_fn returns labels.')
-    return model_fn(features=features, **taken)
+    with model_errors.told(f'in mode {mode!r}{core}', features, labels):
+        return model_fn(features=features, **taken)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +78,14 @@ class TpuCalls:
       deployment: who calls input_fn for whom.
       params: of the user; copied for each call.
       config: the RunConfig; copied for each call.
+      plan: what the engine looks up; `None` without a spec.
     """
 
     mode: str
     deployment: Deployment
     params: dict[str, Any]
     config: Any
+    plan: Plan | None
 
     def source(self, input_fn: Callable[..., Any], invocation: Invocation) -> Any:
         """What one invocation of input_fn returns: a dataset, or where that may be, tensors.
@@ -122,12 +136,14 @@ class TpuCalls:
         Raises:
           ValueError: if it does not take params, or labels that there are.
           RuntimeError: if it returns something else than a TPUEstimatorSpec.
+          ConfigError: if it uses columns that are not those of the spec.
         """
-        del core  # A model must not depend on where it runs.
         params = with_items(self.params, batch_size=self.deployment.batch_size_per_core,
                             use_tpu=True, context=TPUContext(self.deployment))
-        spec = call_model_fn(model_fn, features, labels, self.mode, params,
-                             copy.deepcopy(self.config))
+        with model_errors.columns_checked(self.plan):
+            spec = call_model_fn(
+                model_fn, features, labels, self.mode, params, copy.deepcopy(self.config),
+                f' on core {core} of {self.deployment.topology.num_cores}')
         if isinstance(spec, _legacy.estimator_spec_class()):
             spec = _tpu_spec(spec)
         if not isinstance(spec, TPUEstimatorSpec):

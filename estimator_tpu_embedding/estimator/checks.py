@@ -32,3 +32,19 @@ def check_positive(value: Any, name: str) -> None:
         raise TypeError(f'{name} must be int, got {type(value)}')
     if value <= 0:
         raise ValueError(f'{name} must be positive, got {value}')
+
+
+def check_partition_dims(dims: Any, cores: int | None, *, is_per_host: bool) -> None:
+    """Raises ValueError unless `input_partition_dims` of a TPUConfig can be.
+
+    Args:
+      dims: given.
+      cores: of a replica, if it was said.
+      is_per_host: whether the input is PER_HOST_V2.
+    """
+    if not isinstance(dims, (list, tuple)) or len(dims) not in (1, 2):
+        raise ValueError('input_partition_dims must be a list/tuple with one or two elements.')
+    if not is_per_host:
+        raise ValueError('input_partition_dims is only supported in PER_HOST_V2 mode.')
+    if cores is None:
+        raise ValueError('input_partition_dims requires setting num_cores_per_replica.')

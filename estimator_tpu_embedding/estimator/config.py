@@ -13,7 +13,8 @@ from .. import _legacy, _tf
 from ..checkpoint.options import CheckpointOptions
 from ..core.kernels import Kernels, checked
 from ..errors import ConfigError, Problem
-from .checks import check_positive, parse_iterations_per_loop
+from .addresses import ClusterOfConfig, EmulatedCluster
+from .checks import check_partition_dims, check_positive, parse_iterations_per_loop
 
 
 class ExportSavedModelApiVersion(enum.Enum):
@@ -79,8 +80,9 @@ class TPUConfig(_TPUConfigFields):
         if num_shards is not None:
             check_positive(num_shards, 'TPUConfig num_shards')
         if input_partition_dims is not None:
-            _check_partition_dims(input_partition_dims, per_host_input_for_training,
-                                  num_cores_per_replica)
+            check_partition_dims(
+                input_partition_dims, num_cores_per_replica,
+                is_per_host=per_host_input_for_training == InputPipelineConfig.PER_HOST_V2)
         if num_cores_per_replica not in (None, 1, 2, 4, 8, 16, 32, 64, 128):
             raise ValueError('num_cores_per_replica must be 1, 2, 4, 8, 16, 32, 64, 128; got '
                              f'{num_cores_per_replica}')
@@ -131,8 +133,10 @@ class RunConfig(_PlainRunConfig):
         Args:
           tpu_config: `TPUConfig()` if `None`.
           evaluation_master: of evaluations; `master` if `None`.
-          master: address of the system; only `''` and `'local'` are emulated.
-          cluster: a cluster resolver, instead of `master`.
+          master: address of the system. A TPUEstimator takes every one for the emulated system,
+            contacts nothing and says so.
+          cluster: a cluster resolver, instead of `master`. The `cluster_spec` of one of emulated
+            hosts is told here too, but is false and not in `session_config`, for nobody listens.
           input_deadline_secs: after so many seconds in which a step waits for a host whose
             input_fn produces nothing, the run fails. The original waits for ever.
           id_policy: what becomes of ids outside of their vocabulary: `'error'`, `'drop'`,
@@ -169,6 +173,7 @@ class RunConfig(_PlainRunConfig):
         self._kernels = checked(Kernels(kernels, kernel_threads), 'RunConfig')
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
+        self._clusters_named_by = [_source_of_cluster(self)] if self.cluster_spec else []
         self._checkpoint = checkpoint
         self._input_deadline_secs = input_deadline_secs
         self._shutdown_deadline_secs = shutdown_deadline_secs
@@ -196,10 +201,13 @@ class RunConfig(_PlainRunConfig):
             config = tf.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
             self._session_config = config
         if config.HasField('cluster_def'):
-            raise ValueError('You cannot provide a ClusterResolver and '
-                             'session_config.cluster_def.')
-        if spec:  # The emulated system has no jobs; then a cluster of TF_CONFIG stays visible.
+            raise ValueError('You cannot provide a ClusterResolver and session_config.cluster_def.')
+        if isinstance(spec, EmulatedCluster):
+            if not self.cluster_spec:  # A cluster of TF_CONFIG stays visible.
+                self._cluster_spec = ClusterOfConfig(spec)
+        elif spec:
             self._cluster_spec = spec
+            self._clusters_named_by.append('RunConfig.cluster')
             config.cluster_def.CopyFrom(spec.as_cluster_def())
 
     def _maybe_overwrite_session_config_for_distributed_training(self) -> None:
@@ -224,6 +232,11 @@ class RunConfig(_PlainRunConfig):
     def cluster(self) -> Any:
         """The cluster resolver, or `None`."""
         return self._cluster
+
+    @property
+    def clusters_named_by(self) -> list[str]:
+        """What names a cluster of processes: `'TF_CONFIG'`, or an argument."""
+        return self._clusters_named_by
 
     @property
     def input_deadline_secs(self) -> float:
@@ -275,15 +288,13 @@ class RunConfig(_PlainRunConfig):
         return replaced
 
 
+def _source_of_cluster(config: Any) -> str:
+    """What has named the cluster that the base class found."""
+    wished = config._experimental_distribute
+    return ('RunConfig.experimental_distribute' if wished and wished.remote_cluster
+            else 'TF_CONFIG')
+
+
 def _check_options(checkpoint: Any) -> None:
     if checkpoint is not None and not isinstance(checkpoint, CheckpointOptions):
         raise TypeError(f'checkpoint must be CheckpointOptions, given: {checkpoint!r}')
-
-
-def _check_partition_dims(dims: Any, mode: Any, cores: int | None) -> None:
-    if not isinstance(dims, (list, tuple)) or len(dims) not in (1, 2):
-        raise ValueError('input_partition_dims must be a list/tuple with one or two elements.')
-    if mode != InputPipelineConfig.PER_HOST_V2:
-        raise ValueError('input_partition_dims is only supported in PER_HOST_V2 mode.')
-    if cores is None:
-        raise ValueError('input_partition_dims requires setting num_cores_per_replica.')

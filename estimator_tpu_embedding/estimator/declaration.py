@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.specs import Topology
 from ..proto.codec import Config
+from .addresses import lead_here
 from .parameters import _OptimizationParameters
 from .system import topology_of
 from .table_config import DeviceConfig, FeatureConfig, TableConfig
@@ -38,6 +39,7 @@ def system_of(master: str | None, device_config: DeviceConfig | None,
               master_job_name: str | None) -> tuple[Topology, str]:
     """The topology, and the beginning of the device strings of its hosts."""
     if device_config is None:
+        lead_here('TPUEmbedding', master=master)
         return topology_of(master, None, None), f'/job:{master_job_name or "localhost"}'
     hosts, cores = device_config.num_hosts, device_config.num_cores
     if cores % hosts:

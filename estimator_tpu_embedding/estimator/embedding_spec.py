@@ -11,13 +11,16 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..columns.adapt import columns_to_specs
 from ..core.specs import FeatureSpec, TableSpec
-from ..errors import Problem
+from ..errors import Problem, did_you_mean, noted
 from . import parameters as p
 from .table_config import FeatureConfig, TableConfig, configs_to_specs
 
 _PARAMETERS_OF_COLUMNS = (
     p.ProximalAdagradParameters, p.AdagradParameters, p.AdamParameters, p.FtrlParameters,
     p.StochasticGradientDescentParameters, p.MomentumParameters, p.RMSPropParameters)
+_EXAMPLE = (
+    'For example: EmbeddingConfigSpec(feature_columns=columns, optimization_parameters='
+    'tf.compat.v1.tpu.experimental.AdagradParameters(learning_rate=0.1))')
 
 
 class _Fields(NamedTuple):
@@ -139,8 +142,8 @@ def _check_columns(columns: Sequence[Any], parameters: Any) -> None:
             raise TypeError(f'All feature columns must be supported types in {supported}. '
                             f'Got {type(column)}')
     if not isinstance(parameters, _PARAMETERS_OF_COLUMNS):
-        raise ValueError('optimization_parameters must be an instance of type '
-                         f'{_PARAMETERS_OF_COLUMNS}. Got {type(parameters)}.')
+        raise noted(ValueError('optimization_parameters must be an instance of type '
+                               f'{_PARAMETERS_OF_COLUMNS}. Got {type(parameters)}.'), _EXAMPLE)
 
 
 def _check_dicts(features: Mapping[str, Any], tables: Mapping[str, Any]) -> None:
@@ -149,8 +152,9 @@ def _check_dicts(features: Mapping[str, Any], tables: Mapping[str, Any]) -> None
             raise TypeError(f'Config for feature {name} must be of type `FeatureConfig`. Got '
                             f'{type(config)}')
         if config.table_id not in tables:
-            raise ValueError(f'Feature {name} refers to table {config.table_id} which is not in '
-                             'the table_to_config_dict.')
+            raise noted(ValueError(f'Feature {name} refers to table {config.table_id} which is '
+                                   'not in the table_to_config_dict.'),
+                        did_you_mean(str(config.table_id), map(str, tables)))
     for name, config in tables.items():
         if not isinstance(config, TableConfig):
             raise TypeError(f'Config for table {name} must be of type `TableConfig`. Got '

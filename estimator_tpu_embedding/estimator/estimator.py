@@ -10,8 +10,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _tf
-from ..checkpoint import compare, directory, recover
+from .. import _legacy, _process, _tf
+from ..checkpoint import compare, directory, following
 from ..runner import loop, predictions, summaries
 from ..runner.guards import StopAtStep
 from ..runner.model import Job
@@ -83,8 +83,9 @@ class TPUEstimator(WithoutTpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
         _legacy.estimator_module()._verify_model_fn_args(model_fn, params)
         with _tf.without_deprecation_warnings():
-            super().__init__(model_fn=model_fn, model_dir=model_dir, config=config,
-                             params=params, warm_start_from=warm_start_from)
+            super().__init__(model_fn=model_fn, model_dir=model_dir, params=params,
+                             config=settings.in_this_process(config),
+                             warm_start_from=warm_start_from)
         tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
@@ -146,6 +147,7 @@ class TPUEstimator(WithoutTpu):
         Raises:
           CheckpointError: if `model_dir` cannot be used, or what is in it not be restored.
         """
+        _process.require_threads('train')
         if max_steps is not None and self.config.is_chief and os.path.isdir(self.model_dir):
             # The base class looks there whether that step is reached.
             with directory.claimed(self.model_dir):
@@ -187,27 +189,29 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError: if `steps` is not a positive int.
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
-        checkpoint = recover.chosen(
-            self.model_dir, checkpoint_path, self._checkpoint_options())
+        _process.require_threads('evaluate')
+        found = following.chosen(self.model_dir, checkpoint_path, self._checkpoint_options())
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
                 tf.logging.info('_is_running_on_cpu: eval_on_tpu disabled')
-            return self._evaluate_without_tpu(checkpoint, input_fn, steps, hooks, checkpoint, name)
+            return self._evaluate_without_tpu(
+                found, input_fn, steps, hooks, found and found.prefix, name)
         if steps is None:
             raise ValueError('Evaluate `steps` must be set on TPU. Cannot be `None`.')
         check_positive(steps, 'Eval steps')
-        if checkpoint is None:
+        if found is None:
             tf.logging.warning('Could not find trained model in model_dir: %s, running '
                                'initialization to evaluate.', self.model_dir)
         nightly = _legacy.estimator_module()
         job = self._job(_legacy.mode_keys().EVAL, input_fn)
         results = loop.evaluate(job, steps=steps, hooks=nightly._check_hooks_type(hooks),
-                                checkpoint=checkpoint)
+                                following=found)
         step = results['global_step']
         with tf.Graph().as_default(), summaries.survived(self.eval_dir(name)):
             nightly._write_dict_to_summary(self.eval_dir(name), results, step)
-            if checkpoint:
-                nightly._write_checkpoint_path_to_summary(self.eval_dir(name), checkpoint, step)
+            if found is not None:
+                nightly._write_checkpoint_path_to_summary(
+                    self.eval_dir(name), found.prefix, step)
         return results
 
     def predict(self, input_fn: Callable[..., Any], predict_keys: Any = None,
@@ -233,18 +237,19 @@ class TPUEstimator(WithoutTpu):
           ValueError, TypeError, RuntimeError: as the original does, when the first is asked for.
           IncompatibleCheckpointError: if the checkpoint is not that of such a model.
         """
-        checkpoint = recover.chosen(
-            self.model_dir, checkpoint_path, self._checkpoint_options())
+        _process.require_threads('predict')
+        found = following.chosen(self.model_dir, checkpoint_path, self._checkpoint_options())
         if not self._use_tpu:
             yield from self._predict_without_tpu(
-                checkpoint, input_fn, predict_keys, hooks, checkpoint, yield_single_examples)
+                found, input_fn, predict_keys, hooks, found and found.prefix,
+                yield_single_examples)
             return
         hooks = _legacy.estimator_module()._check_hooks_type(hooks)
-        if checkpoint is None:
+        if found is None:
             tf.logging.warning('Could not find trained model in model_dir: %s, running '
                                'initialization to predict.', self.model_dir)
         steps = predictions.predict(
-            self._job(_legacy.mode_keys().PREDICT, input_fn), hooks=hooks, checkpoint=checkpoint,
+            self._job(_legacy.mode_keys().PREDICT, input_fn), hooks=hooks, following=found,
             select=functools.partial(self._extract_keys, predict_keys=predict_keys))
         with contextlib.closing(steps):
             for values in steps:
@@ -276,7 +281,7 @@ class TPUEstimator(WithoutTpu):
             lookups = settings.lookups(self._spec, deployment.topology, batch_size, verb,
                                        config.id_policy)
         on_tpu = calls.TpuCalls(mode=mode, deployment=deployment, params=self.params,
-                                config=config)
+                                config=config, plan=lookups.plan if lookups else None)
         return Job(
             verb=verb, deployment=deployment, lookups=lookups, batch_axes=axes,
             skips_nonfinite=config.nonfinite_gradients == 'skip',

@@ -14,8 +14,8 @@ from ..hosts.backend import Activations, Backend, CoreBatch, LookupReceipt
 from ..hosts.choice import make_backend
 from ..hosts.delayed import DelayedBackend
 from ..hosts.queues import IdQueues, kinds_of, pack, unpack
-from ..hosts.tables import HostedTable
-from ..runner import towers
+from ..hosts.tables import HostedTable, create_slots
+from ..runner import totals, towers
 from ..runner.gradients import GradientCapture
 
 _WHERE = 'TPUEmbedding'
@@ -40,14 +40,23 @@ class GraphEngine:
 
     def create_tables(self, variable_names: Mapping[str, str],
                       slot_names: Mapping[str, Sequence[str]]) -> dict[str, HostedTable]:
-        """Creates the variables of all tables; raises ValueError if they exist."""
+        """Creates the variables of all tables; raises ValueError if they exist.
+
+        In inference those of slots too, of which the engine knows nothing: they are for a Saver.
+        """
         # Rates are functions of the step that each update is given.
         no_step = tf.zeros([], tf.int64)
         self._backend = make_backend(self._plan, variable_names, no_step,
                                      slot_names=slot_names, kernels=default_kernels())
         if self._plan.pipelined and self._plan.mode == 'training':
             self._backend = DelayedBackend(self._backend)
-        return self._backend.tables
+        tables = self._backend.tables
+        if self._plan.mode == 'inference':
+            tables = {name: hosted._replace(slots=create_slots(
+                self._plan, hosted.spec, hosted.spec.optimizer.slots, slot_names[name]))
+                if hosted.spec.optimizer is not None else hosted
+                for name, hosted in tables.items()}
+        return tables
 
     def enqueue(self, batch: CoreBatch, *, core: int) -> tf.Operation:
         """See `Backend.enqueue`."""
@@ -105,6 +114,7 @@ class GraphEngine:
             receipt = receipt._replace(step=tf.convert_to_tensor(step))
         backend = self._backend
         assert backend is not None, 'a receipt comes from a backend'
+        totals.add_own_loop(_WHERE)
 
         def update_all(cores: list[tuple[LookupReceipt, Activations]]) -> tf.Operation:
             receipts, every = zip(*cores)

@@ -39,7 +39,9 @@ class _OptimizationParameters:
 
     Attributes:
       learning_rate: >= 0; that of a table takes precedence.
-      use_gradient_accumulation: sum all gradients of a row, then update it once.
+      use_gradient_accumulation: sum all gradients of a row over all cores, then update it once.
+        If false, sum them within each core, and update the row once for each core that has it,
+        beginning with core `id % num_cores`: results depend on the number of cores.
       clip_weight_min: lower bound of each element after its update, or `None`.
       clip_weight_max: upper bound.
       weight_decay_factor: this share of each touched row is subtracted, or `None`.

@@ -18,14 +18,20 @@ from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
 from ..core.specs import FeatureSpec, TableSpec, Topology
-from ..errors import ConfigError, Problem, UnsupportedError, quoted, shown
+from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
 from ..hosts import memory
 from ..runner.hooks import Cadence
 from ..runner.model import Lookups
 from . import feed_hook
+from .addresses import lead_here
 from .checks import check_positive, parse_iterations_per_loop
 from .config import RunConfig, TPUConfig
 from .embedding_spec import EmbeddingConfigSpec
+
+
+_WITHOUT_CLUSTER = {
+    'TF_CONFIG': 'Unset it', 'RunConfig.cluster': 'Give a TPUClusterResolver, or leave it out',
+    'RunConfig.experimental_distribute': 'Leave remote_cluster out'}
 
 
 def cadence(config: RunConfig) -> Cadence:
@@ -54,16 +60,31 @@ def refuse_unsupported(config: RunConfig) -> None:
     found: list[Problem] = []
     if tpu_config.experimental_feed_hook is not None:
         found += feed_hook.problems_of(tpu_config.experimental_feed_hook)
-    if config.cluster_spec.as_dict():
-        found.append(Problem(
-            'E907', 'TF_CONFIG', 'a cluster of processes is not supported yet',
-            remedy='Unset it: hosts are emulated in one process.'))
+    if config.cluster_spec:
+        found += [Problem('E907', where, 'a cluster of processes is not supported yet', remedy=(
+            f'{_WITHOUT_CLUSTER.get(where, "Leave it out")}: hosts are emulated in one process.'))
+            for where in config.clusters_named_by or ['RunConfig.cluster_spec']]
     if config.train_distribute or config.eval_distribute:
         found.append(Problem(
             'E914', 'RunConfig', 'a strategy is for a plain Estimator, or use_tpu='
             'False: the cores are the replicas', remedy='Leave it out.'))
     if found:
         raise UnsupportedError(*found)
+
+
+def in_this_process(config: RunConfig) -> RunConfig:
+    """The config as a TPUEstimator takes it: addresses of TPUs mean the emulated system.
+
+    Where there is a cluster of processes, without a TPU, they are those of its sessions.
+    """
+    master, of_evaluations = config.master, config.evaluation_master
+    if config.cluster_spec:
+        return config
+    lead_here('RunConfig', master=master,
+              evaluation_master=of_evaluations if of_evaluations != master else None)
+    local = copy.copy(config)
+    local._master = local._evaluation_master = ''
+    return local
 
 
 def warn_of_what_has_no_effect(config: TPUConfig) -> None:
@@ -167,7 +188,8 @@ def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str
     if unknown:
         raise ConfigError(Problem('E438', 'RunConfig.id_policy', 'it must name features of the '
                                   f'embedding spec, which are {quoted(sorted(names))}',
-                                  quoted(unknown)))
+                                  quoted(unknown), next(filter(
+                                      None, (did_you_mean(name, names) for name in unknown)), '')))
     return [dataclasses.replace(feature, id_policy=policy.get(feature.name, 'error'))
             for feature in features]
 

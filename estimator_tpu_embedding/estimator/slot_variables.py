@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..core import optimizers
 from ..core.optimizer import Optimizer
+from ..core.specs import TableSpec
+from ..errors import ConfigError, Problem, quoted, shown
 
 AdamSlotVariableNames = collections.namedtuple('AdamSlotVariableNames', ['m', 'v'])
 AdamSlotVariables = collections.namedtuple('AdamSlotVariables', ['m', 'v'])
@@ -55,7 +58,8 @@ class VariablesAndOps(NamedTuple):
     Attributes:
       embedding_variables_by_table: per table one variable per host.
       slot_variables_by_table: per table a tuple such as `AdagradSlotVariables`, whose fields
-        hold one variable per host; `None` for a table without slots.
+        hold one variable per host; `None` for a table without slots. In inference a table has
+        slots if it has an optimizer of its own: they are restored and saved, and never change.
       load_ops: makes the operations that hand the variables to the engine.
       retrieve_ops: makes those that bring the variables up to date.
     """
@@ -64,6 +68,32 @@ class VariablesAndOps(NamedTuple):
     slot_variables_by_table: dict[str, Any]
     load_ops: Any
     retrieve_ops: Any
+
+
+def slot_names_of(table: TableSpec, given: Mapping[str, Any] | None) -> list[str]:
+    """The names of the variables of a table's slots, in the order of its optimizer's.
+
+    Args:
+      table: with its optimizer, if it has one.
+      given: by table a tuple such as `AdagradSlotVariableNames`; the default names if empty.
+
+    Raises:
+      KeyError: if the table is not there.
+      ConfigError: if its tuple is not that of its optimizer.
+    """
+    names = given[table.name] if given else None
+    optimizer = table.optimizer
+    if optimizer is None or not optimizer.slots:
+        return []
+    if not given:
+        return [f'{table.name}/{slot.suffix}' for slot in optimizer.slots]
+    fields = _VARIABLES[type(optimizer)]._fields
+    if not all(isinstance(getattr(names, field, None), str) for field in fields):
+        raise ConfigError(Problem(
+            'E927', f'slot_variable_names_by_table["{table.name}"]', 'it must name the slots of '
+            f'{optimizer.field}: {quoted(fields)}', shown(repr(names)),
+            f'Give a {type(optimizer).__name__}SlotVariableNames, or leave out the argument.'))
+    return [getattr(names, field) for field in fields]
 
 
 def slot_tuple(optimizer: Optimizer, fields: list[Any]) -> Any:

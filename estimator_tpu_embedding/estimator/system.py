@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from ..checkpoint.options import CheckpointOptions
 from ..core.defaults import default_system
 from ..core.specs import Topology
-from ..errors import ConfigError, Problem, UnsupportedError
+from ..errors import ConfigError, Problem
 from ..runner.progress import announce
 
 CORES_PER_TPU_HOST = 8
@@ -63,19 +63,14 @@ def topology_of(master: str | None, resolver: Any, num_shards: int | None,
     """The topology that a job runs on.
 
     Args:
-      master: of the RunConfig, for evaluations its evaluation_master.
+      master: of the RunConfig, for evaluations its evaluation_master. Any is the emulated system.
       resolver: the cluster resolver of the RunConfig, or `None`.
       num_shards: of the TPUConfig, the number of replicas, or `None`.
       cores_per_replica: cores of each.
 
     Raises:
-      UnsupportedError: for a system that is not emulated.
       ValueError: if `num_shards` is not the number of its replicas.
     """
-    if master not in (None, '', 'local'):
-        raise UnsupportedError(Problem(
-            'E910', 'RunConfig', 'only emulated systems are supported as master and '
-            'evaluation_master', repr(master), 'Leave it out, or set it to "".'))
     system = getattr(resolver, 'emulated_system', None) or default_system()
     if num_shards is None or num_shards * cores_per_replica == system.topology.num_cores:
         return system.topology

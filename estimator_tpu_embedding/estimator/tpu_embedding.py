@@ -19,7 +19,7 @@ from ..proto.codec import plan_to_config
 from . import declaration, enqueue_ids
 from .graph_engine import GraphEngine
 from .parameters import StochasticGradientDescentParameters
-from .slot_variables import VariablesAndOps, slot_tuple
+from .slot_variables import VariablesAndOps, slot_names_of, slot_tuple
 from .table_config import DeviceConfig, FeatureConfig, TableConfig, configs_to_specs
 
 INFERENCE = declaration.INFERENCE
@@ -56,9 +56,10 @@ class TPUEmbedding:
           feature_to_config_dict: `FeatureConfig` by name.
           batch_size: samples of all cores per step.
           mode: `TRAINING` or `INFERENCE`.
-          master: `''` or `'local'` is the emulated system.
+          master: name or address of a system, or `None`. All mean the emulated system: nothing is
+            contacted, which a line says of those of a real one.
           optimization_parameters: of tables without their own; `None` in inference.
-          cluster_def: anything but `None` is the emulated system too.
+          cluster_def: not used.
           pipeline_execution_with_tensor_core: look-ups run a step ahead of updates.
           partition_strategy: `'div'` or `'mod'`.
           profile_data_directory: written into the proto.
@@ -73,9 +74,6 @@ class TPUEmbedding:
             raise ValueError('partition_strategy must be "div" or "mod". Received: '
                              f'{partition_strategy}.')
         declaration.check_tables(table_to_config_dict, feature_to_config_dict)
-        if master is None and cluster_def is None and device_config is None:
-            raise ValueError('When master and cluster_def are both None,device_config must be set '
-                             'but is not.')
         topology, job = declaration.system_of(master, device_config, master_job_name)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
@@ -146,19 +144,19 @@ class TPUEmbedding:
         Args:
           embedding_variable_name_by_table: by table; `None` is the name of each table.
           slot_variable_names_by_table: a tuple such as `AdagradSlotVariableNames` by table;
-            `None` is, for example, `<table>/Adagrad`. In inference there are no slots.
+            `None` is, for example, `<table>/Adagrad`. In inference a table has slots if it has
+            optimization parameters of its own.
 
         Raises:
           KeyError: for a table without a name.
           ValueError: if there are variables of such names.
+          ConfigError: if the names of slots are not those of the table's optimizer.
         """
         names = {table.name: (embedding_variable_name_by_table[table.name]
                               if embedding_variable_name_by_table else table.name)
                  for table in self.plan.tables}
-        slot_names = {table.name: (
-            slot_variable_names_by_table[table.name] or () if slot_variable_names_by_table
-            else [f'{table.name}/{slot.suffix}' for slot in self.plan.slots(table.name)])
-            for table in self.plan.tables}
+        slot_names = {table.name: slot_names_of(table, slot_variable_names_by_table)
+                      for table in self.plan.tables}
         engine = self.engine
         tables = engine.create_tables(names, slot_names)
         slots = {}

@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..core.names import DUMMY
 from ..errors import ConfigError, Problem
 from ..runner.gradients import DUMMY_COLLECTION, GradientCapture
 from ..runner.towers import current_core
@@ -51,7 +52,7 @@ def create_dummy_table_variables(tpu_embedding: TPUEmbedding
     """
     dummies = collections.OrderedDict(
         (table.name, tf.get_variable(
-            f'tpu_embedding_dummy_table_variable_{table.name}', [1], tf.float32,
+            f'{DUMMY}{table.name}', [1], tf.float32,
             use_resource=True, trainable=True, collections=[DUMMY_COLLECTION]))
         for table in tpu_embedding.plan.tables)
     engine = tpu_embedding.engine

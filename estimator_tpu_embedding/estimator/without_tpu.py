@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy
-from ..checkpoint import directory, recover, restore, warm_start
+from .. import _legacy, _process
+from ..checkpoint import directory, following, restore, scaffolds, warm_start
+from ..checkpoint.following import Following, followed
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
@@ -31,7 +32,7 @@ _Estimator: Any = _legacy.estimator_class()
 class _Reading(NamedTuple):
     """Why the base class calls model_fn: to restore a checkpoint, to export."""
 
-    checkpoint: str | None = None
+    checkpoint: Following | None = None
     is_export: bool = False
 
 
@@ -49,7 +50,7 @@ class WithoutTpu(_Estimator):
     _has_named_optimizers = False
 
     @contextlib.contextmanager
-    def _restoring(self, checkpoint: str | None, is_export: bool = False) -> Iterator[None]:
+    def _restoring(self, checkpoint: Following | None, is_export: bool = False) -> Iterator[None]:
         """While the base class calls model_fn for a graph that it restores from `checkpoint`."""
         self._reading = _Reading(checkpoint, is_export)
         try:
@@ -71,7 +72,7 @@ class WithoutTpu(_Estimator):
         finally:
             del self._lineage
 
-    def _evaluate_without_tpu(self, checkpoint: str | None, *args: Any) -> dict[str, Any]:
+    def _evaluate_without_tpu(self, checkpoint: Following | None, *args: Any) -> dict[str, Any]:
         """`Estimator.evaluate`; `args` are input_fn, steps, hooks, the checkpoint and name."""
         with self._restoring(checkpoint):
             results: dict[str, Any] = super().evaluate(*args)
@@ -88,7 +89,7 @@ class WithoutTpu(_Estimator):
             results: dict[str, Any] = super()._evaluate_run(output_dir=output_dir, **kwargs)
         return results
 
-    def _predict_without_tpu(self, checkpoint: str | None, *args: Any) -> Iterator[Any]:
+    def _predict_without_tpu(self, checkpoint: Following | None, *args: Any) -> Iterator[Any]:
         """`Estimator.predict`; `args` are its own."""
         rows = super().predict(*args)
         with self._restoring(checkpoint):
@@ -104,24 +105,26 @@ class WithoutTpu(_Estimator):
 
         It gives what `predict` gives; its tables are in the order of ids.
         """
+        _process.require_threads('export')
         if not (self._export_to_cpu or self._export_to_tpu):
             raise ValueError('One of export_to_cpu and export_to_tpu must be true.')
         if not self._export_to_cpu:
             raise UnsupportedError(Problem(
                 'E915', 'TPUEstimator', 'export_to_cpu=False is not supported: only graphs for '
                 'the CPU can be written', remedy='Leave it out.'))
-        checkpoint = recover.chosen(
-            self.model_dir, checkpoint_path, self._checkpoint_options())
+        options = self._checkpoint_options()
+        found = following.chosen(self.model_dir, checkpoint_path, options)
         settings_of_start = self._warm_start_settings
-        if checkpoint is None and settings_of_start is not None:
-            checkpoint = warm_start.checkpoint_of(
-                settings_of_start.ckpt_to_initialize_from, self._checkpoint_options())
+        if found is None and settings_of_start is not None:
+            start = warm_start.checkpoint_of(settings_of_start.ckpt_to_initialize_from, options)
+            if start is not None:
+                found = Following(self.model_dir, start, options, is_named=True)
         if self._export_to_tpu:
             announce('export: a graph for the CPU, tagged "serve"; no TPU graph is written')
-        with self._restoring(checkpoint, is_export=True):
+        with self._restoring(found, is_export=True):
             return super()._export_all_saved_models(
-                export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint,
-                strip_default_attrs)
+                export_dir_base, input_receiver_fn_map, assets_extra, as_text,
+                found and found.prefix, strip_default_attrs)
 
     def _maybe_warm_start(self, checkpoint: str | None) -> None:
         """Starts from what `warm_start_from` says, as the base class does, in the right order."""
@@ -182,9 +185,9 @@ class WithoutTpu(_Estimator):
             return spec
         # Here nobody asks after the last save whether it failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
-        return spec._replace(scaffold=tf.train.Scaffold(
-            saver=CommittingSaver(saver, {}, b'', options=options, lineage=self._lineage),
-            copy_from_scaffold=spec.scaffold))
+        scaffolds.with_saver(scaffolds.finalized_once(spec.scaffold), CommittingSaver(
+            saver, {}, b'', options=options, lineage=self._lineage))
+        return spec
 
     def _with_messages(self, spec: Any) -> Any:
         """Names the optimizers once; the EstimatorSpec, with a hook that logs examples/sec."""
@@ -200,13 +203,15 @@ class WithoutTpu(_Estimator):
 
     def _in_order_of_ids(self, spec: Any) -> Any:
         """The EstimatorSpec, whose saver restores tables in the order of ids."""
-        checkpoint = self._reading.checkpoint
-        plan = restore.plan_without_engine(checkpoint, self._checkpoint_options())
-        if checkpoint is None or plan is None:
+        found = self._reading.checkpoint
+        if found is None:
             return spec
-        scaffold = restore.scaffold_for(
-            spec.scaffold, checkpoint, plan, restore.saver_of_all)
-        return spec._replace(scaffold=scaffold)
+        plan = found.read(lambda prefix: restore.plan_without_engine(
+            prefix, self._checkpoint_options()))
+        if plan is not None:
+            restore.scaffold_for(spec.scaffold, found.prefix, plan, restore.saver_of_all)
+        followed(spec.scaffold, found)
+        return spec
 
     def _checkpoint_options(self) -> CheckpointOptions:
         """What the RunConfig says of checkpoints, else what the process does."""

@@ -127,7 +127,8 @@ class Backend(Protocol):
         Args:
           receipts: one per core, of the same step; each may be used once.
           gradients: for each receipt the gradients of its activations. Gradients of a row are
-            summed over all of them before its one update, so they come together.
+            summed over all of them before its one update, so they come together. Without
+            accumulation they are summed for each, and the row is updated core by core.
 
         Returns:
           For each table of the plan whether its gradients were refused, as not finite: if one is,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
+from .. import _process
 from ..core.budget import needs_of, require_fit
 from ..core.kernels import Kernels
 from ..core.plan import Plan
@@ -38,7 +39,9 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
     Raises:
       ConfigError: if the memory that this process may have cannot hold the tables.
       SetupError: if the native kernels are asked for and cannot be used.
+      CallError: in a process that was forked when TensorFlow ran already.
     """
+    _process.require_threads('TPUEmbedding')
     require_fit(needs_of(plan), memory.limit())
     engine: Engine
     if uses_native(kernels.choice):

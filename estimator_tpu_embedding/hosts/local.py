@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
@@ -14,6 +15,20 @@ from .backend import Activations, CoreBatch
 from .queues import kinds_of, pack, unpack
 from .rates import require_finite
 from .tables import HostedTable
+
+
+class _Sums(NamedTuple):
+    """Summed gradients of the rows of one table.
+
+    Attributes:
+      ids: int64 `[n]`; in one turn they are distinct.
+      gradients: float32 `[n, D]`.
+      turns: int64 `[n]`, see `rows.turns`; `None` if all are applied at once.
+    """
+
+    ids: tf.Tensor
+    gradients: tf.Tensor
+    turns: tf.Tensor | None
 
 
 class LocalEngine:
@@ -71,13 +86,13 @@ class LocalEngine:
         batches = [unpack(self.plan, of_core) for of_core in packed]
         wanted = {name: self._contributions(table, batches, gradients)
                   for name, table in self.tables.items()}
-        bad = tf.stack([_count_nonfinite(gradient) for _, gradient in wanted.values()])
+        bad = tf.stack([_count_nonfinite(one.gradients) for one in wanted.values()])
         required = [] if self._skips_nonfinite else [require_finite(list(wanted), bad, step)]
 
         def write() -> tf.Tensor:
             with tf.control_dependencies([
-                    self._update_table(self.tables[name], ids, gradient, rates[name])
-                    for name, (ids, gradient) in wanted.items()]):
+                    self._update_table(self.tables[name], one, rates[name])
+                    for name, one in wanted.items()]):
                 return tf.constant(True)
 
         # Of all tables, before any of them is written.
@@ -105,12 +120,19 @@ class LocalEngine:
         return positions, local
 
     def _contributions(self, table: HostedTable, batches: Sequence[CoreBatch],
-                       gradients: Sequence[Activations]) -> tuple[tf.Tensor, tf.Tensor]:
-        """The ids whose rows a table updates, and the gradient for each.
+                       gradients: Sequence[Activations]) -> _Sums:
+        """What a table is updated with: sums over all cores or, without accumulation, of each."""
+        if _optimizer_of(table).accumulate:
+            return _Sums(*self._summed(table, batches, gradients), None)
+        by_core = []
+        for core, (batch, own) in enumerate(zip(batches, gradients)):
+            ids, sums = self._summed(table, [batch], [own])
+            by_core.append((ids, sums, rows.turns(ids, core, self.plan.topology.num_cores)))
+        return _Sums(*[tf.concat(parts, 0) for parts in zip(*by_core)])
 
-        With accumulation they are distinct. Without it, they are feature by feature in the order
-        of samples, so what becomes of a row does not depend on the topology.
-        """
+    def _summed(self, table: HostedTable, batches: Sequence[CoreBatch],
+                gradients: Sequence[Activations]) -> tuple[tf.Tensor, tf.Tensor]:
+        """The distinct ids that some cores looked up in a table, and the gradient of each."""
         ids, contributions = [], []
         for feature in self.plan.features_of(table.spec.name):
             for of_core, gradient in zip(batches, gradients):
@@ -118,32 +140,29 @@ class LocalEngine:
                 ids.append(batch.ids)
                 flat = tf.reshape(gradient[feature.name], [-1, table.spec.dimension])
                 contributions.append(combine.spread(flat, batch, table.spec.combiner))
-        occurrences = tf.concat(ids, 0), tf.concat(contributions, 0)
-        return rows.sum_duplicates(*occurrences) if _accumulates(table) else occurrences
+        return rows.sum_duplicates(tf.concat(ids, 0), tf.concat(contributions, 0))
 
-    def _update_table(self, table: HostedTable, ids: tf.Tensor, gradient: tf.Tensor,
-                      rate: tf.Tensor) -> tf.Operation:
-        """Applies the optimizer to the rows of ids, which are distinct if it accumulates."""
-        optimizer = table.spec.optimizer
-        assert optimizer is not None, 'a plan for training has optimizers'
-        if _accumulates(table):
-            return self._update_rows(table, optimizer, ids, gradient, rate)
-        numbers = rows.occurrence_numbers(ids)
+    def _update_table(self, table: HostedTable, sums: _Sums, rate: tf.Tensor) -> tf.Operation:
+        """Applies the optimizer to the rows of sums, turn by turn if they have turns."""
+        ids, gradients, turns = sums
+        if turns is None:
+            return self._update_rows(table, ids, gradients, rate)
 
-        def update_next(number: tf.Tensor) -> tf.Tensor:
-            where = tf.squeeze(tf.where(tf.equal(numbers, number)), 1)
-            done = self._update_rows(table, optimizer, tf.gather(ids, where),
-                                     tf.gather(gradient, where), rate)
+        def update_next(turn: tf.Tensor) -> tf.Tensor:
+            where = tf.squeeze(tf.where(tf.equal(turns, turn)), 1)
+            done = self._update_rows(table, tf.gather(ids, where), tf.gather(gradients, where),
+                                     rate)
             with tf.control_dependencies([done]):
-                return number + 1
+                return turn + 1
 
-        most = tf.reduce_max(tf.concat([numbers, [-1]], 0))
-        return tf.while_loop(lambda number: number <= most, update_next, [0],
+        cores = tf.constant(self.plan.topology.num_cores, tf.int64)
+        return tf.while_loop(lambda turn: turn < cores, update_next, [tf.zeros([], tf.int64)],
                              parallel_iterations=1).op
 
-    def _update_rows(self, table: HostedTable, optimizer: Optimizer, ids: tf.Tensor,
-                     gradient: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
+    def _update_rows(self, table: HostedTable, ids: tf.Tensor, gradient: tf.Tensor,
+                     rate: tf.Tensor) -> tf.Operation:
         """Applies the optimizer on every host to the rows of distinct `ids`."""
+        optimizer = _optimizer_of(table)
         positions, local = self._route(table, ids)
         writes = []
         for host, where in enumerate(positions):
@@ -162,8 +181,9 @@ class LocalEngine:
         return tf.group(*writes)
 
 
-def _accumulates(table: HostedTable) -> bool:
-    return table.spec.optimizer is not None and table.spec.optimizer.accumulate
+def _optimizer_of(table: HostedTable) -> Optimizer:
+    assert table.spec.optimizer is not None, 'a plan for training has optimizers'
+    return table.spec.optimizer
 
 
 def _count_nonfinite(gradient: tf.Tensor) -> tf.Tensor:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from ..core.optimizer import SlotSpec
 from ..core.plan import Plan
 from ..core.specs import TableSpec
 
@@ -61,12 +62,28 @@ def create_tables(plan: Plan, variable_names: Mapping[str, str],
         slots = plan.slots(table.name)
         own_names = (slot_names[table.name] if slot_names is not None
                      else [f'{name}/{slot.suffix}' for slot in slots])
-        slot_rows = {
-            slot.suffix: _partitioned(slot_name, shape, parts,
-                                      tf.constant_initializer(slot.initial_value))
-            for slot, slot_name in zip(slots, own_names)}
-        tables[table.name] = HostedTable(spec=table, rows=rows, slots=slot_rows)
+        tables[table.name] = HostedTable(
+            spec=table, rows=rows, slots=create_slots(plan, table, slots, own_names))
     return tables
+
+
+def create_slots(plan: Plan, table: TableSpec, slots: Sequence[SlotSpec], names: Sequence[str]
+                 ) -> dict[str, tuple[tf.Variable, ...]]:
+    """Creates the variables of slots of one table in the default graph.
+
+    Args:
+      plan: on how many hosts.
+      table: one of its tables.
+      slots: which, also those that the plan does not train.
+      names: of their variables.
+
+    Returns:
+      By suffix of the slot one variable per host that holds rows.
+    """
+    parts = min(table.vocabulary_size, plan.topology.num_hosts)
+    return {slot.suffix: _partitioned(
+        name, (table.vocabulary_size, table.dimension), parts,
+        tf.constant_initializer(slot.initial_value)) for slot, name in zip(slots, names)}
 
 
 def _initializer(plan: Plan, table: TableSpec) -> Callable[..., Any]:
@@ -132,12 +149,11 @@ def _never_kept(initializer: Callable[..., Any]) -> Callable[..., Any]:
     Args:
       initializer: of any kind; what else it gives stays as it is.
     """
-    makes: Any = initializer() if inspect.isclass(initializer) else initializer
-    knows_part = 'partition_info' in inspect.signature(makes).parameters
+    knows_part = 'partition_info' in inspect.signature(initializer).parameters
 
     def initial(shape: Any, dtype: Any = tf.float32, partition_info: Any = None) -> Any:
-        value = (makes(shape, dtype=dtype, partition_info=partition_info) if knows_part
-                 else makes(shape, dtype=dtype))
+        value = (initializer(shape, dtype=dtype, partition_info=partition_info) if knows_part
+                 else initializer(shape, dtype=dtype))
         number = _only_number_in(value, shape) if _is_large(shape) else None
         if number is None:
             return value

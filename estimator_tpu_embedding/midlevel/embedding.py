@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _tf
+from .. import _process, _tf
 from ..core import defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, NotInFunctionError, Problem
@@ -68,6 +68,7 @@ class TPUEmbedding(_AutoTrackable):
         Raises:
           ConfigError: a ValueError, with all that is wrong.
         """
+        _process.require_threads('TPUEmbedding')
         given = arguments.bound(args, kwargs)
         self._replicas = Replicas(tf.distribute.get_strategy())
         self._declared = declaration.declare(
@@ -185,7 +186,9 @@ class TPUEmbedding(_AutoTrackable):
         """Trains the tables with the gradients of the activations that were dequeued last.
 
         Gradients are summed over samples and replicas, not averaged; then each row that was
-        looked up is updated once (or once for each time, without accumulation).
+        looked up is updated once. Without accumulation they are summed over the samples of each
+        replica, and a row is updated once for each replica that looked it up: first that of the
+        number `id % replicas`, then in ascending order, replica 0 after the last.
 
         Args:
           gradients: a structure like `feature_config` of float32 tensors of the shapes of the
@@ -279,6 +282,7 @@ class TPUEmbedding(_AutoTrackable):
         return self._runtime, self._replicas.own(method)
 
     def _require_function(self, method: str) -> None:
+        _process.require_threads(method)
         if not tf.inside_function():
             raise NotInFunctionError(Problem(
                 'E551', method, 'it must be called while a tf.function is traced', 'an eager call',

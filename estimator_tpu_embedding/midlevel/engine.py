@@ -12,6 +12,7 @@ from .. import _tf
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import CallError, Problem
+from ..hosts import updates
 from ..hosts.backend import Activations, CoreBatch, Engine
 from ..hosts.choice import uses_native
 from ..hosts.local import LocalEngine
@@ -47,6 +48,7 @@ class Runtime:
             self._engine = self._open(tables, kernels)
             self._updates = OwnedVariable(initial_value=tf.zeros([], tf.int64), trainable=False,
                                           name='updates', dtype=tf.int64)
+            updates.count_by(self._updates)
             self._pending = tf.queue.FIFOQueue(1, [tf.int64, tf.float32, *(
                 [*self._engine.kinds, *[tf.float32] * len(plan.features)]
                 * plan.topology.num_cores)])

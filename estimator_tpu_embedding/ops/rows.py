@@ -21,13 +21,21 @@ def sum_duplicates(ids: tf.Tensor, gradients: tf.Tensor) -> tuple[tf.Tensor, tf.
     return distinct, tf.math.unsorted_segment_sum(gradients, positions, tf.size(distinct))
 
 
-def occurrence_numbers(ids: tf.Tensor) -> tf.Tensor:
-    """How many equal ids stand before each: int32 `[n]`, for example 0, 0, 1 for 7, 2, 7."""
-    _, positions, counts = tf.unique_with_counts(ids)
-    order = tf.argsort(positions, stable=True)
-    firsts = tf.gather(tf.cumsum(counts, exclusive=True), tf.gather(positions, order))
-    return tf.scatter_nd(tf.expand_dims(order, 1), tf.range(tf.size(ids)) - firsts,
-                         tf.expand_dims(tf.size(ids), 0))
+def turns(ids: tf.Tensor, core: int, num_cores: int) -> tf.Tensor:
+    """When the sums of a core are applied to rows that are updated core by core.
+
+    A row resides on core `id % num_cores`, whose turn is 0; the others follow in ascending order,
+    core 0 after the last one. So in one turn every row meets one core.
+
+    Args:
+      ids: int64 `[n]`.
+      core: whose sums they are.
+      num_cores: of the whole system.
+
+    Returns:
+      int64 `[n]`, from 0 to `num_cores - 1`: 2, 1 and 0 for the ids 3, 1 and 2 of core 2 of 3.
+    """
+    return (core - ids) % num_cores
 
 
 def rounded(rows: tf.Tensor, quantization: Quantization | None) -> tf.Tensor:

@@ -35,7 +35,7 @@ def update_rows(optimizer: Optimizer, rows: tf.Tensor, slots: Slots, gradient: t
       optimizer: which rule, with its hyper-parameters.
       rows: float32 `[u, D]`.
       slots: one float32 `[u, D]` per slot, in the order of `optimizer.slots`.
-      gradient: float32 `[u, D]`, summed over all occurrences of each row.
+      gradient: float32 `[u, D]`, the summed one of each row.
       rate: float32 scalar.
 
     Returns:

@@ -30,17 +30,22 @@ def open_regular(path: str, *, follow: bool) -> BinaryIO:
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     # Looked at before it is opened, since opening a device may already do something.
-    _check(os.stat(path, follow_symlinks=follow))
+    require_regular(os.stat(path, follow_symlinks=follow))
     descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
     try:
-        _check(os.fstat(descriptor))
+        require_regular(os.fstat(descriptor))
         return os.fdopen(descriptor, 'rb')
     except BaseException:
         os.close(descriptor)
         raise
 
 
-def _check(status: os.stat_result) -> None:
+def require_regular(status: os.stat_result) -> None:
+    """Makes sure that what was looked at is a regular file.
+
+    Raises:
+      OSError: with what it is, if it is something else.
+    """
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, 'a directory')
     if stat.S_ISLNK(status.st_mode):

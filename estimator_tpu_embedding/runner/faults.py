@@ -92,6 +92,12 @@ class Failure:
     error: BaseException
     is_consequence: bool
 
+    def note(self) -> str:
+        """What the first failure says of this one."""
+        if self.is_consequence:
+            return f'then the {self.source} was ended: {type(self.error).__name__}'
+        return f'then the {self.source} failed: {typed(self.error)}'
+
 
 class Failures:
     """Collects failures; safe to use from any thread."""
@@ -106,22 +112,21 @@ class Failures:
         failure = Failure(source, error, isinstance(error, _CONSEQUENCES))
         with self._lock:
             self._failures.append(failure)
+            if self._cause is not None:
+                self._cause.add_note(failure.note())
+            elif not failure.is_consequence:
+                self._cause = typed(error)
+                self._cause.add_note(f'raised by the {source}')
+                for earlier in self._failures[:-1]:
+                    self._cause.add_note(earlier.note())
 
     def root_cause(self) -> BaseException | None:
-        """The first failure that is no consequence, with the others so far as notes.
+        """The first failure that is no consequence, with all others as notes.
 
         Returns:
           Always the same object once there is one, else `None`.
         """
         with self._lock:
-            causes = [failure for failure in self._failures if not failure.is_consequence]
-            if self._cause is None and causes:
-                first, *others = causes
-                self._cause = typed(first.error)
-                self._cause.add_note(f'raised by the {first.source}')
-                for other in others:
-                    self._cause.add_note(f'then the {other.source} failed: '
-                                         f'{typed(other.error)}')
             return self._cause
 
 
@@ -141,14 +146,16 @@ def typed(error: BaseException) -> BaseException:
     return translated.with_traceback(error.__traceback__)
 
 
-def nothing_came(name: str, waited: float) -> InputPipelineError:
+def nothing_came(name: str, waited: float, *, has_stacks: bool = True) -> InputPipelineError:
     """The error for an input that takes too long, with what every thread does as notes."""
     error = InputPipelineError(Problem(
         'E522', f'input of {name}', 'it must produce a batch before the deadline',
         f'nothing for {waited:.0f} s', 'What the threads of this process do is below. Where '
         'input may take longer, set RunConfig(input_deadline_secs=...).'))
-    for thread, frame in _frames().items():
-        error.add_note(f'thread {thread}:\n' + ''.join(traceback.format_stack(frame)))
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    for thread, frame in _frames().items() if has_stacks else ():
+        error.add_note(f'thread {names.get(thread, thread)}:\n'
+                       + ''.join(traceback.format_stack(frame)))
     return error
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..core.names import legal
+from ..core.names import DUMMY, legal
 from ..core.plan import Plan
 from .towers import current_core
 
@@ -45,7 +45,7 @@ class GradientCapture:
         self._caught: dict[tuple[int, str], dict[int, tf.Tensor]] = {}
         self._dummies = dummies or {
             table.name: tf.Variable(
-                [0.0], name=f'tpu_embedding_dummy_table_variable_{legal(table.name)}',
+                [0.0], name=f'{DUMMY}{legal(table.name)}',
                 trainable=True, use_resource=True, collections=[DUMMY_COLLECTION])
             for table in plan.tables}
         _captures.setdefault(tf.get_default_graph(), weakref.WeakSet()).add(self)

@@ -16,6 +16,7 @@ from ..hosts.choice import make_backend
 from ..hosts.pipelined import PipelinedBackend
 from ..ops import checks
 from . import model, padding
+from .blocked import called_in_time
 from .gradients import GradientCapture
 from .input import Batch, CoreQueue, HostFeed, Input, map_tensors, open_input
 from .host_calls import call_on_host, operations_of, read_before_increment
@@ -151,8 +152,10 @@ def _draw(job: Job) -> _Inputs:
     inputs = _Inputs([], [], [])
     size = job.deployment.batch_size_per_core
     for invocation in job.deployment.invocations:
-        drawn = open_input(job.source(invocation), job.deployment, invocation,
-                           axes=job.batch_axes, padded=job.verb == 'predict')
+        with called_in_time(invocation.name, job.input_deadline):
+            source = job.source(invocation)
+        drawn = open_input(source, job.deployment, invocation, axes=job.batch_axes,
+                           padded=job.verb == 'predict')
         inputs.sources.append(drawn)
         for core, batch in zip(invocation.cores, drawn.batches):
             if job.lookups is not None:

@@ -178,6 +178,10 @@ class StepsPerRun(tf.train.SessionRunHook):
             left = self._stop.final_step - int(run_context.session.run(self._global_step))
             steps = max(1, min(steps, left))
             following = max(0, left - steps)
+            self._report.last_step = self._stop.final_step
+            self._report.first_step = self._stop.final_step - left - self._report.steps
+        elif not self._until_data_ends:
+            self._report.last_step = steps
         self._began = time.monotonic()
         if self._draws_ahead:
             self._infeed.request(steps, following=following)
@@ -191,7 +195,7 @@ class StepsPerRun(tf.train.SessionRunHook):
         number = 0
         while number < steps - 1 and not self._is_over():
             loss, clock, refused = self._run_step(run_context.session, number, feeds)
-            self._count(clock, refused)
+            self._count(clock, refused, loss)
             if self._stop is not None:
                 require_finite_loss(loss, run_context.session, self._global_step)
             if not self._draws_ahead:  # Else a loop that is cut short leaves drawn batches behind.
@@ -199,13 +203,13 @@ class StepsPerRun(tf.train.SessionRunHook):
             self._await_batch()
             number += 1
         self._steps, self._is_last = number + 1, self._is_over()
-        _, _, *rest = self._fetches(self._has_host_call(number))
+        loss, _, clock, refused, *rest = self._fetches(self._has_host_call(number))
         return tf.train.SessionRunArgs(
-            rest, feed_dict=self._fed(following > 0 and not self._is_last))
+            [clock, refused, loss, *rest], feed_dict=self._fed(following > 0 and not self._is_last))
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts the last step."""
-        self._count(*run_values.results[:2])
+        self._count(*run_values.results[:3])
         self._pace.add(time.monotonic() - self._began, self._steps)
         if self._is_last or self._stop is None and not self._until_data_ends:
             run_context.request_stop()
@@ -252,8 +256,8 @@ class StepsPerRun(tf.train.SessionRunHook):
             fed[self._ops.has_next] = has_next
         return fed
 
-    def _count(self, clock: Any, refused: Any) -> None:
-        self._report.steps += 1
+    def _count(self, clock: Any, refused: Any, loss: Any) -> None:
+        self._report.add_step(loss)
         self._report.time.add_step(clock)
         is_skipped = bool(refused) and len(refused.tables) > 0
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if is_skipped else 0

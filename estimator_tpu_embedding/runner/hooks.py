@@ -20,6 +20,7 @@ from .measures import summarize_tables
 from .model import concatenate
 from .pace import FixedPace, TimedPace
 from .progress import RateHook
+from .plain import tell_that_nothing_is_saved
 from .session import Run
 
 Hooks = list[tf.train.SessionRunHook]
@@ -155,6 +156,7 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
             raise ValueError(
                 'There should be a CheckpointSaverHook to use saving_listeners. Please set one '
                 'of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
+        tell_that_nothing_is_saved(run.report)
         return [], []
     saver = committing(scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0])
     return [SaverHook(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -11,11 +12,13 @@ import tensorflow.compat.v1 as tf
 from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
+from .ending import PROMPT_SECONDS, Shutdown
 from .faults import SESSION_LOST, Failures, nothing_came
 from .input import END_OF_INPUT, Drawing, HostFeed, drawing
 from .progress import RunReport
 
 WARN_SECONDS = 60.0
+_SLICE_SECONDS = 0.5
 
 
 class Infeed(tf.train.SessionRunHook):
@@ -23,7 +26,7 @@ class Infeed(tf.train.SessionRunHook):
 
     def __init__(self, feeds: Sequence[HostFeed], close: tf.Operation, failures: Failures,
                  report: RunReport, deadline: float, ahead: int, draw: Drawing = drawing, *,
-                 join_deadline: float = 60.0):
+                 shutdown: Shutdown, proceed: Callable[[], None] = lambda: None):
         """Prepares threads that are started with each session.
 
         Args:
@@ -35,26 +38,28 @@ class Infeed(tf.train.SessionRunHook):
             is a failure.
           ahead: batches beyond its own that a step waits for.
           draw: makes what a thread calls once per step.
-          join_deadline: seconds that `stop` waits for a thread that is in an input_fn.
+          shutdown: how long `stop` waits for a thread that is in an input pipeline.
+          proceed: called now and then while a pipeline that starts is waited for; what it raises
+            ends that.
         """
-        self._ahead = ahead
-        self._draw = draw
-        self._join_deadline = join_deadline
         self._feeds = feeds
-        self._close = close
-        self._failures = failures
-        self._report = report
-        self._deadline = deadline
+        self._proceed = proceed
+        self._shutdown = shutdown
+        self._make = functools.partial(
+            _SessionFeed, feeds=feeds, close=close, failures=failures, report=report,
+            deadline=deadline, ahead=ahead, draw=draw, shutdown=shutdown)
         self._current: _SessionFeed | None = None
 
     def after_create_session(self, session: tf.Session, coord: object) -> None:
-        """Starts the datasets from their beginning, and the threads."""
+        """Starts the threads, and they the datasets from their beginning.
+
+        Raises:
+          Whatever ended a thread.
+        """
         self.stop()
-        session.run([feed.initializer for feed in self._feeds])
-        self._current = _SessionFeed(session, self._feeds, self._close, self._failures,
-                                     self._report, self._deadline, self._ahead, self._draw,
-                                     self._join_deadline)
-        self._current.start()
+        self._shutdown.restart()
+        self._current = self._make(session)
+        self._current.start(self._proceed)
 
     def request(self, steps: int, *, following: int) -> None:
         """Asks for the batches of more steps.
@@ -109,6 +114,7 @@ class _Host:
         self.feed = feed
         self.produced = 0
         self.produced_with_data = 0
+        self.has_begun = False
         self.has_ended = False
         self.has_left = False
         self.idle_since = time.monotonic()
@@ -127,10 +133,10 @@ class _SessionFeed:
     drawn that no step will use.
     """
 
-    def __init__(self, session: tf.Session, feeds: Sequence[HostFeed], close: tf.Operation,
+    def __init__(self, session: tf.Session, *, feeds: Sequence[HostFeed], close: tf.Operation,
                  failures: Failures, report: RunReport, deadline: float, ahead: int,
-                 draw: Drawing, join_deadline: float):
-        self._join_deadline = join_deadline
+                 draw: Drawing, shutdown: Shutdown):
+        self._shutdown = shutdown
         self._session = session
         self._close = close
         self._failures = failures
@@ -147,12 +153,25 @@ class _SessionFeed:
         self._hosts = [_Host(number, feed) for number, feed in enumerate(feeds)]
         self._watcher = threading.Thread(target=self._watch, name='infeed-watch', daemon=True)
 
-    def start(self) -> None:
+    def start(self, proceed: Callable[[], None]) -> None:
+        """Starts the threads and waits until every dataset has begun: a pipeline may block there.
+
+        Hooks that come later may then put the iterators elsewhere.
+        """
         for host in self._hosts:
             host.thread = threading.Thread(target=self._feed, args=(host,), daemon=True,
                                            name=f'infeed-{host.number}')
             host.thread.start()
         self._watcher.start()
+
+        began = time.monotonic()
+
+        def gives_up() -> bool:
+            if time.monotonic() - began > PROMPT_SECONDS:
+                proceed()
+            return False
+
+        self._await(self._have_begun, gives_up)
 
     def request(self, steps: int, following: int) -> None:
         with self._change:
@@ -162,26 +181,48 @@ class _SessionFeed:
             self._change.notify_all()
 
     def await_batch(self, gives_up: Callable[[], bool]) -> None:
+        self._await(self._has_batch, gives_up)
+
+    def _await(self, is_there: Callable[[], bool], gives_up: Callable[[], bool]) -> None:
+        """Waits for what threads do, which is asked with the lock held."""
         while True:
-            failure = self._failures.root_cause()
-            if failure is not None:
-                raise failure
-            if self._lost is not None:
-                raise self._lost
+            self._raise_failure()
             with self._change:
-                done = self._consumed()
-                lacking = [host for host in self._hosts if host.produced <= done]
-                if not lacking and any(host.produced_with_data > done for host in self._hosts):
+                if is_there():
                     return
-                if not lacking or any(host.has_left for host in lacking):
-                    self._ended_input = min((host.produced_with_data, host.number, host.feed.name)
-                                            for host in self._hosts if host.has_ended)[2]
-                    raise tf.errors.OutOfRangeError(None, None, 'end of input')
                 if gives_up():
                     raise tf.errors.OutOfRangeError(None, None, 'given up')
-                if not all(host.is_alive() for host in lacking):
-                    raise tf.errors.CancelledError(None, None, 'the input was cancelled')
-                self._change.wait(1.0)  # In slices, so that a failure and Ctrl-C are noticed.
+                self._change.wait(_SLICE_SECONDS)  # So that a failure and Ctrl-C are noticed.
+
+    def _raise_failure(self) -> None:
+        failure = self._failures.root_cause() or self._lost
+        if failure is not None:
+            raise failure
+
+    def _require_alive(self, hosts: Sequence[_Host]) -> None:
+        """Raises why a thread that is waited for has ended."""
+        if not all(host.is_alive() for host in hosts):
+            self._raise_failure()  # A thread says first why it ends.
+            raise tf.errors.CancelledError(None, None, 'the input was cancelled')
+
+    def _have_begun(self) -> bool:
+        """Whether every dataset has."""
+        lacking = [host for host in self._hosts if not host.has_begun]
+        self._require_alive(lacking)
+        return not lacking
+
+    def _has_batch(self) -> bool:
+        """Whether every core has its batch of the next step."""
+        done = self._consumed()
+        lacking = [host for host in self._hosts if host.produced <= done]
+        if not lacking and any(host.produced_with_data > done for host in self._hosts):
+            return True
+        if not lacking or any(host.has_left for host in lacking):
+            self._ended_input = min((host.produced_with_data, host.number, host.feed.name)
+                                    for host in self._hosts if host.has_ended)[2]
+            raise tf.errors.OutOfRangeError(None, None, 'end of input')
+        self._require_alive(lacking)
+        return False
 
     def ended_input(self) -> str | None:
         return self._ended_input
@@ -198,15 +239,12 @@ class _SessionFeed:
         alive = [host for host in self._hosts if host.is_alive()]
         if alive:
             self._run_quietly(self._close)
-        deadline = time.monotonic() + self._join_deadline
         for host in alive:
             assert host.thread is not None
-            host.thread.join(max(0.0, deadline - time.monotonic()))
-            if host.is_alive():
-                tf.logging.warning(
-                    'The input of %s still waits in input_fn %g s after the run ended; its '
-                    'thread is left behind.', host.feed.name, self._join_deadline)
-        self._watcher.join(self._join_deadline)
+            if not self._shutdown.wait_for(host.thread, f'the input of {host.feed.name}'):
+                tf.logging.warning('The input of %s still does not return after the run ended; '
+                                   'its thread is left behind.', host.feed.name)
+        self._shutdown.wait_for(self._watcher, 'the thread that watches the input')
 
     def _consumed(self) -> int:
         return self._report.steps - self._steps_before
@@ -214,7 +252,11 @@ class _SessionFeed:
     def _feed(self, host: _Host) -> None:
         """The life of one thread."""
         try:
+            self._session.run(host.feed.initializer)
             draw = self._draw(self._session, host.number, host.feed)
+            with self._change:
+                host.has_begun = True
+                self._change.notify_all()
             while self._may_produce(host):
                 began = time.monotonic()
                 counts, has_data = draw()
@@ -262,30 +304,39 @@ class _SessionFeed:
             tf.logging.debug('closing the queues of the infeed: %s', error)
 
     def _watch(self) -> None:
-        """Makes a host that produces nothing visible, and after the deadline a failure."""
-        warn_after = min(WARN_SECONDS, self._deadline)
-        warned_at = 0.0
+        """Makes hosts that produce nothing visible, and after the deadline a failure."""
+        warned_at = time.monotonic()
         while not self._stopping:
             with self._change:
                 self._change.wait(min(1.0, self._deadline / 4))
             now = time.monotonic()
-            for host in self._hosts:
-                waited = now - host.idle_since
-                if waited < warn_after or not self._is_starving(host):
-                    continue
-                if waited >= self._deadline:
-                    self._failures.record(f'infeed of {host.feed.name}',
-                                          nothing_came(host.feed.name, waited))
-                    self._run_quietly(self._close)
-                    return
-                if now - warned_at >= WARN_SECONDS:
-                    warned_at = now
-                    tf.logging.warning('Step %d waits for input: %s has produced nothing '
-                                       'for %.0f s.', self._report.steps + 1, host.feed.name,
-                                       waited)
+            waiting = [host for host in self._hosts if self._is_starving(host)]
+            late = [host for host in waiting if now - host.idle_since >= self._deadline]
+            if late:
+                self._give_up(late, now)
+                return
+            silent = [host for host in waiting if now - host.idle_since >= WARN_SECONDS]
+            if silent and now - warned_at >= WARN_SECONDS:
+                warned_at = now
+                tf.logging.warning(
+                    'Step %d waits for input: %s has produced nothing for %.0f s.',
+                    self._report.steps + 1, ' and '.join(host.feed.name for host in silent),
+                    now - min(host.idle_since for host in silent))
+
+    def _give_up(self, late: Sequence[_Host], now: float) -> None:
+        """Says at once which hosts came too late: the end of the run may take its time."""
+        errors = [nothing_came(host.feed.name, now - host.idle_since, has_stacks=not number)
+                  for number, host in enumerate(late)]
+        for host, error in zip(late, errors):
+            self._failures.record(f'infeed of {host.feed.name}', error)
+        tf.logging.error('%s', '\n'.join([*map(str, errors), *errors[0].__notes__]))
+        self._run_quietly(self._close)
+        with self._change:
+            self._change.notify_all()
 
     def _is_starving(self, host: _Host) -> bool:
         """Whether a step wants a batch of this host that the host has not made."""
         with self._change:
-            return host.is_alive() and host.produced <= self._consumed() + self._ahead and (
-                host.produced < self._allowed)
+            return host.is_alive() and (not host.has_begun or (
+                host.produced <= self._consumed() + self._ahead
+                and host.produced < self._allowed))

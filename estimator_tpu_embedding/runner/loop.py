@@ -8,7 +8,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint import directory
+from ..checkpoint import directory, scaffolds
+from ..checkpoint.following import Following
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage, default_saver
 from .background import Background
@@ -49,12 +50,14 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         run = Run(job)
         default = functools.partial(
             default_saver, cadence.keep_max, cadence.keep_every_n_hours)
-        scaffold = scaffold_of(run, found.prefix if found is not None else None, default)
+        scaffold = scaffold_of(run, found and Following(
+            job.model_dir, found.prefix, job.checkpoint, is_named=True), default)
         if found is not None:
             for fact in directory.continue_from(job.model_dir, found):
                 announce(f'train: {fact}')
         if scaffold.saver is None and not tf.get_collection(tf.GraphKeys.SAVERS):
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
+        scaffolds.keep_saver(scaffold)
         lineage = Lineage()
         all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners,
                                    Saving(lineage, background))
@@ -64,14 +67,14 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
 
 
 def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
-             checkpoint: str | None) -> Any:
+             following: Following | None) -> Any:
     """Evaluates a checkpoint, or initial values if there is none.
 
     Args:
       job: what to evaluate.
       steps: how many batches of all cores.
       hooks: of the user.
-      checkpoint: its prefix, or `None`.
+      following: that checkpoint, or `None`.
 
     Returns:
       A dict: the metrics of the model over the samples of all cores, `'loss'`, the mean over
@@ -85,12 +88,13 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         run = Run(job)
         graph = run.graph
         values, updates = _metrics(graph)
-        scaffold = scaffold_of(run, checkpoint)
+        scaffold = scaffold_of(run, following)
         final = tf.train.FinalOpsHook(values)
         all_hooks = run.with_steps([], hooks, [final], tf.group(graph.step, updates),
                                    pace=FixedPace(steps), stop=None, results=[updates])
         creator = tf.train.ChiefSessionCreator(
-            scaffold, checkpoint_filename_with_path=checkpoint, config=job.session_config)
+            scaffold, checkpoint_filename_with_path=following and following.prefix,
+            config=job.session_config)
         run.execute(creator, all_hooks, {'step': graph.step, 'updates': updates},
                     wanted=lambda: steps)
         return final.final_ops_values

@@ -51,15 +51,23 @@ class TimeSplit:
         return TimeSplit(*[now - then for now, then in zip(
             dataclasses.astuple(self), dataclasses.astuple(before))])
 
-    def shares(self, seconds: float) -> str:
+    def shares(self, seconds: float, *, with_tables: bool = True) -> str:
         """The phases in percent of all seconds; what is left went into hooks and the loop.
+
+        Args:
+          seconds: of all.
+          with_tables: whether anything was looked up; else a step is its dense part.
 
         >>> TimeSplit(input=1.0, lookup=2.0, dense=4.0, update=2.0).shares(10.0)
         'time: input 10 %, lookup 20 %, dense 40 %, update 20 %, other 10 %'
+        >>> TimeSplit(input=1.0, dense=6.0).shares(10.0, with_tables=False)
+        'time: input 10 %, dense 60 %, other 30 %'
         """
         if seconds <= 0:
             return 'time: none'
         parts = {name: getattr(self, name) for name in PHASES}
+        if not with_tables:
+            parts['dense'] += parts.pop('lookup') + parts.pop('update')
         parts['other'] = max(0.0, seconds - sum(parts.values()))
         return 'time: ' + ', '.join(
             f'{name} {100 * part / seconds:.0f} %' for name, part in parts.items())

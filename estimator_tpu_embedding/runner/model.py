@@ -97,8 +97,8 @@ class Job:
       seed: graph-level random seed, or `None`.
       input_deadline: seconds after which a host that produces nothing while a step waits for
         it is a failure.
-      shutdown_deadline: seconds that the end of a run waits for each of the threads of its
-        input, and for its session to close.
+      shutdown_deadline: seconds that the end of a run waits, for the threads of its input and for
+        its session to close together.
       model_dir: where checkpoints are.
       warm_start: the `WarmStartSettings` for a run without a checkpoint, or `None`.
       session_config: for every session of the run.

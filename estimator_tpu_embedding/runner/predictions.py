@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..checkpoint.following import Following
 from ..errors import InputPipelineError, Problem
 from ..ops import checks
 from .graph import StepGraph
@@ -21,7 +22,7 @@ _MOST_BYTES = 2**30
 
 
 def predict(job: Job, *, select: Callable[[Any], Any],
-            hooks: Sequence[tf.train.SessionRunHook], checkpoint: str | None
+            hooks: Sequence[tf.train.SessionRunHook], following: Following | None
             ) -> Generator[Any, None, None]:
     """Predicts with a checkpoint, or with initial values if there is none, to the end of the data.
 
@@ -29,7 +30,7 @@ def predict(job: Job, *, select: Callable[[Any], Any],
       job: what to predict.
       select: the predictions of the model -> those that are wanted.
       hooks: of the user.
-      checkpoint: its prefix, or `None`.
+      following: the checkpoint to restore, or `None`.
 
     Yields:
       Per step the values of what `select` gave, the rows of all cores one after another: those
@@ -41,12 +42,13 @@ def predict(job: Job, *, select: Callable[[Any], Any],
     with tf.Graph().as_default() as graph:
         run = Run(job)
         wanted = select(_of_all_cores(job, run.graph))
-        scaffold = scaffold_of(run, checkpoint)
+        scaffold = scaffold_of(run, following)
         all_hooks = run.with_steps([_NoSecondStart(run.report)], hooks, [], run.graph.step,
                                    pace=FixedPace(1), stop=None, until_data_ends=True,
                                    results=tf.nest.flatten(wanted))
         creator = tf.train.ChiefSessionCreator(
-            scaffold, checkpoint_filename_with_path=checkpoint, config=job.session_config)
+            scaffold, checkpoint_filename_with_path=following and following.prefix,
+            config=job.session_config)
     results = run.results(creator, all_hooks, {'wanted': wanted, 'step': run.graph.step})
     try:
         while True:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from ..errors import Problem, quoted
-from .measures import TimeSplit, sum_of
+from ..errors import Problem, counted, quoted
+from .measures import TimeSplit
 
 _sink: Callable[[str], None] = lambda line: tf.logging.info('%s', line)  # noqa: E731
+_watcher: Callable[[RunReport], None] | None = None
 _reports: list[RunReport] = []
 KINDS = ('missing', 'truncated', 'out_of_range')
 """Of ids that were not looked up."""
@@ -32,31 +33,19 @@ def send_announcements_to(sink: Callable[[str], None]) -> None:
     _sink = sink
 
 
+def send_steps_to(watcher: Callable[[RunReport], None] | None) -> None:
+    """Has a caller such as `etpe run` told of every step, and of the end of every run.
+
+    Args:
+      watcher: called between steps, so it must be quick; `None` for nobody.
+    """
+    global _watcher
+    _watcher = watcher
+
+
 def reports() -> list[RunReport]:
     """The reports of all runs of this process that have ended, oldest first."""
     return list(_reports)
-
-
-def totals() -> str:
-    """All runs of this process in one line: steps, rates, the time, ids that were not looked up."""
-    if not _reports:
-        return 'no TPUEstimator made a step'
-    parts = []
-    for verb in sorted({report.verb for report in _reports}, reverse=True):
-        same = [report for report in _reports if report.verb == verb]
-        examples = sum(report.steps * report.batch_size for report in same)
-        rate = _per_second(examples, sum(report.seconds for report in same))
-        parts.append(f'{verb} {sum(report.steps for report in same)} steps, {rate:,.0f} '
-                     'examples/s')
-    seconds = sum(report.seconds for report in _reports)
-    if kernels := sorted({report.kernels for report in _reports} - {''}):
-        parts.append(f'{" and ".join(kernels)} kernels')
-    parts.append(sum_of([report.time for report in _reports]).shares(seconds))
-    for kind in KINDS:
-        count = sum(getattr(counts, kind) for report in _reports
-                    for counts in report.counts.values())
-        parts.append(f'ids {kind.replace("_", " ")}: {count:,}')
-    return '; '.join(parts)
 
 
 def _per_second(count: int, seconds: float) -> float:
@@ -79,9 +68,15 @@ class RunReport:
 
     Attributes:
       verb: `'train'`, `'evaluate'` or `'predict'`.
-      batch_size: samples of all cores per step.
+      batch_size: samples of all cores per step; 0 where that is not known.
       kernels: what executed the tables, `'native'` or `'stock'`; empty without tables.
+      trainer: the class of a plain Estimator, which is not run by this package; else empty.
+      directory: where what a training saves lies; empty if it saves nothing.
       steps: steps completed.
+      first_step: the global step before the first of them.
+      last_step: where the run is to end; `None` where nobody knows.
+      loss: of the newest step, if that is known.
+      is_over: whether it has ended.
       seconds: that the steps took.
       skipped_steps: steps that changed no table, since gradients were not finite.
       refused: in how many of them those of each table were not.
@@ -91,7 +86,13 @@ class RunReport:
     verb: str
     batch_size: int
     kernels: str = ''
+    trainer: str = ''
+    directory: str = ''
     steps: int = 0
+    first_step: int = 0
+    last_step: int | None = None
+    loss: Any = None
+    is_over: bool = False
     seconds: float = 0.0
     skipped_steps: int = 0
     refused: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
@@ -120,6 +121,13 @@ class RunReport:
             self._counted, self._sums = features, self._sums + counts
             self.time.enqueue += seconds
 
+    def add_step(self, loss: Any) -> None:
+        """Counts a step, and tells whoever watches."""
+        self.steps += 1
+        self.loss = loss
+        if _watcher is not None:
+            _watcher(self)
+
     def add_skipped(self, step: int, tables: Sequence[str]) -> None:
         """Counts a step that changed no table, and tells the user of the first.
 
@@ -141,6 +149,19 @@ class RunReport:
 
     def last_line(self) -> str:
         """What the user is told at the end: steps, examples/s and ids that were not looked up."""
+        by = f' by {self.trainer}' if self.trainer else ''
+        parts = [f'{self.verb}: {counted(self.steps, "step")}{by}, {rate_of([self])}'
+                 + (f', {self.kernels} kernels' if self.kernels else '')]
+        if not self.trainer:
+            parts.append(self.time.shares(self.seconds, with_tables=bool(self.kernels)))
+        elif self.directory:
+            parts.append(f'saved in {self.directory}')
+        if self.kernels:
+            parts.append(self._ids())
+        return '; '.join(parts)
+
+    def _ids(self) -> str:
+        """Ids that were not looked up, and steps that changed no table."""
         of_kind: dict[str, list[str]] = {'missing': []}
         for path, count in self.not_looked_up().items():
             kind, _, feature = path.partition('/')
@@ -151,9 +172,7 @@ class RunReport:
             tables = ', '.join(f'{name} {count}' for name, count in sorted(self.refused.items()))
             counts += (f', steps that changed no table: {self.skipped_steps} '
                        f'(gradients not finite: {tables})')
-        kernels = f', {self.kernels} kernels' if self.kernels else ''
-        return (f'{self.verb}: {self.steps} steps, {self.examples_per_second():,.0f} examples/s'
-                f'{kernels}; {self.time.shares(self.seconds)}; {counts}')
+        return counts
 
     def not_looked_up(self) -> dict[str, int]:
         """How many ids were missing, truncated or out of range, by `<kind>/<feature>`."""
@@ -163,8 +182,20 @@ class RunReport:
 
     def finish(self) -> None:
         """Tells the user, and adds this report to those of the process."""
+        self.is_over = True
         _reports.append(self)
+        if _watcher is not None:
+            _watcher(self)
         announce(self.last_line())
+
+
+def rate_of(runs: Sequence[RunReport]) -> str:
+    """Examples per second of runs, or steps per second if the batches of one are not known."""
+    seconds = sum(run.seconds for run in runs)
+    if all(run.batch_size for run in runs):
+        examples = sum(run.steps * run.batch_size for run in runs)
+        return f'{_per_second(examples, seconds):,.0f} examples/s'
+    return f'{_per_second(sum(run.steps for run in runs), seconds):,.1f} steps/s'
 
 
 class RateHook(tf.train.SessionRunHook):

@@ -11,8 +11,9 @@ import tensorflow.compat.v1 as tf
 
 from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
-from ..errors import CheckpointError
+from ..errors import CheckpointError, counted
 from ..proto.codec import plan_to_config
+from .ending import Shutdown
 from .faults import DivergedError, Failures, typed
 from .graph import build_step
 from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
@@ -49,23 +50,26 @@ class Run:
       infeed: the hook that feeds it.
       start: the hook that begins every session.
       termination: whether SIGTERM has asked for the end.
+      shutdown: the deadline of the end.
     """
 
     def __init__(self, job: Job):
         """Builds the graph of the job in the default graph."""
         self.job = job
         self.failures = Failures()
-        self.report = RunReport(job.verb, job.batch_size)
+        self.report = RunReport(job.verb, job.batch_size,
+                                directory=job.model_dir if job.verb == 'train' else '')
         self.profiler = _profiler_of(job, self.report)
+        self.termination = Termination.of_process()
+        self.shutdown = Shutdown(job.shutdown_deadline, self.termination.is_asked)
         self.graph = build_step(job)
         if self.graph.measured.backend is not None:
             self.report.kernels = self.graph.measured.backend.kernels
         self.infeed = Infeed(self.graph.feeds, self.graph.close, self.failures, self.report,
                              job.input_deadline, ahead=int(self.graph.begin is not None),
                              draw=self.profiler.draw if self.profiler else drawing,
-                             join_deadline=job.shutdown_deadline)
+                             shutdown=self.shutdown, proceed=self.termination.proceed)
         self.start = SessionStart(self.graph.start)
-        self.termination = Termination()
         self._has_data_ended = False
 
     def stored_tables(self) -> dict[str, StoredTable]:
@@ -163,7 +167,7 @@ class Run:
         self._announce()
         with self._threads_ended(), \
                 tf.train.MonitoredSession(SessionCreator(
-                    creator, self.job.shutdown_deadline, self.report), hooks) as session:
+                    creator, self.shutdown, self.report), hooks) as session:
             try:
                 while not session.should_stop():
                     began = time.monotonic()
@@ -173,6 +177,8 @@ class Run:
                         self.report.seconds += time.monotonic() - began
                     yield values
             except tf.errors.OutOfRangeError as error:
+                if self.job.verb != 'train':
+                    self.termination.proceed()
                 # Left to itself, MonitoredSession takes every such error for the end of data.
                 self._has_data_ended = (self.failures.root_cause() is None
                                         and self.infeed.ended_input() is not None)
@@ -191,7 +197,7 @@ class Run:
         if plan is not None:
             how = sorted({table.optimizer.field for table in plan.tables if table.optimizer})
             trained = f', trained by {", ".join(how)}' if job.verb == 'train' else ''
-            line += f'; {len(plan.tables)} {plan.strategy}-partitioned tables{trained}'
+            line += f'; {counted(len(plan.tables), f"{plan.strategy}-partitioned table")}{trained}'
             tf.logging.info('%s', plan)
         announce(line)
 
@@ -227,6 +233,7 @@ class Run:
         """The error that says whose data ended, and when."""
         return tf.errors.OutOfRangeError(
             None, None, f'The input of {self.infeed.ended_input()} ended: this '
-            f'{self.job.verb} made {self.report.steps} steps and was to reach step {wanted}. '
+            f'{self.job.verb} made {counted(self.report.steps, "step")} and was to reach step '
+            f'{wanted}. '
             'Call .repeat() on the dataset, or ask for fewer steps. The steps that were run are '
             'complete.')

@@ -15,6 +15,7 @@ from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage
 from ..errors import Problem
 from .background import Background
+from .ending import Shutdown
 from .faults import SessionLostError
 from .model import Job
 from .progress import RunReport
@@ -25,15 +26,15 @@ SESSIONS_WITHOUT_STEP = 5
 class SessionCreator(tf.train.SessionCreator):
     """Makes few sessions of another creator in vain, and each of them close within a deadline."""
 
-    def __init__(self, creator: tf.train.SessionCreator, deadline: float, report: RunReport):
+    def __init__(self, creator: tf.train.SessionCreator, shutdown: Shutdown, report: RunReport):
         """Wraps `creator`.
 
         Args:
           creator: of sessions.
-          deadline: seconds that closing one waits for what still runs.
+          shutdown: how long closing one waits for what still runs.
           report: counts the steps.
         """
-        self._creator, self._deadline, self._report = creator, deadline, report
+        self._creator, self._shutdown, self._report = creator, shutdown, report
         self._steps_at_start, self._sessions = 0, 0
 
     def create_session(self) -> tf.Session:
@@ -51,7 +52,7 @@ class SessionCreator(tf.train.SessionCreator):
                 'Aborted or Unavailable errors in all', 'They are in the log above.'))
         session = self._creator.create_session()
         session.close = functools.partial(
-            _close_in_time, session, session.close, self._deadline)
+            _close_in_time, session, session.close, self._shutdown)
         return session
 
 
@@ -99,17 +100,16 @@ class RecoveringCreator(tf.train.SessionCreator):
             checkpoint_filename_with_path=prefix).create_session()
 
 
-def _close_in_time(session: tf.Session, close: Callable[[], None], deadline: float) -> None:
+def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shutdown) -> None:
     """Closes a session in a thread, since TensorFlow waits there for all that still runs."""
     session.close = lambda: None
     if sys.is_finalizing():  # It was left in the traceback of an error; no thread starts any more.
         return
     thread = threading.Thread(target=close, name='close-session', daemon=True)
     thread.start()
-    thread.join(deadline)
-    if thread.is_alive():
-        tf.logging.warning('Something of the graph still runs %g s after the run ended; its '
-                           'session is left behind.', deadline)
+    if not shutdown.wait_for(thread, 'its session to close'):
+        tf.logging.warning('Something of the graph still runs after the run ended; its session is '
+                           'left behind.')
 
 
 class SessionStart(tf.train.SessionRunHook):

@@ -6,12 +6,15 @@ Python runs its handlers only when TensorFlow's C++ returns, so Ctrl-C needs a t
 from __future__ import annotations
 
 import contextlib
+import functools
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
 
 import tensorflow.compat.v1 as tf
+
+from ..errors import Problem
 
 
 @contextlib.contextmanager
@@ -52,11 +55,26 @@ def woken_by_interrupt(wake: Callable[[], None]) -> Iterator[None]:
         receiver.close()
 
 
+class Terminated(BaseException):
+    """Ends what runs inside of a training that SIGTERM has asked to end; the training ends with it.
+
+    Like `KeyboardInterrupt` it is no `Exception`, which hooks of users may catch.
+    """
+
+
 class Termination:
     """Whether the process was asked to end by SIGTERM, as preempted machines are."""
 
+    _awaited: Termination | None = None
+    _calls = 0
+
     def __init__(self) -> None:
         self._is_asked = False
+
+    @staticmethod
+    def of_process() -> Termination:
+        """That of the training inside of which something runs, else a new one."""
+        return Termination._awaited or Termination()
 
     def is_asked(self) -> bool:
         """Whether the run is to end after its step."""
@@ -68,21 +86,63 @@ class Termination:
 
         A second signal ends the process at once. An error of the body is raised instead. Where
         a user has a handler for the signal, or outside of the main thread, nothing happens.
+
+        Raises:
+          Terminated: inside of another such body, to end that one too.
         """
-        if (threading.current_thread() is not threading.main_thread()
-                or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL):
+        if self is Termination._awaited:
+            yield
+            self.proceed()
+            return
+        if threading.current_thread() is not threading.main_thread():
+            _warn_of_thread()
+            yield
+            return
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
             yield
             return
 
         def ask(number: int, frame: object) -> None:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             self._is_asked = True
+            if Termination._calls:
+                raise Terminated
 
         signal.signal(signal.SIGTERM, ask)
+        Termination._awaited = self
         try:
-            yield
+            with contextlib.suppress(Terminated):
+                yield
         finally:
+            Termination._awaited = None
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if self._is_asked:
             tf.logging.warning('SIGTERM: the training ended after a step; now the process ends.')
             signal.raise_signal(signal.SIGTERM)
+
+    def proceed(self) -> None:
+        """Ends what cannot end by itself, if SIGTERM has come: it goes on otherwise.
+
+        Raises:
+          Terminated: if so.
+        """
+        if self._is_asked:
+            raise Terminated
+
+    @staticmethod
+    @contextlib.contextmanager
+    def ends_call() -> Iterator[None]:
+        """While the body runs, a function of the user, SIGTERM ends it by a `Terminated`."""
+        Termination._calls += 1
+        try:
+            yield
+        finally:
+            Termination._calls -= 1
+
+
+@functools.cache  # Once per process.
+def _warn_of_thread() -> None:
+    tf.logging.warning('%s', Problem(
+        'W531', 'train', 'signals reach only what runs in the main thread',
+        f'a training in thread "{threading.current_thread().name}"', 'It works, but SIGTERM does '
+        'not save it before the process ends, and Ctrl-C does not end it.'))

@@ -8,40 +8,43 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import restore, warm_start
+from ..checkpoint import restore, scaffolds, warm_start
+from ..checkpoint.following import Following, followed
+from ..core.names import is_of_dummy
 from .gradients import DUMMY_COLLECTION
 from .progress import announce
 from .session import Run
 
 
-def scaffold_of(run: Run, checkpoint: str | None,
+def scaffold_of(run: Run, following: Following | None,
                 default: Callable[[], Any] = restore.saver_of_all
                 ) -> tf.train.Scaffold:
     """The scaffold of the model, or a new one, which gives all variables their first values.
 
     Args:
       run: whose graph is the default one, but for what the scaffold adds.
-      checkpoint: the prefix of the one to restore; by `None` variables begin with initial values,
-        or those of a warm start.
+      following: the checkpoint to restore; by `None` variables begin with initial values, or
+        those of a warm start.
       default: makes the saver of a scaffold and graph that have none.
 
     Raises:
       CheckpointError: if the checkpoint, or that of the warm start, cannot be restored.
     """
-    fill = _start_warm(run) if checkpoint is None else None
+    fill = _start_warm(run) if following is None else None
     scaffold = _scaffold_of_model(run)
     if fill is not None:
-        return warm_start.scaffold_for(scaffold, fill)
-    if checkpoint is None:
+        return scaffolds.with_start(scaffold, fill)
+    if following is None:
         return scaffold
     job = run.job
-    plan = restore.plan_for(
-        checkpoint, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
+    plan = following.read(lambda prefix: restore.plan_for(
+        prefix, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
         # A scaffold of the user may restore from elsewhere what is not there.
-        is_optional=run.graph.outputs[0].scaffold_fn is not None)
+        is_optional=run.graph.outputs[0].scaffold_fn is not None))
     if plan.facts:
         announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
-    return restore.scaffold_for(scaffold, checkpoint, plan, default)
+    planned = restore.scaffold_for(scaffold, following.prefix, plan, default)
+    return planned if job.verb == 'train' else followed(planned, following)
 
 
 def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
@@ -52,26 +55,31 @@ def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
     scaffold = make()
     if scaffold is None:
         raise ValueError('TPUEstimatorSpec.scaffold_fn returns None, which is not allowed')
-    return scaffold
+    return scaffolds.finalized_once(scaffold)
 
 
 def _start_warm(run: Run) -> Callable[[tf.Session], None] | None:
     """Arranges for variables to begin with values of another checkpoint, if that is asked.
 
-    `tf.train.warm_start` starts what is trainable. The tables of the engine are, whatever
-    TensorFlow knows of it, and the dummies of `gradients.py` are not.
+    `tf.train.warm_start` starts what is trainable, or what is global. The tables of the engine
+    are both, whatever TensorFlow knows of it, and the dummies of `gradients.py` and their slots
+    are neither.
     """
     settings = run.job.warm_start
     if settings is None:
         return None
     tables = run.stored_tables()
-    trainable = tf.get_collection_ref(tf.GraphKeys.TRAINABLE_VARIABLES)
-    before = list(trainable)
+    collections = [tf.get_collection_ref(key) for key in (
+        tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.GLOBAL_VARIABLES)]
+    before = [list(collection) for collection in collections]
     dummies = {id(dummy) for dummy in tf.get_collection(DUMMY_COLLECTION)}
-    trainable[:] = [variable for variable in before if id(variable) not in dummies]
-    trainable += [variable for variable in tf.global_variables()
-                  if _tf.full_name_and_shape(variable)[0] in tables]
+    for collection in collections:
+        collection[:] = [variable for variable in collection if id(variable) not in dummies
+                         and not is_of_dummy(variable.op.name)]
+    collections[0] += [variable for variable in tf.global_variables()
+                       if _tf.full_name_and_shape(variable)[0] in tables]
     try:
         return warm_start.start_warm(settings, tables, run.job.checkpoint)
     finally:
-        trainable[:] = before
+        for collection, variables in zip(collections, before):
+            collection[:] = variables

@@ -143,6 +143,19 @@ def test_i12_weights_that_are_missing_are_named_with_the_features():
         'feature "a"', 'feature "how_much"']
 
 
+def test_a_feature_or_weights_of_another_spelling_are_asked_for():
+    weighted = fc.weighted_categorical_column(identity('user_id'), 'user_weight')
+    columns = [ete.embedding_column(identity('itme_id'), 2), ete.embedding_column(weighted, 2)]
+    with pytest.raises(InputShapeError) as caught:
+        read(columns, {'item_id': [1, 2, 3], 'user_id': [1, 2, 3], 'user_wait': [1., 1., 1.]})
+    came = '; got only "item_id", "user_id", "user_wait".  Did you mean'
+    assert str(caught.value).splitlines() == [
+        f'E513 feature "itme_id": input_fn must return every feature of the embedding spec{came} '
+        '"item_id"?',
+        'E513 feature "user_weight": input_fn must return every feature of the embedding spec, '
+        f'here the weights of "user_id"{came} "user_wait"?']
+
+
 @pytest.mark.section('18')
 def test_words_for_an_identity_column_are_refused_with_the_remedy():
     with pytest.raises(InputError, match='E510 feature "a" on core 3: .*vocabulary_list'):

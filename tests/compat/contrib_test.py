@@ -420,6 +420,8 @@ from tensorflow import contrib
 from tensorflow.contrib import training as contrib_training
 from tensorflow.contrib.tpu.python.tpu import async_checkpoint, tpu_config, tpu_function
 from tensorflow.contrib.training.python.training import evaluation, hparam
+from tensorflow.contrib.metrics.python.ops import metric_ops
+assert metric_ops.streaming_mean is tf.contrib.metrics.streaming_mean is tf.compat.v1.metrics.mean
 assert tf.contrib is tf.compat.v1.contrib is contrib and contrib.layers is by_path
 assert hparam.HParams is contrib_training.HParams and evaluation.checkpoints_iterator
 assert tpu_config.TPUConfig is tf.contrib.tpu.TPUConfig is ete.TPUConfig
@@ -461,6 +463,8 @@ def said(kind, code):
         print(error)
 said(AttributeError, 'contrib.layers.conv2d')
 said(AttributeError, 'contrib.rnn.LSTMCell')
+said(AttributeError, 'contrib.metrics.streaming_dynamic_auc')
+said(AttributeError, 'contrib.metrics.recall_at_precision')
 said(AttributeError, 'contrib.tpu.nonsense')
 said(ModuleNotFoundError, 'from tensorflow.contrib import slim')
 said(ModuleNotFoundError, 'import tensorflow.contrib.lookup')
@@ -469,6 +473,9 @@ said(ModuleNotFoundError, 'import tensorflow.contrib.lookup')
     assert done.stdout.splitlines() == [
         f'tf.contrib.{name} is not provided by install(contrib=True){advice}' for name, advice in (
             ('layers.conv2d', '; use tf.layers.conv2d'),
-            ('rnn', '; use tf.nn.rnn_cell, which has most cells'), ('tpu.nonsense', ''),
+            ('rnn', '; use tf.nn.rnn_cell, which has most cells'),
+            ('metrics.streaming_dynamic_auc', '; use tf.metrics.auc'),
+            ('metrics.recall_at_precision',
+             '; use tf.metrics, or the package tf-slim, which has it'), ('tpu.nonsense', ''),
             ('slim', '; use the package tf-slim: import tf_slim as slim'),
             ('lookup', '; use tf.lookup, tf.lookup.StaticHashTable'))]

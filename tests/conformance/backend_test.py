@@ -117,13 +117,13 @@ def reference_of(run):
             for table in run.plan.tables}
 
 
-def reference_step(tables, batches, gradients):
+def reference_step(tables, batches, gradients, cores):
     activations = {'friend': tables['user'].lookup(batches['friend']),
                    'self': tables['user'].lookup(batches['self']),
                    'side': tables['tiny'].lookup(batches['side'])}
     tables['user'].update([(batches[name], gradients[name], None)
-                           for name in ('friend', 'self')])
-    tables['tiny'].update([(batches['side'], gradients['side'], None)])
+                           for name in ('friend', 'self')], cores)
+    tables['tiny'].update([(batches['side'], gradients['side'], None)], cores)
     return activations
 
 
@@ -143,7 +143,7 @@ def test_five_steps_agree_with_the_reference(backend, strategy, topology, optimi
         reference = reference_of(run)
         for _ in range(STEPS):
             batches, gradients = random_step(run.plan, generator)
-            expected = reference_step(reference, batches, gradients)
+            expected = reference_step(reference, batches, gradients, run.plan.topology.num_cores)
             for name, values in run(batches, gradients).items():
                 assert_close(values, expected[name])
         state, expected = run.state(), reference_state(reference)
@@ -161,7 +161,7 @@ def test_every_combiner_agrees_with_the_reference(backend, combiner):
         reference = reference_of(run)
         for _ in range(STEPS):
             batches, gradients = random_step(run.plan, generator)
-            expected = reference_step(reference, batches, gradients)
+            expected = reference_step(reference, batches, gradients, run.plan.topology.num_cores)
             assert_close(run(batches, gradients)['friend'], expected['friend'])
         assert_close(run.state()['user'], reference['user'].rows)
 
@@ -182,7 +182,7 @@ def test_rows_are_rounded_where_they_are_looked_up_and_nowhere_else(
         reference = reference_of(run)
         for _ in range(2):
             batches, gradients = random_step(plan, generator)
-            expected = reference_step(reference, batches, gradients)
+            expected = reference_step(reference, batches, gradients, run.plan.topology.num_cores)
             for name, values in run(batches, gradients).items():
                 assert_close(values, expected[name])
         for name, values in run.state().items():
@@ -252,22 +252,39 @@ def test_two_runs_are_bit_equal(backend):
 
 
 @pytest.mark.parametrize('backend, optimizer', [graphs.of_backend(*one) for one in (
-    ('local', 'adagrad'), ('native', 'adagrad'), ('native', 'adagrad, no accumulation'),
-    ('native', 'adam, not lazy'))])
+    ('local', 'adagrad'), ('native', 'adagrad'), ('native', 'adam, not lazy'))])
 def test_all_topologies_and_strategies_give_the_same_tables(backend, optimizer):
     """Same global batches; activations may differ in the last bits of sums, rows hardly more.
 
     Native kernels sum in an order that is the same for all, so there nothing differs.
     """
-    states = []
-    for topology, strategy in [((1, 1), 'div'), ((1, 4), 'mod'), ((2, 2), 'div'),
-                               ((2, 2), 'mod'), ((4, 1), 'mod')]:  # Of one host both are one.
-        generator = np.random.default_rng(14)
-        with tf.Graph().as_default():
-            run = Run(backend, resolve_for_twelve(optimizer, topology, strategy))
-            for _ in range(20):
-                run(*random_step(run.plan, generator))
-            states.append(run.state())
+    # Of one host both strategies are one.
+    assert_same_states(backend, [state_after_20_steps(backend, optimizer, *place) for place in (
+        ((1, 1), 'div'), ((1, 4), 'mod'), ((2, 2), 'div'), ((2, 2), 'mod'), ((4, 1), 'mod'))])
+
+
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
+def test_without_accumulation_the_number_of_cores_shows_but_not_that_of_hosts_nor_div_or_mod(
+        backend):
+    optimizer = 'adagrad, no accumulation'
+    states = [state_after_20_steps(backend, optimizer, *place) for place in (
+        ((1, 4), 'mod'), ((2, 2), 'div'), ((2, 2), 'mod'), ((4, 1), 'div'), ((4, 1), 'mod'))]
+    assert_same_states(backend, states)
+    of_one_core = state_after_20_steps(backend, optimizer, (1, 1), 'div')
+    assert np.abs(of_one_core['user'] - states[0]['user']).max() > .01
+
+
+def state_after_20_steps(backend, optimizer, topology, strategy):
+    generator = np.random.default_rng(14)
+    with tf.Graph().as_default():
+        run = Run(backend, resolve_for_twelve(optimizer, topology, strategy))
+        for _ in range(20):
+            run(*random_step(run.plan, generator))
+        return run.state()
+
+
+def assert_same_states(backend, states):
+    """In stock operations nearly so."""
     for state in states[1:]:
         for name, values in state.items():
             if backend == 'native':

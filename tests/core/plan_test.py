@@ -1,6 +1,8 @@
 import dataclasses
+import functools
 import time
 
+import numpy as np
 import pytest
 
 from estimator_tpu_embedding.core.optimizer import Limits
@@ -41,7 +43,7 @@ def test_a_plan_prints_what_will_happen():
 training, global 16 = 4 hosts x 2 cores x 2, mod, not pipelined
   table ad: 3 x 1, None, stochastic_gradient_descent, 0 slots, rows per host [1, 1, 1, 0], \
 features "shown"
-  table video: 22 x 4, mean, adagrad, 1 slots, rows per host [6, 6, 5, 5], \
+  table video: 22 x 4, mean, adagrad, 1 slot, rows per host [6, 6, 5, 5], \
 features "liked", "watched"
   bytes per host [196, 196, 164, 160]'''
     # video on host 0: 6 rows x 4 floats x 4 bytes x (rows and one slot) = 192; ad: 1 x 1 x 4 = 4
@@ -66,6 +68,19 @@ def test_a_plan_for_inference_needs_no_optimizer_and_keeps_no_slots():
     plan = make_plan(TABLES[:1], FEATURES[:2], mode='inference', optimizer=None)
     assert plan.slots('video') == ()
     assert plan.bytes_per_host(0) == 6 * 4 * 4
+
+
+class Zeros:
+    """An initializer, of which tables take instances."""
+
+    def __call__(self, shape, dtype):
+        return np.zeros(shape, dtype)
+
+
+@pytest.mark.parametrize('initializer', [Zeros(), np.zeros, functools.partial(np.full, 1)])
+def test_instances_and_functions_are_initializers(initializer):
+    table = dataclasses.replace(TABLES[0], initializer=initializer)
+    assert make_plan([table], FEATURES[:2]).table('video').initializer is initializer
 
 
 def test_all_problems_come_at_once_sorted_by_where_they_are():
@@ -102,6 +117,9 @@ def test_all_problems_come_at_once_sorted_by_where_they_are():
       'features': [*FEATURES, FeatureSpec(name='f', table='video/Adagrad')]},
      'E460 table "video/Adagrad": the name is that of the optimizer state of table "video"; '
      'got "video/Adagrad".  Rename the table.'),
+    ({'tables': [dataclasses.replace(TABLES[0], initializer=Zeros), *TABLES[1:]]},
+     'E495 table "video": initializer must be an instance, or a function; got the class Zeros.  '
+     'Call it, perhaps with arguments, as in initializer=Zeros().'),
 ])
 def test_each_problem_says_where_what_was_expected_what_came_and_the_remedy(change, line):
     with pytest.raises(ConfigError) as caught:

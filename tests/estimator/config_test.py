@@ -1,3 +1,4 @@
+import collections
 import copy
 import json
 import pickle
@@ -150,6 +151,42 @@ def test_a_resolver_makes_the_session_config_of_section_2_3_and_tolerates_no_oth
     with pytest.raises(ValueError, match='You cannot provide a ClusterResolver and '
                                          'session_config.cluster_def.'):
         ete.RunConfig(cluster=ete.TPUClusterResolver(), session_config=config.session_config)
+
+
+@pytest.mark.section('2.3')
+def test_the_cluster_of_emulated_hosts_is_told_but_no_cluster_of_processes():
+    resolver = ete.TPUClusterResolver('node-1', hosts=2)
+    for config in (ete.RunConfig(cluster=resolver),
+                   ete.RunConfig(cluster=resolver).replace(tf_random_seed=1)):
+        assert config.cluster_spec == resolver.cluster_spec()
+        assert config.cluster_spec.num_tasks('worker') == 2
+        assert not config.cluster_spec  # By which the Estimator sees that it runs alone.
+        assert not config.session_config.HasField('cluster_def')
+        settings.refuse_unsupported(config)
+
+
+DistributeConfig = collections.namedtuple(
+    'DistributeConfig', 'train_distribute eval_distribute remote_cluster')
+
+
+def problems_of(config):
+    with pytest.raises(ete.UnsupportedError) as caught:
+        settings.refuse_unsupported(config)
+    return [(problem.code, problem.where) for problem in caught.value.problems]
+
+
+def test_a_cluster_is_refused_with_the_name_of_what_named_it(monkeypatch):
+    assert problems_of(ete.RunConfig(cluster=resolver_of({'w': ['h:1']}))) == [
+        ('E907', 'RunConfig.cluster')]
+    assert problems_of(ete.RunConfig(experimental_distribute=DistributeConfig(
+        train_distribute=tf.distribute.OneDeviceStrategy('/cpu:0'), eval_distribute=None,
+        remote_cluster=CLUSTER)))[0] == ('E907', 'RunConfig.experimental_distribute')
+    monkeypatch.setenv('TF_CONFIG', json.dumps(
+        {'cluster': CLUSTER, 'task': {'type': 'chief', 'index': 0}}))
+    for kwargs in ({}, {'cluster': ete.TPUClusterResolver('node-1')}, {'master': ''}):
+        assert problems_of(ete.RunConfig(**kwargs)) == [('E907', 'TF_CONFIG')]
+    assert problems_of(ete.RunConfig(cluster=resolver_of({'w': ['h:1']}))) == [
+        ('E907', 'TF_CONFIG'), ('E907', 'RunConfig.cluster')]
 
 
 @pytest.mark.section('2.2', '2.3')

@@ -66,6 +66,19 @@ def test_bad_values_get_the_errors_of_the_original(change, error, text):
     assert text in str(caught.value)
 
 
+def test_a_spec_without_an_optimizer_shows_an_example_below():
+    with pytest.raises(ValueError) as caught:
+        spec(optimization_parameters=None)
+    note, = caught.value.__notes__
+    example = note.removeprefix('For example: ')
+    place = 'tf.compat.v1.tpu.experimental.'  # Where install() puts it.
+    assert place in example
+    made = eval(example.replace(place, ''), {
+        'EmbeddingConfigSpec': ete.EmbeddingConfigSpec, 'columns': [jobs.embedding('a')],
+        'AdagradParameters': ete.AdagradParameters})
+    assert made.optimization_parameters.learning_rate == .1
+
+
 def by_dicts(tables, features, **kwargs):
     return ete.EmbeddingConfigSpec(table_to_config_dict=tables, feature_to_config_dict=features,
                                    **kwargs)
@@ -93,6 +106,13 @@ def test_bad_dicts_get_the_errors_of_the_original(tables, features, error, text)
     with pytest.raises(error) as caught:
         by_dicts(tables, features)
     assert str(caught.value) == text
+    assert not hasattr(caught.value, '__notes__')
+
+
+def test_a_table_of_nearly_the_name_is_proposed_below():
+    with pytest.raises(ValueError, match='refers to table usre which is not in the') as caught:
+        by_dicts({'user': TableConfig(5, 2)}, {'f': FeatureConfig('usre')})
+    assert caught.value.__notes__ == ['Did you mean "user"?']
 
 
 def test_columns_for_the_tensor_core_are_kept_apart_and_come_back_in_a_copy():

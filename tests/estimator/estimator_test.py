@@ -9,6 +9,7 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.runner import progress
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 4
@@ -119,6 +120,41 @@ def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path, monkeypatch):
         "TPUInfeedOutfeedSessionHook, without which nothing would feed; got <class 'object'>.\n"
         'E907 TF_CONFIG: a cluster of processes is not supported yet.  '
         'Unset it: hosts are emulated in one process.')
+
+
+def ones(params):
+    return tf.data.Dataset.from_tensors(({'f': np.int64(1)}, np.float32(1))).repeat().batch(
+        params['batch_size'], drop_remainder=True)
+
+
+@pytest.mark.parametrize('config, line', [
+    ({'master': '', 'evaluation_master': 'local'}, None),
+    ({'cluster': ete.TPUClusterResolver(hosts=1, cores=2)}, None),
+    ({'master': 'grpc://192.0.2.1:8470'}, "RunConfig(master='grpc://192.0.2.1:8470')"),
+    ({'evaluation_master': ['grpc://192.0.2.1:8470']},
+     "RunConfig(evaluation_master=['grpc://192.0.2.1:8470'])"),
+    ({'master': 'grpc://192.0.2.1:8470', 'evaluation_master': 'grpc://192.0.2.2:8470'},
+     "RunConfig(master='grpc://192.0.2.1:8470', evaluation_master='grpc://192.0.2.2:8470')")])
+@pytest.mark.parametrize('on_tpu', [
+    {}, {'use_tpu': False}, {'eval_on_tpu': False}])
+def test_every_master_of_a_job_is_the_emulated_system_and_one_line_says_so(
+        tmp_path, monkeypatch, config, line, on_tpu):
+    lines = []
+    monkeypatch.setattr(progress, '_sink', lines.append)
+    made = make(tmp_path, config=ete.RunConfig(
+        model_dir=str(tmp_path), session_creation_timeout_secs=5, **config), **on_tpu)
+    assert [each for each in lines if 'RunConfig' in each] == ([] if line is None else [
+        f'{line} means the emulated system: nothing is contacted'])
+    made.train(ones, steps=1)
+    assert made.evaluate(ones, steps=1)['global_step'] == 1
+    assert len([each for each in lines if 'RunConfig' in each]) == (line is not None)
+
+
+def test_a_master_that_tf_config_names_is_the_emulated_system_too(tmp_path, monkeypatch):
+    monkeypatch.setenv('TF_CONFIG', json.dumps({'session_master': 'grpc://192.0.2.1:8470'}))
+    made = make(tmp_path, config=ete.RunConfig(model_dir=str(tmp_path)))
+    made.train(ones, steps=1)
+    assert (made.config.master, made.config.evaluation_master) == ('', '')
 
 
 @pytest.mark.section('9.1', '10')

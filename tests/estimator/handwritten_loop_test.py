@@ -71,15 +71,18 @@ def activations_of(made, *enqueue, **kwargs):
 
 
 @pytest.mark.parametrize('strategy', long_except(['div', 'mod'], 1))
-@pytest.mark.parametrize('hosts, cores', long_except([(1, 1), (2, 2), (3, 1)], 1, 2))
-def test_the_loop_of_the_documentation_gives_the_numbers_of_the_reference(hosts, cores, strategy):
+@pytest.mark.parametrize('hosts, cores, accumulate', long_except(
+    [(1, 1, True), (2, 2, True), (3, 1, True), (2, 2, False)], 1, 3))
+def test_the_loop_of_the_documentation_gives_the_numbers_of_the_reference(
+        hosts, cores, accumulate, strategy):
     batch_size, generator = 12, np.random.default_rng(3)
     made = embedding(
         {'user': legacy_api.TableConfig(7, 3, combiner='mean'),
          'item': legacy_api.TableConfig(2, 1, combiner='sum')},  # fewer rows than 3 hosts
         {'viewer': legacy_api.FeatureConfig('user'), 'author': legacy_api.FeatureConfig('user'),
          'watched': legacy_api.FeatureConfig('item')},
-        legacy_api.AdamParameters(.1), hosts, cores, batch_size, partition_strategy=strategy)
+        legacy_api.AdamParameters(.1, use_gradient_accumulation=accumulate), hosts, cores,
+        batch_size, partition_strategy=strategy)
     tables = {'viewer': 'user', 'author': 'user', 'watched': 'item'}
     steps = [{feature: graphs.random_samples(generator, batch_size, 7 if table == 'user' else 2)
               for feature, table in tables.items()} for _ in range(3)]
@@ -123,7 +126,7 @@ def test_the_loop_of_the_documentation_gives_the_numbers_of_the_reference(hosts,
                      for feature, table in tables.items()}
         for table, one in reference.items():
             one.update([(batch[feature], gradients[feature], None)
-                        for feature, own in tables.items() if own == table])
+                        for feature, own in tables.items() if own == table], hosts * cores)
     for table in after:
         assert_close(after[table], reference[table].rows)
     assert_close(moments, reference['user'].slots['Adam/v'])
@@ -154,6 +157,80 @@ def test_slots_are_called_after_the_table_and_sgd_has_none():
     assert slots['a'] is None
     assert [slots['b'].accumulator[0].op.name, slots['b'].linear[0].op.name] == [
         'b/Ftrl/part_0', 'b/Ftrl_1/part_0']
+
+
+def test_in_inference_a_table_has_the_slots_of_its_own_optimizer():
+    made = embedding(
+        {'a': legacy_api.TableConfig(3, 2),
+         'b': legacy_api.TableConfig(
+             3, 2, optimization_parameters=legacy_api.AdagradParameters(.1, .25)),
+         'c': legacy_api.TableConfig(3, 2, optimization_parameters=SGD)},
+        {'f': legacy_api.FeatureConfig('a'), 'g': legacy_api.FeatureConfig('b'),
+         'h': legacy_api.FeatureConfig('c')}, by=None, hosts=4, mode=legacy_api.INFERENCE)
+    variables = made.create_variables_and_ops()
+    slots = variables.slot_variables_by_table
+    assert (slots['a'], slots['c']) == (None, None)
+    # What TensorFlow 2.15 makes of it, dummy included.
+    assert [each.op.name for each in slots['b'].accumulator] == [
+        *[f'b/Adagrad/part_{host}' for host in range(3)], 'dummy_3_b/Adagrad']
+    assert [name for name in sorted(each.op.name for each in tf.global_variables())
+            if 'Adagrad' in name] == [f'b/Adagrad/part_{host}' for host in range(3)]
+    assert len(variables.load_ops()) == len(variables.retrieve_ops()) == 12
+    with started(variables.load_ops) as session:
+        np.testing.assert_array_equal(session.run(slots['b'].accumulator[2]), [[.25, .25]])
+
+
+@pytest.mark.parametrize('kernels', graphs.KERNELS)
+def test_a_saver_hands_slots_through_an_inference(kernels, tmp_path, monkeypatch):
+    monkeypatch.setattr(defaults, '_default_kernels', Kernels(kernels))
+    names = {'t': legacy_api.AdagradSlotVariableNames('sums')}
+
+    def made(mode):
+        return embedding({'t': legacy_api.TableConfig(
+            5, 1, tf.zeros_initializer(), combiner='sum',
+            optimization_parameters=legacy_api.AdagradParameters(2., 12.))}, by=None, mode=mode)
+
+    train = made(legacy_api.TRAINING)
+    train.create_variables_and_ops({'t': 'rows'}, names)
+    ops = train.generate_enqueue_ops([{'f': data([[1], [], [], []])}])
+    value = train.get_activations()['f']
+    send = train.generate_send_gradients_op({'f': tf.fill(tf.shape(value), 2.)})
+    with started() as session:
+        session.run(ops)
+        session.run(send)  # The sum of row 1 becomes 12 + 2 * 2, the row -2 * 2 / 4.
+        tf.train.Saver().save(session, str(tmp_path / 'trained'))
+    with tf.Graph().as_default():
+        infer = made(legacy_api.INFERENCE)
+        variables = infer.create_variables_and_ops({'t': 'rows'}, names)
+        ops = infer.generate_enqueue_ops([{'f': data([[1], [0], [], []])}])
+        value = infer.get_activations()['f']
+        saver = tf.train.Saver()
+        with tf.Session() as session:
+            saver.restore(session, str(tmp_path / 'trained'))
+            session.run([variables.load_ops(), ops])
+            np.testing.assert_array_equal(session.run(value)[:, 0], [-1, 0, 0, 0])
+            session.run(variables.retrieve_ops())
+            assert session.run(variables.slot_variables_by_table['t'].accumulator[0]
+                               )[:, 0].tolist() == [12, 16, 12, 12, 12]
+            saver.save(session, str(tmp_path / 'again'))
+    first, second = (tf.train.load_checkpoint(str(tmp_path / name))
+                     for name in ('trained', 'again'))
+    assert first.get_variable_to_shape_map() == second.get_variable_to_shape_map() == {
+        'rows': [5, 1], 'sums': [5, 1]}
+    for name in ('rows', 'sums'):
+        np.testing.assert_array_equal(first.get_tensor(name), second.get_tensor(name))
+
+
+@pytest.mark.parametrize('mode', [legacy_api.TRAINING, legacy_api.INFERENCE])
+@pytest.mark.parametrize('names', [
+    None, ('first', 'second'), legacy_api.AdagradSlotVariableNames('sums'),
+    legacy_api.AdamSlotVariableNames('first', None)])
+def test_names_of_other_slots_than_those_of_the_optimizer_are_refused(names, mode):
+    made = embedding({'t': legacy_api.TableConfig(
+        5, 1, optimization_parameters=legacy_api.AdamParameters(.1))}, by=None, mode=mode)
+    with pytest.raises(ConfigError, match=r'E927 .*\["t"\]: it must name the slots of adam: "m", '
+                                          r'"v"; got .* AdamSlotVariableNames'):
+        made.create_variables_and_ops(slot_variable_names_by_table={'t': names})
 
 
 @pytest.mark.parametrize('given, ragged, expected', [

@@ -3,7 +3,7 @@ import pytest
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.core import defaults
 from estimator_tpu_embedding.core.specs import Topology
-from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
+from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import system
 from estimator_tpu_embedding.runner import progress
 
@@ -67,12 +67,6 @@ def test_sizes_out_of_range_are_refused(hosts, cores):
         ete.TPUClusterResolver(hosts=hosts, cores=cores)
 
 
-@pytest.mark.section('3.1')
-def test_real_systems_are_refused_with_the_remedy():
-    with pytest.raises(UnsupportedError, match='E910 RunConfig: .*evaluation_master'):
-        topology(master='grpc://10.0.0.1:8470')
-
-
 @pytest.mark.parametrize('steps', [0, -1])
 def test_a_limit_of_no_steps_is_refused(steps):
     with pytest.raises(ConfigError, match=f'E416 steps: it must be at least 1; got {steps}'):
@@ -95,4 +89,36 @@ def test_the_resolver_is_one_of_tensorflows_and_answers_its_questions():
     assert isinstance(resolver, tf.distribute.cluster_resolver.ClusterResolver)
     assert (resolver.master(), resolver.get_master(), resolver.environment) == ('', '', '')
     assert resolver.num_accelerators() == {'TPU': 4}
-    assert resolver.cluster_spec().jobs == []
+    assert (resolver.get_job_name(), resolver.get_coordination_service_leader()) == (
+        'worker', '/job:worker/task:0')
+
+
+@pytest.mark.parametrize('name', ['node-1', 'grpc://10.0.0.1:8470', '', None])
+def test_the_cluster_of_a_resolver_has_a_task_per_host_at_an_address_that_nobody_has(name):
+    resolver = ete.TPUClusterResolver(name, hosts=2, cores=4)
+    spec = resolver.cluster_spec()
+    assert (spec.jobs, spec.num_tasks('worker')) == (['worker'], 2)
+    assert spec.as_dict() == {'worker': [
+        'host-0.emulated-tpu.invalid:8470', 'host-1.emulated-tpu.invalid:8470']}
+    assert spec.job_tasks('worker')[1] == spec.task_address('worker', 1)
+    assert spec.num_tasks('worker') == resolver.get_tpu_system_metadata().num_hosts
+    assert resolver.num_accelerators() == {'TPU': 4}
+    assert resolver.master('worker', 1) == ''  # A session there is one of this process.
+    assert spec and spec == resolver.cluster_spec()
+
+
+def test_the_system_that_install_was_told_of_is_in_the_cluster_too():
+    resolver = ete.TPUClusterResolver('node-1')
+    assert resolver.cluster_spec().num_tasks('worker') == 1
+    defaults.set_default_system(3, 2)
+    assert resolver.cluster_spec().num_tasks('worker') == 3
+
+
+def test_jobs_of_a_cluster_are_called_as_was_asked_and_a_local_one_has_none():
+    assert ete.TPUClusterResolver('local', hosts=2).cluster_spec().as_dict() == {}
+    assert ete.TPUClusterResolver('node-1', job_name='tpu').cluster_spec().as_dict() == {
+        'tpu': ['host-0.emulated-tpu.invalid:8470']}
+    for given, address in ((None, 'coordinator.emulated-tpu.invalid:8470'), ('h:1', 'h:1')):
+        spec = ete.TPUClusterResolver(
+            'node-1', coordinator_name='me', coordinator_address=given).cluster_spec()
+        assert (sorted(spec.jobs), spec.job_tasks('me')) == (['me', 'worker'], [address])

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.estimator.parameters import _OptimizationParameters
 from estimator_tpu_embedding.proto.codec import Config
+from estimator_tpu_embedding.runner import progress
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 GOLDENS = TESTS / 'golden'
@@ -106,6 +107,15 @@ def test_what_the_original_lets_pass_and_no_engine_could_run_comes_in_one_error(
         'E413', 'E421', 'E412', 'E421']
 
 
+def test_an_initializer_that_is_a_class_is_refused_for_its_table():
+    import tensorflow.compat.v1 as tf
+    with pytest.raises(ConfigError, match='E495 table "item": initializer must be an instance, or '
+                       r'a function; got the class Zeros.  Call it.*initializer=Zeros\(\)'):
+        build(legacy_api, declaration(tables={
+            'user': {'vocabulary_size': 7, 'dimension': 1, 'initializer': lambda shape, dtype: 1},
+            'item': {'vocabulary_size': 9, 'dimension': 1, 'initializer': tf.zeros_initializer}}))
+
+
 def test_the_object_tells_hosts_cores_and_batch_and_has_its_dicts_sorted():
     made = build(legacy_api, declaration(hosts=2, cores=4, batch_per_core=3))
     assert made.hosts == [f'/job:worker/replica:0/task:{host}/device:CPU:0' for host in (0, 1)]
@@ -118,11 +128,23 @@ def test_the_object_tells_hosts_cores_and_batch_and_has_its_dicts_sorted():
     assert inference.optimization_parameters.learning_rate == 1.
 
 
-def test_a_local_master_is_the_emulated_system():
+@pytest.mark.parametrize('system, lines', [
+    ({'master': ''}, []), ({'master': 'local'}, []), ({'master': None}, []), ({}, []),
+    ({'master': None, 'cluster_def': object()}, []),
+    ({'master': 'grpc://10.0.0.2:8470'},
+     ["TPUEmbedding(master='grpc://10.0.0.2:8470') means the emulated system: nothing is "
+      'contacted']),
+    ({'master': ['grpc://10.0.0.2:8470', b'\x1b']},
+     ["TPUEmbedding(master=['grpc://10.0.0.2:8470', b'\\\\x1b']) means the emulated system: "
+      'nothing is contacted'])])
+def test_every_master_is_the_emulated_system_and_addresses_are_told(monkeypatch, system, lines):
+    said = []
+    monkeypatch.setattr(progress, '_sink', said.append)
     made = legacy_api.TPUEmbedding(
         {'t': legacy_api.TableConfig(5, 2)}, {'f': legacy_api.FeatureConfig('t')}, 4,
-        legacy_api.TRAINING, master='', optimization_parameters=legacy_api.AdamParameters(.1))
+        legacy_api.TRAINING, optimization_parameters=legacy_api.AdamParameters(.1), **system)
     assert made.plan.topology.num_cores == 1
+    assert said == lines
 
 
 def test_enqueue_data_takes_tensors_apart_without_their_weights_indices():

@@ -89,8 +89,6 @@ BAD_CALLS = {
         'a': {'table_id': 'user'}, 'b': {'table_id': 'item'}, 'c': {'table_id': 'absent'}}),
     'no class of tables': lambda api: api.TPUEmbedding(
         {'t': 3}, {}, 4, api.TRAINING, device_config=api.DeviceConfig(1, 1, '')),
-    'no system': lambda api: api.TPUEmbedding(
-        {'t': api.TableConfig(5, 2)}, {'f': api.FeatureConfig('t')}, 4, api.TRAINING),
     'batch size': _embedding(cores=3), 'no optimizer': _embedding(optimization_parameters=None),
     'optimizer in inference': _embedding(mode='INFERENCE'),
     'missing feature': _enqueue(lambda api: [{'a': _ids(api)}]),

@@ -28,7 +28,8 @@ def train(model_dir):
     columns = [jobs.embedding('f', 500, 8)]
     try:
         jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
-            model_dir, keep_checkpoint_max=0, save_checkpoints_steps=4), batch_size=4).train(
+            model_dir, keep_checkpoint_max=0, save_checkpoints_steps=4,
+            checkpoint_save_graph_def=True), batch_size=4).train(
                 jobs.input_fn_of(STEPS), max_steps=300)
     except Exception as error:
         return error

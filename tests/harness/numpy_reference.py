@@ -1,8 +1,8 @@
 """The specification in executable form: float64, one array per table, no partitioning.
 
-It knows no hosts, no cores and no TensorFlow. A batch is a list with the ids of each sample of
-the global batch; `update` sums what the whole batch says about a row and applies the optimizer
-once (without accumulation, once for every occurrence in the order of samples), as
+It knows no hosts, no partitioning and no TensorFlow. A batch is a list with the ids of each
+sample of the global batch; `update` sums what the whole batch says about a row and applies the
+optimizer once (without accumulation, what each core says, core by core), as
 `spec/tf1_embedding_api.md` sections 13.1 to 13.4 have it.
 """
 
@@ -36,22 +36,26 @@ class ReferenceTable:
             result[sample] += share * rows[row]
         return result
 
-    def update(self, batches_and_gradients):
-        """One step from (batch, gradient `[len(batch), D]`, weights) of each feature."""
-        contributions = [
-            (row, share * np.asarray(gradient[sample], np.float64))
-            for batch, gradient, weights in batches_and_gradients
-            for sample, share, row in self._occurrences(batch, weights)]
-        if not self.optimizer.accumulate:
-            for row, gradient in contributions:
-                self._update_row(row, gradient)
-            return
-        summed = {}
-        for row, gradient in contributions:
-            summed[row] = summed.get(row, 0.0) + gradient
-        touched = range(len(self.rows)) if self.optimizer.updates_all_rows else summed
-        for row in touched:
-            self._update_row(row, summed.get(row, np.zeros(self.rows.shape[1])))
+    def update(self, batches_and_gradients, cores=1):
+        """One step from (batch, gradient `[len(batch), D]`, weights) of each feature.
+
+        Every batch is dealt out to `cores` in equal shares, in order. With accumulation that does
+        not matter. Without it a row is updated once for each core that has it: core `row % cores`
+        first, then in ascending order, core 0 after the last one.
+        """
+        of_cores = [{} for _ in range(1 if self.optimizer.accumulate else cores)]
+        for batch, gradient, weights in batches_and_gradients:
+            for sample, share, row in self._occurrences(batch, weights):
+                summed = of_cores[sample * len(of_cores) // len(batch)]
+                summed[row] = summed.get(row, 0.0) + share * np.float64(gradient[sample])
+        if self.optimizer.updates_all_rows:
+            for row in range(len(self.rows)):
+                of_cores[0].setdefault(row, np.zeros(self.rows.shape[1]))
+        for row in set().union(*of_cores):
+            for turn in range(len(of_cores)):
+                summed = of_cores[(row + turn) % len(of_cores)]
+                if row in summed:
+                    self._update_row(row, summed[row])
 
     def _occurrences(self, batch, weights):
         """(sample, how much it counts there, id) for every id."""

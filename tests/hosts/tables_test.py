@@ -116,7 +116,7 @@ class Seventh:
 @pytest.mark.parametrize('hosts', [1, 2, 3])
 @pytest.mark.parametrize('initializer', [
     tf.constant_initializer(-.1), tf.constant_initializer(3), tf.constant_initializer([.1]),
-    tf.zeros_initializer, tf.ones_initializer(),
+    tf.zeros_initializer(), tf.ones_initializer(),
     tf.compat.v2.constant_initializer(.1), lambda shape, dtype: tf.fill(shape, .1),
     tf.truncated_normal_initializer(seed=5), tf.glorot_uniform_initializer(seed=5), Seventh(),
     tf.constant_initializer(np.arange(14.).reshape(7, 2) / 10)])

@@ -154,3 +154,9 @@ def test_a_plan_has_the_shapes_weights_and_rates_of_each_feature():
     served = declaration.plan_of(declared, [(4,), ()], replicas=1, pipelined=False,
                                  id_policy='error', training=False)
     assert served.mode == 'inference' and served.output_shape(served.features[0]) == (2,)
+
+
+def test_an_initializer_that_is_a_class_is_refused():
+    one = table('a', initializer=tf.keras.initializers.Zeros)
+    assert codes(api.FeatureConfig(one)) == ['E495']
+    assert declare(api.FeatureConfig(table(initializer=tf.keras.initializers.Zeros()))).tables

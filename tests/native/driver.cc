@@ -56,7 +56,7 @@ std::vector<uint32_t> Batch::grouped(const ete::Layout& layout, ete::Pool& pool)
 namespace {
 
 void add_table(ete::LayoutNumbers& numbers, int64_t rows, int64_t width, int64_t combiner,
-               int64_t rule) {
+               int64_t rule, bool accumulate) {
   const float infinity = std::numeric_limits<float>::infinity();
   numbers.table_names.push_back("t" + std::to_string(numbers.table_names.size()));
   numbers.table_rows.push_back(rows);
@@ -65,7 +65,7 @@ void add_table(ete::LayoutNumbers& numbers, int64_t rows, int64_t width, int64_t
   numbers.table_rules.push_back(rule);
   numbers.slot_counts.push_back(rule == kAdagradRule);
   std::vector<float> options(ete::kOptions, 0.0f);
-  options[ete::kAccumulate] = 1.0f;
+  options[ete::kAccumulate] = accumulate;
   options[ete::kLowestWeight] = options[ete::kLowestGradient] = -infinity;
   options[ete::kHighestWeight] = options[ete::kHighestGradient] = infinity;
   numbers.table_options.insert(numbers.table_options.end(), options.begin(), options.end());
@@ -82,7 +82,7 @@ void add_feature(ete::LayoutNumbers& numbers, int64_t table, int64_t samples, bo
 
 ete::LayoutNumbers one_table(int64_t rows, int64_t width, int64_t samples) {
   ete::LayoutNumbers numbers;
-  add_table(numbers, rows, width, ete::kSum, kAdagradRule);
+  add_table(numbers, rows, width, ete::kSum, kAdagradRule, true);
   add_feature(numbers, 0, samples, false);
   return numbers;
 }
@@ -96,7 +96,7 @@ ete::LayoutNumbers random_numbers(Random& random) {
   for (int64_t t = 0; t < tables; ++t) {
     const int64_t rows = between(random, 0, 1) ? between(random, 1, 9) : between(random, 1, 3000);
     add_table(numbers, rows, widths[static_cast<size_t>(between(random, 0, 9))],
-              between(random, 0, 2), between(random, 0, 1));
+              between(random, 0, 2), between(random, 0, 1), between(random, 0, 2) > 0);
   }
   const int64_t features = between(random, 1, 6);
   for (int64_t f = 0; f < features; ++f) {

@@ -65,6 +65,7 @@ void use_all(Random& random, ete::Engine& engine, const std::vector<uint32_t>& g
   may_refuse([&] { engine.lookup(bad.data(), bad.size(), pointers); });
   may_refuse([&] { Step{{bad}, {gradients}}.update(engine, 0.1f); });
   may_refuse([&] { Step{{good, bad}, {gradients, gradients}}.update(engine, 0.1f); });
+  may_refuse([&] { Step{{bad, bad}, {gradients, gradients}}.update(engine, 0.1f); });
 }
 
 // Ids and samples of every kind, in batches of the right form.

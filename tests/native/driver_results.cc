@@ -71,29 +71,39 @@ void lookup(const Reference& from, const Batch& batch, const ete::Layout& layout
   }
 }
 
+void update_row(Reference& to, size_t t, size_t id, const std::vector<double>& gradient) {
+  const ete::TableLayout& table = to.layout.tables[t];
+  for (size_t d = 0; d < gradient.size(); ++d) {
+    double& weight = to.tables[to.rows[t]][id][d];
+    double& slot = to.tables[to.slots[t]][id][d];
+    if (table.rule == kAdagradRule) slot += gradient[d] * gradient[d];
+    weight -= kRate * gradient[d] / (table.rule == kAdagradRule ? std::sqrt(slot) : 1.0);
+  }
+}
+
+// With one sum for all cores, or one for each, from that of the row on.
 void update_table(Reference& to, size_t t, const std::vector<Batch>& batches,
                   const std::vector<const ete::Layout*>& layouts, const Step& step) {
   const ete::TableLayout& table = to.layout.tables[t];
   const size_t width = static_cast<size_t>(table.width);
-  Matrix sums(static_cast<size_t>(table.vocabulary));
+  const size_t vocabulary = static_cast<size_t>(table.vocabulary);
+  const bool accumulate = table.options[ete::kAccumulate] != 0.0f;
+  std::vector<Matrix> sums(accumulate ? 1 : batches.size(), Matrix(vocabulary));
   for (size_t core = 0; core < batches.size(); ++core) {
     for (const int feature : table.features) {
       const size_t f = static_cast<size_t>(feature);
       const std::vector<double> shares = shares_of(batches[core], f, *layouts[core]);
       for (size_t i = 0; i < shares.size(); ++i) {
-        auto& sum = sums[static_cast<size_t>(batches[core].ids[f][i])];
+        auto& sum = sums[core % sums.size()][static_cast<size_t>(batches[core].ids[f][i])];
         sum.resize(width);
         const size_t at = static_cast<size_t>(batches[core].samples[f][i]) * width;
         for (size_t d = 0; d < width; ++d) sum[d] += shares[i] * step.gradients[core][f][at + d];
       }
     }
   }
-  for (size_t id = 0; id < sums.size(); ++id) {
-    for (size_t d = 0; d < sums[id].size(); ++d) {
-      double& weight = to.tables[to.rows[t]][id][d];
-      double& slot = to.tables[to.slots[t]][id][d];
-      if (table.rule == kAdagradRule) slot += sums[id][d] * sums[id][d];
-      weight -= kRate * sums[id][d] / (table.rule == kAdagradRule ? std::sqrt(slot) : 1.0);
+  for (size_t id = 0; id < vocabulary; ++id) {
+    for (size_t turn = 0; turn < sums.size(); ++turn) {
+      update_row(to, t, id, sums[(id + turn) % sums.size()][id]);
     }
   }
 }

@@ -1,5 +1,5 @@
 // The inner loops give the same bits with every instruction set, and updates do what the options
-// of a table say: single occurrences in their order, all rows, what counts as not finite.
+// of a table say: core by core, all rows, what counts as not finite.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -134,8 +134,22 @@ Step random_step(Random& random, ete::Engine& engine, std::vector<Batch>* batche
   return step;
 }
 
-// Without accumulation: in the order (feature, core, sample), in float, to the last bit.
-void check_singles() {
+// What one core says about one number of a row.
+float sum_of(const Batch& batch, const std::vector<std::vector<float>>& gradients, int64_t id,
+             size_t d) {
+  float sum = 0;
+  for (size_t f = 0; f < batch.ids.size(); ++f) {
+    for (size_t i = 0; i < batch.ids[f].size(); ++i) {
+      const size_t sample = static_cast<size_t>(batch.samples[f][i]);
+      if (batch.ids[f][i] == id) sum += gradients[f][sample * 3 + d];
+    }
+  }
+  return sum;
+}
+
+// Without accumulation: sums of each core in the order (feature, sample), applied from core
+// id % 3 on, in float, to the last bit.
+void check_core_by_core() {
   Random random(21);
   const auto engine = random_engine(21, numbers_of(kAdagradRule, 1, 0, 0), 3);
   const ete::TableLayout& table = engine->layout().tables[0];
@@ -145,16 +159,14 @@ void check_singles() {
   std::vector<float> wanted(rows, rows + elements), sums(slots, slots + elements);
   std::vector<Batch> batches;
   const Step step = random_step(random, *engine, &batches);
-  for (size_t f = 0; f < 2; ++f) {
-    for (size_t core = 0; core < batches.size(); ++core) {
-      for (size_t i = 0; i < batches[core].ids[f].size(); ++i) {
-        const size_t sample = static_cast<size_t>(batches[core].samples[f][i]);
-        const size_t row = physical_row(engine->layout(), table, batches[core].ids[f][i]);
-        for (size_t d = 0; d < 3; ++d) {
-          const float gradient = step.gradients[core][f][sample * 3 + d];
-          sums[row * 3 + d] += gradient * gradient;
-          wanted[row * 3 + d] -= kRate * gradient / std::sqrt(sums[row * 3 + d]);
-        }
+  for (int64_t id = 0; id < 40; ++id) {
+    const size_t row = physical_row(engine->layout(), table, id);
+    for (int64_t turn = 0; turn < 3; ++turn) {
+      const size_t core = static_cast<size_t>((id + turn) % 3);
+      for (size_t d = 0; d < 3; ++d) {
+        const float gradient = sum_of(batches[core], step.gradients[core], id, d);
+        sums[row * 3 + d] += gradient * gradient;
+        wanted[row * 3 + d] -= kRate * gradient / std::sqrt(sums[row * 3 + d]);
       }
     }
   }
@@ -186,17 +198,25 @@ void check_all_rows() {
   CHECK(untouched > 0 && untouched < 40, std::to_string(untouched));
 }
 
-// Three ids, two of them the same row; sample 5 has none.
-void check_counts(float accumulate, float first, float second, float last, int32_t wanted) {
+// Three ids, two of them the same row, of one core or one more; sample 5 has none.
+void check_counts(float accumulate, size_t cores, float first, float second, float last,
+                  int32_t wanted) {
   const auto engine = random_engine(23, numbers_of(kSgdRule, 0, accumulate, 0), 2);
   const size_t elements = size_t{3} * engine->layout().tables[0].physical_rows;
   const std::vector<float> before(engine->part(0).data, engine->part(0).data + elements);
-  const Batch batch{{{0, 1, 2}, {}}, {{7, 7, 8}, {}}, {{}, {}}};
-  Step step{{batch.grouped(engine->layout(), engine->pool())}, {{{}, {}}}};
-  for (auto& gradient : step.gradients[0]) gradient.assign(18, 1.0f);
-  step.gradients[0][0][0] = first;
-  step.gradients[0][0][3] = second;
-  step.gradients[0][0][16] = last;
+  const std::vector<Batch> batches = {
+      {{{0, 2}, {}}, {{7, 8}, {}}, {{}, {}}}, {{{1}, {}}, {{7}, {}}, {{}, {}}}};
+  const Batch both{{{0, 1, 2}, {}}, {{7, 7, 8}, {}}, {{}, {}}};
+  std::vector<float> gradient(18, 1.0f);
+  gradient[0] = first;
+  gradient[3] = second;
+  gradient[16] = last;
+  Step step;
+  for (size_t core = 0; core < cores; ++core) {
+    const Batch& batch = cores == 1 ? both : batches[core];
+    step.words.push_back(batch.grouped(engine->layout(), engine->pool()));
+    step.gradients.push_back({gradient, std::vector<float>(18, 1.0f)});
+  }
   const int32_t got = step.update(*engine, kRate)[0];
   CHECK(got == wanted, std::to_string(got) + ", wanted " + std::to_string(wanted));
   const bool same =
@@ -208,17 +228,21 @@ void check_counts(float accumulate, float first, float second, float last, int32
 
 void check_rules() {
   check_instruction_sets();
-  check_singles();
+  check_core_by_core();
   check_all_rows();
   const float infinity = std::numeric_limits<float>::infinity(), big = 3e38f;
-  check_counts(1, 1, 1, 1, 0);
-  check_counts(1, big, big, 1, 1);          // The sum overflows,
-  check_counts(1, big, -big, 1, 0);         // this one does not,
-  check_counts(0, big, big, 1, 0);          // and alone neither does.
-  check_counts(1, infinity, 1, 1, 1);
-  check_counts(1, infinity, -infinity, 1, 1);
-  check_counts(0, infinity, -infinity, 1, 2);
-  check_counts(1, 1, 1, std::nanf(""), 0);  // Of a sample without ids.
+  for (const size_t cores : {size_t{1}, size_t{2}}) {
+    check_counts(1, cores, 1, 1, 1, 0);
+    check_counts(1, cores, big, big, 1, 1);   // The sum overflows,
+    check_counts(1, cores, big, -big, 1, 0);  // this one does not.
+    check_counts(1, cores, infinity, 1, 1, 1);
+    check_counts(1, cores, infinity, -infinity, 1, 1);
+    check_counts(1, cores, 1, 1, std::nanf(""), 0);  // Of a sample without ids.
+  }
+  check_counts(0, 1, big, big, 1, 1);
+  check_counts(0, 2, big, big, 1, 0);  // Alone neither core overflows.
+  check_counts(0, 1, infinity, -infinity, 1, 1);
+  check_counts(0, 2, infinity, -infinity, 1, 2);
 }
 
 }  // namespace driver

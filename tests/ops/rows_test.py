@@ -1,3 +1,4 @@
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.ops import rows
@@ -11,11 +12,13 @@ def test_duplicates_are_summed_in_order_of_first_occurrence():
     assert sums.tolist() == [[101.], [10.]]
 
 
-def test_occurrences_of_one_id_are_numbered_in_their_order():
+def test_cores_take_turns_from_the_one_on_which_the_row_resides():
     with tf.Graph().as_default(), tf.Session() as session:
-        for ids, numbers in (([7, 2, 7, 7, 2], [0, 0, 1, 2, 1]), ([], [])):
-            assert session.run(rows.occurrence_numbers(
-                tf.constant(ids, tf.int64))).tolist() == numbers
+        # Of 3 cores: id 7 resides on core 1, so the order is 1, 2, 0.
+        found = session.run([rows.turns(tf.constant([7, 3, 2], tf.int64), core, 3)
+                             for core in range(3)])
+        assert np.transpose(found).tolist() == [[2, 0, 1], [0, 1, 2], [1, 2, 0]]
+        assert session.run(rows.turns(tf.constant([], tf.int64), 0, 1)).size == 0
 
 
 def test_only_the_rows_named_are_written():

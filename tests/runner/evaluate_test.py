@@ -113,15 +113,6 @@ def test_evaluated_on_the_cpu_a_model_may_return_an_estimator_spec(tmp_path, cap
              .estimator_spec_class()(mode, loss=tf.zeros([]))).evaluate(steps_of(X), steps=1)
 
 
-@pytest.mark.section('3.1')
-def test_the_master_of_evaluations_is_that_of_the_config(tmp_path):
-    estimator = ete.TPUEstimator(
-        lambda features, params: None, train_batch_size=8, eval_batch_size=8,
-        config=ete.RunConfig(model_dir=str(tmp_path), evaluation_master='grpc://there'))
-    with pytest.raises(ete.UnsupportedError, match="E910 RunConfig: .*got 'grpc://there'"):
-        estimator.evaluate(steps_of(X), steps=1)
-
-
 def summed(x):
     tf.summary.scalar('lost', tf.reduce_sum(x))
     return {}

@@ -13,7 +13,11 @@ def test_the_first_failure_that_is_no_consequence_is_the_cause_and_the_others_ar
     failures.record('infeed of host 2', OSError('also'))
     cause = failures.root_cause()
     assert isinstance(cause, ValueError)
-    assert cause.__notes__ == ['raised by the infeed of host 1',
-                               'then the infeed of host 2 failed: also']
+    notes = ['raised by the infeed of host 1',
+             'then the infeed of host 0 was ended: CancelledError',
+             'then the infeed of host 2 failed: also']
+    assert cause.__notes__ == notes
     assert failures.root_cause() is cause
-    assert len(cause.__notes__) == 2
+    failures.record('infeed of host 3', KeyError('last'))  # Later than somebody asked.
+    assert cause.__notes__ == [*notes, "then the infeed of host 3 failed: 'last'"]
+    assert failures.root_cause() is cause

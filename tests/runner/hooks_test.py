@@ -105,7 +105,8 @@ def test_checkpoints_may_be_written_after_a_time_and_without_the_graph(tmp_path,
          checkpoint_save_graph_def=False).train(jobs.input_fn_of(STEPS), steps=10)
     assert sorted(int(path.stem.split('-')[1]) for path in tmp_path.glob('*.index')) == want
     assert not list(tmp_path.glob('*.meta')) + list(tmp_path.glob('graph.pbtxt'))
-    make(tmp_path).train(jobs.input_fn_of(STEPS), steps=1)
+    make(tmp_path, checkpoint_save_graph_def=True).train(jobs.input_fn_of(STEPS), steps=1)
+    assert (tmp_path / 'graph.pbtxt').exists()
     assert [path.name for path in tmp_path.glob('*.meta')] == ['model.ckpt-11.meta']
 
 

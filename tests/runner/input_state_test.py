@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
+from estimator_tpu_embedding.errors import CorruptCheckpointError
 from estimator_tpu_embedding.runner import session
 from estimator_tpu_embedding.runner.input_state import CheckpointInputPipelineHook
 
@@ -64,6 +66,35 @@ def test_training_goes_on_with_the_sample_after_the_last_one(tmp_path):
     assert sorted(path.name for path in tmp_path.glob('input.ckpt*.index')) == [
         f'input.ckpt-{step}.index' for step in (0, 2, 3, 5, 7)]
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith('model.ckpt-7')
+
+
+def test_c16_a_pointer_of_states_leads_to_no_file_of_others(tmp_path):
+    mine, other = make(tmp_path / 'mine'), tmp_path / 'other'
+    assert seen_by(mine, 3) == [0, 1, 2]
+    assert seen_by(make(other), 3) == [0, 1, 2]
+    before = {path.name: path.read_bytes() for path in other.glob('input.ckpt*')}
+    names = [f'{other}/input.ckpt-{step}' for step in (0, 2, 3)] + ['../other/input.ckpt-2']
+    (tmp_path / 'mine' / 'checkpoint_input').write_text(
+        f'model_checkpoint_path: "{names[0]}"\n'
+        + ''.join(f'all_model_checkpoint_paths: "{name}"\n' for name in names))
+    assert seen_by(make(tmp_path / 'mine', keep_checkpoint_max=1), 12) == list(range(3, 12))
+    assert {path.name: path.read_bytes() for path in other.glob('input.ckpt*')} == before
+
+
+def test_c17_pipes_in_the_place_of_states_are_not_waited_for(tmp_path):
+    assert seen_by(make(tmp_path), 3) == [0, 1, 2]
+    (tmp_path / 'checkpoint_input').unlink()
+    os.mkfifo(tmp_path / 'checkpoint_input')
+    assert seen_by(make(tmp_path), 5) == [3, 4]
+    for name in ('input.ckpt-5.index', 'input.ckpt-5.data-00000-of-00001'):
+        content = (tmp_path / name).read_bytes()
+        (tmp_path / name).unlink()
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(CorruptCheckpointError, match=f'E627 .*{name} .*; got a pipe'):
+            make(tmp_path).train(jobs.input_fn_of(STEPS), max_steps=7,
+                                 hooks=[CheckpointInputPipelineHook(make(tmp_path))])
+        (tmp_path / name).unlink()
+        (tmp_path / name).write_bytes(content)
 
 
 def test_i20_without_the_hook_it_begins_anew(tmp_path):

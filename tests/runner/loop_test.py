@@ -14,7 +14,7 @@ from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.errors import ConfigError, CorruptCheckpointError
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
-from estimator_tpu_embedding.runner import progress
+from estimator_tpu_embedding.runner import progress, totals
 from estimator_tpu_embedding.runner.async_saver import AsyncCheckpointSaverHook
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -377,17 +377,18 @@ def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
     estimator.train(endless, steps=3)
     with pytest.raises(tf.errors.OutOfRangeError):
         estimator.evaluate(lambda params: endless(params).take(2), steps=2)
-    assert [line.partition(' steps, ')[0] for line in lines] == [
-        'train: global 4 = 2 hosts x 2 cores x 1; 1 div-partitioned tables, trained by adagrad',
-        'train: 3', 'evaluate: global 4 = 2 hosts x 2 cores x 1; 1 div-partitioned tables',
+    assert [re.split(' steps?, ', line)[0] for line in lines] == [
+        'train: global 4 = 2 hosts x 2 cores x 1; 1 div-partitioned table, trained by adagrad',
+        'train: 3', 'evaluate: global 4 = 2 hosts x 2 cores x 1; 1 div-partitioned table',
         'evaluate: 1']
     assert [(report.verb, report.steps, report.counts['f'].seen)
             for report in progress.reports()] == [('train', 3, 12), ('evaluate', 1, 4)]
     assert progress.reports()[0].examples_per_second() > 0
     assert re.fullmatch(
-        r'train 3 steps, [\d,]+ examples/s; evaluate 1 steps, [\d,]+ examples/s; '
+        rf'train 3 steps, [\d,]+ examples/s, saved in {tmp_path}; evaluate 1 step, '
+        r'[\d,]+ examples/s; '
         r'(native|stock) kernels; time: input \d+ %, lookup \d+ %, dense \d+ %, update \d+ %'
-        r', other \d+ %; ids missing: 0; ids truncated: 0; ids out of range: 0', progress.totals())
+        r', other \d+ %; ids missing: 0; ids truncated: 0; ids out of range: 0', totals.totals())
 
 
 @pytest.mark.section('4.3')

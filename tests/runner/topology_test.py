@@ -1,4 +1,7 @@
-"""The law of the product: how many hosts and cores there are does not change the numbers."""
+"""The law of the product: how many hosts and cores there are does not change the numbers.
+
+Without gradient accumulation the number of cores does, as on the hardware.
+"""
 
 
 import numpy as np
@@ -34,11 +37,11 @@ def make_steps():
              'label': generator.normal(size=BATCH).astype(np.float32)} for _ in range(STEPS)]
 
 
-def train(model_dir, hosts, cores, strategy):
+def train(model_dir, hosts, cores, strategy, **kwargs):
     columns = make_columns()
     estimator = jobs.estimator(
         jobs.linear_model_fn(columns), columns, jobs.run_config(model_dir, hosts, cores, 5),
-        strategy=strategy, batch_size=BATCH)
+        strategy=strategy, batch_size=BATCH, optimizer=ete.AdagradParameters(.5, **kwargs))
     estimator.train(jobs.input_fn_of(make_steps()), max_steps=STEPS, hooks=[
         jobs.AssignTable(name, rows, strategy) for name, rows in INITIAL.items()])
     result = {name: jobs.stored(model_dir, name, strategy, hosts)
@@ -47,9 +50,9 @@ def train(model_dir, hosts, cores, strategy):
     return result
 
 
-def reference():
+def reference(cores=1, **kwargs):
     """The same job in NumPy: y = [alone, one, two] @ w, mean squared error over the batch."""
-    optimizer = Adagrad(learning_rate=.5)
+    optimizer = Adagrad(learning_rate=.5, **kwargs)
     shared = ReferenceTable(INITIAL[SHARED], optimizer, 'mean')
     alone = ReferenceTable(INITIAL[ALONE], optimizer, 'sum')
     w = np.ones([2 + 2 * WIDTH, 1])  # DenseFeatures sorts its columns by name
@@ -60,9 +63,9 @@ def reference():
         error = 2 * (net @ w - step['label'][:, None]) / BATCH
         gradient = error @ w.T
         w = w - .1 * net.T @ error
-        alone.update([(ids, gradient[:, :2], None)])
+        alone.update([(ids, gradient[:, :2], None)], cores)
         shared.update([(step['one'], gradient[:, 2:2 + WIDTH], None),
-                       (step['two'], gradient[:, 2 + WIDTH:], None)])
+                       (step['two'], gradient[:, 2 + WIDTH:], None)], cores)
     return {SHARED: shared.rows, f'{SHARED}/Adagrad': shared.slots['Adagrad'],
             ALONE: alone.rows, f'{ALONE}/Adagrad': alone.slots['Adagrad'], 'w/kernel': w}
 
@@ -77,6 +80,59 @@ def test_after_20_steps_tables_slots_and_dense_variables_agree_with_the_referenc
     for name, values in actual.items():
         np.testing.assert_allclose(values, expected[name], atol=1e-5, err_msg=name)
         assert_close(values, expected[name], tolerance=2e-5)
+
+
+@pytest.mark.parametrize('hosts, cores, strategy', long_except([
+    (1, 1, 'div'), (2, 2, 'div'), (2, 2, 'mod'), (4, 1, 'mod')], 2))
+def test_without_accumulation_only_the_number_of_cores_counts(tmp_path, hosts, cores, strategy):
+    expected = reference(hosts * cores, accumulate=False)
+    actual = train(tmp_path, hosts, cores, strategy, use_gradient_accumulation=False)
+    for name, values in actual.items():
+        assert_close(values, expected[name], tolerance=2e-5)
+    other = reference(4 if hosts * cores == 1 else 1, accumulate=False)
+    assert np.abs(actual[SHARED] - other[SHARED]).max() > .01
+
+
+def given_gradients_model_fn(columns):
+    """The gradient of an activation is the label of its sample."""
+    def model_fn(features, labels, mode, params):
+        net = tf.keras.layers.DenseFeatures(columns)(features)
+        own_loss = tf.reduce_sum(net[:, 0] * labels) + 0. * tf.get_variable('w', [])
+        loss = own_loss * params['context'].num_replicas  # By which CrossShardOptimizer divides.
+        optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1))
+        return ete.TPUEstimatorSpec(
+            mode, loss=loss, train_op=optimizer.minimize(loss, tf.train.get_global_step()))
+    return model_fn
+
+
+@pytest.mark.parametrize('kernels, hosts, cores, strategy, pipelined', long_except([
+    graphs.of_backend(*one) for one in (
+        ('native', 1, 2, 'div', False), ('native', 2, 1, 'div', True),
+        ('stock', 2, 1, 'mod', False), ('stock', 1, 2, 'div', True))], 1, 2))
+def test_without_accumulation_a_job_updates_core_by_core_as_upstreams_test_says(
+        tmp_path, kernels, hosts, cores, strategy, pipelined):
+    """`test_adagrad_opt_embedding_variables_on_tpu`, of tensorflow_estimator.
+
+    Ids 1 and 2 have gradients 1.5 and 1.0 on core 0, and 0.5 on core 1.
+    """
+    columns = [jobs.embedding('alone', 4, 1, initializer=tf.zeros_initializer())]
+    ete.TPUEstimator(
+        model_fn=given_gradients_model_fn(columns), train_batch_size=4,
+        config=jobs.run_config(tmp_path, hosts, cores, kernels=kernels),
+        embedding_config_spec=ete.EmbeddingConfigSpec(
+            columns, ete.AdagradParameters(.5, .1, use_gradient_accumulation=False),
+            partition_strategy=strategy, pipeline_execution_with_tensor_core=pipelined),
+    ).train(jobs.input_fn_of([{'alone': [[1, 2], [1, 2], [2, 1], []],
+                               'label': np.float32([1.5, 1., .5, 9.])}]), max_steps=1)
+    rows, sums = (jobs.stored(tmp_path, name, strategy, hosts)[:, 0]
+                  for name in (ALONE, f'{ALONE}/Adagrad'))
+    # Row 1 resides on core 1, which comes first; row 2 on core 0.
+    for row, first, second in ((1, .5, 1.5 + 1.), (2, 1.5 + 1., .5)):
+        sum_1 = .1 + first ** 2
+        sum_2 = sum_1 + second ** 2
+        assert_close(sums[row], sum_2)
+        assert_close(rows[row], -.5 * (first / np.sqrt(sum_1) + second / np.sqrt(sum_2)))
+    assert_close(sums[[0, 3]], [.1, .1])
 
 
 def full_model_fn(columns):

@@ -27,17 +27,28 @@ ENTRIES = {
     'E615': ('profile_data_directory that cannot be written', 'Statistics of ids are written '
              'there while the job trains, and a file could not be made or renamed.',
              'Give a directory of this machine, or leave it out.'),
+    'E616': ('file "checkpoint" that is none', 'Where model_dir has no checkpoint, its file '
+             '"checkpoint" is a pipe, a device, or far too large, and TensorFlow would read all '
+             'of it.', 'Remove it.'),
     'W616': ('profile set aside', 'A file in profile_data_directory has the name of a profile of '
              'this job and does not hold one. It is kept under another name, and counting begins '
              'anew.', 'Remove it if nobody needs it.'),
+    'E617': ('warm start from what is no checkpoint', 'The path is that of a pipe, a socket, a '
+             'device, or a file that cannot be opened.', 'Name a checkpoint, or a directory of '
+             'checkpoints.'),
     'W617': ('profile not written', 'Statistics of ids could not be written, so the file is as '
              'it was before, or missing. Training is not affected.', 'Look at the disk.'),
+    'W618': ('file "checkpoint" set aside', 'It names no checkpoint of model_dir, and is no text '
+             'that could be replaced. It is kept under another name.', 'Remove it if nobody needs '
+             'it.'),
     'E618': ('file that is not what was saved', 'A file of a checkpoint is missing, or its size '
              'or SHA-256 is not what the manifest says.', 'Use an older checkpoint, or restore '
              'the file from a copy.'),
     'E619': ('pointer to another directory', 'The file "checkpoint" names a checkpoint outside '
              'of its directory.', 'If that is meant, use etpe run --follow-pointer or '
              'CheckpointOptions(follow_pointer=True); else remove the file.'),
+    'W619': ('newer checkpoint in the place of a deleted one', 'A job deleted the checkpoint '
+             'that was to be read, so the newest is read.', 'Nothing has to be done.'),
     'E620': ('numbers that are not finite, not saved', 'A table, slot or other variable held NaN '
              'or infinity when it was to be saved.', 'Look at what the message names; training '
              'goes on from the last checkpoint.'),
@@ -54,6 +65,14 @@ ENTRIES = {
              'CheckpointOptions(expected_digest=...).', 'Find out who wrote it.'),
     'E626': ('option of checkpoints', 'A value of CheckpointOptions is not one.',
              'See its documentation.'),
+    'E627': ('state of an input that is no file', 'CheckpointInputPipelineHook found a link, a '
+             'pipe or the like where a file of a state should be.', 'Remove it.'),
+    'E628': ('checkpoint that a job deleted', 'It was deleted to make room for newer ones before '
+             'it was read, which is no damage.', 'Name a newer one, or the directory alone; or '
+             'let the job keep more, by keep_checkpoint_max of its RunConfig.'),
+    'E629': ('other checkpoint after the deleted one', 'A job deleted the checkpoint that was '
+             'being read, and the one that took its place holds other variables or tables.',
+             'Start again.'),
     'E630': ('table that CheckpointOptions name', 'The name is that of no table, or of several.',
              'Take one that the message lists, or more parts of the name.'),
     'E631': ('slots of another optimizer', 'The checkpoint does not hold the state of the '

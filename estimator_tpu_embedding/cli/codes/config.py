@@ -157,6 +157,18 @@ ENTRIES = {
     'E477': ('table variable made by a user', 'With native kernels the variables of tables are '
              'views of their engine, which no variable_creator_scope may replace or make twice.',
              "Build the graph outside of that scope, or choose kernels='stock'."),
+    'E495': ('initializer that is a class',
+             'A table takes an initializer that is ready to be called with a shape. Of a class '
+             'that would make another initializer, with none of the arguments that were meant.',
+             'Call the class: tf.truncated_normal_initializer(stddev=0.1).'),
+    'E496': ('column that the spec lacks',
+             'model_fn passes a TPU embedding column to input_layer or DenseFeatures that is not '
+             'in the spec, so it would take ids for rows.',
+             'Add it to EmbeddingConfigSpec(feature_columns=...), or take '
+             'tf.feature_column.embedding_column, whose table is a variable of the model.'),
+    'E497': ('column of another width than that of the spec',
+             'model_fn and the spec have columns of one feature whose rows differ in width, or '
+             'in the length of sequences.', 'Make the columns once, and pass them to both.'),
     'E478': ('input that does not fit the command',
              'A comparison needs one config on each side, or one checkpoint on each side.',
              'Name the file of one config.'),

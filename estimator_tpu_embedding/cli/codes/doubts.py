@@ -32,8 +32,9 @@ ENTRIES = {
              'tables with different tags cannot be fused. Said when a job begins; a config shows '
              'only the tags (W422).', 'Make the function once, and give it to every table.'),
     'W425': ('gradients are not accumulated',
-             'A row that is looked up several times in a step is updated several times, in no '
-             'stated order. Faster on the hardware, less exact, and two runs may differ.',
+             'A row is updated once for each core that looks it up in a step, beginning with the '
+             'core on which it resides (its id modulo the number of cores). So results, weight '
+             'decay among them, depend on the number of cores.',
              'Leave use_gradient_accumulation at True.'),
     'W426': ('flag of weight decay without a factor',
              'multiply_weight_decay_factor_by_learning_rate is set and weight_decay_factor is '

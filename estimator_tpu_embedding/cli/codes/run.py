@@ -26,6 +26,9 @@ ENTRIES = {
              'of its own. The first strategy makes as many as install() was told of, and then '
              'their number is fixed.', 'Call install(hosts=..., cores=...) for the largest '
              'system before the first strategy is made, and set no number of devices.'),
+    'W007': ('training without a checkpoint', 'Neither steps nor seconds between checkpoints are '
+             'set, and no hook of the script saves, so what is trained is gone with the process.',
+             'Set RunConfig(save_checkpoints_steps=...) or save_checkpoints_secs.'),
     'E501': ('id out of range', 'An id is negative or not below the vocabulary size of its '
              'table.', 'Clean the data, raise the vocabulary size, which is num_buckets of '
              'a column, or set install(ids=...) or RunConfig(id_policy=...).'),
@@ -60,6 +63,16 @@ ENTRIES = {
     'E525': ('sparse or ragged tensors that are fetched to a TPU', 'A TPUStrategy can fetch dense '
              'tensors only; features for TPUEmbedding are enqueued from the host anyway.',
              'Pass tf.distribute.InputOptions(experimental_fetch_to_device=False).'),
+    'E537': ('forked process', 'Fork copies a process without the threads of TensorFlow, so '
+             'whatever is run by it would wait for ever.', 'Start processes with the method '
+             '"spawn" of multiprocessing or with subprocess, fork before TensorFlow has run '
+             'anything, or train in the parent.'),
+    'W531': ('training outside of the main thread', 'Python has signals in the main thread only, '
+             'so SIGTERM ends the process without a last checkpoint, and Ctrl-C does not end the '
+             'training.', 'Train in the main thread if that matters.'),
+    'W532': ('fork beside TensorFlow', 'A process was forked in which TensorFlow runs. Loaders of '
+             'data that use no TensorFlow work; what uses it there may wait for ever.',
+             'Start such processes with the method "spawn" of multiprocessing.'),
     'E801': ('gradients that are not finite', 'The gradients of a table are NaN or infinite; '
              'nothing of that step was written, and the newest checkpoint is older.',
              'Look for a division or logarithm of 0; lower the learning rate; clip. A '
@@ -83,10 +96,8 @@ ENTRIES = {
              'Where they are many, look for a division or logarithm of 0.'),
     'E901': ('weights on the tensor core', 'A column for the tensor core has weights, which the '
              'original fails for too.', 'Do what the message proposes.'),
-    'E907': ('setting of TPUConfig or TF_CONFIG', 'It is not supported, or not in this form.',
-             'Do what the message proposes.'),
-    'E910': ('remote master', 'Only systems emulated in this process are run.', 'Leave master '
-             'out.'),
+    'E907': ('setting of TPUConfig, RunConfig or TF_CONFIG', 'It is not supported, or not in this '
+             'form.', 'Do what the message proposes.'),
     'E913': ('remote directory', 'Checkpoints and profiles of ids are written to local '
              'directories only.', 'Copy the results when the job has ended.'),
     'E914': ('distribution strategy of a TPUEstimator', 'With use_tpu=True the cores of the '
@@ -113,6 +124,14 @@ ENTRIES = {
              'Leave experimental_replication_mode out.'),
     'E924': ('TPUEmbeddingV2', 'It is for TPUs with SparseCores. The emulated TPU is one of an '
              'earlier kind, whose tables TPUEmbedding holds.', 'Use TPUEmbedding.'),
+    'E927': ('names of slots', 'Each slot of the optimizer that trains a table is a variable with '
+             'a name of its own.', 'Give the named tuple of that optimizer, with all its fields.'),
+    'E928': ('saver that a scaffold changes', 'What restores tables and commits checkpoints is a '
+             'saver around that of the model; a finalize that sets another would bypass it.',
+             'Give the saver to the constructor of the scaffold.'),
+    'W930': ('session at the port of a TPU', 'Nobody named that address as a TPU\'s before, so the '
+             'session asks it, and waits until somebody answers.', 'Open it at the master() of a '
+             'TPUClusterResolver, or at "".'),
     'E930': ('part of the original runner', 'The name is there, so that a script that imports it '
              'runs, but it has no meaning without a TPU.', 'Do what the message proposes.'),
     'E919': ('ids for a vocabulary, without the engine', 'An exported graph, or evaluation on the '

@@ -39,7 +39,8 @@ _REPLACEMENTS = {
     'lookup.HashTable': 'tf.lookup.StaticHashTable',
     'lookup.index_table_from_file':
         'tf.lookup.StaticVocabularyTable with tf.lookup.TextFileInitializer',
-    'metrics': 'tf.metrics, which has most of them',
+    'metrics': f'tf.metrics, or {_SLIM}', 'metrics.streaming_dynamic_auc': 'tf.metrics.auc',
+    'metrics.auc_using_histogram': 'tf.metrics.auc',
     'mixed_precision': 'tf.train.experimental, loss scaling',
     'nn': 'tf.nn', 'opt': _ADDONS, 'predictor': 'tf.saved_model.load',
     'quantize': 'the package tensorflow-model-optimization',

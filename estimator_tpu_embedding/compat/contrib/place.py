@@ -11,10 +11,10 @@ from typing import Any
 from ... import _tf
 from .. import tf1
 from . import (
-    advice, cluster_resolver, data, framework, layers, opt, summary, tpu, training)
+    advice, cluster_resolver, data, framework, layers, metrics, opt, summary, tpu, training)
 
 _ROOT = 'tensorflow.contrib'
-_AREAS = (cluster_resolver, data, framework, layers, opt, summary, tpu, training)
+_AREAS = (cluster_resolver, data, framework, layers, metrics, opt, summary, tpu, training)
 _INNER_PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     # area: paths in it that scripts of 2018 took, and what they found there
     'cluster_resolver': {'python.training': (
@@ -23,6 +23,8 @@ _INNER_PATHS: dict[str, dict[str, tuple[str, ...]]] = {
     'framework': {'python.framework': ('checkpoint_utils',),
                   'python.ops': ('arg_scope', 'variables')},
     'layers': {'python.layers': ('initializers', 'layers', 'optimizers', 'regularizers')},
+    'metrics': {'python.metrics': ('classification',),
+                'python.ops': ('confusion_matrix_ops', 'metric_ops', 'set_ops')},
     'opt': {'python.training': (
         'lars_optimizer', 'lazy_adam_optimizer', 'weight_decay_optimizers')},
     'summary': {'': ('summary',)},

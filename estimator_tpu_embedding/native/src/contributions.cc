@@ -8,17 +8,17 @@ namespace ete {
 
 GradientsOfTable::GradientsOfTable(const Layouts& layouts, const std::vector<CoreGradients>& from,
                                    int number)
-    : table(&layouts.own().tables[number]), has_factors(false) {
+    : layout(&layouts.own()), table(&layout->tables[number]), has_factors(false) {
   for (const CoreGradients& core : from) {
-    const Layout& layout = layouts.of(core.words, core.count);
+    const Layout& of_batch = layouts.of(core.words, core.count);
     CoreOfTable own;
-    own.group = read_group(layout, core.words, core.count, number);
+    own.group = read_group(of_batch, core.words, core.count, number);
     for (size_t k = 0; k < table->features.size(); ++k) {
       const int feature = table->features[k];
       const float* scales = own.group.scales;
-      if (scales != nullptr) scales += scales_before(layout, *table, static_cast<int>(k));
+      if (scales != nullptr) scales += scales_before(of_batch, *table, static_cast<int>(k));
       own.features.push_back({core.gradient_of_feature[feature],
-                              static_cast<uint64_t>(layout.features[feature].samples), scales});
+                              static_cast<uint64_t>(of_batch.features[feature].samples), scales});
     }
     has_factors = has_factors || own.group.sorted_shares != nullptr || own.group.scales != nullptr;
     cores.push_back(std::move(own));
@@ -86,14 +86,13 @@ void cut(const GradientsOfTable& gradients, size_t table, bool all_rows, uint64_
   }
 }
 
-Contributions::Contributions(const GradientsOfTable& gradients, const RowRange& range,
-                             bool accumulate)
+Contributions::Contributions(const GradientsOfTable& gradients, const RowRange& range)
     : gradients_(gradients), width_(static_cast<size_t>(gradients.table->width)) {
   reserve(range);
-  if (gradients.cores.size() == 1 && accumulate) {
+  if (gradients.cores.size() == 1) {
     take_as_it_is(range);
   } else {
-    merge(range, accumulate);
+    merge(range);
   }
   const float* any = filled_ > 0 ? sources_[filled_ - 1] : nullptr;
   std::fill(sources_.get() + filled_, sources_.get() + filled_ + kSourcesAhead, any);
@@ -108,7 +107,8 @@ void Contributions::take_as_it_is(const RowRange& range) {
   append(core, starts_[0], starts_[size_]);
 }
 
-void Contributions::merge(const RowRange& range, bool accumulate) {
+void Contributions::merge(const RowRange& range) {
+  const bool accumulate = gradients_.table->options[kAccumulate] != 0.0f;
   std::vector<uint32_t> at = range.from;
   std::vector<Run> runs;
   merged_starts_.push_back(0);
@@ -127,8 +127,12 @@ void Contributions::merge(const RowRange& range, bool accumulate) {
                       group.run_starts[at[core] + 1]});
       ++at[core];
     }
-    append_by_feature(&runs);
-    close_row(row, accumulate);
+    if (accumulate) {
+      append_by_feature(&runs);
+      close_entry(row);
+    } else {
+      append_by_core(row, &runs);
+    }
   }
   rows_ = merged_rows_.data();
   starts_ = merged_starts_.data();
@@ -190,6 +194,23 @@ void Contributions::append_by_feature(std::vector<Run>* runs) {
   }
 }
 
+// The same by core, with an entry for each, from the core of the row on.
+void Contributions::append_by_core(uint32_t row, std::vector<Run>* runs) {
+  if (runs->size() > 1) {
+    const int64_t id = gradients_.layout->id_of(*gradients_.table, row);
+    const CoreOfTable* home =
+        &gradients_.cores[static_cast<size_t>(id) % gradients_.cores.size()];
+    std::rotate(runs->begin(),
+                std::find_if(runs->begin(), runs->end(),
+                             [home](const Run& run) { return run.core >= home; }),
+                runs->end());
+  }
+  for (const Run& run : *runs) {
+    append(*run.core, run.at, run.end);
+    close_entry(row);
+  }
+}
+
 void Contributions::append(const CoreOfTable& core, uint32_t at, uint32_t end) {
   if (core.features.size() == 1) {
     append_of_one_feature(core, at, end);
@@ -241,14 +262,10 @@ void Contributions::append_of_one_feature(const CoreOfTable& core, uint32_t at, 
   filled_ += count;
 }
 
-// One entry for what was appended since the last call, or one for each.
-void Contributions::close_row(uint32_t row, bool accumulate) {
-  // Of 64 bits: there may be as many as the last number of 32 bits, behind which a loop must end.
-  uint64_t start = accumulate ? filled_ : uint64_t{merged_starts_.back()} + 1;
-  for (; start <= filled_; ++start) {
-    merged_rows_.push_back(row);
-    merged_starts_.push_back(static_cast<uint32_t>(start));
-  }
+// Makes an entry of what was appended since the last call.
+void Contributions::close_entry(uint32_t row) {
+  merged_rows_.push_back(row);
+  merged_starts_.push_back(static_cast<uint32_t>(filled_));
 }
 
 void Contributions::refuse(const char* what) const { refuse_group(*gradients_.table, what); }

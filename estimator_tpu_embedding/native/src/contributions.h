@@ -1,7 +1,10 @@
 // What the cores say about the rows of one table, brought into one order.
 //
-// The occurrences of a row come in the order (feature, core, sample), whatever the number of cores
-// and threads, so that sums are always formed alike.
+// Where a table accumulates, the occurrences of a row come in the order (feature, core, sample),
+// whatever the number of cores and threads, so that sums are always formed alike. Where it does
+// not, they come core by core, those of one core in the order (feature, sample). Of n cores the
+// first is the one on which the row resides, id % n by both strategies; the next ones ascend from
+// there, and core 0 follows core n - 1.
 #ifndef ETE_CONTRIBUTIONS_H_
 #define ETE_CONTRIBUTIONS_H_
 
@@ -29,7 +32,8 @@ struct CoreOfTable {
 };
 
 struct GradientsOfTable {
-  const TableLayout* table;  // Of the engine's own layout; the others number and place alike.
+  const Layout* layout;      // The engine's own; the others number and place alike.
+  const TableLayout* table;  // Of that.
   std::vector<CoreOfTable> cores;
   bool has_factors;  // Whether any core has scales or shares; then others have factors of 1.
 
@@ -56,11 +60,11 @@ void cut(const GradientsOfTable& gradients, size_t table, bool all_rows, uint64_
 // The rows of one range to update, and where the gradient of each comes from.
 class Contributions {
  public:
-  // Brings together what all cores say about a range. With `accumulate` rows are distinct and
-  // ascending, else there is one entry for each occurrence. Throws Error kInvalidArgument for
-  // anything in the groups that is not as grouped.h has it. What it gives may point into the
-  // groups.
-  Contributions(const GradientsOfTable& gradients, const RowRange& range, bool accumulate);
+  // Brings together what all cores say about a range. Rows ascend. If the table accumulates they
+  // are distinct, else there is one entry for each core that has the row. Throws Error
+  // kInvalidArgument for anything in the groups that is not as grouped.h has it. What it gives may
+  // point into the groups.
+  Contributions(const GradientsOfTable& gradients, const RowRange& range);
 
   size_t size() const { return size_; }
   const uint32_t* rows() const { return rows_; }  // [size]
@@ -79,11 +83,12 @@ class Contributions {
   void reserve(const RowRange& range);
   void check_runs(const CoreOfTable& core, uint32_t from, uint32_t end, const RowRange& range);
   void take_as_it_is(const RowRange& range);
-  void merge(const RowRange& range, bool accumulate);
+  void merge(const RowRange& range);
   void append_by_feature(std::vector<Run>* runs);
+  void append_by_core(uint32_t row, std::vector<Run>* runs);
   void append(const CoreOfTable& core, uint32_t at, uint32_t end);
   void append_of_one_feature(const CoreOfTable& core, uint32_t at, uint32_t end);
-  void close_row(uint32_t row, bool accumulate);
+  void close_entry(uint32_t row);
   [[noreturn]] void refuse(const char* what) const;
 
   const GradientsOfTable& gradients_;

@@ -10,7 +10,7 @@
 
 namespace ete {
 
-// By table, how many elements of the summed gradients are not finite (of the single contributions
+// By table, how many elements of the summed gradients are not finite (of the sums of each core
 // where the options of the table say not to accumulate), at most INT32_MAX.
 //
 // Most often one pass over the gradients is enough: if the largest magnitude times the largest

@@ -7,7 +7,7 @@
 namespace ete {
 
 enum Option : int {
-  kAccumulate,      // Sum the gradients of a row and update it once, else once per occurrence.
+  kAccumulate,      // Sum the gradients of a row and update it once, else once per core.
   kUpdatesAllRows,  // Those that were not looked up with a gradient of 0.
   kHasDecay,        // Weights decay,
   kDecay,           // by this factor,

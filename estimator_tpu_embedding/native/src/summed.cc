@@ -30,7 +30,7 @@ SumJob job_of(const GradientsOfTable& gradients, const Contributions& all,
 
 void for_summed(const GradientsOfTable& gradients, const RowRange& range, const TableState* state,
                 const std::function<void(const SummedRows&)>& use) {
-  const Contributions all(gradients, range, gradients.table->options[kAccumulate] != 0.0f);
+  const Contributions all(gradients, range);
   SumJob job = job_of(gradients, all, state);
   std::vector<float> sums(std::min(kRowsAtOnce, all.size()) * static_cast<size_t>(job.width));
   job.out = sums.data();

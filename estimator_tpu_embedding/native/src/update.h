@@ -26,11 +26,13 @@ struct TableState {
 };
 
 // Updates all tables. `rates` by table; `nonfinite` by table: how many elements of the summed
-// gradients (of single contributions where a table does not accumulate) are not finite; if there
+// gradients (of the sums of each core where a table does not accumulate) are not finite; if there
 // are any, no table is changed.
 //
-// A row's gradients are summed, or applied, in the order (feature, core, sample): the result is
-// the same for any number of threads, and however samples are spread over cores.
+// A row's gradients are summed in the order (feature, core, sample), or within each core, and the
+// sums applied in the order that contributions.h states. The result is the same for any number of
+// threads, and however rows are spread over hosts. Where a table accumulates, it is also the same
+// however samples are spread over cores.
 //
 // Throws Error kInvalidArgument if there is no core, and, naming the table, for a rule that does
 // not exist or does not fit the slots, and for what is not a grouped batch. If it is indices of a

@@ -1,0 +1,93 @@
+"""Which process TensorFlow runs in: a child forked from that one has none of its threads."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+
+from absl import logging
+
+from .errors import CallError, Problem
+
+_TASKS = pathlib.Path('/proc/self/task')
+
+
+class _State:
+    """What is known of this process.
+
+    Attributes:
+      used_in: where work of this package began first; `None` before.
+      parent: of a child that was forked when TensorFlow ran already; else `None`.
+      runs: whether TensorFlow ran when the fork began that is under way.
+      has_warned: of a fork.
+    """
+
+    used_in: int | None = None
+    parent: int | None = None
+    runs = False
+    has_warned = False
+
+
+def require_threads(call: str) -> None:
+    """Makes sure that TensorFlow has its threads here; else it would wait for them for ever.
+
+    Args:
+      call: what is about to begin, for example `'train'`.
+
+    Raises:
+      CallError: E537, in a child that was forked after TensorFlow had started.
+    """
+    if _State.parent is not None:
+        raise CallError(Problem(
+            'E537', call, 'it must run in the process in which TensorFlow started, since its '
+            'threads do not survive a fork', f'a child forked from process {_State.parent}',
+            'Start the process with multiprocessing.get_context("spawn") or subprocess, fork '
+            f'before anything of TensorFlow runs, or {call} in the parent.'))
+    _State.used_in = os.getpid()
+
+
+def _before_fork() -> None:
+    _State.runs = _runs_tensorflow()
+    user = _who_forks()
+    if not _State.runs or _State.has_warned or user is None:
+        return
+    _State.has_warned = True
+    logging.warning('%s', Problem(
+        'W532', f'module {user}', 'a process in which TensorFlow runs should not be forked',
+        'a fork', 'The child may compute with NumPy and the like, as a loader of data does; '
+        'whatever it does with TensorFlow may wait for ever. Start it with '
+        'multiprocessing.get_context("spawn").'))
+
+
+def _after_fork() -> None:
+    if _State.runs:
+        _State.parent = os.getppid()
+
+
+def _runs_tensorflow() -> bool:
+    """Whether TensorFlow has started threads; importing it starts none."""
+    if 'tensorflow' not in sys.modules:
+        return False
+    try:
+        return any((task / 'comm').read_text().startswith('tf_') for task in _TASKS.iterdir())
+    except OSError:  # Another system than Linux, or a thread has just ended.
+        return _State.used_in == os.getpid()
+
+
+def _who_forks() -> str | None:
+    """The first module on the stack that is not Python's own; `None` if another program begins."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get('__name__'))
+        root = name.partition('.')[0]
+        if root == 'subprocess':
+            return None
+        if (root == '__main__' or root not in sys.stdlib_module_names) and name != __name__:
+            return f'{name} ({frame.f_code.co_filename}:{frame.f_lineno})'
+        frame = frame.f_back  # type: ignore[assignment]
+    return 'unknown'
+
+
+if hasattr(os, 'register_at_fork'):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

@@ -1,0 +1,162 @@
+"""A model that uses other columns than its spec has: named, before anything is trained."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+from tensorflow.python.tpu import feature_column as old
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding.errors import ConfigError
+
+BATCH = {'user_id': np.array([1, 2]), 'item_id': np.array([3, 4]), 'label': np.ones(2, np.float32)}
+
+
+def shared(*keys):
+    return ete.shared_embedding_columns([jobs.identity_column(key) for key in keys], 2, 'sum')
+
+
+def old_columns(*keys):
+    return [old.embedding_column(jobs.identity_column(key), 2, 'sum') for key in keys]
+
+
+def old_shared(*keys):
+    return old.shared_embedding_columns(
+        [jobs.identity_column(key) for key in keys], 2, 'sum')
+
+
+def model_fn_of(columns, layer=tf.feature_column.input_layer):
+    def model_fn(features, labels, mode, params):
+        net = layer(features, columns)
+        loss = tf.reduce_mean(tf.layers.dense(net, 1))
+        optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1))
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(
+            loss, tf.train.get_global_step()))
+    return model_fn
+
+
+def dense_features(features, columns):
+    return tf.keras.layers.DenseFeatures(columns)(features)
+
+
+def sequence_layer(features, columns):
+    net, _ = tf.keras.experimental.SequenceFeatures(columns)(features)
+    return net[:, 0]
+
+
+def sequence(key, categorical=tf.feature_column.sequence_categorical_column_with_identity,
+             make=ete.embedding_column):
+    return make(categorical(key, 10), 2, 'sum', max_sequence_length=3)
+
+
+def train(directory, of_spec, of_model, batch=BATCH, cores=1, **kwargs):
+    jobs.estimator(model_fn_of(of_model, **kwargs), of_spec, jobs.run_config(
+        directory, cores=cores), batch_size=2).train(jobs.input_fn_of([batch] * 2), max_steps=1)
+
+
+def wide(key, dimension):
+    return jobs.embedding(key, dimension=dimension)
+
+
+USER, ITEM = jobs.embedding('user_id'), jobs.embedding('item_id')
+LACKED = ('E496 column "item_id": item_id is not in EmbeddingConfigSpec(feature_columns=...), so '
+          'nothing looks it up for model_fn, which uses it; columns there: ')
+
+
+@pytest.mark.parametrize('of_spec, of_model, kwargs, cores', [
+    ([USER], [USER, ITEM], {}, 2),
+    ([USER], [ITEM, USER], {'layer': dense_features}, 1),
+    (shared('user_id', 'item_id')[:1], shared('user_id', 'item_id'), {'layer': dense_features}, 1),
+    (old_columns('user_id'), old_columns('user_id', 'item_id'), {}, 1),
+    (old_shared('user_id', 'item_id')[:1], old_shared('user_id', 'item_id'), {}, 1)])
+def test_a_column_that_the_spec_lacks_is_named(tmp_path, of_spec, of_model, kwargs, cores):
+    with tf.Graph().as_default(), pytest.raises(ConfigError) as caught:
+        train(tmp_path, of_spec, of_model, cores=cores, **kwargs)
+    assert str(caught.value) == f'{LACKED}"user_id".  Add the column there.'
+    assert not list(tmp_path.glob('model.ckpt*'))
+
+
+def test_a_column_whose_ids_pass_for_its_rows_is_named_too(tmp_path):
+    """Ids of shape [2] are reshaped to [2, 1] without an error, and were trained with."""
+    column = jobs.embedding('item_id', dimension=1)
+
+    def layer(features, columns):
+        return tf.cast(tf.feature_column.input_layer(features, columns[:1]), tf.float32)
+
+    with pytest.raises(ConfigError, match='E496 column "item_id": '):
+        train(tmp_path, [USER], [column, USER], layer=layer)
+
+
+@pytest.mark.parametrize('columns, layer', [
+    ([sequence('watched')], sequence_layer),
+    (ete.shared_embedding_columns(
+        [tf.feature_column.sequence_categorical_column_with_identity('watched', 10)], 2, 'sum',
+        max_sequence_lengths=[3]), sequence_layer),
+    ([sequence('watched', make=old.embedding_column)],
+     lambda features, columns: columns[0]._get_sequence_dense_tensor(
+         _Builder(features), None, None)[0][:, 0])])
+def test_a_sequence_that_the_spec_lacks_is_named(tmp_path, columns, layer):
+    batch = {**BATCH, 'watched': np.array([[1, 2, 3], [4, 5, 6]])}
+    with pytest.raises(ConfigError, match='E496 column "watched": watched is not in Embedding'):
+        train(tmp_path, [USER], columns, batch, layer=layer)
+
+
+class _Builder:
+    """As much of TensorFlow's `_LazyBuilder` as a column needs."""
+
+    def __init__(self, features):
+        self._features = features
+
+    def get(self, key):
+        if key not in self._features:
+            raise ValueError(f'Feature {key} is not in features dictionary.')
+        return self._features[key]
+
+
+def test_a_column_for_the_tensor_core_that_the_spec_lacks_is_named(tmp_path):
+    column = ete.embedding_column(
+        jobs.identity_column('item_id'), 2, embedding_lookup_device='tpu_tensor_core',
+        tensor_core_shape=[None, 3])
+    with pytest.raises(ConfigError, match='E496 column "item_id": item_id is not in Embedding'):
+        train(tmp_path, [USER], [column], layer=dense_features)
+
+
+def test_a_name_that_is_nearly_one_of_the_spec_is_proposed(tmp_path):
+    with pytest.raises(ConfigError, match='Did you mean "user_id"?'):
+        train(tmp_path, [USER], [USER, jobs.embedding('usr_id')],
+              {**BATCH, 'usr_id': BATCH['user_id']})
+
+
+def test_a_job_without_a_spec_is_told_of_it(tmp_path):
+    estimator = ete.TPUEstimator(
+        model_fn=model_fn_of([USER]), config=jobs.run_config(tmp_path), train_batch_size=2)
+    with pytest.raises(ConfigError) as caught:
+        estimator.train(jobs.input_fn_of([BATCH] * 2), max_steps=1)
+    assert str(caught.value) == (
+        'E496 column "user_id": user_id is not in EmbeddingConfigSpec(feature_columns=...), so '
+        'nothing looks it up: the estimator has no columns for tables.  Give TPUEstimator an '
+        'embedding_config_spec with the columns that model_fn uses.')
+
+
+def test_a_column_of_another_width_than_that_of_the_spec_is_named(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        train(tmp_path, [wide('user_id', 4)], [wide('user_id', 8)])
+    assert str(caught.value) == (
+        'E497 column "user_id": model_fn must use the column of EmbeddingConfigSpec('
+        'feature_columns=...), of dimension 4 and max_sequence_length 0; got another one of '
+        'dimension 8 and max_sequence_length 0.  Make the columns once, and pass the same ones '
+        'to both.')
+
+
+def test_equal_columns_that_are_made_twice_are_the_same(tmp_path):
+    train(tmp_path, [wide('user_id', 4)], [wide('user_id', 4)], cores=2)
+    assert list(tmp_path.glob('model.ckpt-1.index'))
+
+
+def test_an_initializer_that_is_a_class_is_refused_with_the_name_of_its_column(tmp_path):
+    column = jobs.embedding('user_id', initializer=tf.truncated_normal_initializer)
+    with pytest.raises(ConfigError) as caught:
+        train(tmp_path, [column], [column])
+    assert str(caught.value) == (
+        'E495 table "tbl_user_id": initializer must be an instance, or a function; got the class '
+        'TruncatedNormal.  Call it, perhaps with arguments, as in initializer=TruncatedNormal().')

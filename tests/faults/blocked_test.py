@@ -1,0 +1,138 @@
+"""Row H09: an input that never comes, in every form, is said when it is, and ends in time."""
+
+import os
+import signal
+import threading
+
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import blocking_job, jobs
+from harness.processes import started
+
+from estimator_tpu_embedding.checkpoint.recover import recover
+from estimator_tpu_embedding.errors import InputPipelineError
+from estimator_tpu_embedding.runner import blocked, infeed
+
+
+@pytest.fixture
+def blocker(tmp_path):
+    one = blocking_job.Blocker(tmp_path)
+    yield one
+    one.release()
+
+
+@pytest.fixture
+def logged(monkeypatch):
+    """(level, text) of what is logged, in order."""
+    lines = []
+    for level in ('error', 'warning'):
+        monkeypatch.setattr(tf.logging, level, lambda text, *values, level=level: lines.append(
+            (level, text % values)))
+    return lines
+
+
+CASES = [*[('train', form) for form in blocking_job.FORMS], ('evaluate', 'generator'),
+         ('evaluate', 'call'), ('predict', 'function'), ('train_and_evaluate', 'generator'),
+         ('train_and_evaluate', 'call')]
+
+
+@pytest.mark.parametrize('verb, form', CASES)
+def test_h09_input_that_blocks_is_an_error_at_the_deadline(
+        tmp_path, blocker, logged, verb, form):
+    with pytest.raises(InputPipelineError, match='E522 input of host 0: .*got nothing for') as (
+            caught):
+        blocking_job.run(verb, form, tmp_path / 'job', blocker)
+    notes = '\n'.join(caught.value.__notes__)
+    if form == 'pipe':  # It waits in C++, which has no stack to show.
+        assert 'thread infeed-0:' in notes
+    else:
+        assert 'self._released.wait()' in notes
+    errors = [number for number, (level, text) in enumerate(logged) if level == 'error']
+    assert len(errors) == 1 and logged[errors[0]][1].startswith('E522 input of host 0')
+    assert 'thread MainThread:' in logged[errors[0]][1]
+    left = [number for number, (_, text) in enumerate(logged) if 'left behind' in text]
+    # Said when it happens, not when all waits of the end are over.
+    assert bool(left) == (form != 'call') and all(number > errors[0] for number in left)
+
+
+def test_h09_several_hosts_that_block_are_one_error_with_notes(tmp_path, blocker, logged):
+    with pytest.raises(InputPipelineError, match='E522 input of host 0') as caught:
+        blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=2)
+    assert [note for note in caught.value.__notes__ if 'host 1' in note] == [
+        note for note in caught.value.__notes__
+        if note.startswith('then the infeed of host 1 failed: E522 input of host 1')] != []
+
+
+@pytest.mark.parametrize('form, text', [
+    ('generator', 'Step 3 waits for input: host 0 and host 1 has produced nothing for'),
+    ('call', 'input_fn of host 0 has not returned for')])
+def test_h09_every_minute_a_line_names_who_is_waited_for(
+        tmp_path, blocker, logged, monkeypatch, form, text):
+    for module in (infeed, blocked):
+        monkeypatch.setattr(module, 'WARN_SECONDS', .5)  # A minute of this test.
+    with pytest.raises(InputPipelineError):
+        blocking_job.run('train', form, tmp_path / 'job', blocker, hosts=2, deadline=4.)
+    lines = [line for level, line in logged if text in line]
+    assert 2 <= len(lines) <= 8
+
+
+class Ended(Exception):
+    """In the place of the death of the process."""
+
+
+@pytest.fixture
+def survives_sigterm(monkeypatch):
+    def raise_signal(number):
+        assert number == signal.SIGTERM
+        raise Ended
+
+    monkeypatch.setattr(signal, 'raise_signal', raise_signal)
+
+
+@pytest.mark.parametrize('verb, form, hosts', [
+    ('train', 'generator', 1), ('train', 'generator', 2), ('train', 'pipe', 1),
+    ('train', 'start', 1), ('train_and_evaluate', 'generator', 2),
+    ('train_and_evaluate', 'call', 1)])
+def test_h09_sigterm_ends_a_wait_for_input_and_saves_what_was_trained(
+        tmp_path, blocker, survives_sigterm, verb, form, hosts):
+    # Two batches were trained with; an evaluation comes first after step 10.
+    step = {'start': 0}.get(form, 2) if verb == 'train' else 10
+    is_trained = threading.Semaphore(0)
+
+    def kill():
+        for _ in range(step if verb == 'train' else 0):
+            is_trained.acquire()
+        blocker.blocks.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    with pytest.raises(Ended):  # Long before the deadlines: pytest would give up first.
+        blocking_job.run(verb, form, tmp_path / 'job', blocker, hosts=hosts, deadline=600.,
+                         shutdown=600., hooks=[jobs.EveryRun(lambda _: is_trained.release())])
+    thread.join()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
+    assert recover(str(tmp_path / 'job')).step == step
+
+
+@pytest.mark.parametrize('hosts', [1, 2])
+def test_h09_sigterm_ends_the_wait_of_an_end(
+        tmp_path, blocker, survives_sigterm, monkeypatch, hosts):
+    def warn(text, *values):
+        if text.startswith('The end of the run waits for'):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(tf.logging, 'warning', warn)
+    with pytest.raises(InputPipelineError, match='E522'):  # The deadline came before the signal.
+        blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=hosts,
+                         shutdown=600.)
+
+
+def test_h09_a_process_that_waits_for_input_dies_of_sigterm(tmp_path):
+    with started('-m', 'harness.blocking_job', 'generator', 'train', tmp_path / 'job', 2) as (
+            process, lines):
+        assert next(lines) == 'blocked'
+        process.terminate()
+        assert process.wait(60) == -signal.SIGTERM
+    assert recover(str(tmp_path / 'job')).step <= 2

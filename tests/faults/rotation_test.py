@@ -1,0 +1,230 @@
+"""What a job deletes to make room while others read it is no damage; they read the next.
+
+Another process commits a checkpoint after the other, about ten a second, and keeps two.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import time
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+from harness.processes import started
+
+from estimator_tpu_embedding import _legacy
+from estimator_tpu_embedding.checkpoint import recover
+from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.checkpoint.manifest import manifest_path
+from estimator_tpu_embedding.cli.main import main
+from estimator_tpu_embedding.errors import CheckpointError, IncompatibleCheckpointError
+
+nightly = _legacy.load()
+DEADLINE = 60
+
+
+def input_fn(params):
+    size = params['batch_size']
+    return tf.data.Dataset.from_tensors(
+        ({'f': [1, 2, 3, 1][:size]}, np.zeros(size, np.float32))).repeat(9)
+
+
+class Job:
+    """A model whose model_fn, when it is asked to, waits until the newest checkpoint is gone."""
+
+    def __init__(self, directory, hosts=1, **kwargs):
+        columns = [jobs.embedding('f')]
+        model_fn = jobs.linear_model_fn(columns, lambda: tf.train.GradientDescentOptimizer(.1))
+        self.directory, self.waits, self.lost = str(directory), False, []
+
+        def waiting(features, labels, mode, params):
+            if self.waits:
+                self.wait_for_rotation()
+            return model_fn(features, labels, mode, params)
+
+        self.estimator = jobs.estimator(waiting, columns, jobs.run_config(
+            directory, hosts, 1, keep_checkpoint_max=2), batch_size=4, **kwargs)
+
+    def wait_for_rotation(self):
+        """Waits until all checkpoints that are there now are gone."""
+        path = recover.newest_checkpoint(self.directory)
+        self.lost.append(os.path.basename(path))
+        end = time.monotonic() + DEADLINE
+        while os.path.lexists(manifest_path(path)):
+            assert time.monotonic() < end
+            time.sleep(.01)
+
+
+@pytest.fixture(scope='module')
+def source(tmp_path_factory):
+    """A job that has trained, and the prefix of its checkpoint."""
+    job = Job(tmp_path_factory.mktemp('source'))
+    job.estimator.train(input_fn, steps=1)
+    return job, recover.newest_checkpoint(job.directory)
+
+
+@contextlib.contextmanager
+def rotating(directory, source):
+    """While the body runs, a job commits copies of a checkpoint into a directory."""
+    pathlib.Path(directory).mkdir(exist_ok=True)
+    with started('-m', 'harness.rotating_job', directory, source[1]) as (_, lines):
+        assert next(lines) == '2'
+        yield
+
+
+WAYS = {'on the TPU': {}, 'not on the TPU': {'eval_on_tpu': False},
+        'without a TPU': {'use_tpu': False}}
+
+
+@pytest.mark.parametrize('way', WAYS)
+def test_an_evaluation_that_loses_its_checkpoint_takes_the_next(tmp_path, source, way, caplog):
+    want = source[0].estimator.evaluate(input_fn, steps=1)
+    with rotating(tmp_path / 'model', source):
+        job = Job(tmp_path / 'model', **WAYS[way])
+        job.waits = True
+        for _ in range(2):
+            got = job.estimator.evaluate(input_fn, steps=1)
+            assert {**got, 'loss': 0} == {**want, 'loss': 0}
+            np.testing.assert_allclose(got['loss'], want['loss'], rtol=1e-6)
+    assert len(set(job.lost)) == len(job.lost) >= 2
+    assert 'a job deleted it before it was read' in caplog.text and 'W619' in caplog.text
+
+
+@pytest.mark.parametrize('way', ['on the TPU', 'without a TPU'])
+def test_so_do_predictions(tmp_path, source, way):
+    want = [row['y'] for row in source[0].estimator.predict(input_fn)]
+    with rotating(tmp_path / 'model', source):
+        job = Job(tmp_path / 'model', **WAYS[way])
+        job.waits = True
+        got = [row['y'] for row in job.estimator.predict(input_fn)]
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert job.lost
+
+
+def test_so_do_exports(tmp_path, source):
+    def serving():
+        ids = tf.placeholder(tf.int64, [None])
+        return nightly.export.ServingInputReceiver({'f': ids}, {'f': ids})
+
+    with rotating(tmp_path / 'model', source):
+        job = Job(tmp_path / 'model')
+        job.waits = True
+        path = job.estimator.export_saved_model(str(tmp_path / 'export'), serving).decode()
+    assert job.lost
+    for name, _ in tf.train.list_variables(f'{path}/variables/variables'):
+        np.testing.assert_array_equal(
+            tf.train.load_variable(f'{path}/variables/variables', name),
+            tf.train.load_variable(source[1], name))
+
+
+def test_rows_that_lie_otherwise_are_put_into_place_from_the_next_one_too(tmp_path, source):
+    two_hosts = {'hosts': 2, 'strategy': 'mod'}
+    want = Job(source[0].directory, **two_hosts).estimator.evaluate(input_fn, steps=1)
+    with rotating(tmp_path / 'model', source):
+        job = Job(tmp_path / 'model', **two_hosts)
+        job.waits = True
+        got = job.estimator.evaluate(input_fn, steps=1)
+    np.testing.assert_allclose(got['loss'], want['loss'], rtol=1e-6)
+    assert job.lost
+
+
+@pytest.mark.parametrize('way', WAYS)
+def test_one_that_was_named_is_not_replaced(tmp_path, source, way):
+    with rotating(tmp_path / 'model', source):
+        job = Job(tmp_path / 'model', **WAYS[way])
+        path = recover.newest_checkpoint(job.directory)
+        job.waits = True
+        name = os.path.basename(path)
+        for _ in range(2):  # It is gone amid the first evaluation, and before the second.
+            with pytest.raises(CheckpointError, match=f'E628 checkpoint {name}: .*a job deleted'):
+                job.estimator.evaluate(input_fn, steps=1, checkpoint_path=path)
+
+
+def test_another_kind_of_checkpoint_takes_no_place(tmp_path, source):
+    other = Job(tmp_path / 'model')
+    other.estimator.train(input_fn, steps=1)
+    columns = [jobs.embedding('f', buckets=11)]
+    larger = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
+        tmp_path / 'larger', 1, 1), batch_size=4)
+    larger.train(input_fn, steps=2)
+
+    class Replace(tf.train.SessionRunHook):
+        def begin(self):  # After the graph is built, and before the session restores.
+            for path in pathlib.Path(other.directory).glob('model.ckpt-*'):
+                path.unlink()
+            for path in (tmp_path / 'larger').glob('model.ckpt-2.*'):
+                path.rename(pathlib.Path(other.directory, path.name))
+
+    with pytest.raises(IncompatibleCheckpointError, match='E629 checkpoint model.ckpt-2'):
+        other.estimator.evaluate(input_fn, steps=1, hooks=[Replace()])
+
+
+@pytest.mark.parametrize('command', ['verify', 'ls', 'show', 'show --sample', 'inspect'])
+def test_tools_beside_a_job_report_no_damage(tmp_path, source, capsys, command):
+    steps = set()
+    with rotating(tmp_path / 'model', source):
+        for _ in range(40):
+            name, *rest = command.split()
+            arguments = ['inspect'] if name == 'inspect' else ['checkpoint', name]
+            rest = [*rest, '1'] if rest else []
+            status = main([*arguments, str(tmp_path / 'model'), *rest, '--format', 'json'])
+            printed = capsys.readouterr()
+            report = json.loads(printed.out)
+            assert status == 0, printed
+            assert not report.get('findings') and not any(
+                one.get('findings') for one in report.get('checkpoints', ()))
+            assert all(one['state'] == 'committed' for one in report.get(
+                'checkpoints', ()) if name == 'ls')
+            assert not report.get('skipped')
+            steps.add(printed.out)
+    assert len(steps) > 5  # The job went on meanwhile.
+
+
+def test_a_damaged_checkpoint_beside_a_job_is_still_told(tmp_path, source, capsys):
+    model = tmp_path / 'model'
+    with rotating(model, source):
+        for path in pathlib.Path(source[1]).parent.glob('model.ckpt-1.*'):
+            if not path.name.endswith('.json'):
+                (model / path.name.replace('ckpt-1', 'ckpt-0')).write_bytes(path.read_bytes())
+        data, = model.glob('model.ckpt-0.data*')
+        data.write_bytes(data.read_bytes()[:-1])
+        for command in ('verify', 'ls'):
+            assert main(['checkpoint', command, str(model)]) == 1
+            printed = capsys.readouterr().out
+            assert 'E613 checkpoint model.ckpt-0' in printed and printed.count('E613') == 1
+
+
+def test_what_is_half_deleted_is_no_checkpoint_and_no_damage(tmp_path, source, capsys):
+    for path in pathlib.Path(source[1]).parent.glob('model.ckpt-1.*'):
+        for step in (1, 2):
+            (tmp_path / path.name.replace('ckpt-1', f'ckpt-{step}')).write_bytes(path.read_bytes())
+    (tmp_path / 'model.ckpt-2.tables.json').rename(tmp_path / 'model.ckpt-2.tables.json.partial')
+    (tmp_path / 'model.ckpt-2.index').unlink()
+    for command in ('verify', 'ls', 'show'):
+        assert main(['checkpoint', command, str(tmp_path), '--format', 'json']) == 0
+        report = json.loads(capsys.readouterr().out)
+        if command == 'ls':
+            assert report['partial'] == ['model.ckpt-2'] and not report['findings']
+            assert [one['name'] for one in report['checkpoints']] == ['model.ckpt-1']
+
+
+@pytest.mark.parametrize('command', ['verify', 'show', 'diff'])
+def test_a_named_checkpoint_that_is_deleted_while_it_is_read_is_no_damage(
+        tmp_path, source, capsys, monkeypatch, command):
+    for path in pathlib.Path(source[1]).parent.glob('model.ckpt-1.*'):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    opened = Bundle.open
+
+    def deleting(prefix):
+        for path in tmp_path.glob('model.ckpt-1.*'):
+            path.unlink()
+        return opened(prefix)
+
+    monkeypatch.setattr(Bundle, 'open', deleting)
+    named = str(tmp_path / 'model.ckpt-1')
+    arguments = [named, named] if command == 'diff' else [named]
+    assert main(['checkpoint', command, *arguments]) == 2
+    assert 'E628 checkpoint model.ckpt-1' in capsys.readouterr().err
