@@ -98,7 +98,12 @@ class TpuCalls:
         """
         params = with_items(self.params, batch_size=self.deployment.input_batch_size,
                             context=TPUContext(self.deployment, invocation))
-        source = call_input_fn(input_fn, params, self.mode, copy.deepcopy(self.config))
+        try:
+            source = call_input_fn(input_fn, params, self.mode, copy.deepcopy(self.config))
+        except Exception as error:
+            error.add_note(f'raised by the call of input_fn for {invocation.name} in mode '
+                           f'{self.mode}')
+            raise
         if tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS):
             tf.logging.warning(
                 'Input pipeline contains one or more QueueRunners. It could be slow and not '

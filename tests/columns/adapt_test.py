@@ -134,6 +134,15 @@ def test_i12_every_missing_feature_is_named_with_what_there_is():
         'only "b", "x".' for key in 'ac')
 
 
+def test_i12_weights_that_are_missing_are_named_with_the_features():
+    weighted = tf.feature_column.weighted_categorical_column(identity('b'), 'how_much')
+    columns = [ete.embedding_column(one, 2) for one in (identity('a'), weighted)]
+    with pytest.raises(InputShapeError) as caught:
+        read(columns, {'b': [1, 2, 3]})
+    assert [problem.where for problem in caught.value.problems] == [
+        'feature "a"', 'feature "how_much"']
+
+
 def test_a_feature_or_weights_of_another_spelling_are_asked_for():
     weighted = fc.weighted_categorical_column(identity('user_id'), 'user_weight')
     columns = [ete.embedding_column(identity('itme_id'), 2), ete.embedding_column(weighted, 2)]

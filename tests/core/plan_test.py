@@ -1,5 +1,6 @@
 import dataclasses
 import functools
+import time
 
 import numpy as np
 import pytest
@@ -139,6 +140,7 @@ def test_a_quantization_that_cannot_work_is_refused(changes, says):
 
 @pytest.mark.parametrize('optimizer, codes', [
     (Adagrad(learning_rate=float('nan')), ['E421']),
+    (Adagrad(learning_rate=float('inf')), ['E421']),
     (Adagrad(learning_rate=-0.1), ['E421']),
     (Adagrad(learning_rate=abs), ['E421']),
     (Adagrad(learning_rate='0.1'), ['E421']),
@@ -171,6 +173,27 @@ def test_p11_p12_names_that_could_become_paths_or_terminal_escapes_are_refused(n
                            [FeatureSpec(name='f', table=name)])
     assert {problem.code for problem in problems} == {'E403'}
     assert all(str(problem).isprintable() for problem in problems)
+
+
+def test_p13_a_table_called_as_the_slot_of_another_is_refused_with_both_names():
+    named = [TableSpec(name=name, vocabulary_size=2, dimension=1)
+             for name in ('user', 'User', 'user/Adagrad')]
+    problem, = problems_of(named, [FeatureSpec(name=t.name, table=t.name) for t in named])
+    assert problem.code == 'E460'
+    assert '"user/Adagrad"' in problem.where and 'of table "user"' in problem.rule
+
+
+def test_p23_many_features_of_one_table_take_no_time_that_is_quadratic():
+    def work(count):
+        features = [FeatureSpec(name=f'f{number}', table='video') for number in range(count)]
+        began = time.process_time()
+        plan = make_plan(TABLES[:1], features)
+        assert len(plan.features_of('video')) == count
+        return time.process_time() - began
+
+    work(10)
+    # Ten times as many: quadratic is a hundred times the work. And it takes 2 s of work, idle .5.
+    assert work(100_000) < 40 * max(work(10_000), .05)
 
 
 def test_rate_functions_must_be_callable():

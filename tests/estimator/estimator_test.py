@@ -236,6 +236,25 @@ def test_i19_input_fns_that_do_not_fit_are_refused(tmp_path, input_fn, error, te
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize('error', [ValueError, OSError, KeyError, MemoryError])
+@pytest.mark.parametrize('verb, mode', [('train', 'train'), ('evaluate', 'eval')])
+def test_i15_what_input_fn_raises_is_raised_with_a_note_of_host_and_mode(
+        tmp_path, error, verb, mode):
+    raised = error('of the user')
+
+    def input_fn(params):
+        if params['context'].current_host == 1:
+            raise raised
+        return jobs.input_fn_of(STEPS)(params)
+
+    estimator = make(tmp_path, hosts=2, cores=1)
+    with pytest.raises(error) as caught:
+        getattr(estimator, verb)(input_fn, steps=1)
+    assert caught.value is raised
+    assert caught.value.__notes__ == [
+        f'raised by the call of input_fn for host 1 in mode {mode}']
+
+
 def _with_chief_hooks(features, labels, mode, params):
     from estimator_tpu_embedding import _legacy
     spec = jobs.linear_model_fn([jobs.embedding('f')])(features, labels, mode, params)

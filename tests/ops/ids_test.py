@@ -61,8 +61,9 @@ def test_sparse_ids_keep_their_samples_and_zero_is_an_id():
 
 
 def test_i07_unsorted_sparse_ids_are_sorted_by_sample():
-    value = tf.SparseTensorValue([[2, 0], [0, 0], [1, 0]], np.array([1, 2, 3], np.int64), [3, 1])
-    assert read(value) == ([0, 1, 2], [2, 3, 1], 3, 0)
+    places = [[2, 0], [0, 1], [1, 0], [0, 0], [2, 1]]
+    value = tf.SparseTensorValue(places, np.array([1, 2, 3, 4, 5], np.int64), [3, 2])
+    assert read(value) == ([0, 0, 1, 2, 2], [4, 2, 3, 1, 5], 5, 0)  # Of a sample by place.
 
 
 def test_ragged_ids_are_read_row_by_row():
@@ -109,8 +110,11 @@ def test_the_name_of_a_feature_reaches_the_message_whatever_it_is():
 @pytest.mark.parametrize('value, error, text', [
     (np.array([1., 2., 3.], np.float32), InputError, 'E510 feature "f" on core 0: ids must be '
      'int32 or int64; got float32.'),
-    (np.array([True, False, True]), InputError, 'E510'),
-    (np.array([1, 2, 3], np.uint64), InputError, 'E510'),
+    (np.array([True, False, True]), InputError, 'ids must be int32 or int64; got bool.'),
+    (np.array([1, 2, 3], np.uint64), InputError, 'E510 feature "f" on core 0: ids must be int32 '
+     'or int64; got uint64.'),
+    (np.array(['a', 'b', 'c']), InputError, 'E510 feature "f" on core 0: ids must be int32 or '
+     'int64; got string.'),
     ('words', InputError, 'E510 feature "f" on core 0: ids must come as a Tensor, SparseTensor or '
      'RaggedTensor; got str.'),
     (np.array([1, 2]), InputShapeError, r'E511 feature "f" on core 0: the batch must have 3 '

@@ -160,6 +160,53 @@ def test_p09_messages_that_are_no_plan_say_all_reasons(text, lines):
     assert [f'{problem.code} {problem.where}' for problem in caught.value.problems] == lines
 
 
+def lines_of(config):
+    with pytest.raises(ConfigError) as caught:
+        config_to_plan(config)
+    return [f'{problem.code} {problem.where}: got {problem.got}'
+            for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize('rows, width', [(-1, 0), (0, 2**31 - 1), (2**31, -1), (2**63 - 1, 2**17)])
+def test_p05_r02_every_size_that_cannot_be_is_listed(rows, width):
+    config = golden('several_optimizers_2x2')
+    for table in config.table_descriptor[:2]:
+        table.vocabulary_size, table.dimension = rows, width
+    assert lines_of(config) == [
+        line for name in 'ab' for line in (
+            f'E412 table "{name}": got {rows}', f'E413 table "{name}": got {width}')]
+
+
+@pytest.mark.parametrize('name, code', [('mode', 'E441'), ('sharding_strategy', 'E440')])
+def test_p06_a_value_that_an_enum_does_not_have_is_refused(name, code):
+    config = golden('census_training_1x1')
+    setattr(config, name, 99)
+    line, = lines_of(config)
+    assert line.startswith(code) and '99' in line
+
+
+@pytest.mark.parametrize('bad', [float('nan'), float('inf'), -float('inf')])
+def test_p07_hyper_parameters_that_are_no_numbers_are_refused(bad):
+    config = golden('census_training_1x1')
+    parameters = config.table_descriptor[0].optimization_parameters
+    parameters.learning_rate.constant = bad
+    parameters.ftrl.l1 = bad
+    parameters.ftrl.l2 = .1
+    assert {line.partition(' ')[0] for line in lines_of(config)} == {'E421', 'E425'}
+
+
+def test_p09_what_features_and_tables_say_of_each_other_comes_in_one_error():
+    config = golden('several_optimizers_2x2')
+    config.table_descriptor.add().CopyFrom(config.table_descriptor[0])
+    config.table_descriptor.add().CopyFrom(config.table_descriptor[0])
+    config.table_descriptor[-1].name = 'nobody'
+    config.feature_descriptor[0].table_id = -1
+    config.feature_descriptor[1].table_id = 7
+    assert lines_of(config) == ['E401 feature 0: got -1', 'E401 feature 1: got 7',
+                                'E404 table "a": got 2 of that name',
+                                'E430 table "nobody": got none']
+
+
 @pytest.mark.parametrize('field', sorted(UNDOCUMENTED))
 def test_an_optimizer_without_a_documented_formula_is_unsupported(field):
     config = golden('census_training_1x1')

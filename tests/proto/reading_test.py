@@ -141,12 +141,24 @@ def test_a_stream_that_cannot_be_read_or_is_closed_is_refused(monkeypatch):
     (b'node ' + b'{' * 2**20 + b'config', 'E484'),
     (b'node { op: "TPU" attr { key: "config" value { s: ' + b'"aa"' * 2**20 + b'} } }', 'E489'),
     (b'node { } } config', 'E484'), (b'node { config', 'E484')])
-def test_hostile_content_is_refused_soon(content, code):
+def test_p02_p03_p04_p10_p14_p16_p19_hostile_content_is_refused_soon(content, code):
     assert refusal(content).code == code
 
 
 def test_p04_the_message_about_a_long_number_is_short():
     assert len(str(refusal(b'num_hosts: ' + b'1' * 5_000))) <= 200
+
+
+def test_p18_graphs_that_would_read_write_or_call_are_only_read(tmp_path):
+    victim, path = tmp_path / 'victim', tmp_path / 'saved_model.pb'
+    path.write_bytes(saved_model(graph(
+        *[field(1, name) + field(2, name) for name in (b'ReadFile', b'PyFunc', b'EagerPyFunc')],
+        field(1, b'w') + field(2, b'WriteFile') + field(3, str(victim).encode()), node(BYTES))))
+    done = run_python('-X', 'importtime', '-m', 'estimator_tpu_embedding', 'inspect', str(path))
+    assert done.returncode == 0 and CONFIG.table_descriptor[0].name in done.stdout
+    assert not victim.exists()
+    imported = {line.rpartition('|')[2].strip() for line in done.stderr.splitlines()}
+    assert 'google.protobuf' in imported and not imported & {'tensorflow', 'numpy'}
 
 
 def test_brackets_and_numbers_in_strings_and_comments_are_not_counted():

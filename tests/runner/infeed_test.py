@@ -176,6 +176,42 @@ def test_i17_an_out_of_range_error_of_the_model_is_not_taken_for_the_end_of_the_
 
 
 @pytest.mark.section('16')
+def test_i17_what_tf_data_takes_for_an_end_is_an_error_where_steps_are_missing(tmp_path):
+    def stop(_):
+        raise StopIteration('py_func makes it an OutOfRangeError, and map of v1 ends at such')
+
+    def input_fn(params):
+        return generator_input_fn(lambda host: range(8))(params).map(
+            lambda features, label: (features, tf.ensure_shape(
+                tf.py_func(stop, [label], tf.float32), [BATCH])))
+
+    with pytest.raises(tf.errors.OutOfRangeError, match='The input of host 0 ended: this train '
+                       'made 0 steps and was to reach step 2'):
+        job(tmp_path).train(input_fn, max_steps=2)
+
+
+@pytest.mark.section('16')
+@pytest.mark.parametrize('cut', [1, 11])
+def test_i17_a_file_of_records_that_is_cut_short_is_an_error_and_no_end(tmp_path, cut):
+    path = tmp_path / 'records'
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for number in range(8):
+            writer.write(b'%d' % number * 8)
+    path.write_bytes(path.read_bytes()[:-cut])
+
+    def input_fn(params):
+        return tf.data.TFRecordDataset(str(path)).map(
+            lambda text: ({'f': tf.cast(tf.strings.length(text), tf.int64)}, 0.)).batch(
+                params['batch_size'], drop_remainder=True)
+
+    estimator = job(tmp_path / 'model')
+    with pytest.raises(tf.errors.DataLossError, match='truncated record') as caught:
+        estimator.train(input_fn, steps=9)
+    assert caught.value.__notes__ == ['raised by the infeed of host 0 at its batch 2']
+    assert estimator.latest_checkpoint().endswith('model.ckpt-0')
+
+
+@pytest.mark.section('16')
 @pytest.mark.parametrize('error', [ValueError, OSError, KeyError])
 def test_i16_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tmp_path, error):
     def generate(host):
