@@ -18,7 +18,8 @@ CPP_TESTS = {path.name: path.read_text() for pattern in ('*.h', '*.cc')
 
 # folder or module: what of ours it may import besides itself
 BELOW = {
-    'errors': set(), '_process': {'errors'}, 'version': set(), '_tf': set(), '_tf_distribute': set(),
+    'errors': set(), '_process': {'errors'}, 'version': set(), '_tf': set(),
+    '_tf_distribute': set(),
     '_distribution': {'errors', '_tf_distribute'}, '_legacy': {'errors', '_distribution'},
     'core': {'errors'}, 'native': {'errors', 'core', '_tf'}, 'proto': {'errors', 'core'},
     'ops': {'errors', 'core', '_tf'},
@@ -141,8 +142,7 @@ def calls(tree):
      {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
     ({'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
      {f'runner/{name}.py' for name in (
-         'background', 'blocked', 'ending', 'infeed', 'sessions', 'signals',
-             'towers')}),
+         'background', 'blocked', 'ending', 'infeed', 'sessions', 'signals', 'towers')}),
     ({'open', 'os.open', 'os.fdopen'},
      {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
     ({'print'}, {'cli/run.py'}),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.parts import long_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import progress
@@ -127,14 +128,14 @@ def ones(params):
         params['batch_size'], drop_remainder=True)
 
 
-@pytest.mark.parametrize('config, line', [
+@pytest.mark.parametrize('config, line', long_except([
     ({'master': '', 'evaluation_master': 'local'}, None),
     ({'cluster': ete.TPUClusterResolver(hosts=1, cores=2)}, None),
     ({'master': 'grpc://192.0.2.1:8470'}, "RunConfig(master='grpc://192.0.2.1:8470')"),
     ({'evaluation_master': ['grpc://192.0.2.1:8470']},
      "RunConfig(evaluation_master=['grpc://192.0.2.1:8470'])"),
     ({'master': 'grpc://192.0.2.1:8470', 'evaluation_master': 'grpc://192.0.2.2:8470'},
-     "RunConfig(master='grpc://192.0.2.1:8470', evaluation_master='grpc://192.0.2.2:8470')")])
+     "RunConfig(master='grpc://192.0.2.1:8470', evaluation_master='grpc://192.0.2.2:8470')")], 4))
 @pytest.mark.parametrize('on_tpu', [
     {}, {'use_tpu': False}, {'eval_on_tpu': False}])
 def test_every_master_of_a_job_is_the_emulated_system_and_one_line_says_so(
@@ -142,7 +143,7 @@ def test_every_master_of_a_job_is_the_emulated_system_and_one_line_says_so(
     lines = []
     monkeypatch.setattr(progress, '_sink', lines.append)
     made = make(tmp_path, config=ete.RunConfig(
-        model_dir=str(tmp_path), session_creation_timeout_secs=5, **config), **on_tpu)
+        model_dir=str(tmp_path), session_creation_timeout_secs=60, **config), **on_tpu)
     assert [each for each in lines if 'RunConfig' in each] == ([] if line is None else [
         f'{line} means the emulated system: nothing is contacted'])
     made.train(ones, steps=1)

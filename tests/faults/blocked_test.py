@@ -71,9 +71,9 @@ def test_h09_every_minute_a_line_names_who_is_waited_for(
     for module in (infeed, blocked):
         monkeypatch.setattr(module, 'WARN_SECONDS', .5)  # A minute of this test.
     with pytest.raises(InputPipelineError):
-        blocking_job.run('train', form, tmp_path / 'job', blocker, hosts=2, deadline=4.)
+        blocking_job.run('train', form, tmp_path / 'job', blocker, hosts=2, deadline=6.)
     lines = [line for level, line in logged if text in line]
-    assert 2 <= len(lines) <= 8
+    assert 2 <= len(lines) <= 12
 
 
 class Ended(Exception):
@@ -134,5 +134,5 @@ def test_h09_a_process_that_waits_for_input_dies_of_sigterm(tmp_path):
             process, lines):
         assert next(lines) == 'blocked'
         process.terminate()
-        assert process.wait(60) == -signal.SIGTERM
+        assert process.wait(240) == -signal.SIGTERM
     assert recover(str(tmp_path / 'job')).step <= 2

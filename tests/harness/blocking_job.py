@@ -83,7 +83,7 @@ FORMS = ['generator', 'function', 'start', 'pipe', 'call']
 VERBS = ['train', 'evaluate', 'predict', 'train_and_evaluate']
 
 
-def run(verb, form, directory, blocker, *, hosts=1, deadline=1., shutdown=1., hooks=()):
+def run(verb, form, directory, blocker, *, hosts=1, deadline=3., shutdown=1., hooks=()):
     """Runs a job; of `train_and_evaluate` the evaluation blocks."""
     config = jobs.run_config(directory, hosts, iterations=1, input_deadline_secs=deadline,
                              shutdown_deadline_secs=shutdown, save_checkpoints_steps=10)

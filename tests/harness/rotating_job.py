@@ -17,7 +17,8 @@ from estimator_tpu_embedding.checkpoint.manifest import Manifest, read_manifest
 from estimator_tpu_embedding.checkpoint.retention import Retention
 from harness.processes import die_with_parent
 
-SECONDS = .05
+SECONDS = .2
+"""Between commits: a reader on a busy machine must come to its end within some of two of them."""
 
 
 def write_copy(source, step):
