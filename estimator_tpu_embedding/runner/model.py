@@ -89,6 +89,7 @@ class Job:
       verb: `'train'`, `'evaluate'` or `'predict'`.
       deployment: hosts, cores, and how input reaches them.
       source: an invocation of input_fn -> what that returned, made in the default graph.
+      input_fn: how messages call input_fn: its name, file and line; empty where nobody knows.
       batch_axes: see `input.open_input`.
       call_model: (core, features, labels) -> output.
       lookups: `None` for a model without embedding tables.
@@ -123,6 +124,7 @@ class Job:
     session_config: tf.ConfigProto
     checkpoint: CheckpointOptions = CheckpointOptions()
     kernels: Kernels = Kernels()
+    input_fn: str = ''
     feed_hook: FeedHookMaker | None = None
 
     @property
