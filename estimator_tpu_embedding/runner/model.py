@@ -13,6 +13,7 @@ from ..checkpoint.options import CheckpointOptions
 from ..core.deployment import Deployment, Invocation
 from ..core.kernels import Kernels
 from ..core.plan import Plan
+from ..core.vocabulary import Words
 from ..core.specs import Topology
 from ..ops.ids import IdBatch, IdCounts
 from .gradients import GradientCapture
@@ -73,12 +74,14 @@ class Lookups:
       featurize: (features of one core, core) -> ids and the rest.
       variable_names: traced graph -> the variable name of each table.
       gradient_multiplier: global step -> factor of all gradients of tables, or `None`.
+      words: those of each feature that a vocabulary maps to ids.
     """
 
     plan: Plan
     featurize: Callable[[Any, int], Featurized]
     variable_names: Callable[[tf.Graph], dict[str, str]]
     gradient_multiplier: Callable[[tf.Tensor], Any] | None = None
+    words: Sequence[Words] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
