@@ -29,10 +29,15 @@ class Vocabulary:
     num_oov_buckets: int
     default_value: int
 
+    @property
+    def short_digest(self) -> str:
+        """As much of `sha256` as people compare."""
+        return self.sha256[:_SHOWN_DIGITS]
+
     def __str__(self) -> str:
         rest = (f'{counted(self.num_oov_buckets, "OOV bucket")}' if self.num_oov_buckets
                 else f'default_value {self.default_value}')
-        return f'{counted(self.size, "word")} (SHA-256 {self.sha256[:_SHOWN_DIGITS]}), {rest}'
+        return f'{counted(self.size, "word")} (SHA-256 {self.short_digest}), {rest}'
 
     def is_possible(self) -> bool:
         """Whether all numbers are such as a column may have."""
