@@ -218,5 +218,5 @@ def test_c14_p22_tools_end_soon_on_a_directory_of_such_files(tmp_path):
     os.mkfifo(tmp_path / 'model.ckpt-8.index')
     for command in (['inspect'], ['checkpoint', 'ls'], ['checkpoint', 'verify'],
                     ['checkpoint', 'show'], ['validate']):
-        ended = run_etpe(*command, tmp_path, deadline=120)
+        ended = run_etpe(*command, tmp_path)
         assert ended.returncode in (1, 2) and 'Traceback' not in ended.stderr
