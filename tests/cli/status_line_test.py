@@ -125,7 +125,7 @@ def seen(script, terminals, term, columns=60):
         **{name: theirs if name in terminals else subprocess.PIPE for name in (
             'stdout', 'stderr')})
     os.close(theirs)
-    found, end = b'', time.monotonic() + 100
+    found, end = b'', time.monotonic() + 240
     while time.monotonic() < end:
         if select.select([ours], [], [], 1)[0]:
             try:
@@ -134,7 +134,7 @@ def seen(script, terminals, term, columns=60):
                 break
         elif process.poll() is not None:
             break
-    rest = b''.join(part or b'' for part in process.communicate(timeout=60))
+    rest = b''.join(part or b'' for part in process.communicate(timeout=240))
     os.close(ours)
     assert process.returncode == 0, (found, rest)
     return found.decode().replace('\r\n', '\n'), rest.decode()

@@ -98,6 +98,7 @@ def test_r05_evaluations_leave_no_file_and_no_thread(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3000)
 def test_r05_a_thousand_evaluations_leave_nothing(tmp_path):
     files, threads, rss = evaluations(tmp_path, 1000, 200)
     assert files <= 0 and threads <= 0

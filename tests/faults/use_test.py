@@ -119,7 +119,7 @@ def test_u03_a_look_up_that_is_never_updated_changes_nothing_and_holds_up_nobody
         variables = made.create_variables_and_ops()
         fed = enqueue(made)
         activations = made.get_activations()
-        limit = tf.RunOptions(timeout_in_ms=60_000)
+        limit = tf.RunOptions(timeout_in_ms=240_000)
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             session.run(variables.load_ops())

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.parts import long_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
@@ -82,8 +83,8 @@ CHANGES = {
     'swapped': ('fg', {'rename': {'g_embedding': 'f_embedding', 'f_embedding': 'g_embedding'}})}
 
 
-@pytest.mark.parametrize('dense', OPTIMIZERS)
-@pytest.mark.parametrize('change', CHANGES)
+@pytest.mark.parametrize('change, dense', long_except([
+    *((change, 'Adam') for change in CHANGES), ('renamed', 'Adagrad'), ('new', 'Ftrl')], 0, 1, 5))
 def test_c22_tables_change_beside_a_dense_optimizer_with_slots(tmp_path, change, dense):
     first = make(tmp_path, 'fg', dense)
     first.train(jobs.input_fn_of(STEPS), steps=2)
