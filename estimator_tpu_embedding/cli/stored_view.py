@@ -176,7 +176,8 @@ def _words_blocks(one: Stored) -> list[Grid]:
     found = _words(one)
     return [Grid(('words of', '>words', '>OOV buckets', '>default', 'SHA-256'), [
         (feature, f'{words.size:,}', f'{words.num_oov_buckets:,}',
-         str(words.default_value), words.short_digest) for feature, words in found])] if found else []
+         str(words.default_value), words.short_digest)
+        for feature, words in found])] if found else []
 
 
 def _words(one: Stored) -> list[tuple[str, Vocabulary]]:
