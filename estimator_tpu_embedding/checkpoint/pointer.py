@@ -70,7 +70,10 @@ def require_harmless(directory: str) -> None:
     try:
         with files.open_regular(path, follow=True) as file:
             size = files.size_of(file)
+            content = files.read_at_most(file, _MAX_BYTES)
         got = f'{size:,} bytes that name no checkpoint' if size > _MAX_BYTES else ''
+        if b'\\' * (text.MAX_BACKSLASHES + 1) in content:  # It takes the square of their number.
+            got = f'more than {text.MAX_BACKSLASHES} backslashes in a row'
     except OSError as error:
         got = shown(error.strerror or error)
     if got:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import numbers
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -102,11 +101,6 @@ class TableSpec:
         if self.initializer is not None and not callable(self.initializer):
             yield Problem('E415', where, 'initializer must be callable', repr(self.initializer),
                           'Pass an instance such as tf.truncated_normal_initializer().')
-        elif inspect.isclass(self.initializer):
-            name = self.initializer.__name__
-            yield Problem('E495', where, 'initializer must be an instance, or a function',
-                          f'the class {name}', 'Call it, perhaps with arguments, as in '
-                          f'initializer={name}().')
         if self.optimizer is not None:
             yield from self.optimizer.problems(where)
         if self.rate is not None:

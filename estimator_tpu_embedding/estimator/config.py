@@ -147,8 +147,9 @@ class RunConfig(_PlainRunConfig):
             they are, counts the step and goes on. It protects tables alone: the optimizer in
             `model_fn` has the gradients of the other variables, and a loss that is NaN ends the
             run as ever.
-          shutdown_deadline_secs: so long the end of a run waits for an input_fn that does not
-            return, or an operation that still runs; then it leaves them behind with a warning.
+          shutdown_deadline_secs: so long the end of a run waits, for every input_fn that does not
+            return and every operation that still runs together; then it leaves them behind with
+            a warning. Once SIGTERM has come it waits two seconds.
           checkpoint: how checkpoints are written and checked, and which differences between one
             and the job are meant; `None` is what the options of `etpe run` say.
           kernels: what executes the tables: `'native'`, the compiled library of this package,

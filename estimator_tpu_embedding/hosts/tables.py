@@ -18,6 +18,7 @@ import tensorflow.compat.v1 as tf
 from ..core.optimizer import SlotSpec
 from ..core.plan import Plan
 from ..core.specs import TableSpec
+from ..errors import Problem
 
 LARGE_BYTES = 2**20
 """Up to here a part begins as TensorFlow has it, even where that keeps its first values."""
@@ -88,8 +89,14 @@ def create_slots(plan: Plan, table: TableSpec, slots: Sequence[SlotSpec], names:
 
 def _initializer(plan: Plan, table: TableSpec) -> Callable[..., Any]:
     """What gives the rows of one host their initial values."""
-    initializer = table.initializer or tf.truncated_normal_initializer(
+    initializer: Any = table.initializer or tf.truncated_normal_initializer(
         stddev=1 / math.sqrt(table.dimension))
+    if inspect.isclass(initializer):  # As `tf.get_variable` calls it.
+        tf.logging.warning('%s', Problem(
+            'W430', f'table "{table.name}"', 'initializer is a class, which is called without '
+            'arguments', initializer.__name__, 'If that is meant, write '
+            f'initializer={initializer.__name__}(); else give it its arguments there.'))
+        initializer = initializer()
     matrix = np.asarray(getattr(initializer, 'value', 0.0))
     if matrix.shape != (table.vocabulary_size, table.dimension):
         return initializer

@@ -6,6 +6,7 @@ The configs are TensorFlow's own objects; what their constructors check is not c
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -160,6 +161,11 @@ def _problems(declared: Declared, names: Sequence[Any], optimizers: Sequence[Any
                 optimizer.learning_rate, Hashable):
             yield from DynamicRate(function=optimizer.learning_rate).problems(where)
             optimizer = None
+        if inspect.isclass(table.initializer):
+            kind = table.initializer.__name__
+            yield Problem('E495', where, 'initializer must be an instance, or a function',
+                          f'the class {kind}', 'Call it, perhaps with arguments, as in '
+                          f'initializer={kind}().')
         tables.append(_table_spec(table, name, optimizer))
     name_of = {id(table): name for table, name in zip(declared.tables, names)}
     features = [FeatureSpec(name=name, table=name_of[id(feature.table)],

@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 PROMPT_SECONDS = 2.0
 """What is left of the deadline once SIGTERM has come."""
-_QUIET_SECONDS = 1.0
+_QUIET_SECONDS = 5.0
 _SLICE_SECONDS = 0.2
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..checkpoint import directory, scaffolds
 from ..checkpoint.following import Following
 from ..checkpoint.recover import recover
@@ -59,8 +60,9 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
             tf.add_to_collection(tf.GraphKeys.SAVERS, default())
         scaffolds.keep_saver(scaffold)
         lineage = Lineage()
-        all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners,
-                                   Saving(lineage, background))
+        with _tf.without_deprecation_warnings():
+            all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners,
+                                       Saving(lineage, background))
         creator = RecoveringCreator(scaffold, job, run.stored_tables(), lineage, background)
         fetches = {'loss': run.graph.loss, 'step': run.graph.step}
         return run.execute(creator, all_hooks, fetches, wanted=lambda: stop.final_step)['loss']
@@ -89,7 +91,8 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         graph = run.graph
         values, updates = _metrics(graph)
         scaffold = scaffold_of(run, following)
-        final = tf.train.FinalOpsHook(values)
+        with _tf.without_deprecation_warnings():
+            final = tf.train.FinalOpsHook(values)
         all_hooks = run.with_steps([], hooks, [final], tf.group(graph.step, updates),
                                    pace=FixedPace(steps), stop=None, results=[updates])
         creator = tf.train.ChiefSessionCreator(

@@ -117,9 +117,6 @@ def test_all_problems_come_at_once_sorted_by_where_they_are():
       'features': [*FEATURES, FeatureSpec(name='f', table='video/Adagrad')]},
      'E460 table "video/Adagrad": the name is that of the optimizer state of table "video"; '
      'got "video/Adagrad".  Rename the table.'),
-    ({'tables': [dataclasses.replace(TABLES[0], initializer=Zeros), *TABLES[1:]]},
-     'E495 table "video": initializer must be an instance, or a function; got the class Zeros.  '
-     'Call it, perhaps with arguments, as in initializer=Zeros().'),
 ])
 def test_each_problem_says_where_what_was_expected_what_came_and_the_remedy(change, line):
     with pytest.raises(ConfigError) as caught:

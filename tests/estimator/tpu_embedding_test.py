@@ -107,15 +107,6 @@ def test_what_the_original_lets_pass_and_no_engine_could_run_comes_in_one_error(
         'E413', 'E421', 'E412', 'E421']
 
 
-def test_an_initializer_that_is_a_class_is_refused_for_its_table():
-    import tensorflow.compat.v1 as tf
-    with pytest.raises(ConfigError, match='E495 table "item": initializer must be an instance, or '
-                       r'a function; got the class Zeros.  Call it.*initializer=Zeros\(\)'):
-        build(legacy_api, declaration(tables={
-            'user': {'vocabulary_size': 7, 'dimension': 1, 'initializer': lambda shape, dtype: 1},
-            'item': {'vocabulary_size': 9, 'dimension': 1, 'initializer': tf.zeros_initializer}}))
-
-
 def test_the_object_tells_hosts_cores_and_batch_and_has_its_dicts_sorted():
     made = build(legacy_api, declaration(hosts=2, cores=4, batch_per_core=3))
     assert made.hosts == [f'/job:worker/replica:0/task:{host}/device:CPU:0' for host in (0, 1)]

@@ -137,6 +137,13 @@ def test_c14_a_pointer_that_is_too_large_is_not_read_by_tensorflow(tmp_path):
         recover(str(tmp_path))
 
 
+def test_c14_nor_is_one_that_it_would_take_hours_to_read(tmp_path):
+    (tmp_path / 'checkpoint').write_bytes(
+        b'model_checkpoint_path: "' + b'\\' * 2**16 + b'"\n' * 2)
+    with pytest.raises(CorruptCheckpointError, match='E616 .*; got more than 32 backslashes'):
+        recover(str(tmp_path))
+
+
 @pytest.mark.parametrize('kind', KINDS)
 def test_c17_where_the_pointer_is_staged_it_is_left_alone(mine, tiny, kind):
     mode = put(mine / 'checkpoint.tmp', kind)

@@ -157,10 +157,10 @@ ENTRIES = {
     'E477': ('table variable made by a user', 'With native kernels the variables of tables are '
              'views of their engine, which no variable_creator_scope may replace or make twice.',
              "Build the graph outside of that scope, or choose kernels='stock'."),
-    'E495': ('initializer that is a class',
-             'A table takes an initializer that is ready to be called with a shape. Of a class '
-             'that would make another initializer, with none of the arguments that were meant.',
-             'Call the class: tf.truncated_normal_initializer(stddev=0.1).'),
+    'E495': ('initializer that is a class, in TF2',
+             'A TableConfig takes what can be called with a shape. TensorFlow itself '
+             'fails for a class, but later.',
+             'Call the class: tf.keras.initializers.TruncatedNormal(stddev=0.1).'),
     'E496': ('column that the spec lacks',
              'model_fn passes a TPU embedding column to input_layer or DenseFeatures that is not '
              'in the spec, so it would take ids for rows.',

@@ -36,6 +36,10 @@ ENTRIES = {
              'core on which it resides (its id modulo the number of cores). So results, weight '
              'decay among them, depend on the number of cores.',
              'Leave use_gradient_accumulation at True.'),
+    'W430': ('initializer that is a class',
+             'TensorFlow 1 calls a class without arguments, so that is done here too; mostly the '
+             'brackets were forgotten, and with them the arguments.',
+             'Call the class: tf.truncated_normal_initializer(stddev=0.1).'),
     'W426': ('flag of weight decay without a factor',
              'multiply_weight_decay_factor_by_learning_rate is set and weight_decay_factor is '
              'not, so nothing decays.',
