@@ -116,7 +116,7 @@ def test_keep_checkpoint_max_also_removes_the_manifests_of_what_it_removes(tmp_p
 
 
 def test_resuming_does_not_touch_the_files_of_the_step_it_resumes_from(tmp_path):
-    make(tmp_path).train(endless, max_steps=2)
+    make(tmp_path, checkpoint_save_graph_def=True).train(endless, max_steps=2)
     before = {path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
               for path in tmp_path.glob('model.ckpt-2*')}
     make(tmp_path).train(endless, max_steps=4)
