@@ -50,10 +50,8 @@ class RecordingStorage(Storage):
         self.operations.append(('remove', name))
 
     def remove_folder(self, name):
-        inside = os.listdir(self.path(name))
-        super().remove_folder(name)
-        self.operations += [*(('remove', f'{name}/{each}') for each in inside),
-                            ('remove_folder', name)]
+        super().remove_folder(name)  # It removes the files in it by `remove`.
+        self.operations.append(('remove_folder', name))
 
     def write(self, path, content):
         """Writes a file as others do, by its path and without syncing it."""
