@@ -9,6 +9,7 @@ changes once released. One class exists per cause that a caller can act on:
 | `ConfigError` | E4xx | what the user declared contradicts itself or a limit |
 | `UnreadableConfigError` | E48x | a file that holds no config that can be read |
 | `InputError` | E5xx | the data does not fit the declaration |
+| `InputPipelineError` | E52x | an input pipeline fails; E520 has TensorFlow's class of it too |
 | `CallError` | E55x, E537 | a method that was called where, or when, it cannot do what it is for |
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
 | `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/faults.py` |
@@ -119,7 +120,11 @@ class StructureTypeError(InputError, TypeError):
 
 
 class InputPipelineError(InputError, RuntimeError):
-    """E52x: an input pipeline that produced nothing in time."""
+    """E52x: an input pipeline that failed, or produced nothing in time.
+
+    E520 is one that failed: the error is of the class that TensorFlow raised as well, such as
+    `tf.errors.InvalidArgumentError` for a `ValueError` in a generator, and begins with its text.
+    """
 
 
 class CallError(EteError, RuntimeError):

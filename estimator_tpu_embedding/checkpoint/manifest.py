@@ -20,13 +20,16 @@ from ..core.names import name_problems
 from ..core.partition import STRATEGIES
 from ..core.plan import Plan
 from ..core.specs import is_count
+from ..core.vocabulary import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..version import VERSION
 
-FORMAT = 2
+FORMAT = 3
 _WITHOUT_FILES = 1
 """An older format, which does not say what is in the files; there checksums of TensorFlow do."""
+_WITHOUT_WORDS = 2
+"""One that does not say which words have which ids; so does the one before it."""
 SUFFIX = '.tables.json'
 PARTIAL = '.partial'
 """After the name of a manifest: what it lists is no checkpoint, or not yet; see `commit.py`."""
@@ -34,10 +37,10 @@ STAGE = '.ete-stage-'
 """What the names of folders begin with in which checkpoints are written; see `commit.py`."""
 _OWN = 'sha256'
 """The field that holds the SHA-256 of all others."""
-_MAX_BYTES = 16 * 2**20
-_MAX_VALUES = 500_000
+_MAX_BYTES = 32 * 2**20
+_MAX_VALUES = 1_000_000
 """In the JSON, where three bytes may stand for an object of a hundred; a manifest of the most
-tables and files has fewer."""
+tables, files and vocabularies has fewer."""
 _MAX_SLOTS = 10
 _MAX_FILES = 10_000
 
@@ -98,6 +101,8 @@ class Manifest:
       files: all files of the checkpoint but this one, by their names in its directory; empty in
         manifests of before 2.
       applied: what a job that is started again with the same options must not do again.
+      vocabularies: which words have which ids, by feature; none of features without words, and
+        empty in manifests of before 3.
     """
 
     step: int
@@ -108,6 +113,7 @@ class Manifest:
     created: float = 0.0
     files: dict[str, StoredFile] = dataclasses.field(default_factory=dict)
     applied: Applied = Applied()
+    vocabularies: dict[str, Vocabulary] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """The content of the file."""
@@ -201,10 +207,12 @@ def _from_json(content: bytearray, checkpoint: str) -> Manifest:
 
 def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
     version = fields.pop('format')
-    if version not in (_WITHOUT_FILES, FORMAT) or isinstance(version, bool):
+    if version not in (_WITHOUT_FILES, _WITHOUT_WORDS, FORMAT) or isinstance(version, bool):
         raise ValueError(f'format {version!r}, written by {shown(fields.get("created_by"))}; '
                          f'estimator_tpu_embedding {VERSION} reads formats up to {FORMAT}')
     expected = {field.name for field in dataclasses.fields(Manifest)}
+    if version != FORMAT:
+        expected -= {'vocabularies'}
     if version == _WITHOUT_FILES:
         expected -= {'plan_digest', 'created', 'files', 'applied'}
         fields.setdefault('config', '')
@@ -218,12 +226,16 @@ def _checked(fields: dict[str, Any], checkpoint: str) -> Manifest:
         raise ValueError('step must be an int >= 0 and created a time')
     if len(fields['tables']) > limits.MAX_TABLES or len(fields.get('files', ())) > _MAX_FILES:
         raise ValueError(f'more than {limits.MAX_TABLES} tables or {_MAX_FILES} files')
+    if len(fields.get('vocabularies', ())) > limits.MAX_FEATURES:
+        raise ValueError(f'vocabularies of more than {limits.MAX_FEATURES} features')
     return Manifest(**{
         **fields, 'config': base64.b64decode(fields['config'], validate=True),
         'applied': _applied(fields['applied']) if 'applied' in fields else Applied(),
         'tables': {name: _table(name, entry) for name, entry in fields['tables'].items()},
         'files': {name: _file(name, entry, checkpoint)
-                  for name, entry in fields.get('files', {}).items()}})
+                  for name, entry in fields.get('files', {}).items()},
+        'vocabularies': {name: _vocabulary(name, entry)
+                         for name, entry in fields.get('vocabularies', {}).items()}})
 
 
 def _applied(entry: dict[str, Any]) -> Applied:
@@ -242,6 +254,14 @@ def _file(name: str, entry: dict[str, Any], checkpoint: str) -> StoredFile:
             '[0-9a-f]{64}', entry['sha256']) or len(entry) != 2:
         raise ValueError(f'file {name}: {shown(entry)}')
     return StoredFile(**entry)
+
+
+def _vocabulary(name: str, entry: dict[str, Any]) -> Vocabulary:
+    """That of one feature."""
+    found = Vocabulary(**entry)
+    if not re.fullmatch('[0-9a-f]{64}', found.sha256) or not found.is_possible():
+        raise ValueError(f'vocabulary of {shown(name)}: {shown(entry, 200)}')
+    return found
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -39,6 +39,8 @@ class CheckpointOptions:
         at the sizes only.
       expected_digest: the SHA-256 of the manifest that is to be restored, in hexadecimal digits.
         Without it whoever can write files of a checkpoint can also write a manifest that fits.
+      strict_vocabulary: whether a vocabulary in which words have other ids than in the checkpoint
+        is an error, E641, and not only a warning, W631.
       asynchronous: whether training goes on while a checkpoint is checked and made durable. An
         error then is raised by the next save or at the end. Where listeners are told of saves
         (`after_save`, as by `train_and_evaluate`), they and the training wait.
@@ -62,6 +64,7 @@ class CheckpointOptions:
     follow_pointer: bool = False
     verify: str = 'sha256'
     expected_digest: str | None = None
+    strict_vocabulary: bool = False
     asynchronous: bool = False
     max_save_failures: int = 1
     keep_every_steps: int | None = None

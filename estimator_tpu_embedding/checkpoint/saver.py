@@ -7,11 +7,12 @@ import functools
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import tensorflow.compat.v1 as tf
 
+from ..core.vocabulary import Vocabulary
 from ..errors import CheckpointWriteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory
@@ -86,6 +87,7 @@ class CommittingSaver:
 
     def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable], config: bytes, *,
                  options: CheckpointOptions = CheckpointOptions(),
+                 vocabularies: Mapping[str, Vocabulary] | None = None,
                  lineage: Lineage | None = None, background: Background | None = None,
                  on_phase: commit.OnPhase = lambda phase: None):
         """Wraps `saver`.
@@ -96,6 +98,7 @@ class CommittingSaver:
           tables: what the checkpoints hold, by variable name; may be empty.
           config: see `Manifest`.
           options: `max_save_failures` and `keep_every_steps` count here.
+          vocabularies: see `Manifest`.
           lineage: of the training. A checkpoint of the same step that is of another one is
             replaced.
           background: where the files are checked, made durable and published while training
@@ -104,6 +107,7 @@ class CommittingSaver:
           on_phase: see `commit.commit`.
         """
         self._saver, self._tables, self._config = saver, tables, config
+        self._vocabularies = dict(vocabularies or {})
         self._options, self._background, self._on_phase = options, background, on_phase
         self._lineage = lineage if lineage is not None else Lineage()
         self._saved: list[Saved] | None = None
@@ -209,7 +213,8 @@ class CommittingSaver:
             plan_digest=hashlib.sha256(self._config).hexdigest() if self._config else '',
             created=time.time(), created_by=f'estimator_tpu_embedding {VERSION}',
             applied=Applied(rename=dict(self._options.rename),
-                            reset_slots=tuple(self._options.reset_slots)))
+                            reset_slots=tuple(self._options.reset_slots)),
+            vocabularies=self._vocabularies)
 
     def _write(self, session: tf.Session, write_meta_graph: bool, step: int, prefix: str) -> None:
         """Lets TensorFlow write the files of a checkpoint, and no file `checkpoint`.

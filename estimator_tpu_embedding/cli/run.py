@@ -78,6 +78,8 @@ def _configure_checkpoints(parser: argparse.ArgumentParser) -> None:
     group.add_argument('--assume', metavar='ORDER', help=ASSUME)
     group.add_argument('--follow-pointer', action='store_true', help='restore what the file '
                        '"checkpoint" names even outside of model_dir')
+    group.add_argument('--strict-vocabulary', action='store_true', help='a vocabulary in which '
+                       'words have other ids than in the checkpoint is an error, not a warning')
 
 
 def _checkpoint_options(parsed: argparse.Namespace) -> CheckpointOptions:
@@ -89,7 +91,7 @@ def _checkpoint_options(parsed: argparse.Namespace) -> CheckpointOptions:
     return CheckpointOptions(
         grow=parsed.grow, drop=parsed.drop, reset_slots=parsed.reset_slots,
         rename=renames(parsed.rename), assume=parsed.assume,
-        follow_pointer=parsed.follow_pointer)
+        follow_pointer=parsed.follow_pointer, strict_vocabulary=parsed.strict_vocabulary)
 
 
 def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

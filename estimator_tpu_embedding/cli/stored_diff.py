@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ..checkpoint.index import NO_ROW, Tensor
 from ..checkpoint.naming import tables_meant
 from ..checkpoint.options import CheckpointOptions
-from ..errors import ConfigError, CorruptCheckpointError
+from ..errors import ConfigError, CorruptCheckpointError, shown
 from . import stored_looks, stored_options
 from .render import Grid, Line, Report
 from .stored import Stored
@@ -63,6 +63,7 @@ def _report(parsed: argparse.Namespace) -> Report:
     notes += [f'{one.where} has no manifest: its rows are taken to be in the order of ids'
               for one, other in ((a, b), (b, a))
               if one.manifest is None and one.assumed is None and other.tables]
+    notes += _notes_on_words(a, b)
     found = list(_differences(a, b, _pairs(a, b, given), _ALL if parsed.all else _SOME))
     skipped = [problem for one in both for problem in one.skipped]
     data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
@@ -71,6 +72,15 @@ def _report(parsed: argparse.Namespace) -> Report:
     blocks = [*(Line(note, 'warn') for note in notes), *stored_options.as_lines(skipped, 'warn'),
               *_blocks(found, parsed.all), *stored_options.as_lines(damaged)]
     return Report(blocks, data, status=1 if found or damaged else 0)
+
+
+def _notes_on_words(a: Stored, b: Stored) -> list[str]:
+    """Whose words have other ids in `b`, as far as both tell; rows are compared by ids."""
+    before, after = (one.manifest.vocabularies if one.manifest is not None else {}
+                     for one in (a, b))
+    return [f'the words of "{shown(feature, 255)}" differ: {before[feature]} -> {after[feature]}'
+            for feature in sorted(before.keys() & after.keys())
+            if before[feature] != after[feature]]
 
 
 def _blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:

@@ -6,20 +6,23 @@ of a directory), each with `code` and `message`; `"tables"`, each with `name`, `
 `strategy`, `hosts`, `slots`, `bytes` (with its slots) and with --rows `least`, `mean`, `most` (of
 the norms of its rows), `zero`, `nonfinite` and `untouched_at_most` (how many rows can be such that
 were never updated; `null` if that cannot be told); `"variables"`, each with `name`, `type`,
-`shape`, `bytes`; `"samples"`, with --sample, each with `table`, `id`, `row` (as it is stored) and
-`values`; and `"absent"`, each with `table`, its `rows` and the `ids` that it lacks. Numbers that
-JSON lacks are strings.
+`shape`, `bytes`; `"vocabularies"`, each with `feature`, `sha256` (of its words), `size`,
+`num_oov_buckets` and `default_value`; `"samples"`, with --sample, each with `table`, `id`, `row`
+(as it is stored) and `values`; and `"absent"`, each with `table`, its `rows` and the `ids` that it
+lacks. Numbers that JSON lacks are strings.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import math
 from collections.abc import Iterator
 from typing import Any
 
 from ..checkpoint.index import Tensor
+from ..core.vocabulary import Vocabulary
 from ..errors import bytes_text
 from . import stored_looks, stored_options
 from .render import Grid, Line, Report
@@ -81,8 +84,9 @@ def _report(parsed: argparse.Namespace) -> Report:
               *([Line(f'SHA-256 of its manifest: {one.digest}')] if one.digest else []),
               *(Line(note, 'warn') for note in notes), *stored_options.as_lines(skipped, 'warn'),
               *(_tables_blocks(tables, parsed.rows and not problems) if tables else []),
-              *([_others_grid(others)] if others else []), *_sample_blocks(samples),
-              *map(_absent_line, absent), *stored_options.as_lines(problems)]
+              *([_others_grid(others)] if others else []), *_words_blocks(one),
+              *_sample_blocks(samples), *map(_absent_line, absent),
+              *stored_options.as_lines(problems)]
     return Report(blocks, data, status=1 if problems else 0)
 
 
@@ -91,7 +95,9 @@ def _of_the_whole(one: Stored) -> dict[str, Any]:
     return {'where': one.where, 'step': manifest and manifest.step,
             'created': (manifest.created or None) if manifest else None,
             'created_by': manifest and manifest.created_by,
-            'plan_digest': manifest and manifest.plan_digest, 'manifest_sha256': one.digest}
+            'plan_digest': manifest and manifest.plan_digest, 'manifest_sha256': one.digest,
+            'vocabularies': [{'feature': feature, **dataclasses.asdict(words)}
+                             for feature, words in _words(one)]}
 
 
 def time_text(seconds: float) -> str:
@@ -163,6 +169,18 @@ def _others_grid(others: list[Tensor]) -> Grid:
     return Grid(('variable', 'type', 'shape', '>bytes'), [
         (tensor.name, tensor.kind, str(list(tensor.shape)), bytes_text(tensor.size))
         for tensor in others])
+
+
+def _words_blocks(one: Stored) -> list[Grid]:
+    """Which words have which ids, where that was recorded."""
+    found = _words(one)
+    return [Grid(('words of', '>words', '>OOV buckets', '>default', 'SHA-256'), [
+        (feature, f'{words.size:,}', f'{words.num_oov_buckets:,}',
+         str(words.default_value), words.short_digest) for feature, words in found])] if found else []
+
+
+def _words(one: Stored) -> list[tuple[str, Vocabulary]]:
+    return sorted(one.manifest.vocabularies.items()) if one.manifest is not None else []
 
 
 def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:

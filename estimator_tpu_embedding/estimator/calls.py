@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,9 @@ from . import model_errors
 from .config import InputPipelineConfig
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
+
+_MOST_LAYERS = 100
+"""Of what wraps a function of the user; one that wraps itself must not be unwrapped for ever."""
 
 
 def call_input_fn(input_fn: Callable[..., Any], params: dict[str, Any], mode: str, config: Any
@@ -210,6 +214,27 @@ def _tpu_spec(spec: Any) -> Any:
                            'TPUEstimatorSpec.')
     return TPUEstimatorSpec(mode=spec.mode, predictions=spec.predictions, loss=spec.loss,
                             train_op=spec.train_op, training_hooks=spec.training_hooks)
+
+
+def place_of(function: Any) -> str:
+    """`make_input (/home/me/job.py:12)` for a function of the user, or `''` where nobody knows.
+
+    What a `functools.partial`, a decorator, a bound method or an object with `__call__` stands for
+    is looked for.
+    """
+    for _ in range(_MOST_LAYERS):
+        inner = getattr(function, '__wrapped__', None) or (
+            function.func if isinstance(function, functools.partial)
+            else getattr(function, '__func__', None))
+        if inner is None and not hasattr(function, '__code__') and not isinstance(function, type):
+            inner = getattr(type(function), '__call__', None)
+        if inner is None:
+            break
+        function = inner
+    code = getattr(function, '__code__', None)
+    if not isinstance(code, types.CodeType):
+        return ''
+    return f'{code.co_name} ({code.co_filename}:{code.co_firstlineno})'
 
 
 def _taken(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, Any]:

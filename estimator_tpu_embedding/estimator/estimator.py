@@ -286,7 +286,7 @@ class TPUEstimator(WithoutTpu):
             skips_nonfinite=config.nonfinite_gradients == 'skip',
             seed=config.tf_random_seed, input_deadline=config.input_deadline_secs,
             shutdown_deadline=config.shutdown_deadline_secs,
-            source=functools.partial(on_tpu.source, input_fn),
+            source=functools.partial(on_tpu.source, input_fn), input_fn=calls.place_of(input_fn),
             call_model=functools.partial(on_tpu.output, self._model_fn),
             model_dir=_absolute(self.model_dir), warm_start=self._warm_start_settings,
             session_config=self._session_config, checkpoint=self._checkpoint_options(),

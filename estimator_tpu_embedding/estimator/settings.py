@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..columns import adapt, plain
+from ..columns import adapt, plain, vocabulary
 from ..core.budget import Need, require_fit
 from ..core.defaults import default_id_policy, default_kernels
 from ..core.kernels import MAX_THREADS, Kernels
@@ -18,6 +18,7 @@ from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
 from ..core.specs import FeatureSpec, TableSpec, Topology
+from ..core.vocabulary import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
 from ..hosts import memory
 from ..runner.hooks import Cadence
@@ -163,7 +164,16 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
     featurizer = adapt.Featurizer(columns, plan, list(zip(dense, on_tensor_core)),
                                   may_lack_samples=verb == 'predict')
     return Lookups(plan=plan, featurize=featurizer, variable_names=names,
-                   gradient_multiplier=spec.experimental_gradient_multiplier_fn)
+                   gradient_multiplier=spec.experimental_gradient_multiplier_fn,
+                   words=words_of(spec))
+
+
+def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
+    """The words that the columns of a spec map to ids."""
+    if spec is None:
+        return []
+    return vocabulary.words_of([*(spec.feature_columns or []),
+                                *(spec.tensor_core_feature_columns or [])])
 
 
 def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],

@@ -6,16 +6,17 @@ import contextlib
 import dataclasses
 import itertools
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process
-from ..checkpoint import directory, following, restore, scaffolds, warm_start
+from ..checkpoint import directory, following, restore, scaffolds, vocabularies, warm_start
 from ..checkpoint.following import Following, followed
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.saver import CommittingSaver, Lineage, default_saver
+from ..core.vocabulary import Words
 from ..errors import CheckpointWriteError, Problem, UnsupportedError
 from ..runner import summaries
 from ..runner.graph import refuse_foreign_sums
@@ -46,6 +47,7 @@ class WithoutTpu(_Estimator):
     _warm_start_settings: Any
     _batch_sizes: dict[str, int | None]
     _lineage: Lineage | None = None
+    _words: Sequence[Words] = ()
     _reading = _Reading()
     _has_named_optimizers = False
 
@@ -64,13 +66,16 @@ class WithoutTpu(_Estimator):
         if self.config.cluster_spec or self._train_distribution is not None:
             yield
             return
-        self._lineage = Lineage()
+        words = settings.words_of(self._spec)
+        if checkpoint is not None:
+            vocabularies.check(checkpoint, words, self._checkpoint_options())
+        self._lineage, self._words = Lineage(), words
         if checkpoint is not None:
             self._lineage.add(checkpoint)
         try:
             yield
         finally:
-            del self._lineage
+            del self._lineage, self._words
 
     def _evaluate_without_tpu(self, checkpoint: Following | None, *args: Any) -> dict[str, Any]:
         """`Estimator.evaluate`; `args` are input_fn, steps, hooks, the checkpoint and name."""
@@ -186,7 +191,8 @@ class WithoutTpu(_Estimator):
         # Here nobody asks after the last save whether it failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
         scaffolds.with_saver(scaffolds.finalized_once(spec.scaffold), CommittingSaver(
-            saver, {}, b'', options=options, lineage=self._lineage))
+            saver, {}, b'', options=options, lineage=self._lineage,
+            vocabularies=vocabularies.recorded(self._words)))
         return spec
 
     def _with_messages(self, spec: Any) -> Any:
@@ -206,6 +212,8 @@ class WithoutTpu(_Estimator):
         found = self._reading.checkpoint
         if found is None:
             return spec
+        words = settings.words_of(self._spec)
+        found.read(lambda prefix: vocabularies.check(prefix, words, self._checkpoint_options()))
         plan = found.read(lambda prefix: restore.plan_without_engine(
             prefix, self._checkpoint_options()))
         if plan is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import re
 import sys
@@ -144,6 +145,51 @@ def typed(error: BaseException) -> BaseException:
         return error
     translated: EteError = _CLASSES.get(problem.code, InputError)(problem)
     return translated.with_traceback(error.__traceback__)
+
+
+class _PipelineError(InputPipelineError):
+    """E520: an error of TensorFlow that an input pipeline raised; `_pipeline_class` adds its class.
+
+    Text, `message` and `error_code` are those of TensorFlow, `code` and `problems` ours.
+
+    Attributes:
+      error: as TensorFlow raised it.
+      problem: what is said of it, as a note.
+    """
+
+    def __init__(self, error: tf.errors.OpError, problem: Problem):
+        tf.errors.OpError.__init__(self, error.node_def, error.op, error.message,
+                                   error.error_code, error.experimental_payloads)
+        self.args = (problem,)
+        self.error, self.problem = error, problem
+        self.add_note(str(problem))
+
+    def __str__(self) -> str:
+        return str(self.error)
+
+
+@functools.cache
+def _pipeline_class(of: type[tf.errors.OpError]) -> type[_PipelineError]:
+    """The class of errors that are both an `InputPipelineError` and one of TensorFlow's."""
+    return type(f'InputPipeline{of.__name__}', (_PipelineError, of), {
+        '__module__': __name__, '__doc__': f'E520: {of.__name__} in an input pipeline.'})
+
+
+def of_pipeline(error: BaseException, problem: Problem) -> BaseException:
+    """What ended an input pipeline, as an `InputPipelineError` if TensorFlow says it.
+
+    TensorFlow raises an error of its own for whatever Python code in a pipeline raised, and
+    callers may know it by that class: it has both.
+
+    Args:
+      error: that ended it.
+      problem: E520, with what TensorFlow does not know.
+    """
+    better = typed(error)
+    if not isinstance(better, tf.errors.OpError) or isinstance(better, (EteError, *_CONSEQUENCES)):
+        return better
+    kind: Any = type(better)
+    return _pipeline_class(kind)(better, problem).with_traceback(better.__traceback__)
 
 
 def nothing_came(name: str, waited: float, *, has_stacks: bool = True) -> InputPipelineError:

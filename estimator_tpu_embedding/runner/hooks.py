@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..checkpoint.saver import CommittingSaver, Lineage, graph_written
+from ..checkpoint.vocabularies import recorded
 from .async_saver import AsyncCheckpointSaverHook
 from .background import Background
 from .finite import FiniteLoss, FiniteWeights
@@ -132,13 +133,15 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
                  listeners: Sequence[tf.train.CheckpointSaverListener], saving: Saving
                  ) -> tuple[Hooks, Hooks]:
     """The hook that saves, unless the user gave one, and those that come after all others."""
+    words = recorded(run.job.lookups.words) if run.job.lookups is not None else {}
+
     def committing(saver: Any, hook: tf.train.CheckpointSaverHook | None = None
                    ) -> CommittingSaver:
         told = [*listeners, *(_tf.saving_listeners(hook) if hook is not None else [])]
         is_beside = run.job.checkpoint.asynchronous or isinstance(hook, AsyncCheckpointSaverHook)
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
-            lineage=saving.lineage,
+            vocabularies=words, lineage=saving.lineage,
             # Who is told that a checkpoint was saved wants to find it.
             background=saving.background if is_beside and not any(
                 type(listener).after_save is not tf.train.CheckpointSaverListener.after_save

@@ -13,7 +13,7 @@ from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
 from .ending import PROMPT_SECONDS, Shutdown
-from .faults import SESSION_LOST, Failures, nothing_came
+from .faults import SESSION_LOST, Failures, nothing_came, of_pipeline
 from .input import END_OF_INPUT, Drawing, HostFeed, drawing
 from .progress import RunReport
 
@@ -26,7 +26,8 @@ class Infeed(tf.train.SessionRunHook):
 
     def __init__(self, feeds: Sequence[HostFeed], close: tf.Operation, failures: Failures,
                  report: RunReport, deadline: float, ahead: int, draw: Drawing = drawing, *,
-                 shutdown: Shutdown, proceed: Callable[[], None] = lambda: None):
+                 shutdown: Shutdown, proceed: Callable[[], None] = lambda: None,
+                 made_by: str = ''):
         """Prepares threads that are started with each session.
 
         Args:
@@ -41,13 +42,14 @@ class Infeed(tf.train.SessionRunHook):
           shutdown: how long `stop` waits for a thread that is in an input pipeline.
           proceed: called now and then while a pipeline that starts is waited for; what it raises
             ends that.
+          made_by: the input_fn and where it is, for messages; empty where nobody knows.
         """
         self._feeds = feeds
         self._proceed = proceed
         self._shutdown = shutdown
         self._make = functools.partial(
             _SessionFeed, feeds=feeds, close=close, failures=failures, report=report,
-            deadline=deadline, ahead=ahead, draw=draw, shutdown=shutdown)
+            deadline=deadline, ahead=ahead, draw=draw, shutdown=shutdown, made_by=made_by)
         self._current: _SessionFeed | None = None
 
     def after_create_session(self, session: tf.Session, coord: object) -> None:
@@ -135,7 +137,7 @@ class _SessionFeed:
 
     def __init__(self, session: tf.Session, *, feeds: Sequence[HostFeed], close: tf.Operation,
                  failures: Failures, report: RunReport, deadline: float, ahead: int,
-                 draw: Drawing, shutdown: Shutdown):
+                 draw: Drawing, shutdown: Shutdown, made_by: str):
         self._shutdown = shutdown
         self._session = session
         self._close = close
@@ -144,7 +146,9 @@ class _SessionFeed:
         self._deadline = deadline
         self._ahead = ahead
         self._draw = draw
+        self._made_by = made_by
         self._steps_before = report.steps
+        self._first_step = 0
         self._change = threading.Condition()
         self._allowed = 0
         self._ended_input: str | None = None
@@ -158,6 +162,9 @@ class _SessionFeed:
 
         Hooks that come later may then put the iterators elsewhere.
         """
+        if self._report.verb == 'train':
+            self._first_step = int(self._session.run(
+                tf.train.get_global_step(self._session.graph)))
         for host in self._hosts:
             host.thread = threading.Thread(target=self._feed, args=(host,), daemon=True,
                                            name=f'infeed-{host.number}')
@@ -290,8 +297,12 @@ class _SessionFeed:
         elif isinstance(error, SESSION_LOST):
             self._lost = error
         else:
+            batch = host.produced + 1
             self._failures.record(
-                f'infeed of {host.feed.name} at its batch {host.produced + 1}', error)
+                f'infeed of {host.feed.name} at its batch {batch}', of_pipeline(error, Problem(
+                    'E520', f'input of {host.feed.name}', 'its pipeline must give a batch for '
+                    f'step {self._first_step + batch}', type(error).__name__,
+                    f'The dataset is that of {self._made_by}.' if self._made_by else '')))
             self._run_quietly(self._close)
         with self._change:
             self._change.notify_all()

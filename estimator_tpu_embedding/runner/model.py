@@ -13,6 +13,7 @@ from ..checkpoint.options import CheckpointOptions
 from ..core.deployment import Deployment, Invocation
 from ..core.kernels import Kernels
 from ..core.plan import Plan
+from ..core.vocabulary import Words
 from ..core.specs import Topology
 from ..ops.ids import IdBatch, IdCounts
 from .gradients import GradientCapture
@@ -73,12 +74,14 @@ class Lookups:
       featurize: (features of one core, core) -> ids and the rest.
       variable_names: traced graph -> the variable name of each table.
       gradient_multiplier: global step -> factor of all gradients of tables, or `None`.
+      words: those of each feature that a vocabulary maps to ids.
     """
 
     plan: Plan
     featurize: Callable[[Any, int], Featurized]
     variable_names: Callable[[tf.Graph], dict[str, str]]
     gradient_multiplier: Callable[[tf.Tensor], Any] | None = None
+    words: Sequence[Words] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,7 @@ class Job:
       verb: `'train'`, `'evaluate'` or `'predict'`.
       deployment: hosts, cores, and how input reaches them.
       source: an invocation of input_fn -> what that returned, made in the default graph.
+      input_fn: how messages call input_fn: its name, file and line; empty where nobody knows.
       batch_axes: see `input.open_input`.
       call_model: (core, features, labels) -> output.
       lookups: `None` for a model without embedding tables.
@@ -123,6 +127,7 @@ class Job:
     session_config: tf.ConfigProto
     checkpoint: CheckpointOptions = CheckpointOptions()
     kernels: Kernels = Kernels()
+    input_fn: str = ''
     feed_hook: FeedHookMaker | None = None
 
     @property

@@ -68,7 +68,8 @@ class Run:
         self.infeed = Infeed(self.graph.feeds, self.graph.close, self.failures, self.report,
                              job.input_deadline, ahead=int(self.graph.begin is not None),
                              draw=self.profiler.draw if self.profiler else drawing,
-                             shutdown=self.shutdown, proceed=self.termination.proceed)
+                             shutdown=self.shutdown, proceed=self.termination.proceed,
+                             made_by=job.input_fn)
         self.start = SessionStart(self.graph.start)
         self._has_data_ended = False
 

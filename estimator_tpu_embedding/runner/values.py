@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..checkpoint import restore, scaffolds, warm_start
+from ..checkpoint import restore, scaffolds, vocabularies, warm_start
 from ..checkpoint.following import Following, followed
 from ..core.names import is_of_dummy
 from .gradients import DUMMY_COLLECTION
@@ -41,6 +41,9 @@ def scaffold_of(run: Run, following: Following | None,
         prefix, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
         # A scaffold of the user may restore from elsewhere what is not there.
         is_optional=run.graph.outputs[0].scaffold_fn is not None))
+    if job.lookups is not None:
+        words = job.lookups.words
+        following.read(lambda prefix: vocabularies.check(prefix, words, job.checkpoint))
     if plan.facts:
         announce(f'{job.verb}: {plan.where}: {"; ".join(plan.facts)}')
     planned = restore.scaffold_for(scaffold, following.prefix, plan, default)

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import os
 
@@ -6,6 +7,7 @@ from harness.checkpoints import signed
 
 from estimator_tpu_embedding.checkpoint.manifest import (
     Applied, Manifest, StoredFile, StoredTable, digest, manifest_path, read_manifest)
+from estimator_tpu_embedding.core.vocabulary import Vocabulary
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
 MANIFEST = Manifest(step=7, created_by='test', tables={
@@ -13,7 +15,8 @@ MANIFEST = Manifest(step=7, created_by='test', tables={
     config=b'\x10\x02', plan_digest='ab', created=5.5, files={
         'model.ckpt-7.index': StoredFile(size=3, sha256='0' * 64),
         'model.ckpt-7.data-00000-of-00001': StoredFile(size=0, sha256='9' * 64)},
-    applied=Applied(rename={'a': 'b'}, reset_slots=('c',)))
+    applied=Applied(rename={'a': 'b'}, reset_slots=('c',)), vocabularies={
+        'f': Vocabulary(sha256='5' * 64, size=3, num_oov_buckets=2, default_value=-1)})
 
 
 def write(directory, content):
@@ -47,7 +50,7 @@ FILE = {'size': 3, 'sha256': '0' * 64}
 
 
 @pytest.mark.parametrize('content', [
-    b'', b'{', b'[]', b'null', b'\xff\xfe', b'[' * 100_000, changed(format=3), changed(format=True),
+    b'', b'{', b'[]', b'null', b'\xff\xfe', b'[' * 100_000, changed(format=4), changed(format=True),
     changed(tables=[]), changed(tables__t__rows=-1), changed(tables__t__rows=2.5),
     changed(tables__t__hosts=True), changed(tables__t__strategy='hash'),
     changed(tables__t__slots=3), changed(step='x'), changed(step=None),
@@ -68,13 +71,19 @@ FILE = {'size': 3, 'sha256': '0' * 64}
     changed(applied=None), changed(applied={}), changed(applied__rename=['a']),
     changed(applied__rename={'a': 1}), changed(applied__reset_slots='a'),
     changed(applied__reset_slots=[None]), changed(applied__drop=[]),
+    changed(vocabularies=None), changed(vocabularies=[]), changed(vocabularies={'f': None}),
+    changed(vocabularies={'f': {}}), changed(vocabularies__f__size=-1),
+    changed(vocabularies__f__size=2.5), changed(vocabularies__f__sha256='5' * 63),
+    changed(vocabularies__f__sha256=5), changed(vocabularies__f__num_oov_buckets=True),
+    changed(vocabularies__f__default_value='0'), changed(vocabularies__f__file='/etc/x'),
+    changed(vocabularies={str(i): {} for i in range(100_001)}),
     changed(created=float('nan')), changed(plan_digest=3),
     changed(step=2**63), changed(step=7.5), changed(step=True), changed(created_by=3),
     MANIFEST.to_json().replace(b'"step": 7', b'"step": 7, "step": 8'),
     MANIFEST.to_json().replace(b'"rows": 5', b'"rows": 5, "rows": 6'),
     MANIFEST.to_json().replace(b'7', b'7' * 5_000),
     b'{"tables": {' + b','.join(b'"%d": 0' % i for i in range(10**6)) + b'}}',
-    b'[' + b'[],' * 2**22 + b'0]', b' ' * (16 * 2**20 + 1)])
+    b'[' + b'[],' * 2**22 + b'0]', b' ' * (32 * 2**20 + 1)])
 def test_p24_a_manifest_that_cannot_be_read_is_an_error_never_none(tmp_path, content):
     with pytest.raises(CorruptCheckpointError, match='E611 checkpoint model.ckpt-7') as caught:
         read_manifest(write(tmp_path, content))
@@ -98,10 +107,26 @@ def test_a_manifest_that_is_a_link_is_not_followed(tmp_path):
 
 def test_a_manifest_of_before_files_were_listed_is_read(tmp_path):
     fields = json.loads(MANIFEST.to_json())
-    for name in ('plan_digest', 'created', 'files', 'applied', 'sha256'):
+    for name in ('plan_digest', 'created', 'files', 'applied', 'vocabularies', 'sha256'):
         del fields[name]
     found = read_manifest(write(tmp_path, json.dumps({**fields, 'format': 1}).encode()))
     assert found.tables == MANIFEST.tables and found.files == {}
+
+
+def test_i22_a_manifest_of_before_vocabularies_were_recorded_is_read(tmp_path):
+    fields = json.loads(MANIFEST.to_json())
+    del fields['vocabularies']
+    found = read_manifest(write(tmp_path, signed({**fields, 'format': 2}).encode()))
+    assert found == dataclasses.replace(MANIFEST, vocabularies={})
+    with pytest.raises(CorruptCheckpointError, match='vocabularies'):
+        read_manifest(write(tmp_path, signed({**fields, 'format': 3}).encode()))
+
+
+def test_i22_the_most_vocabularies_that_a_job_may_have_can_be_read_again(tmp_path):
+    one = MANIFEST.vocabularies['f']
+    most = dataclasses.replace(MANIFEST, vocabularies={
+        f'feature_number_{number}': one for number in range(100_000)})
+    assert read_manifest(write(tmp_path, most.to_json())) == most
 
 
 def test_the_digest_is_that_of_the_file(tmp_path):

@@ -14,6 +14,7 @@ from estimator_tpu_embedding.checkpoint.manifest import (
     Manifest, StoredTable, manifest_path, read_manifest)
 from estimator_tpu_embedding.checkpoint.scan import scan
 from estimator_tpu_embedding.core.partition import Partition
+from estimator_tpu_embedding.core.vocabulary import Vocabulary
 
 IDS, WIDTH = 11, 3
 VALUES = np.arange(1, IDS * WIDTH + 1, dtype='f4').reshape(IDS, WIDTH)
@@ -251,6 +252,23 @@ def test_diff_tells_which_ids_differ_and_by_how_much(etpe, tmp_path):
     assert one['ids'] == [[4, .5], [9, 'inf']]
     assert 'scope/t: rows 4, 9\n' in etpe('checkpoint', 'diff', a, b, status=1)
     assert etpe('checkpoint', 'diff', b, b) == 'no differences\n'  # NaN too.
+
+
+def test_i22_show_and_diff_tell_whose_words_have_other_ids(etpe, tmp_path):
+    prefixes = [save(tmp_path / name) for name in 'ab']
+    for prefix, digit in zip(prefixes, '12'):
+        words = Vocabulary(sha256=digit * 64, size=3, num_oov_buckets=0, default_value=-1)
+        pathlib.Path(manifest_path(prefix)).write_bytes(dataclasses.replace(
+            read_manifest(prefix), vocabularies={
+                'f\x1b': words, 'g': dataclasses.replace(words, sha256='3' * 64)}).to_json())
+    found = etpe.json('checkpoint', 'show', prefixes[0])['vocabularies']
+    assert found[0] == {'feature': 'f\x1b', 'sha256': '1' * 64, 'size': 3, 'num_oov_buckets': 0,
+                        'default_value': -1}
+    lines = [line.split() for line in etpe('checkpoint', 'show', prefixes[0]).splitlines()]
+    assert [r'f\x1b', '3', '0', '-1', '1' * 12] in lines
+    assert etpe.json('checkpoint', 'diff', *prefixes)['notes'] == [
+        rf'the words of "f\x1b" differ: 3 words (SHA-256 {"1" * 12}), default_value -1 -> '
+        rf'3 words (SHA-256 {"2" * 12}), default_value -1']
 
 
 def test_diff_names_ten_ids_or_all(etpe, tmp_path):

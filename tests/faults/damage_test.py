@@ -163,8 +163,8 @@ def test_c09_by_size_alone_a_flip_is_not_found_and_a_cut_is(damaged):
 
 def test_c28_a_manifest_of_a_newer_version_is_refused_with_both_versions(damaged, tiny):
     text = problems_of(damaged('.tables.json', lambda content: content.replace(
-        b'"format": 2', b'"format": 3')), tiny)
-    assert 'format 3' in text and 'up to 2' in text and 'written by test' in text
+        b'"format": 3', b'"format": 4')), tiny)
+    assert 'format 4' in text and 'up to 3' in text and 'written by test' in text
 
 
 def test_c28_a_manifest_with_unknown_fields_is_refused(damaged, tiny):

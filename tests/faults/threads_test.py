@@ -101,8 +101,7 @@ def test_h10_the_first_failure_of_a_thread_is_raised_and_nothing_that_came_of_it
         estimator(tmp_path / 'job', hosts=2, iterations=1).train(
             input_fn_of(generate), max_steps=9)
     assert not isinstance(caught.value, tf.errors.CancelledError)
-    assert caught.value.__notes__[0] == (
-        f'raised by the infeed of host 1 at its batch {at_batch}')
+    assert f'raised by the infeed of host 1 at its batch {at_batch}' in caught.value.__notes__
     blocker.release()
 
 

@@ -1,5 +1,6 @@
 """What the infeed threads promise: overlap, order, and an honest end."""
 
+import functools
 import os
 import re
 import signal
@@ -151,9 +152,10 @@ def test_i16_an_error_of_the_pipeline_itself_is_the_root_cause(tmp_path):
             return features, label + tf.cast(tf.strings.length(content), tf.float32)
         return generator_input_fn(lambda host: range(8))(params).map(fail)
 
-    with pytest.raises(tf.errors.NotFoundError) as caught:
+    with pytest.raises(tf.errors.NotFoundError, match='nonexistent') as caught:
         job(tmp_path).train(input_fn, max_steps=2)
-    assert caught.value.__notes__ == ['raised by the infeed of host 0 at its batch 1']
+    assert isinstance(caught.value, InputPipelineError)
+    assert 'raised by the infeed of host 0 at its batch 1' in caught.value.__notes__
 
 
 @pytest.mark.section('16')
@@ -207,22 +209,72 @@ def test_i17_a_file_of_records_that_is_cut_short_is_an_error_and_no_end(tmp_path
     estimator = job(tmp_path / 'model')
     with pytest.raises(tf.errors.DataLossError, match='truncated record') as caught:
         estimator.train(input_fn, steps=9)
-    assert caught.value.__notes__ == ['raised by the infeed of host 0 at its batch 2']
+    assert 'raised by the infeed of host 0 at its batch 2' in caught.value.__notes__
     assert estimator.latest_checkpoint().endswith('model.ckpt-0')
+
+
+class CallableInput:
+    """An input_fn that is an object."""
+
+    def __init__(self, input_fn):
+        self.input_fn = input_fn
+
+    def __call__(self, params):
+        return self.input_fn(params)
+
+
+def line_of(function):
+    return f'{function.__code__.co_name} ({__file__}:{function.__code__.co_firstlineno})'
+
+
+def partial_of(input_fn):
+    return functools.partial(lambda which, params: which(params), input_fn)
 
 
 @pytest.mark.section('16')
-@pytest.mark.parametrize('error', [ValueError, OSError, KeyError])
-def test_i16_an_error_of_the_generator_is_the_root_cause_and_names_host_and_batch(tmp_path, error):
+@pytest.mark.parametrize('error, legacy, wrap, line', [
+    (ValueError, tf.errors.InvalidArgumentError, lambda made: made,
+     line_of(generator_input_fn(None))),
+    (KeyError, tf.errors.UnknownError, CallableInput, line_of(CallableInput.__call__)),
+    (OSError, tf.errors.UnknownError, lambda made: CallableInput(made).__call__,
+     line_of(CallableInput.__call__)),
+    (MemoryError, tf.errors.ResourceExhaustedError, partial_of,
+     line_of(partial_of(None).func))])
+def test_i16_an_error_of_the_generator_keeps_its_class_and_text_and_names_its_place(
+        tmp_path, error, legacy, wrap, line):
     def generate(host):
-        yield from range(4)
+        yield from range(3 * BATCH // 2)  # A batch of a core has two.
         raise error('of the user')
 
     estimator = job(tmp_path, 1, 2)
-    with pytest.raises(tf.errors.OpError, match='of the user') as caught:
-        estimator.train(generator_input_fn(generate), max_steps=5)
-    assert caught.value.__notes__ == ['raised by the infeed of host 0 at its batch 2']
+    with pytest.raises(legacy) as caught:
+        estimator.train(wrap(generator_input_fn(generate)), max_steps=5)
+    failure = caught.value
+    assert isinstance(failure, InputPipelineError) and isinstance(failure, RuntimeError)
+    assert str(failure).startswith(f'{error.__name__}: ') and 'of the user' in str(failure)
+    assert failure.message in str(failure)
+    assert (failure.code, failure.error_code) == ('E520', legacy(None, None, '').error_code)
+    assert [problem.code for problem in failure.problems] == ['E520']
+    assert failure.__notes__ == [
+        f'E520 input of host 0: its pipeline must give a batch for step 2; got {legacy.__name__}. '
+        f' The dataset is that of {line}.', 'raised by the infeed of host 0 at its batch 2']
     assert estimator.latest_checkpoint().endswith('model.ckpt-0')
+
+
+def test_i16_the_step_of_a_training_that_goes_on_counts_from_its_checkpoint(tmp_path):
+    def generate(host):
+        yield from range(BATCH)
+        raise ValueError('of the user')
+
+    estimator = job(tmp_path)
+    estimator.train(generator_input_fn(lambda host: [1] * 3 * BATCH), steps=3)
+    with pytest.raises(InputPipelineError) as caught:
+        estimator.train(generator_input_fn(generate), max_steps=9)
+    assert 'at its batch 2' in caught.value.__notes__[1] and 'step 5;' in caught.value.__notes__[0]
+    assert estimator.latest_checkpoint().endswith('model.ckpt-3')
+    with pytest.raises(InputPipelineError) as caught:
+        estimator.evaluate(generator_input_fn(generate), steps=3)
+    assert 'step 2;' in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize('bad, value', [([1, 2, -3, 4], '-3'), ([10, 1, 1, 1], '10'),

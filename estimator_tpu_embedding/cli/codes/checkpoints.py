@@ -78,12 +78,19 @@ ENTRIES = {
     'E631': ('slots of another optimizer', 'The checkpoint does not hold the state of the '
              'optimizer that this job trains the table with.', 'Use the optimizer it was trained '
              'with; or etpe run --reset-slots T, CheckpointOptions(reset_slots=...).'),
+    'W631': ('words with other ids than in the checkpoint', 'A vocabulary file or list is not that '
+             'of the checkpoint, so words get the rows of other words. Words that were added at '
+             'the end are no difference.', 'Restore the vocabulary it was trained with. etpe run '
+             '--strict-vocabulary, CheckpointOptions(strict_vocabulary=True) make it an error.'),
     'E632': ('table that the job lacks', 'The checkpoint has a table that the next one would not '
              'have.', 'If it was renamed: etpe run --rename OLD=NEW. If it is not needed: --drop '
              'T. The same are fields of CheckpointOptions.'),
     'E633': ('saver of a scaffold', 'A saver of the model restores variables by their names and '
              'shapes, and cannot do what CheckpointOptions ask for.', 'Leave it out until the '
              'next checkpoint is written.'),
+    'E641': ('words with other ids than in the checkpoint, strict', 'What W631 warns of, where '
+             'CheckpointOptions(strict_vocabulary=True) or etpe run --strict-vocabulary asks for '
+             'an error.', 'Restore the vocabulary it was trained with, or leave the option out.'),
     'E645': ('no checkpoint there', 'A command about checkpoints was given a path where there is '
              'none, or a directory whose file "checkpoint" names none.', 'Name a model_dir, or a '
              'checkpoint such as dir/model.ckpt-7. The next save writes the file anew.'),

@@ -52,6 +52,9 @@ ENTRIES = {
              'Make both from the same data, and look for divisions by 0.'),
     'E519': ('result of a computation', 'inference_on_tpu takes a function that returns a tensor, '
              'or a list or tuple of tensors, as on a TPU.', 'Return the values of the dict.'),
+    'E520': ('input pipeline that failed', 'The dataset of an input_fn raised an error, whose text '
+             'comes first; notes below it name host, batch, step and input_fn. The last '
+             'checkpoint is whole.', 'Mend what the text says; training goes on from there.'),
     'E521': ('end of input', 'The data has ended. Training ends there as it did on the TPU.',
              'Repeat the dataset to train longer.'),
     'E522': ('input that does not come', 'The input pipeline gave nothing until the deadline; '

@@ -1,0 +1,75 @@
+"""Whether words have the ids that they had when a checkpoint was written.
+
+Rows are those of ids. Where a word has another one, it gets the row of another word, and nothing
+else would tell: shapes are the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+import tensorflow.compat.v1 as tf
+
+from ..core.vocabulary import Vocabulary, Words
+from ..errors import IncompatibleCheckpointError, Problem, shown
+from .manifest import read_manifest
+from .options import CheckpointOptions
+
+
+def check(checkpoint: str, words: Iterable[Words], options: CheckpointOptions) -> None:
+    """Warns of each feature whose words have other ids than in a checkpoint.
+
+    A feature that only one of both has is no difference, and a file has no name.
+
+    Args:
+      checkpoint: its prefix; one whose manifest does not tell of words fits all.
+      words: of the job.
+      options: whether it is an error.
+
+    Raises:
+      IncompatibleCheckpointError: E641 for all of them, by `strict_vocabulary`.
+      CorruptCheckpointError: if its manifest cannot be read.
+    """
+    manifest = read_manifest(checkpoint)
+    stored = manifest.vocabularies if manifest is not None else {}
+    code = 'E641' if options.strict_vocabulary else 'W631'
+    where = f'checkpoint {shown(os.path.basename(checkpoint), 255)}'
+    found = list(_differences(code, where, stored, words))
+    if found and options.strict_vocabulary:
+        raise IncompatibleCheckpointError(*found)
+    for problem in found:
+        tf.logging.warning('%s', problem)
+
+
+def recorded(words: Iterable[Words]) -> dict[str, Vocabulary]:
+    """What a checkpoint of a job says of its words, by feature.
+
+    What cannot be read is left out: who looks words up says what is wrong with it.
+    """
+    found = {}
+    for one in words:
+        try:
+            found[one.feature] = one.vocabulary()
+        except OSError as error:
+            tf.logging.debug('%s: %s', one.source, error)
+    return found
+
+
+def _differences(code: str, where: str, stored: dict[str, Vocabulary], words: Iterable[Words]
+                 ) -> Iterator[Problem]:
+    for one in words:
+        there = stored.get(one.feature)
+        if there is None:
+            continue
+        try:
+            here = one.as_in(there)
+        except OSError as error:
+            tf.logging.debug('%s: %s', one.source, error)
+            continue
+        if here != there:
+            yield Problem(
+                code, f'column "{shown(one.feature, 255)}"',
+                f'its words must have the ids that they have in {where}, or they get the rows of '
+                'others', f'{here}, by {one.source}, and there {there}',
+                'Restore the vocabulary it was trained with, or train in another model_dir.')

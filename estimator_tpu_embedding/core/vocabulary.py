@@ -1,0 +1,141 @@
+"""Which words have which ids, as digests that tell one run from another."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Collection, Iterable
+
+from ..errors import counted
+from .specs import is_count
+
+_SHOWN_DIGITS = 12
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """What decides which id a word has.
+
+    Attributes:
+      sha256: of the words in the order of their ids, each followed by a newline, in hexadecimal
+        digits; of the whole file where that is no text.
+      size: how many words have an id of their own.
+      num_oov_buckets: how many ids other words share, beyond those.
+      default_value: the id of other words where there are no such buckets.
+    """
+
+    sha256: str
+    size: int
+    num_oov_buckets: int
+    default_value: int
+
+    @property
+    def short_digest(self) -> str:
+        """As much of `sha256` as people compare."""
+        return self.sha256[:_SHOWN_DIGITS]
+
+    def __str__(self) -> str:
+        rest = (f'{counted(self.num_oov_buckets, "OOV bucket")}' if self.num_oov_buckets
+                else f'default_value {self.default_value}')
+        return f'{counted(self.size, "word")} (SHA-256 {self.short_digest}), {rest}'
+
+    def is_possible(self) -> bool:
+        """Whether all numbers are such as a column may have."""
+        return (is_count(self.size, 0, 2**63 - 1) and is_count(self.num_oov_buckets, 0, 2**63 - 1)
+                and is_count(self.default_value, -2**63, 2**63 - 1))
+
+
+class Words:
+    """The words of one feature, read when somebody asks for their digest, and then only once.
+
+    Attributes:
+      feature: whose words they are.
+      source: how messages call them: `file /data/words.txt`, say.
+    """
+
+    def __init__(self, feature: str, source: str, chunks: Callable[[], Iterable[bytes]], *,
+                 size: int, num_oov_buckets: int, default_value: int, is_text: bool = True):
+        """Reads nothing yet.
+
+        Args:
+          feature: see above.
+          source: see above.
+          chunks: reads all words, a line each; raises OSError where it cannot.
+          size: see `Vocabulary`; what follows in `chunks` is no word.
+          num_oov_buckets: see `Vocabulary`.
+          default_value: see `Vocabulary`.
+          is_text: else `chunks` are bytes that mean words to TensorFlow only.
+        """
+        self.feature, self.source = feature, source
+        self._chunks, self._is_text = chunks, is_text
+        self._size, self._oov, self._default = size, num_oov_buckets, default_value
+        self._digests: dict[int, str] = {}
+
+    def vocabulary(self) -> Vocabulary:
+        """What decides on the ids.
+
+        Raises:
+          OSError: if the words cannot be read.
+        """
+        return self._of_first(self._size)
+
+    def as_in(self, stored: Vocabulary) -> Vocabulary:
+        """What decides on the ids that an earlier vocabulary has, too.
+
+        Words may have been added at the end of it: ids that were there before mean the same, if
+        none of them was that of a bucket.
+
+        Raises:
+          OSError: if the words cannot be read.
+        """
+        has_more = self._is_text and stored.size < self._size
+        is_added_to = has_more and not stored.num_oov_buckets and not self._oov
+        return self._of_first(stored.size if is_added_to else self._size)
+
+    def _of_first(self, count: int) -> Vocabulary:
+        if count not in self._digests:
+            wanted = {count, self._size}
+            self._digests = (digests_of_lines(self._chunks(), wanted) if self._is_text
+                             else dict.fromkeys(wanted, _digest(self._chunks())))
+        return Vocabulary(sha256=self._digests[count], size=count, num_oov_buckets=self._oov,
+                          default_value=self._default)
+
+
+def digests_of_lines(chunks: Iterable[bytes], counts: Collection[int]) -> dict[int, str]:
+    """The SHA-256 of the first lines of a text, by how many they are; all are found in one pass.
+
+    The last line may lack its newline. Of fewer lines than asked for all count.
+
+    Args:
+      chunks: the text, in parts of any size.
+      counts: numbers of lines.
+
+    >>> digests_of_lines([b'a\\nb', b'\\nc'], {2}) == digests_of_lines([b'a\\nb'], {2})
+    True
+    """
+    sha, lines, is_ended = hashlib.sha256(), 0, True
+    wanted, found = sorted(counts), dict[int, str]()
+    for chunk in chunks:
+        begin = 0
+        while wanted and lines + chunk.count(b'\n', begin) >= wanted[0]:
+            end = begin
+            for _ in range(wanted[0] - lines):
+                end = chunk.index(b'\n', end) + 1
+            sha.update(chunk[begin:end])
+            begin, lines = end, wanted[0]
+            found[wanted.pop(0)] = sha.hexdigest()
+        if not wanted:
+            return found
+        sha.update(chunk[begin:])
+        lines += chunk.count(b'\n', begin)
+        is_ended = chunk.endswith(b'\n') if chunk else is_ended
+    if not is_ended:
+        sha.update(b'\n')
+    return {**found, **dict.fromkeys(wanted, sha.hexdigest())}
+
+
+def _digest(chunks: Iterable[bytes]) -> str:
+    sha = hashlib.sha256()
+    for chunk in chunks:
+        sha.update(chunk)
+    return sha.hexdigest()
