@@ -114,10 +114,12 @@ class Storage:
     def remove_folder(self, name: str) -> None:
         """Deletes a folder with all that is in it; of a link the link, and not what it leads to."""
         with self._opened(name) as descriptor:
-            for entry in os.listdir(descriptor):
-                status = os.stat(entry, dir_fd=descriptor, follow_symlinks=False)
-                if stat.S_ISDIR(status.st_mode):  # TensorFlow saves into one.
+            for entry in sorted(os.listdir(descriptor)):
+                mode = os.stat(entry, dir_fd=descriptor, follow_symlinks=False).st_mode
+                if stat.S_ISDIR(mode):  # TensorFlow saves into one.
                     shutil.rmtree(entry, dir_fd=descriptor)
+                elif stat.S_ISREG(mode):
+                    self.remove(f'{name}/{entry}')
                 else:
                     os.unlink(entry, dir_fd=descriptor)
         os.rmdir(name, dir_fd=self._descriptor)

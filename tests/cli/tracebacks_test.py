@@ -131,6 +131,7 @@ SCRIPT = '''
 import os, signal, sys, tensorflow.compat.v1 as tf
 def ask():
     if sys.argv[1] == 'Ctrl-C':
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # A background job ignores it.
         os.kill(os.getpid(), signal.SIGINT)
     if sys.argv[1] == 'own hook':
         sys.excepthook = lambda kind, *_: print('mine:', kind.__name__, file=sys.stderr)

@@ -14,6 +14,7 @@ from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.errors import ConfigError, CorruptCheckpointError
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
+from estimator_tpu_embedding.hosts import updates
 from estimator_tpu_embedding.runner import progress, totals
 from estimator_tpu_embedding.runner.async_saver import AsyncCheckpointSaverHook
 
@@ -116,7 +117,7 @@ def test_keep_checkpoint_max_also_removes_the_manifests_of_what_it_removes(tmp_p
 
 
 def test_resuming_does_not_touch_the_files_of_the_step_it_resumes_from(tmp_path):
-    make(tmp_path).train(endless, max_steps=2)
+    make(tmp_path, checkpoint_save_graph_def=True).train(endless, max_steps=2)
     before = {path.name: (path.stat().st_mtime_ns, path.stat().st_ino)
               for path in tmp_path.glob('model.ckpt-2*')}
     make(tmp_path).train(endless, max_steps=4)
@@ -372,7 +373,8 @@ def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
         tmp_path, monkeypatch):
     lines = []
     monkeypatch.setattr(progress, '_sink', lines.append)
-    monkeypatch.setattr(progress, '_reports', [])
+    for module, name in ((progress, '_reports'), (updates, '_counters'), (totals, '_own_loops')):
+        monkeypatch.setattr(module, name, [])
     estimator = make(tmp_path, hosts=2, cores=2)
     estimator.train(endless, steps=3)
     with pytest.raises(tf.errors.OutOfRangeError):
