@@ -34,7 +34,8 @@ def called_in_time(name: str, deadline: float) -> Iterator[None]:
     has_ended, late = threading.Event(), list[InputPipelineError]()
 
     def interrupt(number: int, frame: object) -> None:
-        raise late[0]
+        if late:  # Else it is of somebody else, to whom it does nothing by itself.
+            raise late[0]
 
     may_end = (caller is threading.main_thread()
                and signal.getsignal(signal.SIGURG) is signal.SIG_DFL)

@@ -132,12 +132,17 @@ class Termination:
     @staticmethod
     @contextlib.contextmanager
     def ends_call() -> Iterator[None]:
-        """While the body runs, a function of the user, SIGTERM ends it by a `Terminated`."""
-        Termination._calls += 1
+        """While the body runs, a function of the user, SIGTERM ends it by a `Terminated`.
+
+        That is raised in the main thread. A call in another thread must not let it end there a
+        training amid its step, which would not be saved.
+        """
+        here = int(threading.current_thread() is threading.main_thread())
+        Termination._calls += here
         try:
             yield
         finally:
-            Termination._calls -= 1
+            Termination._calls -= here
 
 
 @functools.cache  # Once per process.

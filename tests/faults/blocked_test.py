@@ -136,3 +136,41 @@ def test_h09_a_process_that_waits_for_input_dies_of_sigterm(tmp_path):
         process.terminate()
         assert process.wait(240) == -signal.SIGTERM
     assert recover(str(tmp_path / 'job')).step <= 2
+
+
+def test_h09_sigurg_of_somebody_else_does_nothing_to_an_input_that_returns(tmp_path, blocker):
+    def input_fn(params):
+        os.kill(os.getpid(), signal.SIGURG)
+        return blocker.input_fn(None)(params)
+
+    columns = blocking_job.COLUMNS
+    jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
+        tmp_path / 'job', save_checkpoints_steps=10), batch_size=4).train(input_fn, max_steps=2)
+    assert recover(str(tmp_path / 'job')).step == 2
+
+
+def test_h06_sigterm_saves_a_training_beside_which_another_thread_is_in_an_input_fn(
+        tmp_path, blocker, survives_sigterm):
+    columns = blocking_job.COLUMNS
+    made = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
+        tmp_path / 'job', iterations=1), batch_size=4)
+    made.train(blocker.input_fn(None), max_steps=1)
+
+    def evaluate():
+        with pytest.raises(ValueError, match='released'):
+            made.evaluate(blocker.input_fn('call'), steps=1)
+
+    beside, ended = threading.Thread(target=evaluate), []
+
+    def terminate(session):
+        if not ended:
+            beside.start()
+            blocker.blocks.wait()
+            os.kill(os.getpid(), signal.SIGTERM)
+            ended.append(session.run(tf.train.get_global_step(session.graph)))
+
+    with pytest.raises(Ended):
+        made.train(blocker.input_fn(None), max_steps=9, hooks=[jobs.EveryRun(terminate)])
+    blocker.release()
+    beside.join()
+    assert recover(str(tmp_path / 'job')).step >= ended[0] == 2
