@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy
+from .. import _legacy, _process
 from ..runner.plain import PlainSteps, tell_that_nothing_is_saved
 from ..runner.progress import RunReport
 
@@ -23,6 +23,7 @@ def count_steps() -> None:
     @functools.wraps(original)
     def counted(self: Any, estimator_spec: Any, worker_hooks: list[Any], hooks: Sequence[Any],
                 global_step_tensor: Any, saving_listeners: Any) -> Any:
+        _process.require_threads('train')
         report = RunReport('train', _batch_size(self) or 0, trainer=_name_of(self),
                            directory=self.model_dir)
         saves = self.config.save_checkpoints_secs or self.config.save_checkpoints_steps or any(

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from ..checkpoint.streaming import variables_by_name
 from ..columns import adapt, plain, vocabulary
 from ..core.budget import Need, require_fit
 from ..core.defaults import default_id_policy, default_kernels
@@ -190,6 +191,22 @@ def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
         return plain.looked_up(features, tables, declared)
     columns = [*spec.feature_columns, *(spec.tensor_core_feature_columns or [])]
     return plain.for_columns(features, columns, [*declared, *on_tensor_core])
+
+
+def require_room() -> None:
+    """Makes sure that the tables in the default graph, which has no engine, fit the memory.
+
+    Whatever has rows is one; slots are variables of their own there.
+
+    Raises:
+      ConfigError: if the memory that this process may have cannot hold them.
+    """
+    needs = []
+    for name, (shape, parts) in variables_by_name().items():
+        rows, width = shape if shape is not None and len(shape) == 2 else (None, None)
+        if rows is not None and width is not None and parts[0].dtype.base_dtype == tf.float32:
+            needs.append(Need(name, rows, width))
+    require_fit(needs, memory.limit())
 
 
 def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | None

@@ -175,6 +175,8 @@ class WithoutTpu(_Estimator):
         if not isinstance(spec, _legacy.estimator_spec_class()):
             raise ValueError('model_fn should return an EstimatorSpec.')
         refuse_foreign_sums()
+        if not self._use_tpu and not self.config.cluster_spec:  # Else they lie elsewhere, too.
+            settings.require_room()
         if mode == _legacy.mode_keys().TRAIN and not self._use_tpu:
             return self._with_messages(self._committing(spec))
         return self._in_order_of_ids(spec)

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 
+import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import blocking_job, jobs
@@ -11,7 +12,7 @@ from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import InputPipelineError
-from estimator_tpu_embedding.runner import blocked, infeed
+from estimator_tpu_embedding.runner import blocked, infeed, progress
 
 
 @pytest.fixture
@@ -174,3 +175,26 @@ def test_h06_sigterm_saves_a_training_beside_which_another_thread_is_in_an_input
     blocker.release()
     beside.join()
     assert recover(str(tmp_path / 'job')).step >= ended[0] == 2
+
+
+def test_h06_an_evaluation_that_does_not_wait_is_made_whole_before_sigterm_ends_its_training(
+        tmp_path, survives_sigterm):
+    columns, reports = blocking_job.COLUMNS, len(progress.reports())
+    made = jobs.estimator(jobs.linear_model_fn(columns), columns, jobs.run_config(
+        tmp_path / 'job', iterations=1), batch_size=4)
+
+    def batches():
+        os.kill(os.getpid(), signal.SIGTERM)  # Once per evaluation, before its first batch.
+        while True:
+            yield {'f': np.ones(4, np.int64)}, np.ones(4, np.float32)
+
+    def evaluate(session):
+        made.evaluate(lambda params: tf.data.Dataset.from_generator(
+            batches, ({'f': tf.int64}, tf.float32), ({'f': [4]}, [4])), steps=6)
+
+    with pytest.raises(Ended):
+        made.train(blocking_job.Blocker(tmp_path).input_fn(None), max_steps=9,
+                   hooks=[jobs.EveryRun(evaluate)])
+    evaluated, trained = progress.reports()[reports:]  # In the order in which they ended.
+    assert (evaluated.verb, evaluated.steps, trained.verb) == ('evaluate', 6, 'train')
+    assert 1 <= trained.steps <= 2 and recover(str(tmp_path / 'job')).step == trained.steps

@@ -14,7 +14,11 @@ import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 from harness import blocking_job, jobs  # noqa: E402
 
+import estimator_tpu_embedding as ete  # noqa: E402
+from estimator_tpu_embedding import _legacy  # noqa: E402
 from estimator_tpu_embedding.midlevel import TPUEmbedding  # noqa: E402
+
+nightly = _legacy.load()
 
 
 def double(number):
@@ -40,9 +44,17 @@ def main(directory, *calls):
     def serving():
         return tf.estimator.export.ServingInputReceiver({}, {})
 
+    def train_plain_estimator():
+        ete.install()
+        step = tf.train.get_global_step
+        nightly.Estimator(lambda features, labels, mode: nightly.EstimatorSpec(
+            mode, loss=tf.constant(0.), train_op=step().assign_add(1)),
+            os.path.join(directory, 'estimator')).train(lambda: {'f': tf.ones([1])}, steps=1)
+
     does = {
         'train': lambda: estimator('child').train(forking_input_fn, steps=1),
         'plain train': lambda: estimator('plain', use_tpu=False).train(forking_input_fn, steps=1),
+        'plain Estimator': train_plain_estimator,
         'evaluate': lambda: estimator('parent').evaluate(forking_input_fn, steps=1),
         'predict': lambda: next(estimator('parent').predict(forking_input_fn)),
         'export': lambda: estimator('parent').export_saved_model(directory, serving),

@@ -50,6 +50,9 @@ class Jobs:
     def train(self):
         self._estimator().train(self._input_fn, max_steps=2)
 
+    def train_without_tpu(self):
+        self._estimator(use_tpu=False).train(self._input_fn, max_steps=2)
+
     def evaluate(self):
         self._estimator().evaluate(self._input_fn, steps=1)
 
@@ -89,7 +92,8 @@ class Jobs:
             TPUEmbedding([tf2.FeatureConfig(table) for table in tables], tf2.Adam(.1)).build()
 
 
-FACES = ('train', 'evaluate', 'evaluate_on_cpu', 'predict', 'export', 'raw', 'midlevel')
+FACES = ('train', 'train_without_tpu', 'evaluate', 'evaluate_on_cpu', 'predict', 'export', 'raw',
+         'midlevel')
 
 
 def main():
