@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -17,6 +18,9 @@ from typing import Any, TextIO
 
 _MOST_BLOCKS, _FIRST, _LAST = 30, 10, 10
 """Of frames and folded lines: what is shown of a traceback that has more, at either end."""
+_FRAME = re.compile(r'( +)File "([^"]+)", line \d+, in ')
+_REPEATED = re.compile(r'(defined at \(most recent call last\):\n.*?)'
+                       r"\n\nOriginal stack trace for '[^']*':\n(?: +File .*(?:\n|\Z))+", re.DOTALL)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -73,7 +77,8 @@ def show(error: BaseException, frames: TracebackType | None, folds: Folds | None
         _fold(found, folds)
     with contextlib.suppress(OSError, ValueError, AttributeError):  # Closed, broken or gone.
         stream = to or sys.stderr
-        stream.write(''.join(found.format()))
+        text = ''.join(found.format())
+        stream.write(text if folds is None else _with_folded_messages(text, folds))
         stream.flush()
 
 
@@ -128,10 +133,33 @@ def _blocks(stack: traceback.StackSummary, folds: Folds) -> Iterator[str]:
         if is_ours:
             yield from traceback.StackSummary.from_list(frames).format()
             continue
-        counts = Counter(folds.library_of(frame.filename) for frame in frames)
-        (first, number), *others = counts.items()
-        yield (f'  ... {number} frame{"s" if number > 1 else ""} of {first}'
-               + ''.join(f', {count} of {name}' for name, count in others) + '\n')
+        yield _folded('  ', Counter(folds.library_of(frame.filename) for frame in frames))
+
+
+def _folded(indent: str, counts: Counter[str | None]) -> str:
+    """The line of so many frames of each library."""
+    (first, number), *others = counts.items()
+    return (f'{indent}... {number} frame{"s" if number > 1 else ""} of {first}'
+            + ''.join(f', {count} of {name}' for name, count in others) + '\n')
+
+
+def _with_folded_messages(text: str, folds: Folds) -> str:
+    """Folds frames of libraries that TensorFlow writes into messages; each stack is there once."""
+    kept: list[str] = []
+    counts: Counter[str | None] = Counter()
+    indent = ''
+    for line in _REPEATED.sub(r'\1\n', text).splitlines(keepends=True):
+        frame = _FRAME.match(line)
+        library = folds.library_of(frame[2]) if frame is not None else None
+        if frame is not None and library is not None:
+            indent = frame[1]
+            counts[library] += 1
+        elif not counts or frame is not None or not line.startswith(f'{indent} '):
+            if counts:
+                kept.append(_folded(indent, counts))
+                counts.clear()
+            kept.append(line)
+    return ''.join([*kept, *([_folded(indent, counts)] if counts else [])])
 
 
 def _shortened(blocks: list[str]) -> list[str]:

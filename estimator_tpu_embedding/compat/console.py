@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 
 from . import environment
@@ -106,6 +107,9 @@ def log_each_line_once(is_library: Callable[[str], bool]) -> None:
     logger.addFilter(_NotOfLibraries(is_library))
     for handler in logger.handlers:
         handler.addFilter(_Once(logger, handler))
+    # What a script or PYTHONWARNINGS says comes first.
+    warnings.filterwarnings('ignore', '.* is deprecated', UserWarning, r'tensorflow\.python\.',
+                            append=True)
 
 
 class _NotOfLibraries(logging.Filter):

@@ -55,8 +55,8 @@ def _where(places: Sequence[str]) -> str:
     if not named:
         return ''  # The script has deleted it.
     others = len(named) - _MOST_NAMED
-    return f', saved in {", ".join(named[:_MOST_NAMED])}' + (
-        f' and {others} more' if others > 0 else '')
+    return f', {"saved" if all(places) else "some of it saved"} in ' + (
+        ', '.join(named[:_MOST_NAMED])) + (f' and {others} more' if others > 0 else '')
 
 
 def _in_functions() -> Iterator[str]:

@@ -69,6 +69,40 @@ def test_causes_contexts_notes_and_groups_are_kept_and_folded(ended):
     assert shown.splitlines()[-2:] == ['    | TypeError: t', '    +' + '-' * 36]
 
 
+def test_the_frames_that_tensorflow_writes_into_a_message_are_folded_and_there_once(ended):
+    text = '''
+        import tensorflow.compat.v1 as tf
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.placeholder(tf.float32)
+            checked = tf.debugging.check_numerics(tf.log(x), 'bad loss')
+            session.run(checked, {x: 0.})
+    '''
+    shown = ended(text)
+    message = shown[shown.index('Graph execution error'):]
+    files = [line.strip() for line in message.splitlines()
+             if 'File "' in line and __file__ not in line]
+    assert files == ['File "job.py", line 5, in <module>'] and ' frames of python' in message
+    assert 'Original stack trace' not in message and message.count('bad loss') == 1
+    assert message.rstrip().endswith('[[{{node CheckNumerics}}]]')
+    full = ended(text, folded=False)
+    assert 'Original stack trace' in full and full.count('  File ') > 10
+
+
+def test_a_traceback_of_python_within_a_message_is_folded(ended):
+    shown = ended('''
+        import json, traceback
+        try:
+            json.loads('x')
+        except ValueError:
+            raise RuntimeError('in a thread:\\n' + traceback.format_exc() + 'end') from None
+    ''')
+    message = shown[shown.index('RuntimeError: in a thread:'):].splitlines()
+    assert [line for line in message if set(line) - set(' ^')] == [
+        'RuntimeError: in a thread:', 'Traceback (most recent call last):',
+        '  File "job.py", line 4, in <module>', "    json.loads('x')", '  ... 3 frames of python',
+        'json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)', 'end']
+
+
 def test_a_thousand_frames_are_shown_at_both_ends(ended):
     shown = ended('''
         def f(x): return g(x)

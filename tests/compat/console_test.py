@@ -42,6 +42,22 @@ def test_what_a_run_logs_is_there_once_and_nothing_of_the_start(tmp_path):
                      'an error', 'in all: nothing was trained by an Estimator or a TPUEmbedding']
 
 
+def test_warnings_of_what_a_library_calls_are_left_out_and_those_of_the_job_are_not(tmp_path):
+    path = tmp_path / 'job.py'
+    path.write_text(textwrap.dedent('''
+        import tensorflow.compat.v1 as tf
+        with tf.Graph().as_default():  # TensorFlow has `layer.add_variable` called for it.
+            price = tf.feature_column.numeric_column('price')
+            tf.feature_column.linear_model({'price': tf.ones([2, 1])}, [price])
+            tf.layers.dense(tf.ones([2, 1]), 1)
+    '''))
+    calls = [('add_variable' in line, 'tf.layers.dense' in line)
+             for line in run_etpe('run', path).stderr.splitlines() if 'UserWarning' in line]
+    assert calls == [(False, True)]
+    strict = run_etpe('run', path, PYTHONWARNINGS='error::UserWarning')
+    assert strict.returncode == 1 and 'UserWarning: `layer.add_variable`' in strict.stderr
+
+
 def test_who_asks_for_the_facts_of_tensorflow_gets_them(tmp_path):
     path = tmp_path / 'job.py'
     path.write_text('import os; print(os.environ["TF_CPP_MIN_LOG_LEVEL"])')

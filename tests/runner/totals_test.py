@@ -51,6 +51,13 @@ def test_plain_estimators_are_told_by_class_and_directory(tmp_path):
         'train 5 steps by LinearClassifier, 2.5 steps/s, nothing saved')
 
 
+def test_a_directory_is_not_said_to_hold_what_another_training_did_not_save(tmp_path):
+    report(3, batch_size=0, trainer='LinearClassifier', directory=str(tmp_path))
+    report(2, batch_size=0, trainer='LinearClassifier')
+    assert totals.totals() == (  # 5 steps in 4 seconds
+        f'train 5 steps by LinearClassifier, 1.2 steps/s, some of it saved in {tmp_path}')
+
+
 @pytest.mark.parametrize('numbers, said', [
     ([0], 'nothing was trained by an Estimator or a TPUEmbedding'),
     ([0, 1], 'train 1 step by TPUEmbedding'),
