@@ -127,7 +127,9 @@ class StepsPerRun(tf.train.SessionRunHook):
     def __init__(self, ops: StepOps, infeed: Infeed, failures: Failures, report: RunReport, *,
                  pace: Pace, stop: StopAtStep | None, others: Sequence[FeedsKept],
                  until_data_ends: bool = False, host_call_every: int = 1,
-                 is_over: Callable[[], bool] = lambda: False, draws_ahead: bool = True):
+                 is_over: Callable[[], bool] = lambda: False,
+                 gives_up: Callable[[float], bool] = lambda waited: False,
+                 draws_ahead: bool = True):
         """Runs as many steps per run as `pace` says, fewer where `stop` comes earlier.
 
         Args:
@@ -143,10 +145,12 @@ class StepsPerRun(tf.train.SessionRunHook):
           host_call_every: the host_call runs in the first step of a run and in every so many
             after it.
           is_over: asked between steps; once it says so, the run ends with at most one step more.
+          gives_up: asked with the seconds that a batch has been lacking; once it says so, none is
+            waited for.
           draws_ahead: whether input may be drawn before its step; a look-up of the next step,
             where the backend makes one, is drawn for in any case.
         """
-        self._is_over, self._is_last = is_over, False
+        self._is_over, self._gives_up, self._is_last = is_over, gives_up, False
         self._ops = ops
         self._others = others
         self._infeed = infeed
@@ -225,7 +229,7 @@ class StepsPerRun(tf.train.SessionRunHook):
     def _await_batch(self) -> None:
         """Waits for the batches of a step, on the account of the input."""
         began = time.monotonic()
-        self._infeed.await_batch(self._is_over)
+        self._infeed.await_batch(lambda: self._gives_up(time.monotonic() - began))
         self._report.time.input += time.monotonic() - began
 
     def _fetches(self, has_host_call: bool) -> list[Any]:

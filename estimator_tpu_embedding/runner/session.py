@@ -13,7 +13,7 @@ from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
 from ..proto.codec import plan_to_config
-from .ending import Shutdown
+from .ending import PROMPT_SECONDS, Shutdown
 from .faults import DivergedError, Failures, typed
 from .graph import build_step
 from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
@@ -115,11 +115,24 @@ class Run:
                     self.graph.is_step, self.graph.begin, self.graph.has_next), self.infeed,
             self.failures, self.report,
             pace=pace, stop=stop, others=[*given, *of_feed, *own], until_data_ends=until_data_ends,
-            host_call_every=host_call_every, is_over=self.termination.is_asked,
-            draws_ahead=not keeps_input)
+            host_call_every=host_call_every, is_over=self._is_over,
+            gives_up=self._gives_up, draws_ahead=not keeps_input)
         profiler = [self.profiler] if self.profiler else []
         return [*before, *given, self.start, SummaryWriters(), *profiler,
                 *(of_feed or [self.infeed]), *after, *own, *last, SummariesSurvive(), steps]
+
+    def _is_over(self) -> bool:
+        """Whether SIGTERM ends the run after its step.
+
+        Half of an evaluation would pass for all of it. One inside of a training goes on, then the
+        training ends.
+        """
+        return self.job.verb == 'train' and self.termination.is_asked()
+
+    def _gives_up(self, waited: float) -> bool:
+        """Whether SIGTERM ends the wait for a batch: of an evaluation, if it comes slowly."""
+        return self.termination.is_asked() and (
+            self.job.verb == 'train' or waited > PROMPT_SECONDS)
 
     def config(self) -> bytes:
         """The serialized config of the plan; empty without one."""
