@@ -40,6 +40,11 @@ def called_in_time(name: str, deadline: float) -> Iterator[None]:
     may_end = (caller is threading.main_thread()
                and signal.getsignal(signal.SIGURG) is signal.SIG_DFL)
 
+    def wake() -> None:
+        if may_end:
+            assert caller.ident is not None
+            signal.pthread_kill(caller.ident, signal.SIGURG)
+
     def watch() -> None:
         waited = 0.0
         while not has_ended.wait(pause := _pause(waited, deadline)):
@@ -49,16 +54,15 @@ def called_in_time(name: str, deadline: float) -> Iterator[None]:
             else:
                 late.append(nothing_came(name, waited))
                 tf.logging.error('%s', '\n'.join([str(late[0]), *late[0].__notes__]))
-            if late and may_end:
-                assert caller.ident is not None
-                signal.pthread_kill(caller.ident, signal.SIGURG)
+            if late:
+                wake()
 
     watcher = threading.Thread(target=watch, name='infeed-call', daemon=True)
     if may_end:
         signal.signal(signal.SIGURG, interrupt)
     watcher.start()
     try:
-        with Termination.ends_call():
+        with Termination.ends_call(wake):
             yield
     finally:
         has_ended.set()

@@ -39,6 +39,8 @@ def woken_by_interrupt(wake: Callable[[], None]) -> Iterator[None]:
             if number[0] == signal.SIGINT:
                 has_come.set()
                 wake()
+            elif number[0] == signal.SIGTERM:
+                Termination.wake_calls()
 
     thread = threading.Thread(target=watch, name='infeed-interrupt', daemon=True)
     thread.start()
@@ -66,7 +68,7 @@ class Termination:
     """Whether the process was asked to end by SIGTERM, as preempted machines are."""
 
     _awaited: Termination | None = None
-    _calls = 0
+    _calls: list[Callable[[], None]] = []
 
     def __init__(self) -> None:
         self._is_asked = False
@@ -131,18 +133,30 @@ class Termination:
 
     @staticmethod
     @contextlib.contextmanager
-    def ends_call() -> Iterator[None]:
+    def ends_call(wake: Callable[[], None]) -> Iterator[None]:
         """While the body runs, a function of the user, SIGTERM ends it by a `Terminated`.
 
         That is raised in the main thread. A call in another thread must not let it end there a
         training amid its step, which would not be saved.
+
+        Args:
+          wake: interrupts what the body waits for. Python looks for signals before a wait, and one
+            that comes between that and the wait, or in another thread, does not end it.
         """
-        here = int(threading.current_thread() is threading.main_thread())
-        Termination._calls += here
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        Termination._calls.append(wake)
         try:
             yield
         finally:
-            Termination._calls -= here
+            Termination._calls.remove(wake)
+
+    @staticmethod
+    def wake_calls() -> None:
+        """Has the main thread look whether SIGTERM has come; called from another one."""
+        for wake in list(Termination._calls):
+            wake()
 
 
 @functools.cache  # Once per process.
