@@ -70,9 +70,17 @@ def _runs_tensorflow() -> bool:
     if 'tensorflow' not in sys.modules:
         return False
     try:
-        return any((task / 'comm').read_text().startswith('tf_') for task in _TASKS.iterdir())
-    except OSError:  # Another system than Linux, or a thread has just ended.
+        tasks = list(_TASKS.iterdir())
+    except OSError:  # Another system than Linux.
         return _State.used_in == os.getpid()
+    return any(map(_is_of_tensorflow, tasks))
+
+
+def _is_of_tensorflow(task: pathlib.Path) -> bool:
+    try:
+        return (task / 'comm').read_text().startswith('tf_')
+    except OSError:  # The thread has just ended.
+        return False
 
 
 def _who_forks() -> str | None:
