@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.partition import STRATEGIES
-from ..core.profile import TableProfile
+from ..core.table_profile import TableProfile
 from ..core.specs import Topology
 from ..errors import ConfigError, Problem, bytes_text
 from . import inputs

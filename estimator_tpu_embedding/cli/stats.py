@@ -21,10 +21,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..checkpoint import profiles
+from ..checkpoint import profile_files
 from ..core.partition import STRATEGIES
 from ..core.plan import BYTES_PER_ELEMENT
-from ..core.profile import TableProfile
+from ..core.table_profile import TableProfile
 from ..errors import quoted
 from .render import Grid, Line
 from .sizing import share_text
@@ -106,7 +106,7 @@ def read(directory: str, views: Iterable[View]) -> list[TableProfile]:
     names = {table.name for view in views for table in view.tables}
     return [profile if profile.subject.table in names else dataclasses.replace(
         profile, heavy={}, ranges=(), remainders=(), loads={}, features=())
-        for profile in profiles.read_all(directory)]
+        for profile in profile_files.read_all(directory)]
 
 
 def stats_of(view: View, hosts: int, directory: str, found: Sequence[TableProfile]) -> Stats:

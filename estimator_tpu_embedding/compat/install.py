@@ -56,7 +56,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from ..estimator import system
     from ..native import library
     from ..runner.progress import announce
-    from . import limits, plain_training, remote, tf2
+    from . import step_limit, plain_training, remote, tf2
     for problem in without_effect:
         announce(str(problem))
     defaults.set_default_system(hosts, cores)
@@ -71,7 +71,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     _emulate_tpu_functions()
     remote.open_sessions_here()
     tf2.put_in_place()
-    limits.limit_plain_estimators()
+    step_limit.limit_plain_estimators()
     plain_training.count_steps()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
     if tf1:

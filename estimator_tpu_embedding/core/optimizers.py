@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from .optimizer import SMALLEST_NORMAL, Optimizer, SlotSpec, number
+from .optimizer_base import SMALLEST_NORMAL, Optimizer, SlotSpec, number
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

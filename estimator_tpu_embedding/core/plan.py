@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import ConfigError, Problem, counted, did_you_mean, quoted
 from . import limits
-from .optimizer import Optimizer, SlotSpec
+from .optimizer_base import Optimizer, SlotSpec
 from .partition import STRATEGIES, Partition
 from .rates import ConstantRate, Rate
 from .specs import FeatureSpec, TableSpec, Topology

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import Problem, counted
 from . import limits
 from .names import name_problems
-from .optimizer import Optimizer, is_number
+from .optimizer_base import Optimizer, is_number
 from .rates import Rate
 
 COMBINERS = ('sum', 'mean', 'sqrtn', None)

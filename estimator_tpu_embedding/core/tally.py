@@ -1,4 +1,4 @@
-"""Counts the ids of sampled steps into a profile; see `profile.TableProfile` for what is kept."""
+"""Counts the ids of sampled steps into a `table_profile.TableProfile`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .partition import REMAINDERS, STRATEGIES
-from .profile import (
+from .table_profile import (
     HEAVY, MAX_BUCKETS, REGISTER_BITS, REGISTERS, FeatureUse, HostLoad, Subject, TableProfile)
 
 CoreIds = tuple[np.ndarray, np.ndarray]

@@ -10,7 +10,7 @@ import dataclasses
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from ..core import optimizers
-from ..core.optimizer import Limits, Optimizer
+from ..core.optimizer_base import Limits, Optimizer
 from ..errors import Problem, UnsupportedError
 
 _T = TypeVar('_T', bound=type)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ..core import optimizers
-from ..core.optimizer import Optimizer
+from ..core.optimizer_base import Optimizer
 from ..core.specs import TableSpec
 from ..errors import ConfigError, Problem, quoted, shown
 

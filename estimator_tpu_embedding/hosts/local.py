@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from ..core.optimizer import Optimizer
+from ..core.optimizer_base import Optimizer
 from ..core.plan import Plan
 from ..ops import combine, rows, rules
 from ..ops.ids import IdBatch

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import optimizers as o
-from ..core.optimizer import Limits, Optimizer
+from ..core.optimizer_base import Limits, Optimizer
 
 OPTIONS = 24
 """How many floats each table has: kOptions in `src/options.h`."""

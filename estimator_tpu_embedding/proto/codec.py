@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ..core.optimizer import Limits, Optimizer
+from ..core.optimizer_base import Limits, Optimizer
 from ..core.optimizers import OPTIMIZERS
 from ..core.plan import Plan
 from ..core.rates import ConstantRate, DynamicRate, rate_tags

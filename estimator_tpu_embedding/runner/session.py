@@ -24,7 +24,7 @@ from .input_state import CheckpointInputPipelineHook
 from .measures import clock_of
 from .model import Job
 from .pace import Pace
-from .profiling import Profiler
+from .id_sampling import Profiler
 from .progress import RunReport, announce
 from .sessions import SessionCreator, SessionStart
 from .signals import Termination, woken_by_interrupt

@@ -9,7 +9,7 @@ from harness.commands import CONFIGS, SEVERAL
 from harness.processes import ROOT, run_etpe, run_python
 from harness.profiles import profile_of, subject
 
-from estimator_tpu_embedding.checkpoint import profiles
+from estimator_tpu_embedding.checkpoint import profile_files
 from estimator_tpu_embedding.cli.main import COMMANDS
 
 SEVERAL = CONFIGS / SEVERAL
@@ -44,10 +44,10 @@ def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments, sta
 
 
 def test_reading_profiles_imports_neither(tmp_path):
-    profiles.write(str(tmp_path), profile_of(subject(), [[1, 2]]))
+    profile_files.write(str(tmp_path), profile_of(subject(), [[1, 2]]))
     status, modules = imported_by('plan', SEVERAL, '--stats', tmp_path)
     assert (status, modules & {'tensorflow', 'numpy'}) == (0, set())
-    assert 'estimator_tpu_embedding.core.profile' in modules
+    assert 'estimator_tpu_embedding.core.table_profile' in modules
 
 
 def test_a_command_imports_its_own_module_only():

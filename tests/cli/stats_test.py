@@ -7,9 +7,9 @@ import pytest
 from harness.commands import SEVERAL, config_of, saved
 from harness.profiles import profile_of, subject
 
-from estimator_tpu_embedding.checkpoint import profiles
+from estimator_tpu_embedding.checkpoint import profile_files
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
-from estimator_tpu_embedding.core import profile, tally
+from estimator_tpu_embedding.core import table_profile, tally
 
 RUN = {'hosts': 2, 'cores': 2, 'batch_size': 8, 'strategy': 'mod'}
 B = profile_of(subject(10, table='b', dimension=5, **RUN), [[0, 0, 0, 1, 1, 1, 9, 9]])
@@ -35,13 +35,13 @@ def directory(tmp_path):
     path = tmp_path / 'profiles'
     path.mkdir()
     for one in (B, C):
-        profiles.write(str(path), one)
+        profile_files.write(str(path), one)
     return path
 
 
 def test_what_was_measured_is_shown_and_what_lacks_is_named(etpe, directory):
-    profiles.write(str(directory), profile_of(subject(table='zebra'), [[1]]))
-    profiles.write(str(directory), profile_of(subject(11, table='b', dimension=5), [[1]]))
+    profile_files.write(str(directory), profile_of(subject(table='zebra'), [[1]]))
+    profile_files.write(str(directory), profile_of(subject(11, table='b', dimension=5), [[1]]))
     said = etpe('plan', SEVERAL, '--stats', directory)
     assert said == etpe('plan', SEVERAL) + TEXT.format(directory=directory)
 
@@ -85,9 +85,10 @@ def test_the_load_is_that_of_the_planned_hosts(etpe, directory):
 
 
 def test_estimates_are_marked(etpe, tmp_path):
-    with mock.patch.multiple(profile, HEAVY=1, MAX_RANGES=2), mock.patch.multiple(tally, HEAVY=1):
+    with mock.patch.multiple(table_profile, HEAVY=1, MAX_RANGES=2), \
+            mock.patch.multiple(tally, HEAVY=1):
         about = subject(10, table='b', dimension=5, **RUN)
-        profiles.write(str(tmp_path), profile_of(about, [[3] * 5 + [0, 2, 8]]))
+        profile_files.write(str(tmp_path), profile_of(about, [[3] * 5 + [0, 2, 8]]))
         said = etpe('plan', SEVERAL, '--stats', tmp_path, '--hosts', 4, '--cores', 1)
     # 4 of the 5 that are row 3 are known; rows 0 to 4 have 3 more, on hosts 0 and 1, rows 5 to 9
     # one, on hosts 1 to 3: 4 + 3 * 2 / 5 + 1 / 5 = 5.4 on host 1. Under mod 5 are on host 3.
@@ -97,14 +98,14 @@ def test_estimates_are_marked(etpe, tmp_path):
 def test_one_host_and_alike_strategies_get_no_advice(etpe, directory):
     one = etpe('plan', SEVERAL, '--stats', directory, '--hosts', 1, '--cores', 4)
     assert 'max/mean: div 1.00, mod 1.00\n' in one
-    os.unlink(directory / profiles.file_name(C.subject))
-    profiles.write(str(directory), profile_of(B.subject, [[0, 0, 9]]))
+    os.unlink(directory / profile_files.file_name(C.subject))
+    profile_files.write(str(directory), profile_of(B.subject, [[0, 0, 9]]))
     assert 'max/mean: div 1.33, mod 1.33\n' in etpe('plan', SEVERAL, '--stats', directory)
 
 
 def test_of_several_profiles_that_of_the_planned_hosts_then_the_longest_is_taken(etpe, directory):
     for hosts, steps in ((4, [[9]]), (8, [[9]] * 3)):
-        profiles.write(str(directory), profile_of(subject(
+        profile_files.write(str(directory), profile_of(subject(
             10, table='b', dimension=5, hosts=hosts, batch_size=8), steps))
 
     def taken(hosts):
@@ -120,7 +121,7 @@ def test_a_vocabulary_that_the_config_raises_to_its_hosts_is_the_same_table(etpe
     config.num_hosts = config.num_tensor_cores = 4
     config.table_descriptor[0].vocabulary_size = 4  # Of 3 rows that were declared.
     declared = profile_of(subject(3, table='a', dimension=4, hosts=4, batch_size=8), [[2, 2, 0]])
-    profiles.write(str(tmp_path), declared)
+    profile_files.write(str(tmp_path), declared)
     table, = etpe.json('plan', saved(tmp_path, config), '--stats', tmp_path)['plans'][0][
         'stats']['tables']
     # 2 of 3 ids on one of 4 hosts.

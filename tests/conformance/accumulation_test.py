@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.numpy_reference import assert_close
 
-from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.optimizer_base import Limits
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad, FrequencyEstimator, Momentum, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve

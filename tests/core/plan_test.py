@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.optimizer_base import Limits
 from estimator_tpu_embedding.core.optimizers import Adagrad, Adam, Ftrl, StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate

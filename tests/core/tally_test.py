@@ -7,8 +7,8 @@ from harness.profiles import profile_of, subject, tally_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core import profile, tally
-from estimator_tpu_embedding.core.profile import FeatureUse, HostLoad
+from estimator_tpu_embedding.core import table_profile, tally
+from estimator_tpu_embedding.core.table_profile import FeatureUse, HostLoad
 
 ABOUT = subject(5, batch_size=4, cores=1, features=(('a', 0), ('path', 3)))
 STEPS = st.lists(st.lists(st.integers(0, 19), max_size=30), max_size=12)
@@ -20,7 +20,7 @@ def core(samples, ids):
 
 def few_heavy(count):
     """At most `count` ids are known one by one, so small numbers reach the bounds."""
-    return mock.patch.multiple(profile, HEAVY=count), mock.patch.multiple(tally, HEAVY=count)
+    return mock.patch.multiple(table_profile, HEAVY=count), mock.patch.multiple(tally, HEAVY=count)
 
 
 def test_the_counts_of_a_step_of_two_cores_by_hand():

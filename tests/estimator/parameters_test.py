@@ -3,7 +3,7 @@ import inspect
 import pytest
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.optimizer_base import Limits
 from estimator_tpu_embedding.core.optimizers import Adagrad, StochasticGradientDescent
 
 TAIL = ['use_gradient_accumulation', 'clip_weight_min', 'clip_weight_max', 'weight_decay_factor',

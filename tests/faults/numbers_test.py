@@ -11,7 +11,7 @@ from harness import graphs, jobs
 from harness.numpy_reference import ReferenceTable
 
 from estimator_tpu_embedding.core import optimizers as o
-from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.optimizer_base import Limits
 from estimator_tpu_embedding.core.plan import problems_of, resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology

@@ -25,7 +25,7 @@ from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.compat import notebook
 from estimator_tpu_embedding.errors import CheckpointError, SetupError, UnreadableConfigError
-from estimator_tpu_embedding.proto import profiles, reading
+from estimator_tpu_embedding.proto import profile_codec, reading
 
 SIZES = [2**exponent for exponent in (10, 12, 14, 16)]
 SLACK = .5  # seconds of the CPU: for what happens once, as an import
@@ -88,7 +88,7 @@ def read_cell(directory, content):
 
 def read_profile(_, content):
     try:
-        profiles.decode(content)
+        profile_codec.decode(content)
     except ValueError:
         pass
 

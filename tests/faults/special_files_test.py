@@ -10,14 +10,14 @@ import pytest
 from harness import sweeps
 from harness.faults import Faults, FaultyStorage
 
-from estimator_tpu_embedding.checkpoint import profiles
+from estimator_tpu_embedding.checkpoint import profile_files
 from estimator_tpu_embedding.checkpoint.directory import claimed, settle
 from estimator_tpu_embedding.checkpoint.files import write_atomically
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.warm_start import checkpoint_of
 from estimator_tpu_embedding.cli.main import main
-from estimator_tpu_embedding.core.profile import Subject
+from estimator_tpu_embedding.core.table_profile import Subject
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import (
     CheckpointError, CorruptCheckpointError, UnreadableConfigError)
@@ -231,9 +231,9 @@ def test_c17_a_profile_is_set_aside_and_not_written_through_it(tmp_path, kind):
     (tmp_path / 'x').mkdir()
     subject = Subject(table='t', vocabulary_size=5, dimension=2, features=(('f', 0),),
                       topology=Topology(), batch_size=2, strategy='div')
-    path = tmp_path / 'x' / profiles.file_name(subject)
+    path = tmp_path / 'x' / profile_files.file_name(subject)
     put(path, kind)
-    found, problem = profiles.read_previous(str(tmp_path / 'x'), subject)
+    found, problem = profile_files.read_previous(str(tmp_path / 'x'), subject)
     assert found is None and problem.code == 'W616'
     put(path.with_name(f'{path.name}.{os.getpid()}.tmp'), kind)
     with pytest.raises(OSError):

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.core import optimizers
-from estimator_tpu_embedding.core.optimizer import Limits, Optimizer
+from estimator_tpu_embedding.core.optimizer_base import Limits, Optimizer
 from estimator_tpu_embedding.core.optimizers import (
     Adadelta, Adagrad, AdagradMomentum, Adam, CenteredRMSProp, FrequencyEstimator, Ftrl, Lion,
     Momentum, ProximalAdagrad, ProximalYogi, RMSProp, StochasticGradientDescent)

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_tpu_embedding.core import optimizers as core
-from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.optimizer_base import Limits
 from estimator_tpu_embedding.core.rates import ConstantRate, rate_tags
 from estimator_tpu_embedding.midlevel import optimizers
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.optimizer_base import Limits
 from estimator_tpu_embedding.core.optimizers import Adagrad, StochasticGradientDescent
 from estimator_tpu_embedding.ops import rules
 

@@ -5,7 +5,7 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core.optimizer import Limits
+from estimator_tpu_embedding.core.optimizer_base import Limits
 from estimator_tpu_embedding.core.optimizers import (
     UNDOCUMENTED, Adagrad, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve

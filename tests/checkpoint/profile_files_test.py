@@ -8,7 +8,7 @@ import pytest
 from harness.processes import run_python
 from harness.profiles import profile_of, subject
 
-from estimator_tpu_embedding.checkpoint import profiles
+from estimator_tpu_embedding.checkpoint import profile_files
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import CheckpointError, UnreadableConfigError
 
@@ -22,7 +22,8 @@ def test_every_table_and_every_kind_of_run_has_a_file_of_its_own():
         {'table': 'ü' * 999}, {'vocabulary_size': 11}, {'dimension': 3}, {'batch_size': 8},
         {'strategy': 'mod'}, {'features': (('g', 0),)}, {'features': (('f', 1),)},
         {'topology': Topology(num_hosts=1, cores_per_host=2)}]
-    names = [profiles.file_name(dataclasses.replace(ABOUT, **other)) for other in [{}, *others]]
+    names = [profile_files.file_name(dataclasses.replace(ABOUT, **other))
+             for other in [{}, *others]]
     assert len(set(names)) == len(names)
     for name in names:
         assert name.isascii() and len(name) < 150 and os.path.basename(name) == name
@@ -32,18 +33,19 @@ def test_every_table_and_every_kind_of_run_has_a_file_of_its_own():
 
 
 def test_what_was_written_is_read_again(tmp_path):
-    assert profiles.read_previous(str(tmp_path), ABOUT) == (None, None)
-    assert profiles.write(str(tmp_path), OLD) is profiles.write(str(tmp_path), NEW) is None
-    assert profiles.read_previous(str(tmp_path), ABOUT) == (NEW, None)
-    assert list(profiles.read_all(str(tmp_path))) == [NEW]
-    assert os.listdir(tmp_path) == [profiles.file_name(ABOUT)]
+    assert profile_files.read_previous(str(tmp_path), ABOUT) == (None, None)
+    assert profile_files.write(str(tmp_path), OLD) is None
+    assert profile_files.write(str(tmp_path), NEW) is None
+    assert profile_files.read_previous(str(tmp_path), ABOUT) == (NEW, None)
+    assert list(profile_files.read_all(str(tmp_path))) == [NEW]
+    assert os.listdir(tmp_path) == [profile_files.file_name(ABOUT)]
 
 
 def in_the_way(path, kind):
     """Puts something that is no profile of ABOUT at `path`."""
     if kind == 'another':
-        profiles.write(str(path.parent), profile_of(subject(11), [[1]]))
-        os.rename(path.parent / profiles.file_name(subject(11)), path)
+        profile_files.write(str(path.parent), profile_of(subject(11), [[1]]))
+        os.rename(path.parent / profile_files.file_name(subject(11)), path)
     elif kind == 'link':
         os.symlink('/dev/zero', path)
     elif kind == 'pipe':
@@ -56,45 +58,45 @@ def in_the_way(path, kind):
 
 @pytest.mark.parametrize('kind', ['damaged', 'another', 'link', 'pipe', 'directory'])
 def test_what_is_no_profile_is_kept_under_another_name_and_said(tmp_path, kind):
-    path = tmp_path / profiles.file_name(ABOUT)
+    path = tmp_path / profile_files.file_name(ABOUT)
     for number in (1, 2):
         in_the_way(path, kind)
-        profile, problem = profiles.read_previous(str(tmp_path), ABOUT)
+        profile, problem = profile_files.read_previous(str(tmp_path), ABOUT)
         assert profile is None and problem.code == 'W616'
         assert f'{path.name}.unreadable-{number}' in str(problem)
         assert not os.path.lexists(path)
     assert len(os.listdir(tmp_path)) == 2
-    assert list(profiles.read_all(str(tmp_path))) == []
+    assert list(profile_files.read_all(str(tmp_path))) == []
 
 
 def test_a_directory_is_made_and_one_where_nothing_can_be_written_is_refused(tmp_path):
-    profiles.open_directory(str(tmp_path / 'a' / 'b'))
+    profile_files.open_directory(str(tmp_path / 'a' / 'b'))
     assert os.listdir(tmp_path / 'a' / 'b') == []
     (tmp_path / 'file').write_bytes(b'')
     for path in (tmp_path / 'file', tmp_path / 'file' / 'below', '/proc/self/profiles'):
         with pytest.raises(CheckpointError, match='E615 profile_data_directory: ') as caught:
-            profiles.open_directory(str(path))
+            profile_files.open_directory(str(path))
         assert str(path) in str(caught.value)
 
 
 def test_a_profile_that_cannot_be_written_is_a_warning_and_the_old_one_stays(
         tmp_path, monkeypatch):
-    profiles.write(str(tmp_path), OLD)
+    profile_files.write(str(tmp_path), OLD)
 
     def full_disk(descriptor):
         raise OSError(28, 'No space left on device')
 
     with monkeypatch.context() as patched:
         patched.setattr(os, 'fsync', full_disk)
-        problem = profiles.write(str(tmp_path), NEW)
+        problem = profile_files.write(str(tmp_path), NEW)
     assert problem.code == 'W617' and 'No space left on device' in str(problem)
-    assert list(profiles.read_all(str(tmp_path))) == [OLD]
+    assert list(profile_files.read_all(str(tmp_path))) == [OLD]
 
 
 KILLED = '''
 import os, signal, sys
 from harness.profiles import profile_of, subject
-from estimator_tpu_embedding.checkpoint import profiles
+from estimator_tpu_embedding.checkpoint import profile_files
 directory, name, when = sys.argv[1:]
 real = getattr(os, name)
 def killed(*arguments):
@@ -102,7 +104,7 @@ def killed(*arguments):
         real(*arguments)
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(os, name, killed)
-profiles.write(directory, profile_of(subject(), [[1], [2, 2]]))
+profile_files.write(directory, profile_of(subject(), [[1], [2, 2]]))
 '''
 
 
@@ -110,27 +112,27 @@ profiles.write(directory, profile_of(subject(), [[1], [2, 2]]))
     ('fsync', 'before', OLD), ('replace', 'before', OLD), ('replace', 'after', NEW)])
 def test_a_writer_that_is_killed_leaves_the_old_or_the_new_profile_whole(
         tmp_path, call, when, left):
-    profiles.write(str(tmp_path), OLD)
+    profile_files.write(str(tmp_path), OLD)
     tests = os.path.dirname(os.path.dirname(__file__))
     done = run_python('-c', KILLED, tmp_path, call, when, PYTHONPATH=os.pathsep.join(
         [os.path.dirname(tests), tests]))
     assert done.returncode == -signal.SIGKILL
-    assert profiles.read_previous(str(tmp_path), ABOUT) == (left, None)
-    assert list(profiles.read_all(str(tmp_path))) == [left]
+    assert profile_files.read_previous(str(tmp_path), ABOUT) == (left, None)
+    assert list(profile_files.read_all(str(tmp_path))) == [left]
 
 
 def test_damaged_files_and_too_many_are_refused(tmp_path, monkeypatch):
-    profiles.write(str(tmp_path), OLD)
+    profile_files.write(str(tmp_path), OLD)
     (tmp_path / 'notes.txt').write_text('passed over')
-    assert len(list(profiles.read_all(str(tmp_path)))) == 1
+    assert len(list(profile_files.read_all(str(tmp_path)))) == 1
     for limit in ('MAX_FILES', 'MAX_BYTES'):
         with monkeypatch.context() as patched:
-            patched.setattr(profiles, limit, 0)
+            patched.setattr(profile_files, limit, 0)
             with pytest.raises(UnreadableConfigError, match='E493 .*must be at most'):
-                list(profiles.read_all(str(tmp_path)))
+                list(profile_files.read_all(str(tmp_path)))
     os.mkfifo(tmp_path / 'x.profile')
     with pytest.raises(UnreadableConfigError, match=r'E493 .*x\.profile: .*a pipe'):
-        list(profiles.read_all(str(tmp_path)))
+        list(profile_files.read_all(str(tmp_path)))
     for path in (tmp_path / 'none', tmp_path / 'notes.txt'):
         with pytest.raises(UnreadableConfigError, match='E493'):
-            list(profiles.read_all(str(path)))
+            list(profile_files.read_all(str(path)))

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint import profiles
+from ..checkpoint import profile_files
 from ..core.plan import Plan
-from ..core.profile import TableProfile, is_sampled, subject_of
+from ..core.table_profile import TableProfile, is_sampled, subject_of
 from ..core.tally import CoreIds, Tally
 from .input import HostFeed
 from .progress import RunReport
@@ -53,12 +53,12 @@ class Profiler(tf.train.SessionRunHook):
         self._session_step = 0
         self._first_sampled: int | None = None
         self._pending: dict[int, dict[int, HostIds]] = {}
-        profiles.open_directory(self._directory)
+        profile_files.open_directory(self._directory)
         self._tallies = {table.name: Tally(subject_of(plan, table.name)) for table in plan.tables}
         self._earlier: dict[str, TableProfile] = {}
         self._num_feeds = num_feeds
         for name, tally in self._tallies.items():
-            earlier, problem = profiles.read_previous(self._directory, tally.subject)
+            earlier, problem = profile_files.read_previous(self._directory, tally.subject)
             if problem is not None:
                 tf.logging.warning('%s', problem)
             if earlier is not None:
@@ -111,7 +111,7 @@ class Profiler(tf.train.SessionRunHook):
             self._steps_saved = self._report.steps
             found = [self._profile(tally) for tally in self._tallies.values()]
         for profile in found:
-            problem = profiles.write(self._directory, profile)
+            problem = profile_files.write(self._directory, profile)
             if problem is not None:
                 tf.logging.warning('%s', problem)
 

@@ -8,9 +8,9 @@ from harness.profiles import profile_of, subject
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core import profile, tally
+from estimator_tpu_embedding.core import table_profile, tally
 from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
-from estimator_tpu_embedding.core.profile import is_sampled
+from estimator_tpu_embedding.core.table_profile import is_sampled
 
 
 def test_about_three_per_cent_of_the_steps_are_sampled_and_the_first_is():
@@ -36,7 +36,8 @@ def test_the_load_of_few_ids_is_exact_for_any_number_of_hosts(strategy, hosts, l
 
 
 def test_what_is_known_by_range_only_is_spread_evenly_and_said_to_be_uncertain():
-    with mock.patch.multiple(profile, HEAVY=1, MAX_RANGES=2), mock.patch.multiple(tally, HEAVY=1):
+    with mock.patch.multiple(table_profile, HEAVY=1, MAX_RANGES=2), \
+            mock.patch.multiple(tally, HEAVY=1):
         found = profile_of(subject(12), [[3] * 5 + [0, 1, 8]])
     # id 3 is heavy, with 4 of its 5; rows 0 to 5 have 3 more ids and rows 6 to 11 one.
     assert (found.heavy, found.undercount, found.ranges) == ({3: 4}, 1, (7, 1))
@@ -48,7 +49,7 @@ def test_what_is_known_by_range_only_is_spread_evenly_and_said_to_be_uncertain()
 @given(st.lists(st.integers(0, 5_000), max_size=60), st.sampled_from(STRATEGIES),
        st.integers(1, 40), st.integers(1, 4), st.sampled_from([5_001, 60_000, 2**31 - 1]))
 def test_no_host_is_further_off_than_the_uncertain_ids(ids, strategy, hosts, most, rows):
-    with mock.patch.multiple(profile, HEAVY=most, MAX_RANGES=7), \
+    with mock.patch.multiple(table_profile, HEAVY=most, MAX_RANGES=7), \
             mock.patch.multiple(tally, HEAVY=most):
         found = profile_of(subject(rows), [ids])
         load, uncertain = found.load(strategy, hosts)

@@ -9,11 +9,11 @@ from harness import graphs, jobs
 from harness.parts import long_except
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.checkpoint import profiles
+from estimator_tpu_embedding.checkpoint import profile_files
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.core.profile import FeatureUse, HostLoad, is_sampled
+from estimator_tpu_embedding.core.table_profile import FeatureUse, HostLoad, is_sampled
 from estimator_tpu_embedding.proto.codec import Config
-from estimator_tpu_embedding.runner import profiling
+from estimator_tpu_embedding.runner import id_sampling
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
 LABEL = np.ones(8, np.float32)
@@ -42,7 +42,7 @@ def repeated(steps):
 
 def read(tmp_path):
     return {profile.subject.table: profile
-            for profile in profiles.read_all(str(tmp_path / 'profiles'))}
+            for profile in profile_files.read_all(str(tmp_path / 'profiles'))}
 
 
 @pytest.mark.parametrize('hosts, cores', long_except([(1, 1), (1, 4), (2, 2), (4, 1)], 2, 3))
@@ -139,7 +139,7 @@ def test_profiles_are_written_at_the_ends_of_loops_but_not_of_each(tmp_path, mon
         {name: profile.steps for name, profile in read(tmp_path).items()}))
     estimator(tmp_path).train(repeated([FIRST]), max_steps=4, hooks=[look])
     assert seen == [{}, {}]
-    monkeypatch.setattr(profiling, 'SAVE_SECONDS', 0.0)
+    monkeypatch.setattr(id_sampling, 'SAVE_SECONDS', 0.0)
     estimator(tmp_path).train(repeated([FIRST]), max_steps=10, hooks=[look])
     # The hook looks at the end of a loop, before what that loop counted is written.
     assert seen[2:] == [dict.fromkeys(('tbl_f', 'tbl_g'), steps) for steps in (4, 6, 8)]

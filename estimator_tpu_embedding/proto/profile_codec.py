@@ -6,7 +6,7 @@ from google.protobuf.message import DecodeError
 
 from ..core import limits
 from ..core.partition import STRATEGIES
-from ..core.profile import FeatureUse, HostLoad, Subject, TableProfile
+from ..core.table_profile import FeatureUse, HostLoad, Subject, TableProfile
 from ..core.specs import Topology
 from . import files
 from .table_profile_pb2 import TableProfile as Message

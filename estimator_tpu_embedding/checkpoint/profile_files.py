@@ -15,9 +15,9 @@ import os
 import re
 from collections.abc import Iterator
 
-from ..core.profile import Subject, TableProfile
+from ..core.table_profile import Subject, TableProfile
 from ..errors import CheckpointError, Problem, shown
-from ..proto import profiles
+from ..proto import profile_codec
 from ..proto.reading import label, unreadable
 from ..version import VERSION
 from .files import make_writable, set_aside, write_atomically
@@ -71,7 +71,7 @@ def read_previous(directory: str, subject: Subject) -> tuple[TableProfile | None
     if not os.path.lexists(path):
         return None, None
     try:
-        profile, _ = profiles.read(path)
+        profile, _ = profile_codec.read(path)
         if profile.subject == subject:
             return profile, None
         reason = 'it is of another table or run than its name says'
@@ -88,10 +88,10 @@ def read_previous(directory: str, subject: Subject) -> tuple[TableProfile | None
 
 def write(directory: str, profile: TableProfile) -> Problem | None:
     """Writes a profile, atomically; returns why that could not be, or `None`."""
-    content = profiles.encode(profile, f'estimator_tpu_embedding {VERSION}')
+    content = profile_codec.encode(profile, f'estimator_tpu_embedding {VERSION}')
     try:
-        if len(content) > profiles.MAX_BYTES:
-            raise ValueError(f'it has more than {profiles.MAX_BYTES:,} bytes')
+        if len(content) > profile_codec.MAX_BYTES:
+            raise ValueError(f'it has more than {profile_codec.MAX_BYTES:,} bytes')
         write_atomically(os.path.join(directory, file_name(profile.subject)), content)
     except (OSError, ValueError) as error:
         return Problem('W617', f'table "{profile.subject.table}"', 'its profile could not be '
@@ -116,7 +116,7 @@ def read_all(directory: str) -> Iterator[TableProfile]:
     for number, name in enumerate(names):
         path = os.path.join(directory, name)
         try:
-            profile, read = profiles.read(path)
+            profile, read = profile_codec.read(path)
         except (OSError, ValueError) as error:
             raise unreadable(
                 'E493', label(path), f'a file *{SUFFIX} must be the profile of a table',
