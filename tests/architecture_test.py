@@ -175,6 +175,14 @@ def test_div_and_mod_are_told_apart_in_one_place_only():
     assert not wrong
 
 
+def test_the_order_of_ids_is_named_by_the_partition_alone():
+    """`Partition.by_id(rows)`, and not the first of the strategies that happen to store so."""
+    wrong = [where(path, node.lineno) for path, tree, _ in trees() for node in ast.walk(tree)
+             if isinstance(node, ast.Subscript) and ast.unparse(node.value) == 'STORED_BY_ID'
+             and path.relative_to(PACKAGE).as_posix() != 'core/partition.py']
+    assert not wrong
+
+
 def size_without_docstring(node):
     docstring = ast.get_docstring(node, clean=False)
     return node.end_lineno - node.lineno + 1 - (docstring.count('\n') + 1 if docstring else 0)
