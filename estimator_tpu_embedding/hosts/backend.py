@@ -73,11 +73,11 @@ class Engine(Protocol):
         In the native engine its batch must have had weights where the plan has them only.
         """
 
-    def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
+    def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         """The activations of one core, of what `pack` gave."""
 
-    def apply(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
-              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+    def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
+               rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
         """Changes the rows that were looked up, as `Backend.update` does.
 
         Args:

@@ -70,7 +70,7 @@ class LocalEngine:
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
         return unpack(self.plan, packed)
 
-    def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
+    def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         batches = unpack(self.plan, packed)
         activations = {}
         for feature in self.plan.features:
@@ -81,8 +81,8 @@ class LocalEngine:
                 self.plan.output_shape(feature))
         return activations
 
-    def apply(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
-              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+    def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
+               rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
         batches = [unpack(self.plan, of_core) for of_core in packed]
         wanted = {name: self._contributions(table, batches, gradients)
                   for name, table in self.tables.items()}

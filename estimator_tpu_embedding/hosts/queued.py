@@ -48,7 +48,7 @@ class QueuedBackend:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
             packed = self._queues.dequeue(core=core)
-        activations = self._engine.look_up(packed)
+        activations = self._engine.lookup(packed)
         return activations, LookupReceipt(step, tuple(packed), activations)
 
     def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
@@ -64,8 +64,8 @@ class QueuedBackend:
             rates = rates_at(self.plan, step)
             legal = require_rates(self.plan, rates, step)
         with tf.control_dependencies([tf.group(legal, *looked_up)]):
-            return self._engine.apply([receipt.packed for receipt in receipts], gradients,
-                                      rates, step)
+            return self._engine.update([receipt.packed for receipt in receipts], gradients,
+                                       rates, step)
 
     def retrieve(self) -> tf.Operation:
         return tf.no_op()
