@@ -142,7 +142,8 @@ def calls(tree):
      {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
     ({'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
      {f'runner/{name}.py' for name in (
-         'background', 'blocked', 'ending', 'infeed', 'sessions', 'signals', 'towers')}),
+         'background', 'blocked', 'infeed', 'session_creators', 'shutdown', 'signals',
+         'towers')}),
     ({'open', 'os.open', 'os.fdopen'},
      {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
     ({'print'}, {'cli/run.py'}),
