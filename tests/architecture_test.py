@@ -28,16 +28,19 @@ BELOW['columns'] = {'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops
 # What is saved must be read as the engine wants it.
 BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
 BELOW['hosts'] = BELOW['hosts'] | {'_process'}
+BELOW['defaults'] = {'errors', 'core', 'checkpoint'}
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
 # The face of TF2, beside the runner and the estimator, of which it needs neither.
-BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', '_tf_distribute'}
-BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns'}
+BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {
+    'hosts', 'checkpoint', '_tf_distribute', 'defaults'}
+BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns', 'defaults'}
 BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel', '_tf_distribute'}
 BELOW['cli'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
 INSIDE_FUNCTIONS = {'cli': {'compat', 'runner'}, '__init__': {'compat'}}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 FOREIGN = {  # folder: top-level packages it must not import
+    'defaults': {'tensorflow', 'numpy', 'os', 'threading'},
     'core': {'tensorflow', 'google', 'os', 'threading', 'time', 'absl'},
     'proto': {'tensorflow', 'os', 'threading'}, 'ops': {'os', 'threading'},
     'columns': {'os', 'threading'}, 'hosts': {'os', 'threading'}, 'checkpoint': {'threading'},
@@ -182,6 +185,38 @@ def test_the_order_of_ids_is_named_by_the_partition_alone():
              if isinstance(node, ast.Subscript) and ast.unparse(node.value) == 'STORED_BY_ID'
              and path.relative_to(PACKAGE).as_posix() != 'core/partition.py']
     assert not wrong
+
+
+STATE = {  # folder or module, and variable: why a process has to remember it
+    'defaults._current': 'the choices of the process, for jobs that do not state them',
+    'runner._sink': 'etpe run prints announcements, which are logged otherwise',
+    'runner._watcher': 'the status line of etpe run is told of every step',
+    'runner._reports': 'the last line of etpe run sums up all runs of the script',
+    'runner._own_loops': 'that line names loops of the script, which no run reports',
+    'runner._captures': 'gradients are caught by the graph that a column looks up in',
+    'hosts._counters': 'that line counts the updates made in functions too',
+    'checkpoint._verified': 'a nested evaluation does not hash again what was just written',
+    'checkpoint._open': 'locks that this process holds: a child that it forks drops them',
+    'estimator._known': 'addresses of TPUs: a session at one of them is opened here',
+    'estimator._watchdog': 'the original has one watchdog per process',
+    'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',
+    'compat._last': 'tf.config lists the cores of the system that was found last',
+    'compat._current': 'arg_scope: the scopes around a call, by context',
+    'native._loaded': 'a library can be loaded once in a process'}
+_EMPTY = re.compile(r'\[\]|\{\}|(set|dict|list)\(\)|.*\b(Weak\w+|ContextVar)\(.*')
+
+
+def test_what_a_process_remembers_is_listed_with_its_reason():
+    """A `global` statement, or a container that a module makes empty for its functions to fill."""
+    found = set()
+    for _, tree, part in trees():
+        names = [name for node in ast.walk(tree) if isinstance(node, ast.Global)
+                 for name in node.names]
+        names += [ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+                  for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))
+                  and node.value is not None and _EMPTY.fullmatch(ast.unparse(node.value))]
+        found |= {f'{part}.{name}' for name in names}
+    assert found == STATE.keys()
 
 
 def size_without_docstring(node):
