@@ -263,10 +263,11 @@ def test_public_functions_and_classes_have_docstrings():
                         and not (isinstance(node, ast.ClassDef) and node.name.startswith('_'))
                         and ast.get_docstring(child) is None):
                     wrong.append(f'{where(path, child.lineno)} {child.name}')
-    # The verbs of a backend are documented once, in its protocol.
-    backends = tuple(f'estimator_tpu_embedding/hosts/{name}.py'
-                     for name in ('backend', 'local', 'native', 'queued', 'pipelined', 'delayed'))
-    assert [entry for entry in wrong if not entry.startswith(backends)] == []
+    # The verbs of engines and backends are documented once, in the protocols of hosts/backend.py.
+    exempt = {f'estimator_tpu_embedding/hosts/{name}.py' for name in (
+        'delayed', 'engine_backend', 'native', 'pipelined', 'stock', 'wrapper')}
+    assert [entry for entry in wrong if entry.partition(':')[0] not in exempt] == []
+    assert exempt <= {entry.partition(':')[0] for entry in wrong}, 'an exemption nobody needs'
 
 
 def included_by(name):

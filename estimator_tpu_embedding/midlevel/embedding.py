@@ -14,7 +14,7 @@ from ..errors import CallError, ConfigError, NotInFunctionError, Problem
 from ..hosts.backend import Activations
 from . import arguments, config_proto, declaration, shapes, tables
 from .batches import Batches
-from .engine import Runtime
+from .runtime import Runtime
 from .pairing import EITHER, INFERENCE, TRAINING
 from .replicas import Replicas
 

@@ -15,7 +15,7 @@ from ..errors import CallError, Problem
 from ..hosts import updates
 from ..hosts.backend import Activations, CoreBatch, Engine
 from ..hosts.choice import uses_native
-from ..hosts.local import LocalEngine
+from ..hosts.stock import StockEngine
 from ..hosts.native import NativeEngine
 from ..hosts.rates import rates_at, require_rates
 from ..hosts.tables import HostedTable
@@ -139,7 +139,7 @@ class Runtime:
         if not uses_native(kernels.choice):
             for number, part in enumerate(parts):
                 part.attach(None, number, functools.partial(_before_read, None, flush))
-            return LocalEngine(self.plan, tables)
+            return StockEngine(self.plan, tables)
         handle = library.load().ete_open(**layout.attributes(self.plan, kernels.threads or 0))
         lease = _Lease(handle)
         for number, part in enumerate(parts):
