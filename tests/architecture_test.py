@@ -19,8 +19,7 @@ CPP_TESTS = {path.name: path.read_text() for pattern in ('*.h', '*.cc')
 # folder or module: what of ours it may import besides itself
 BELOW = {
     'errors': set(), '_process': {'errors'}, 'version': set(), '_tf': set(),
-    '_tf_distribute': set(),
-    '_distribution': {'errors', '_tf_distribute'}, '_legacy': {'errors', '_distribution'},
+    '_distribution': {'errors', '_tf'}, '_legacy': {'errors', '_distribution'},
     'core': {'errors'}, 'native': {'errors', 'core', '_tf'}, 'proto': {'errors', 'core'},
     'ops': {'errors', 'core', '_tf'},
 }
@@ -30,9 +29,9 @@ BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
 BELOW['hosts'] = BELOW['hosts'] | {'_process'}
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
 # The face of TF2, beside the runner and the estimator, of which it needs neither.
-BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', '_tf_distribute'}
+BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint'}
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns'}
-BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel', '_tf_distribute'}
+BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel'}
 BELOW['cli'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
 INSIDE_FUNCTIONS = {'cli': {'compat', 'runner'}, '__init__': {'compat'}}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
@@ -118,12 +117,14 @@ def test_p16_p17_nothing_reads_what_could_execute_or_unfold(modules, names):
     assert not wrong
 
 
-def test_private_tensorflow_is_borrowed_in_two_files_and_the_nightly_in_another():
-    wrong = [f'{where(path, line)} imports {module}' for path, tree, part in trees()
-             for module, line, _ in imports_of(path, tree)
-             if (module.startswith('tensorflow.python')
-                 and part not in ('_tf', '_tf_distribute'))
-             or (module.startswith('tensorflow_estimator') and part != '_legacy')]
+@pytest.mark.parametrize('module, parts', [
+    ('tensorflow.python', {'_tf'}), ('tensorflow_estimator', {'_legacy'}),
+    # What distributes: the package itself does not hand it out.
+    ('estimator_tpu_embedding._tf.distribute', {'_distribution', 'midlevel', 'compat'})])
+def test_each_door_has_its_users(module, parts):
+    wrong = [f'{where(path, line)} imports {name}' for path, tree, part in trees()
+             for name, line, _ in imports_of(path, tree)
+             if f'{name}.'.startswith(f'{module}.') and part not in parts]
     assert not wrong
 
 
