@@ -220,7 +220,7 @@ def test_public_functions_and_classes_have_docstrings():
              for name, line in undocumented(source)], UNDOCUMENTED)
 
 
-def test_settings_of_the_linters_name_what_exists():
+def test_settings_name_what_exists_and_each_extra_once():
     settings = configparser.ConfigParser()
     settings.read(PACKAGE.parent / 'setup.cfg')
     typed = [module.removesuffix('.*').replace('.', '/') for section in settings
@@ -231,3 +231,5 @@ def test_settings_of_the_linters_name_what_exists():
     assert typed and linted
     assert [path for path in [*linted, *typed] if not any(
         (PACKAGE.parent / name).exists() for name in (path, f'{path}.py'))] == []
+    extras = [sorted(each.split()) for each in settings['options.extras_require'].values()]
+    assert not [each for each in extras if extras.count(each) > 1]
