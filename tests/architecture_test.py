@@ -212,6 +212,17 @@ def test_div_and_mod_are_told_apart_in_one_place_only():
              if isinstance(word, ast.Constant) and word.value in ('div', 'mod')], STRATEGIES)
 
 
+def test_the_names_of_checkpoint_files_have_one_grammar():
+    """Texts for people, which have spaces, may show such names."""
+    grammar = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')
+    wrong = [f'{where(path, node.lineno)} {node.value!r}' for path, tree, part in trees()
+             if part in ('checkpoint', 'cli') and path.name != 'file_names.py'
+             for node in ast.walk(tree)
+             if isinstance(node, ast.Constant) and isinstance(node.value, str)
+             and ' ' not in node.value and grammar.search(node.value.replace('\\', ''))]
+    assert not wrong
+
+
 def test_the_order_of_ids_is_named_by_the_partition_alone():
     """`Partition.by_id(rows)`, and not the first of the strategies that happen to store so."""
     compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
