@@ -176,6 +176,25 @@ def test_div_and_mod_are_told_apart_in_one_place_only():
     assert not wrong
 
 
+def test_no_fact_is_read_out_of_a_message_that_this_package_made():
+    """Errors carry facts as fields; only messages of TensorFlow and Python are searched."""
+    found = set()
+    for path, tree, _ in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
+                    node.func.attr in ('search', 'match', 'fullmatch', 'findall', 'finditer')):
+                searched = node.args
+            elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+                searched = node.comparators
+            else:
+                continue
+            if any(re.search(r'\bstr\((self|error)\)|\b(self|error)\.(message|msg|args)\b',
+                             ast.unparse(one)) for one in searched):
+                found.add(str(path.relative_to(PACKAGE)))
+    assert found == {'columns/used.py', 'compat/hints.py', 'midlevel/replicas.py',
+                     'runner/finite.py'}
+
+
 def size_without_docstring(node):
     docstring = ast.get_docstring(node, clean=False)
     return node.end_lineno - node.lineno + 1 - (docstring.count('\n') + 1 if docstring else 0)
