@@ -20,7 +20,8 @@ CPP_TESTS = {path.name: path.read_text() for pattern in ('*.h', '*.cc')
 BELOW = {
     'errors': set(), '_process': {'errors'}, 'version': set(), '_tf': set(),
     '_tf_distribute': set(),
-    '_distribution': {'errors', '_tf_distribute'}, '_legacy': {'errors', '_distribution'},
+    '_distribution': {'errors', '_tf_distribute'}, '_tf_config': {'errors'},
+    '_legacy': {'errors', '_distribution', '_tf_config'},
     'core': {'errors'}, 'native': {'errors', 'core', '_tf'}, 'proto': {'errors', 'core'},
     'ops': {'errors', 'core', '_tf'},
 }
@@ -128,6 +129,51 @@ def test_private_tensorflow_is_borrowed_in_two_files_and_the_nightly_in_another(
                  and part not in ('_tf', '_tf_distribute'))
              or (module.startswith('tensorflow_estimator') and part != '_legacy')]
     assert not wrong
+
+
+PRIVATE_ELSEWHERE = {  # file, and name: why it may use what another module calls private
+    'compat/contrib/arg_scope.py _takes_arg_scope': 'marks functions of users as decorated'}
+PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedTuple
+                       '_getframe', '_current_frames', '_exit'}  # of sys and os
+_BORROWERS = ('_tf', '_tf_distribute', '_legacy', '_distribution')
+
+
+def private_names_used(tree):
+    """Yields (name, line, whether of the object itself) of every private attribute."""
+    for node in ast.walk(tree):
+        name, owner = None, None
+        if isinstance(node, ast.Attribute):
+            name, owner = node.attr, ast.unparse(node.value)
+        elif (isinstance(node, ast.Call) and len(node.args) > 1
+              and ast.unparse(node.func) in ('getattr', 'setattr', 'hasattr')
+              and isinstance(node.args[1], ast.Constant)):
+            name, owner = node.args[1].value, ast.unparse(node.args[0])
+        if name and re.match('_[a-z]', name):
+            yield name, node.lineno, owner in ('self', 'cls', 'super()')
+
+
+def defined_in(tree):
+    """The names that a module gives to attributes of its classes and instances, and to itself."""
+    return {getattr(node, 'name', None) or getattr(node, 'attr', None) or node.id
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+            or isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            and ast.unparse(node.value) in ('self', 'cls')
+            or isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def test_private_attributes_are_used_in_the_module_that_defines_them():
+    """TensorFlow's and the nightly's are borrowed under plain names, in `_tf` and `_legacy`.
+
+    `_distribution` is a module of TensorFlow to the nightly, whose objects it completes. A subclass
+    may use on itself what it inherits: that is the contract between the two.
+    """
+    found = {f'{path.relative_to(PACKAGE)} {name}': where(path, line)
+             for path, tree, part in trees() if part not in _BORROWERS
+             for name, line, is_own in private_names_used(tree)
+             if not is_own and name not in PUBLIC_ALL_THE_SAME | defined_in(tree)}
+    assert {key: at for key, at in found.items() if key not in PRIVATE_ELSEWHERE} == {}
+    assert found.keys() == PRIVATE_ELSEWHERE.keys()
 
 
 def calls(tree):
