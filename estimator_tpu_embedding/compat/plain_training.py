@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process
 from ..estimator import without_tpu
-from ..runner.plain import PlainSteps, tell_that_nothing_is_saved
+from ..runner.plain_steps import PlainSteps
 from ..runner.progress import RunReport
 
 
@@ -30,7 +30,7 @@ def _counted(training: _legacy.Training) -> Iterator[PlainSteps]:
              or any(isinstance(hook, tf.train.CheckpointSaverHook) for hook in (
                  *training.hooks, *spec.training_hooks, *spec.training_chief_hooks)))
     if not saves and estimator.config.is_chief and not training.listeners:
-        tell_that_nothing_is_saved(report)
+        report.tell_that_nothing_is_saved()
     try:
         yield PlainSteps(report, training.global_step, spec.loss)
     finally:

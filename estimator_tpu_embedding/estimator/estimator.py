@@ -13,7 +13,7 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, _process, _tf, defaults
 from ..checkpoint import compare, directory, following
 from ..runner import loop, predictions, summaries
-from ..runner.guards import StopAtStep
+from ..runner.stop_at_step import StopAtStep
 from ..runner.model import Job
 from . import calls, settings
 from .checks import check_positive

@@ -13,8 +13,9 @@ from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, CoreBatch, LookupReceipt
 from ..hosts.choice import make_backend
 from ..hosts.delayed import DelayedBackend
-from ..hosts.queues import IdQueues, kinds_of, pack, unpack
+from ..hosts.id_queues import IdQueues
 from ..hosts.tables import HostedTable, create_slots
+from ..hosts.vectors import kinds_of, pack, unpack
 from ..runner import totals, towers
 from ..runner.gradients import GradientCapture
 

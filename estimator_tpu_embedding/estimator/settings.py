@@ -22,7 +22,7 @@ from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..core.vocabulary import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
 from ..hosts import memory
-from ..runner.hooks import Cadence
+from ..runner.training_hooks import Cadence
 from ..runner.model import Lookups
 from . import feed_hook
 from .checks import check_positive, parse_iterations_per_loop

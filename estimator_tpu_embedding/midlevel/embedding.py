@@ -14,7 +14,7 @@ from ..errors import CallError, ConfigError, NotInFunctionError, Problem
 from ..hosts.backend import Activations
 from . import arguments, config_proto, declaration, shapes, tables
 from .batches import Batches
-from .engine import Runtime
+from .runtime import Runtime
 from .pairing import EITHER, INFERENCE, TRAINING
 from .replicas import Replicas
 
@@ -176,7 +176,7 @@ class TPUEmbedding(_AutoTrackable):
         """
         runtime, replica = self._ready('dequeue')
         with tf.name_scope(name or 'dequeue'):
-            found = runtime.dequeue(replica, name)
+            found = runtime.lookup(replica, name)
         return self._declared.pack(
             found[feature] for feature in declaration.feature_names(self._declared))
 
@@ -207,7 +207,7 @@ class TPUEmbedding(_AutoTrackable):
         def apply_all(by_replica: Sequence[Sequence[tf.Tensor]]) -> None:
             by_name: list[Activations] = [dict(zip(names, flat)) for _, *flat in by_replica]
             with tf.name_scope(name or 'apply_gradients'):
-                runtime.apply(by_name, by_replica[0][0], name)
+                runtime.update(by_name, by_replica[0][0], name)
 
         # Rates are asked for where this is called: what they read may differ between replicas.
         self._replicas.together([runtime.rates(), *own], apply_all)
