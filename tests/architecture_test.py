@@ -130,6 +130,8 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'compat._current': 'arg_scope: the scopes around a call, by context',
     'native._loaded': 'a library can be loaded once in a process'}
+FILE_NAME = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')
+OWN_MESSAGE = re.compile(r'\bstr\((self|error)\)|\b(self|error)\.(message|msg|args)\b')
 EMPTY = re.compile(r'\[\]|\{\}|(set|dict|list)\(\)|.*\b(Weak\w+|ContextVar)\(.*')
 
 NARROWING = {'is not None', 'isinstance'}  # `assert`s that are for the type checker
@@ -221,13 +223,11 @@ def test_div_and_mod_are_told_apart_in_one_place_only():
 
 def test_the_names_of_checkpoint_files_have_one_grammar():
     """Texts for people, which have spaces, may show such names."""
-    grammar = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')
-    wrong = [f'{where(path, node.lineno)} {node.value!r}' for path, tree, part in trees()
-             if part in ('checkpoint', 'cli') and path.name != 'file_names.py'
-             for node in ast.walk(tree)
-             if isinstance(node, ast.Constant) and isinstance(node.value, str)
-             and ' ' not in node.value and grammar.search(node.value.replace('\\', ''))]
-    assert not wrong
+    compare([at(source, line, text) for source in sources()
+             if source.part in ('checkpoint', 'cli')
+             for text, line in strings(source)
+             if ' ' not in text and FILE_NAME.search(text.replace('\\', ''))],
+            {'checkpoint/file_names.py'})
 
 
 def test_the_order_of_ids_is_named_by_the_partition_alone():
@@ -258,6 +258,23 @@ def test_what_a_process_remembers_is_listed_with_its_reason():
                  and node.value is not None and EMPTY.fullmatch(ast.unparse(node.value))]
         found += [(f'{source.file} {name}', {f'{source.part}.{name}'}) for name in kept]
     compare(found, set(STATE))
+
+
+def searched(node):
+    """The texts that a call or a comparison looks into."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
+            node.func.attr in ('search', 'match', 'fullmatch', 'findall', 'finditer')):
+        return node.args
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return node.comparators
+    return ()
+
+
+def test_no_fact_is_read_out_of_a_message_that_this_package_made():
+    """Errors carry facts as fields; only messages of TensorFlow and Python are searched."""
+    compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
+             if any(OWN_MESSAGE.search(ast.unparse(text)) for text in searched(node))],
+            {'columns/used.py', 'compat/hints.py', 'midlevel/replicas.py', 'runner/finite.py'})
 
 
 def size_without_docstring(node):

@@ -202,7 +202,8 @@ def _guarded(storage: Storage, staged: Staged,
         raise NonFiniteCheckpointError(*[Problem(
             'E620', f'variable "{shown(name, 200)}" at step {staged.step}',
             'all numbers of a checkpoint must be finite',
-            f'{rows} rows with NaN or infinity', last) for name, rows in nonfinite.items()])
+            f'{rows} rows with NaN or infinity', last, staged.step)
+            for name, rows in nonfinite.items()])
     tensors = Bundle.open(prefix).tensors
     complete = manifest(files)
     complete = dataclasses.replace(complete, tables={  # A saver of the user may save a part.
