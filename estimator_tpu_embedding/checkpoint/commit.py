@@ -31,6 +31,7 @@ from . import file_names, pointer, recover
 from .bundle import Bundle
 from .file_names import BASE, manifest_path, partial_of
 from .files import Storage
+from .layout import Held
 from .manifest import Manifest, StoredFile, read_file
 from .retention import Retention, Saved
 from .scan import scan
@@ -204,13 +205,12 @@ def _guarded(storage: Storage, staged: Staged,
             'all numbers of a checkpoint must be finite',
             f'{rows} rows with NaN or infinity', last, staged.step)
             for name, rows in nonfinite.items()])
-    tensors = Bundle.open(prefix).tensors
     complete = manifest(files)
+    held = Held.of(Bundle.open(prefix), complete)
     complete = dataclasses.replace(complete, tables={  # A saver of the user may save a part.
-        name: table for name, table in complete.tables.items() if name in tensors})
-    wrong = [f'"{shown(name, 200)}"' for table, stored in complete.tables.items()
-             for name in (table, *[f'{table}/{slot}' for slot in stored.slots])
-             if name not in tensors or tensors[name].shape != (stored.rows, stored.width)]
+        name: table for name, table in complete.tables.items() if name in held.shapes})
+    wrong = [f'"{shown(name, 200)}"' for variable, table in complete.tables.items()
+             for name in held.lacking(variable, table)]
     if wrong:
         raise CheckpointWriteError(Problem(
             'E621', f'step {staged.step}', 'what was written must hold the tables of the plan',

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID, Partition
-from ..errors import (
-    CorruptCheckpointError, IncompatibleCheckpointError, Problem, quoted, shown)
+from ..errors import IncompatibleCheckpointError, Problem, quoted, shown
 from . import evidence
-from .file_names import label, step_of
-from .layout import Held, Needed, RestorePlan, Shape, Source, partition_of, tables_out_of_order
-from .manifest import Applied, StoredTable, read_manifest
+from .file_names import label
+from .layout import (
+    Held, Needed, RestorePlan, Shape, Source, check_manifest, partition_of, tables_out_of_order)
+from .manifest import Applied, StoredTable, read_manifest, tensors_of
 from .naming import tables_meant, unknown_drops
 from .options import CheckpointOptions
 from .slots import is_slot, names_there, stored_slots
@@ -39,7 +39,7 @@ def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePl
       IncompatibleCheckpointError: with all differences.
       CorruptCheckpointError: E614 if the manifest is that of another checkpoint.
     """
-    _check_belongs(held)
+    check_manifest(held)
     return _Comparison(held, needed, options).plan()
 
 
@@ -84,22 +84,6 @@ def check_without_engine(checkpoint: str | None, options: CheckpointOptions) -> 
             evidence.problem('E608', where, 'its tables', sign))
 
 
-def _check_belongs(held: Held) -> None:
-    """Makes sure that a manifest is that of the checkpoint it lies beside."""
-    manifest = held.manifest
-    if manifest is None:
-        return
-    wrong = [f'table "{name}" of {table.rows} x {table.width}'
-             for name, table in sorted(manifest.tables.items())
-             if list(held.shapes.get(name, ())) != [table.rows, table.width]]
-    if step_of(held.prefix) != manifest.step:
-        wrong.append(f'step {manifest.step}')
-    if wrong:
-        raise CorruptCheckpointError(Problem(
-            'E614', held.where, 'its manifest must say what it holds', ', '.join(wrong),
-            'Restore both from the same copy.'))
-
-
 class _Comparison:
     """Goes through the tables, then through what else there is, and keeps what it finds."""
 
@@ -122,7 +106,7 @@ class _Comparison:
         for name, table in sorted(self._needed.tables.items()):
             self._compare_table(name, table)
         of_tables = {variable for name, table in self._needed.tables.items()
-                     for variable in (name, *[f'{name}/{slot}' for slot in table.slots])}
+                     for variable in tensors_of(name, table)}
         for name, shape in sorted(self._needed.shapes.items()):
             if name not in of_tables:
                 self._compare_variable(name, shape)
@@ -173,7 +157,7 @@ class _Comparison:
             return
         if self._held.manifest is not None and self._needed.trains:
             self._new.append(name)
-            self._begun += [name, *[f'{name}/{slot}' for slot in table.slots]]
+            self._begun += tensors_of(name, table)
             self._facts.append(f'table "{name}" is not there and begins with initial values')
             return
         self._add_missing(name, [table.rows, table.width])

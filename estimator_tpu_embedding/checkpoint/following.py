@@ -16,9 +16,9 @@ from ..errors import CheckpointError, IncompatibleCheckpointError, Problem, show
 from . import recover, scaffolds
 from .candidates import candidates
 from .file_names import label, step_of
-from .layout import Held
+from .layout import Held, held_in
 from .options import CheckpointOptions
-from .restore import RestoringSaver, held_in, saver_of_all
+from .restore import RestoringSaver, saver_of_all
 from .steady import LOOKS, is_gone, rotated_away
 
 _T = TypeVar('_T')

@@ -85,6 +85,11 @@ class Tensor(NamedTuple):
         return KINDS[self.dtype][1] if self.dtype in KINDS else ''
 
     @property
+    def is_float(self) -> bool:
+        """Whether it holds real floating-point numbers."""
+        return self.kind.startswith(('float', 'bfloat'))
+
+    @property
     def item_bytes(self) -> int:
         """Bytes of one of its numbers; 0 if it holds none."""
         return int(self.code[1:] or 0)

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import NamedTuple
 
 from ..core.partition import Partition
-from .file_names import label
-from .manifest import Manifest, StoredTable, read_manifest
+from ..errors import CorruptCheckpointError, Problem, shown
+from .bundle import Bundle
+from .file_names import label, step_of
+from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 
 Shape = Sequence[int | None] | None
 
 
 class Held(NamedTuple):
-    """What is stored.
+    """What a checkpoint holds.
 
     Attributes:
       prefix: of the checkpoint.
-      shapes: of all its tensors.
-      manifest: beside it, or `None`.
+      shapes: of all its tensors, by name.
+      manifest: the one beside it; `None` if there is none.
+      no_floats: names of the tensors that hold anything but floats.
     """
 
     prefix: str
     shapes: Mapping[str, Sequence[int]]
     manifest: Manifest | None
+    no_floats: Collection[str] = ()
+
+    @classmethod
+    def of(cls, bundle: Bundle, manifest: Manifest | None) -> Held:
+        """Takes what was read of a checkpoint."""
+        tensors = bundle.tensors
+        return cls(bundle.prefix, {name: tensor.shape for name, tensor in tensors.items()},
+                   manifest, [name for name, tensor in tensors.items() if not tensor.is_float])
 
     @property
     def where(self) -> str:
@@ -35,6 +46,12 @@ class Held(NamedTuple):
     def tables(self) -> dict[str, StoredTable]:
         """Those of its manifest, by variable name; none without one."""
         return self.manifest.tables if self.manifest is not None else {}
+
+    def lacking(self, variable: str, table: StoredTable) -> list[str]:
+        """Returns the tensors of a table and its slots that are not there, or have another form."""
+        return [name for name in tensors_of(variable, table)
+                if tuple(self.shapes.get(name, ())) != (table.rows, table.width)
+                or name in self.no_floats]
 
 
 class Needed(NamedTuple):
@@ -102,6 +119,58 @@ class RestorePlan:
     def is_plain(self) -> bool:
         """Whether everything is there and lies as it does here."""
         return not self.streamed and not self.begun
+
+
+def held_in(checkpoint: str) -> Held:
+    """Reads what a checkpoint holds.
+
+    Raises:
+      CorruptCheckpointError: if it or its manifest cannot be read.
+    """
+    return Held.of(Bundle.open(checkpoint), read_manifest(checkpoint))
+
+
+def check_step(checkpoint: str, manifest: Manifest | None) -> None:
+    """Makes sure that a manifest says the step that the name of its checkpoint says.
+
+    Raises:
+      CorruptCheckpointError: E614 if not.
+    """
+    if manifest is not None and step_of(checkpoint) != manifest.step:
+        raise _belongs_elsewhere(checkpoint, [_step_text(manifest)])
+
+
+def check_manifest(held: Held) -> None:
+    """Makes sure that a manifest is that of the checkpoint it lies beside.
+
+    It must say the step of the name, and every tensor of its tables and slots must be there, with
+    floats of the shape that it says.
+
+    Raises:
+      CorruptCheckpointError: E614 with all that is not so.
+    """
+    untrue = []
+    for variable, table in sorted(held.tables.items()):
+        lacking = held.lacking(variable, table)
+        if lacking:
+            form = f'{table.rows} x {table.width}'
+            tensors = ' and '.join(f'tensor "{shown(name)}"' for name in lacking)
+            untrue.append(f'table "{shown(variable)}" of {form}, with floats of {form} in '
+                          f'{tensors}')
+    if held.manifest is not None and step_of(held.prefix) != held.manifest.step:
+        untrue.append(_step_text(held.manifest))
+    if untrue:
+        raise _belongs_elsewhere(held.prefix, untrue)
+
+
+def _step_text(manifest: Manifest) -> str:
+    return f'step {manifest.step}'
+
+
+def _belongs_elsewhere(checkpoint: str, untrue: Sequence[str]) -> CorruptCheckpointError:
+    return CorruptCheckpointError(Problem(
+        'E614', label(checkpoint), 'its manifest must say what it holds', ', '.join(untrue),
+        'Restore both from the same copy.'))
 
 
 def partition_of(table: StoredTable) -> Partition:

@@ -141,6 +141,11 @@ def stored_tables(plan: Plan, variable_names: dict[str, str]) -> dict[str, Store
         slots=tuple(slot.suffix for slot in plan.slots(table.name))) for table in plan.tables}
 
 
+def tensors_of(variable: str, table: StoredTable) -> list[str]:
+    """Returns the names of the tensors of a table and of its slots, that of the table first."""
+    return [variable, *[f'{variable}/{slot}' for slot in table.slots]]
+
+
 def read_manifest(checkpoint: str) -> Manifest | None:
     """The manifest beside a checkpoint, or `None` if there is none.
 

@@ -18,6 +18,7 @@ from . import pointer, scan
 from .bundle import Bundle
 from .candidates import candidates
 from .file_names import index_of, label, manifest_path, partial_of, step_of
+from .layout import Held, check_manifest, check_step
 from .manifest import Manifest, digest, read_manifest
 from .options import VERIFY, CheckpointOptions
 from .steady import LOOKS, Signature, signature
@@ -118,23 +119,18 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) ->
     manifest = read_manifest(checkpoint)
     if options.expected_digest is not None and not _was_verified(checkpoint, _COMMITTED):
         _check_digest(checkpoint, options.expected_digest)
-    if manifest is not None and manifest.step != step_of(checkpoint):
-        raise CorruptCheckpointError(Problem(
-            'E614', label(checkpoint),
-            'its manifest must say what it holds', f'step {manifest.step}',
-            'Restore both from the same copy.'))
+    check_step(checkpoint, manifest)
     if _was_verified(checkpoint, _COMMITTED, options.verify, VERIFY[0]):
         return manifest
     before = signature(checkpoint)
     if manifest is not None and manifest.files:
         scan.check_files(checkpoint, manifest.files, options.verify)
-    elif options.verify == 'size':
-        Bundle.open(checkpoint)
-    else:
+    elif options.verify != 'size':
         unchecked = scan.check_crcs(checkpoint)
         if unchecked:
             logging.warning('%s: these tensors have no checksum that can be read: %s',
                             checkpoint, ', '.join(shown(name, 200) for name in unchecked))
+    check_manifest(Held.of(Bundle.open(checkpoint), manifest))
     _verified[os.path.realpath(checkpoint)] = options.verify, before
     return manifest
 

@@ -15,9 +15,8 @@ from ..core.names import is_of_dummy
 from ..core.partition import Partition
 from ..errors import IncompatibleCheckpointError, Problem, quoted
 from . import scaffolds
-from .bundle import Bundle
 from .compare import check_without_engine, compare
-from .layout import Held, Needed, RestorePlan
+from .layout import Held, Needed, RestorePlan, held_in
 from .manifest import StoredTable, read_manifest
 from .naming import may_mean
 from .options import CheckpointOptions
@@ -95,17 +94,6 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
         tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Where hooks look for what saves.
         saver = RestoringSaver(own, checkpoint, plan, is_users=False)
     return scaffolds.with_saver(scaffold, saver)
-
-
-def held_in(checkpoint: str) -> Held:
-    """What a checkpoint holds.
-
-    Raises:
-      CorruptCheckpointError: if it or its manifest cannot be read.
-    """
-    bundle = Bundle.open(checkpoint)
-    return Held(checkpoint, {name: tensor.shape for name, tensor in bundle.tensors.items()},
-                read_manifest(checkpoint))
 
 
 def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTable]:

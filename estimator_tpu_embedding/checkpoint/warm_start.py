@@ -15,7 +15,7 @@ from ..proto import files
 from . import evidence, recover
 from .file_names import index_of, manifest_path
 from .layout import Source, partition_of, tables_out_of_order
-from .manifest import Manifest, StoredTable, read_manifest
+from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions
 from .streaming import StreamedRows, variables_by_name
 
@@ -125,7 +125,7 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
     manifest = read_manifest(checkpoint)
     moved = []
     for table_name, table in tables.items():
-        for name in (table_name, *[f'{table_name}/{slot}' for slot in table.slots]):
+        for name in tensors_of(table_name, table):
             parts = variables_by_name()[name][1]
             if all(part.initializer is before[id(part)] for part in parts):
                 continue  # It is not to be started.
@@ -156,8 +156,8 @@ def _order_of(manifest: Manifest | None, tensor: str, table: StoredTable,
               options: CheckpointOptions, checkpoint: str) -> Partition:
     """How rows are ordered in the tensor that a table or slot starts from."""
     by_tensor = {} if manifest is None else {
-        f'{name}{slot}': stored for name, stored in manifest.tables.items()
-        for slot in ('', *[f'/{suffix}' for suffix in stored.slots])}
+        name: stored for variable, stored in manifest.tables.items()
+        for name in tensors_of(variable, stored)}
     if tensor in by_tensor:
         return partition_of(by_tensor[tensor])
     by_id = Partition.by_id(table.rows)
