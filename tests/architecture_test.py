@@ -162,6 +162,24 @@ def test_each_dangerous_thing_has_its_home(names, home):
     assert not wrong
 
 
+@pytest.mark.parametrize('modules, home', [
+    ({'hosts.native', 'hosts.stock', 'hosts.lease'}, {'hosts/choice.py'}),
+    ({'native.library', 'native.layout'},  # `install` only says why there is no library.
+     {f'hosts/{name}.py' for name in ('choice', 'lease', 'native')} | {'compat/install.py'}),
+    ({'hosts.components'}, {'hosts/pending.py', 'hosts/pipelined.py'})])
+def test_one_place_chooses_opens_and_closes_engines_and_knows_what_they_pack(modules, home):
+    users = {path.relative_to(PACKAGE).as_posix() for path, tree, part in trees()
+             for module, _, _ in imports_of(path, tree) if part != 'native'
+             and '.'.join(module.split('.')[1:3]) in modules}
+    assert users == home
+
+
+def test_an_engine_has_the_verbs_of_a_backend():
+    assert [where(path, node.lineno) for path, tree, _ in trees() for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and node.name in {'look_up', 'apply'}
+            and path.parent.name in {'hosts', 'midlevel'}] == []
+
+
 def test_div_and_mod_are_told_apart_in_one_place_only():
     allowed = {'core/partition.py', 'proto/codec.py',  # the arithmetic; the proto's enum
                'checkpoint/fits.py',  # what mod means for files
