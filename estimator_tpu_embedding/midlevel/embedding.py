@@ -11,8 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _process, _tf
-from ..core import defaults
+from .. import _process, _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, NotInFunctionError, Problem
 from ..hosts.backend import Activations
@@ -78,8 +77,8 @@ class TPUEmbedding(_AutoTrackable):
             given['feature_config'], given['optimizer'], needs_optimizer=self._replicas.are_tpu)
         self._pipelined = bool(given['pipeline_execution_with_tensor_core'])
         self._joins = not given.get('initialize_tpu_embedding', True)
-        self._id_policy = defaults.default_id_policy()
-        self._kernels = defaults.default_kernels()
+        self._id_policy = defaults.current().id_policy
+        self._kernels = defaults.current().kernels
         self._runtime: Runtime | None = None
         self._batches: Batches | None = None
         self._built = False

@@ -128,7 +128,7 @@ class Reader:
         return self._from_dense(value)
 
     def _fits(self, samples: Any) -> Any:
-        """Returns whether a batch may have so many samples: a bool for an int, otherwise a tensor."""
+        """Returns whether a batch may have so many samples: a bool for an int, or a tensor."""
         if self.may_lack_samples:
             return samples <= self.num_samples
         return (samples == self.num_samples if isinstance(samples, int)
