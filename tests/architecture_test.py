@@ -59,6 +59,13 @@ HOMES = {
         {'_legacy.py', 'compat/contrib/place.py', 'compat/install.py', 'compat/modules.py',
          'compat/moved.py', 'compat/roads.py'}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
+    'engines': (imports, {f'{NAME}.hosts.{name}' for name in ('native', 'stock', 'lease')},
+                {'hosts/choice.py'}),
+    'the compiled engine': (  # `install` only says why there is none.
+        imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
+        {'native', 'hosts/choice.py', 'hosts/lease.py', 'hosts/native.py', 'compat/install.py'}),
+    'components of a queue': (
+        imports, {f'{NAME}.hosts.components'}, {'hosts/pending.py', 'hosts/pipelined.py'}),
     # The package `_tf` does not hand it out.
     'strategies': (imports, {f'{NAME}._tf.distribute'}, {'_distribution', 'compat', 'midlevel'}),
     'strategies through _tf': (names, {'_tf.distribute'}, set()),
