@@ -11,8 +11,8 @@ import re
 
 import pytest
 from harness.source import (
-    NAME, PACKAGE, imports, imports_in_functions, names, parts, private_names, sources, strings,
-    undocumented)
+    NAME, PACKAGE, imports, imports_in_functions, names, parts, private_names_of_others, searched,
+    sources, strings, undocumented)
 
 # folder or module: what of ours it may import besides itself
 BELOW = {
@@ -105,14 +105,17 @@ STRATEGIES = {  # where something is compared with 'div' or 'mod'
     # what a user wrote
     'estimator/estimator.py', 'estimator/embedding_spec.py', 'estimator/tpu_embedding.py'}
 
+# They borrow what TensorFlow and the nightly call private, under plain names. `_distribution` is a
+# module of TensorFlow to the nightly, whose objects it completes.
+BORROWERS = {'_tf', '_legacy', '_distribution'}
+PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedTuple
+                       '_getframe', '_current_frames', '_exit'}  # of sys and os
+PRIVATE_ELSEWHERE = {  # file, and name: why it may use what another module calls private
+    'compat/contrib/arg_scope.py _takes_arg_scope': 'marks functions of users as decorated'}
+
 # The verbs of engines and backends are documented once, in the protocols of hosts/backend.py.
 UNDOCUMENTED = {f'hosts/{name}.py' for name in (
     'delayed', 'engine_backend', 'native', 'pipelined', 'stock', 'wrapper')}
-
-BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
-PRIVATE = {'compat/contrib/arg_scope.py'}  # marks functions of users as decorated
-PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedTuple
-                       '_getframe', '_current_frames', '_exit'}  # of sys and os
 
 STATE = {  # folder or module, and variable: why a process has to remember it
     'defaults._current': 'the choices of the process, for jobs that do not state them',
@@ -214,6 +217,14 @@ def test_each_dangerous_thing_has_its_home(what):
     compare(found_by(search, wanted), homes)
 
 
+def test_private_attributes_are_used_in_the_module_that_defines_them():
+    """A subclass may use on itself what it inherits: that is the contract between the two."""
+    compare([(f'{source.file}:{line} {name}', {f'{source.file} {name}'}) for source in sources()
+             if source.part not in BORROWERS
+             for name, line in private_names_of_others(source)
+             if name not in PUBLIC_ALL_THE_SAME], set(PRIVATE_ELSEWHERE))
+
+
 def test_div_and_mod_are_told_apart_in_one_place_only():
     compare([at(source, node.lineno) for source in sources()
              for node in ast.walk(source.tree) if isinstance(node, ast.Compare)
@@ -237,16 +248,6 @@ def test_the_order_of_ids_is_named_by_the_partition_alone():
             {'core/partition.py'})
 
 
-def test_private_attributes_are_used_in_the_module_that_defines_them():
-    """`_tf` and `_legacy` lend those of TensorFlow and of the nightly under plain names.
-
-    `_distribution` is a module of TensorFlow to the nightly, whose objects it completes. A subclass
-    may use on itself what it inherits: that is the contract between the two.
-    """
-    compare([at(source, line, name) for source in sources() if source.part not in BORROWERS
-             for name, line in private_names(source) if name not in PUBLIC_ALL_THE_SAME], PRIVATE)
-
-
 def test_what_a_process_remembers_is_listed_with_its_reason():
     """A `global` statement, or a container that a module makes empty for its functions to fill."""
     found = []
@@ -260,20 +261,10 @@ def test_what_a_process_remembers_is_listed_with_its_reason():
     compare(found, set(STATE))
 
 
-def searched(node):
-    """The texts that a call or a comparison looks into."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
-            node.func.attr in ('search', 'match', 'fullmatch', 'findall', 'finditer')):
-        return node.args
-    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
-        return node.comparators
-    return ()
-
-
 def test_no_fact_is_read_out_of_a_message_that_this_package_made():
     """Errors carry facts as fields; only messages of TensorFlow and Python are searched."""
     compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
-             if any(OWN_MESSAGE.search(ast.unparse(text)) for text in searched(node))],
+             if any(OWN_MESSAGE.search(text) for text in searched(node))],
             {'columns/used.py', 'compat/hints.py', 'midlevel/replicas.py', 'runner/finite.py'})
 
 
