@@ -10,7 +10,8 @@ import configparser
 
 import pytest
 from harness.source import (
-    NAME, PACKAGE, imports, imports_in_functions, names, parts, sources, strings, undocumented)
+    NAME, PACKAGE, imports, imports_in_functions, names, parts, remembered, sources, strings,
+    undocumented)
 
 # folder or module: what of ours it may import besides itself
 BELOW = {
@@ -23,10 +24,11 @@ BELOW['columns'] = {'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops
 # What is saved must be read as the engine wants it.
 BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
 BELOW['hosts'] = BELOW['hosts'] | {'_process'}
+BELOW['defaults'] = {'errors', 'core', 'checkpoint'}
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
 # The face of TF2, beside the runner and the estimator, of which it needs neither.
-BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint'}
-BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns'}
+BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', 'defaults'}
+BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns', 'defaults'}
 BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel'}
 BELOW['cli'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
@@ -35,6 +37,7 @@ INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is
     'cli': {'compat', 'runner'}, '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import
+    'defaults': {'tensorflow', 'numpy', 'os', 'threading'},
     'core': {'tensorflow', 'google', 'os', 'threading', 'time', 'absl'},
     'proto': {'tensorflow', 'os', 'threading'}, 'ops': {'os', 'threading'},
     'columns': {'os', 'threading'}, 'hosts': {'os', 'threading'}, 'checkpoint': {'threading'},
@@ -57,6 +60,8 @@ HOMES = {
     # The package `_tf` does not hand it out.
     'strategies': (imports, {f'{NAME}._tf.distribute'}, {'_distribution', 'compat', 'midlevel'}),
     'strategies through _tf': (names, {'_tf.distribute'}, set()),
+    # `Partition.by_id(rows)`, and not the first of the strategies that happen to store so.
+    'the order of ids': (names, {'STORED_BY_ID[]'}, {'core/partition.py'}),
     'environment': (
         names, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
     'files that change': (
@@ -66,7 +71,8 @@ HOMES = {
     'threads and signals': (
         names, {'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
-            'background', 'blocked', 'ending', 'infeed', 'sessions', 'signals', 'towers')}),
+            'background', 'blocked', 'infeed', 'session_creators', 'shutdown', 'signals',
+            'towers')}),
     'files that are opened': (
         names, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
@@ -99,9 +105,26 @@ STRATEGIES = {  # where something is compared with 'div' or 'mod'
     # what a user wrote
     'estimator/estimator.py', 'estimator/embedding_spec.py', 'estimator/tpu_embedding.py'}
 
-# The verbs of a backend are documented once, in its protocol.
+# The verbs of engines and backends are documented once, in the protocols of hosts/backend.py.
 UNDOCUMENTED = {f'hosts/{name}.py' for name in (
-    'backend', 'local', 'native', 'queued', 'pipelined', 'delayed')}
+    'delayed', 'engine_backend', 'native', 'pipelined', 'stock', 'wrapper')}
+
+STATE = {  # folder or module, and variable: why a process has to remember it
+    'defaults._current': 'the choices of the process, for jobs that do not state them',
+    'runner._sink': 'etpe run prints announcements, which are logged otherwise',
+    'runner._watcher': 'the status line of etpe run is told of every step',
+    'runner._reports': 'the last line of etpe run sums up all runs of the script',
+    'runner._own_loops': 'that line names loops of the script, which no run reports',
+    'runner._captures': 'gradients are caught by the graph that a column looks up in',
+    'hosts._counters': 'that line counts the updates made in functions too',
+    'checkpoint._verified': 'a nested evaluation does not hash again what was just written',
+    'checkpoint._open': 'locks that this process holds: a child that it forks drops them',
+    'estimator._known': 'addresses of TPUs: a session at one of them is opened here',
+    'estimator._watchdog': 'the original has one watchdog per process',
+    'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',
+    'compat._last': 'tf.config lists the cores of the system that was found last',
+    'compat._current': 'arg_scope: the scopes around a call, by context',
+    'native._loaded': 'a library can be loaded once in a process'}
 
 NARROWING = {'is not None', 'isinstance'}  # `assert`s that are for the type checker
 
@@ -113,10 +136,10 @@ def compare(found, allowed):
       found: pairs of a place, for the message, and the entries that would cover it.
       allowed: entries of a list.
     """
-    found = [(place, set(entries) & allowed) for place, entries in found]
+    found = [(place, allowed & set(entries)) for place, entries in found]
     strays = [place for place, covering in found if not covering]
     assert not strays
-    stale = allowed.difference(*(covering for _, covering in found))
+    stale = set(allowed).difference(*(covering for _, covering in found))
     assert not stale, 'the list has entries that nothing matches'
 
 
@@ -188,6 +211,11 @@ def test_div_and_mod_are_told_apart_in_one_place_only():
              for node in ast.walk(source.tree) if isinstance(node, ast.Compare)
              for word in ast.walk(node)
              if isinstance(word, ast.Constant) and word.value in ('div', 'mod')], STRATEGIES)
+
+
+def test_what_a_process_remembers_is_listed_with_its_reason():
+    compare([(f'{source.file}:{line} {name}', {f'{source.part}.{name}'})
+             for source in sources() for name, line in remembered(source)], STATE.keys())
 
 
 def size_without_docstring(node):

@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from .. import defaults
 from .._tf import distribute
-from ..core.defaults import default_system
 from ..core.specs import Topology
 from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
 
@@ -66,7 +66,7 @@ def configure_devices(count: int) -> None:
             'is made, and leave the devices to it.'))
     if found < count:
         # For the largest strategy that is to be expected: there is no second time.
-        distribute.add_logical_cpus(max(count, default_system().topology.num_cores))
+        distribute.add_logical_cpus(max(count, defaults.current().system.topology.num_cores))
 
 
 class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
@@ -92,7 +92,7 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
           is_spmd: whether tensors may not be assigned to one of the cores of a replica.
           steps_per_run: 1 if `None`.
         """
-        system = (getattr(resolver, 'emulated_system', None) or default_system()).topology
+        system = defaults.system_of(resolver).topology
         hosts = _hosts_of_replicas(system, assignment)
         configure_devices(len(hosts))
         devices = [f'/cpu:{replica}' for replica in range(len(hosts))]
