@@ -219,7 +219,8 @@ def _from_binary(content: bytearray, where: str) -> list[Source]:
         if found:
             return _from_nodes(found, where)
         is_graph = True
-    if is_graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):  # These are numbers in a config.
+    # In a config these fields are numbers.
+    if is_graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):
         raise _no_config(where, 'a binary graph')
     return [Source(where=where, config=_from_wire(Wire(content), where, Allowance('a config')))]
 
