@@ -8,6 +8,7 @@ import re
 
 NAME = 'estimator_tpu_embedding'
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / NAME
+_EMPTY = re.compile(r'\[\]|\{\}|(set|dict|list)\(\)|.*\b(Weak\w+|ContextVar)\(.*')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,13 +74,18 @@ def _imported(source, node):
 
 @functools.cache
 def names(source):
-    """(dotted name, line) of what is called, read as an attribute or given by keyword."""
+    """(dotted name, line) of what is called, read as an attribute or given by keyword.
+
+    A keyword is followed by `=`, and what is subscripted by `[]`.
+    """
     found = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Attribute):
             found.append((ast.unparse(node), node.lineno))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             found.append((node.func.id, node.lineno))
+        elif isinstance(node, ast.Subscript):
+            found.append((f'{ast.unparse(node.value)}[]', node.lineno))
         elif isinstance(node, ast.keyword) and node.arg:
             found.append((f'{node.arg}=', node.value.lineno))
     return found
@@ -112,6 +118,19 @@ def strings(source):
     return [(node.value, node.lineno) for node in ast.walk(source.tree)
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
             and id(node) not in documentation]
+
+
+def remembered(source):
+    """(name, line) of what a module keeps for the process.
+
+    That is each name of a `global` statement, and each container that the module makes empty for
+    its functions to fill.
+    """
+    return [(name, node.lineno) for node in ast.walk(source.tree) if isinstance(node, ast.Global)
+            for name in node.names] + [
+        (ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target),
+         node.lineno) for node in source.tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))
+        and node.value is not None and _EMPTY.fullmatch(ast.unparse(node.value))]
 
 
 def undocumented(source):
