@@ -7,6 +7,7 @@ found elsewhere, and for an entry of the list where nothing is found any more.
 
 import ast
 import configparser
+import re
 
 import pytest
 from harness.source import (
@@ -256,7 +257,7 @@ def test_private_attributes_are_used_in_the_module_that_defines_them():
 
 def test_what_a_process_remembers_is_listed_with_its_reason():
     compare([(f'{source.file}:{line} {name}', {f'{source.part}.{name}'})
-             for source in sources() for name, line in remembered(source)], STATE.keys())
+             for source in sources() for name, line in remembered(source)], set(STATE))
 
 
 def test_no_fact_is_read_out_of_a_message_that_this_package_made():
