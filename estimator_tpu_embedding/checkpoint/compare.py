@@ -109,7 +109,7 @@ class _Comparison:
             self._compare_slots(name, source, stored, table)
 
     def _compare_absent(self, name: str, table: StoredTable) -> None:
-        """Handles a table that the checkpoint lacks: new if there is a manifest, else missing."""
+        """Handles a table that the checkpoint lacks: it is new if there is a manifest."""
         if name in self._needed.optional:
             return
         if self._held.manifest is not None and self._needed.trains:

@@ -56,8 +56,8 @@ def _clean_one(storage: Storage, name: str) -> bool:
 def mark(storage: Storage, names: Sequence[str]) -> list[str]:
     """Marks checkpoints as deleted, by renaming their manifests; returns the names of these.
 
-    A checkpoint without a manifest is left alone. The next job deletes what is marked, so the file
-    `checkpoint` may forget a checkpoint only after this.
+    A checkpoint without a manifest is left alone. If this job is killed, the next one deletes all
+    that is marked. So the file `checkpoint` may forget a checkpoint only after it is marked.
     """
     marked = [name for name in names if storage.status(manifest_path(name)) is not None]
     for name in marked:

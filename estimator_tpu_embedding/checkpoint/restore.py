@@ -139,7 +139,7 @@ class RestoringSaver:
     """Wraps a saver, so that it restores one checkpoint by a plan, and others as it always does.
 
     A session that replaces a lost one restores a checkpoint that this very job has written since.
-    Its rows lie as they do here. All other methods are those of the wrapped saver.
+    Its rows lie as they do here. The wrapped saver does everything else.
 
     Attributes:
       checkpoint: the prefix of the one that is restored by the plan. Another checkpoint that holds

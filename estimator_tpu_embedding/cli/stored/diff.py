@@ -3,13 +3,21 @@
 The report in JSON has these fields:
 
 - `a`, `b`: their paths.
-- `notes`, `findings`, `skipped`: as those of `show`.
-- `differences`: each with `name` (in `a`, if it is there) and `kind`; `before` and `after` (type
-  and shape, or `null`); `rows` (how many differ), `new` (how many more there are after) and `most`
-  (the largest absolute difference, or `"inf"`); and `ids`: pairs of an id that differs and the
-  largest difference in its row, 10 of them unless `--all` is given.
+- `notes`, `findings`, `skipped`: as in `show`.
+- `differences`: a list of objects.
 
-A difference has one of these kinds; only `values` and `resized` have rows:
+A difference has these fields:
+
+- `name`: in `a`, if it is there.
+- `kind`: see below.
+- `before`, `after`: type and shape, or `null`.
+- `rows`: how many differ.
+- `new`: how many more rows there are after.
+- `most`: the largest absolute difference, or `"inf"`.
+- `ids`: pairs of an id that differs and the largest difference in its row; 10 of them, unless
+  `--all` is given.
+
+These are the kinds; only `values` and `resized` have rows:
 
 - `added`, `removed`: only one of both has the tensor.
 - `changed`: its type or shape is another one.

@@ -117,7 +117,7 @@ def require_readable_format(prefix: str, files: Collection[str]) -> None:
 
 
 def _entries(path: str) -> dict[str, os.stat_result]:
-    """Returns what is in a directory, by name."""
+    """Returns the entries of a directory, by name."""
     found = {}
     try:
         with os.scandir(path) as listed:
@@ -185,7 +185,7 @@ def _require_sizes(prefix: str, manifest: Manifest | None, sizes: Mapping[str, i
 
 
 def _pointer_problem(path: str) -> Problem:
-    """Says what is wrong with a file `checkpoint` that names nothing in its directory."""
+    """Returns the problem of a file `checkpoint` that names nothing in its directory."""
     found = pointer.read(path)
     code, got = 'E645', 'nothing that can be read'
     remedy = 'It is a hint for other tools: the next save writes it anew.'

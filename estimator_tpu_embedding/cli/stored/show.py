@@ -5,12 +5,12 @@ The report in JSON has these fields. Numbers that JSON lacks are strings.
 - `where`: the path.
 - `step`, `created`, `created_by`, `plan_digest`, `manifest_sha256`: `null` without a manifest.
 - `notes`: facts for people.
-- `findings`, `skipped`: what is wrong with it, and with newer ones of its directory; a `code` and
-  a `message` each.
-- `tables`: each with `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (with those
-  of its slots). `--rows` adds `least`, `mean` and `most` (of the norms of its rows), `zero` and
-  `nonfinite` (numbers of rows), and `untouched_at_most`: at most so many rows were never updated;
-  `null` if no slot tells it.
+- `findings`, `skipped`: its problems, and the problems of newer ones in its directory; each has a
+  `code` and a `message`.
+- `tables`: each with `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (slots
+  included). `--rows` adds the norms `least`, `mean` and `most`, the numbers of rows `zero` and
+  `nonfinite`, and `untouched_at_most`. At most so many rows were never updated; `null` if no slot
+  tells it.
 - `variables`: each with `name`, `type`, `shape` and `bytes`.
 - `vocabularies`: each with `feature`, `sha256` (of its words), `size`, `num_oov_buckets` and
   `default_value`.
@@ -166,7 +166,7 @@ def _others_blocks(one: Stored) -> list[Grid]:
 
 
 def _words_blocks(one: Stored) -> list[Grid]:
-    """Returns a table of which words have which ids, if that was recorded."""
+    """Returns the vocabularies as a table, if they were recorded."""
     rows = [(feature, f'{words.size:,}', f'{words.num_oov_buckets:,}', str(words.default_value),
              words.short_digest) for feature, words in sorted(one.vocabularies.items())]
     return [Grid(('words of', '>words', '>OOV buckets', '>default', 'SHA-256'),

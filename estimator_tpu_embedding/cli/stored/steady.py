@@ -18,7 +18,7 @@ _T = TypeVar('_T')
 
 
 def of_one(prefix: str, look: Callable[[], _T], is_sound: Callable[[_T], bool]) -> _T | None:
-    """Returns what is seen of a checkpoint; `None` if it was deleted before all of it was seen.
+    """Looks at a checkpoint; returns `None` if it was deleted before all of it was seen.
 
     Args:
       prefix: of it.
@@ -40,7 +40,7 @@ def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:
     """Returns a report, which is made again if one of its checkpoints was deleted meanwhile.
 
     Args:
-      paths: of checkpoints, or of directories, of which one is chosen.
+      paths: of checkpoints, or of directories in which one is chosen.
       look: makes the report.
 
     Raises:

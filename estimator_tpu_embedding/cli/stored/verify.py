@@ -1,4 +1,4 @@
-"""`etpe checkpoint verify`: reads all bytes of checkpoints, and says what is damaged.
+"""`etpe checkpoint verify`: reads all bytes of checkpoints, and reports damage.
 
 The report in JSON has these fields:
 
@@ -60,8 +60,8 @@ def _all_verified(path: str) -> tuple[list[dict[str, Any]], list[str]]:
     """Verifies the checkpoints of a path.
 
     Returns:
-      `(results, deleted)`: one entry of the report for each that was read, and the names of those
-      that a job deleted meanwhile.
+      `(results, deleted)`: an entry of the report for each that was read, and the names of the
+      others, which a job deleted meanwhile.
 
     Raises:
       CheckpointError: E628 if a job deleted one after the other, or the one that was named.
