@@ -7,6 +7,7 @@ found elsewhere, and for an entry of the list where nothing is found any more.
 
 import ast
 import configparser
+import re
 
 import pytest
 from harness.source import (
@@ -70,6 +71,9 @@ HOMES = {
     'strategies through _tf': (names, {'_tf.distribute'}, set()),
     # `Partition.by_id(rows)`, and not the first of the strategies that happen to store so.
     'the order of ids': (names, {'STORED_BY_ID[]'}, {'core/partition.py'}),
+    'how messages call a checkpoint': (strings, {'checkpoint '}, {'checkpoint/file_names.py'}),
+    'a manifest of another checkpoint': (
+        strings, {'E614'}, {'checkpoint/layout.py', 'cli/codes/checkpoints.py'}),
     'environment': (
         names, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
     'files that change': (
@@ -237,13 +241,6 @@ def test_the_names_of_checkpoint_files_have_one_grammar():
             {'checkpoint/file_names.py'})
 
 
-def test_the_order_of_ids_is_named_by_the_partition_alone():
-    """`Partition.by_id(rows)`, and not the first of the strategies that happen to store so."""
-    compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
-             if isinstance(node, ast.Subscript) and ast.unparse(node.value) == 'STORED_BY_ID'],
-            {'core/partition.py'})
-
-
 def test_private_attributes_are_used_in_the_module_that_defines_them():
     """`_tf` and `_legacy` lend those of TensorFlow and of the nightly under plain names.
 
@@ -256,7 +253,7 @@ def test_private_attributes_are_used_in_the_module_that_defines_them():
 
 def test_what_a_process_remembers_is_listed_with_its_reason():
     compare([(f'{source.file}:{line} {name}', {f'{source.part}.{name}'})
-             for source in sources() for name, line in remembered(source)], STATE.keys())
+             for source in sources() for name, line in remembered(source)], set(STATE))
 
 
 def test_no_fact_is_read_out_of_a_message_that_this_package_made():

@@ -35,7 +35,8 @@ def complete_manifest(prefix: str, step: int, last: str | None,
         raise NonFiniteCheckpointError(*[Problem(
             'E620', f'variable "{shown(name, 200)}" at step {step}',
             'all numbers of a checkpoint must be finite',
-            f'{rows} rows with NaN or infinity', remedy, step) for name, rows in nonfinite.items()])
+            f'{rows} rows with NaN or infinity', remedy, step)
+            for name, rows in nonfinite.items()])
     complete = manifest(files)
     held = Held.of(Bundle.open(prefix), complete)
     complete = dataclasses.replace(complete, tables={

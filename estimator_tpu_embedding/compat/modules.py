@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import _tf
 from ..estimator import (
-    context, enqueue_data, export, hooks, inference, parameters, session_support,
+    context, enqueue_data, export, hooks, inference, parameters, parameters_base, session_support,
     slot_variables, table_config, tpu_config, tpu_embedding, tpu_embedding_gradient)
 from ..estimator.embedding_spec import EmbeddingConfigSpec
 from ..estimator.estimator import TPUEstimator
@@ -34,8 +34,9 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         parameters.StochasticGradientDescentParameters)
     return {
         f'{TPU}.tpu_embedding': {
-            name: value for part in (enqueue_data, parameters, slot_variables, table_config,
-                                     tpu_embedding) for name, value in _names_of(part).items()},
+            **{name: value for part in (enqueue_data, slot_variables, table_config, tpu_embedding)
+               for name, value in _names_of(part).items()},
+            **_named(parameters_base._OptimizationParameters), **parameters.ALL},
         f'{TPU}.tpu_embedding_gradient': _names_of(tpu_embedding_gradient),
         f'{TPU}.session_support': {
             **_names_of(session_support),
