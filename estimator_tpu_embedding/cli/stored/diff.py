@@ -34,9 +34,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint.index import NO_ROW, Tensor
-from ...checkpoint.naming import tables_meant
 from ...checkpoint.options import CheckpointOptions
+from ...checkpoint.tables_meant import tables_meant
+from ...checkpoint.tensors import NO_ROW, Tensor
 from ...errors import ConfigError, CorruptCheckpointError, shown
 from ..render import Grid, Line, Report
 from . import options, steady

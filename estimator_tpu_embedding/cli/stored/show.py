@@ -25,8 +25,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from ...checkpoint.index import Tensor
 from ...checkpoint.manifest import tensors_of
+from ...checkpoint.tensors import Tensor
 from ...errors import bytes_text
 from ..render import Grid, Line, Report
 from . import options, steady
