@@ -54,9 +54,10 @@ _SIGNS = {'added': '+', 'removed': '-'}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Compares tables and variables by their names, and rows by their ids: a checkpoint is '
-        'equal to itself restored with another number of hosts or another strategy. Files are '
-        'verified first. The exit status is 1 if checkpoints differ, or are damaged.')
+        'Compares tables and variables by their names, and rows by their ids. A checkpoint is '
+        'equal to a later one with the same values on another number of hosts, or with another '
+        'strategy. Files are verified first. The exit status is 1 if checkpoints differ, or are '
+        'damaged.')
     parser.add_argument('a', metavar='A')
     parser.add_argument('b', metavar='B')
     parser.add_argument('--all', action='store_true', help=f'name all ids that differ, up to '
