@@ -59,8 +59,9 @@ HOMES = {
         {'_legacy.py', 'compat/contrib/place.py', 'compat/install.py', 'compat/modules.py',
          'compat/moved.py', 'compat/roads.py'}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
-    'engines': (imports, {f'{NAME}.hosts.{name}' for name in ('native', 'stock', 'lease')},
-                {'hosts/choice.py'}),
+    'engines': (
+        imports, {f'{NAME}.hosts.{name}' for name in (
+            'engine_backend', 'lease', 'native', 'stock')}, {'hosts/choice.py'}),
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
         {'native', 'hosts/choice.py', 'hosts/lease.py', 'hosts/native.py', 'compat/install.py'}),
