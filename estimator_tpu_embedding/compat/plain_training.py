@@ -1,4 +1,4 @@
-"""The trainings of plain Estimators, and of TPUEstimators without a TPU, are counted too."""
+"""Counts the trainings of plain Estimators, and of TPUEstimators without a TPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..runner.progress import RunReport
 
 
 def count_steps() -> None:
-    """Has every plain Estimator report its trainings as runs of this package are reported."""
+    """Makes every plain Estimator report its trainings as runs of this package do."""
     cls = _legacy.estimator_class()
     original = cls._train_with_estimator_spec
     if hasattr(original, '__wrapped__'):
@@ -43,7 +43,7 @@ def count_steps() -> None:
 
 
 def _batch_size(estimator: Any) -> int | None:
-    """The global batch size, which only a TPUEstimator knows."""
+    """Returns the global batch size, which only a TPUEstimator knows."""
     sizes: dict[str, int | None] = getattr(estimator, '_batch_sizes', {})
     return sizes.get('train_batch_size')
 

@@ -1,4 +1,4 @@
-"""`etpe run --steps N` for Estimators that are not TPUEstimators."""
+"""Applies `etpe run --steps N` to Estimators that are not TPUEstimators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .. import _legacy, defaults
 
 
 def limit_plain_estimators() -> None:
-    """Lets every plain Estimator train as many steps per call as `step_limit` says, at most."""
+    """Limits the steps of each training of a plain Estimator to the default step limit."""
     cls = _legacy.estimator_class()
     original = cls._convert_train_steps_to_hooks
     if hasattr(original, '__wrapped__'):
