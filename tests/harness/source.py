@@ -91,6 +91,26 @@ def names(source):
     return found
 
 
+def private_names(source):
+    """(name, line) of each attribute `_x` of another object that the file itself gives to none."""
+    own = {getattr(node, 'name', None) or getattr(node, 'attr', None) or node.id
+           for node in ast.walk(source.tree)
+           if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+           or isinstance(getattr(node, 'ctx', None), ast.Store) and (
+               isinstance(node, ast.Name)
+               or isinstance(node, ast.Attribute) and ast.unparse(node.value) == 'self')}
+    found = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute):
+            found.append((node.value, node.attr, node.lineno))
+        elif isinstance(node, ast.Call) and len(node.args) > 1 and ast.unparse(node.func) in (
+                'getattr', 'setattr', 'hasattr') and isinstance(node.args[1], ast.Constant):
+            found.append((node.args[0], node.args[1].value, node.lineno))
+    return [(name, line) for owner, name, line in found
+            if re.match('_[a-z]', name) and name not in own
+            and ast.unparse(owner) not in ('self', 'cls', 'super()')]
+
+
 @functools.cache
 def strings(source):
     """(text, line) of each string but docstrings; an f-string gives its constant pieces."""
@@ -123,3 +143,13 @@ def undocumented(source):
                       if isinstance(child, (ast.FunctionDef, ast.ClassDef))
                       and not child.name.startswith('_') and ast.get_docstring(child) is None]
     return found
+
+
+def searched(node):
+    """The source of each value that a call or a comparison looks for something in."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
+            node.func.attr in ('search', 'match', 'fullmatch', 'findall', 'finditer')):
+        return [ast.unparse(argument) for argument in node.args]
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return [ast.unparse(comparator) for comparator in node.comparators]
+    return []
