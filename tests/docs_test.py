@@ -73,9 +73,21 @@ def test_links_lead_somewhere(name):
     assert not wrong
 
 
-@pytest.mark.parametrize('name', GUIDE)
+@pytest.mark.parametrize('name', TEXT)
 def test_files_that_are_named_exist(name):
-    assert [file for file in FILE.findall(GUIDE[name]) if not any(ROOT.glob(file))] == []
+    assert [file for file in FILE.findall(TEXT[name]) if not any(ROOT.glob(file))] == []
+
+
+def test_tests_that_are_said_to_show_a_defect_exist():
+    wrong, of_file = [], ''
+    for file, words in re.findall(r'`(\w+_test\.py)?(?: ?-k "?([^`"]*)"?)?`',
+                                  TEXT['tests/faults/README.md']):
+        of_file = file or of_file
+        text = ''.join(path.read_text().lower() for path in (ROOT / 'tests').rglob(of_file))
+        if not text or any(word not in text
+                           for word in re.findall(r'\w+', words) if word not in ('and', 'or')):
+            wrong.append((of_file, words))
+    assert not wrong
 
 
 def flags_of(parser):
