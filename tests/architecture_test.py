@@ -11,12 +11,14 @@ import re
 
 import pytest
 from harness.source import (
-    NAME, PACKAGE, imports, imports_in_functions, names, parts, sources, strings, undocumented)
+    NAME, PACKAGE, imports, imports_in_functions, names, parts, private_names_of_others, searched,
+    sources, strings, undocumented)
 
 # folder or module: what of ours it may import besides itself
 BELOW = {
     'errors': set(), '_process': {'errors'}, 'version': set(), '_tf': set(),
-    '_distribution': {'errors', '_tf'}, '_legacy': {'errors', '_distribution'},
+    '_distribution': {'errors', '_tf'}, '_tf_config': {'errors'},
+    '_legacy': {'errors', '_distribution', '_tf_config'},
     'core': {'errors'}, 'native': {'errors', 'core', '_tf'}, 'proto': {'errors', 'core'},
     'ops': {'errors', 'core', '_tf'},
 }
@@ -103,6 +105,14 @@ STRATEGIES = {  # where something is compared with 'div' or 'mod'
     # what a user wrote
     'estimator/estimator.py', 'estimator/embedding_spec.py', 'estimator/tpu_embedding.py'}
 
+# They borrow what TensorFlow and the nightly call private, under plain names. `_distribution` is a
+# module of TensorFlow to the nightly, whose objects it completes.
+BORROWERS = {'_tf', '_legacy', '_distribution'}
+PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedTuple
+                       '_getframe', '_current_frames', '_exit'}  # of sys and os
+PRIVATE_ELSEWHERE = {  # file, and name: why it may use what another module calls private
+    'compat/contrib/arg_scope.py _takes_arg_scope': 'marks functions of users as decorated'}
+
 # The verbs of engines and backends are documented once, in the protocols of hosts/backend.py.
 UNDOCUMENTED = {f'hosts/{name}.py' for name in (
     'delayed', 'engine_backend', 'native', 'pipelined', 'stock', 'wrapper')}
@@ -123,6 +133,8 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'compat._current': 'arg_scope: the scopes around a call, by context',
     'native._loaded': 'a library can be loaded once in a process'}
+FILE_NAME = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')
+OWN_MESSAGE = re.compile(r'\bstr\((self|error)\)|\b(self|error)\.(message|msg|args)\b')
 EMPTY = re.compile(r'\[\]|\{\}|(set|dict|list)\(\)|.*\b(Weak\w+|ContextVar)\(.*')
 
 NARROWING = {'is not None', 'isinstance'}  # `assert`s that are for the type checker
@@ -205,11 +217,28 @@ def test_each_dangerous_thing_has_its_home(what):
     compare(found_by(search, wanted), homes)
 
 
+def test_private_attributes_are_used_in_the_module_that_defines_them():
+    """A subclass may use on itself what it inherits: that is the contract between the two."""
+    compare([(f'{source.file}:{line} {name}', {f'{source.file} {name}'}) for source in sources()
+             if source.part not in BORROWERS
+             for name, line in private_names_of_others(source)
+             if name not in PUBLIC_ALL_THE_SAME], set(PRIVATE_ELSEWHERE))
+
+
 def test_div_and_mod_are_told_apart_in_one_place_only():
     compare([at(source, node.lineno) for source in sources()
              for node in ast.walk(source.tree) if isinstance(node, ast.Compare)
              for word in ast.walk(node)
              if isinstance(word, ast.Constant) and word.value in ('div', 'mod')], STRATEGIES)
+
+
+def test_the_names_of_checkpoint_files_have_one_grammar():
+    """Texts for people, which have spaces, may show such names."""
+    compare([at(source, line, text) for source in sources()
+             if source.part in ('checkpoint', 'cli')
+             for text, line in strings(source)
+             if ' ' not in text and FILE_NAME.search(text.replace('\\', ''))],
+            {'checkpoint/file_names.py'})
 
 
 def test_the_order_of_ids_is_named_by_the_partition_alone():
@@ -230,6 +259,13 @@ def test_what_a_process_remembers_is_listed_with_its_reason():
                  and node.value is not None and EMPTY.fullmatch(ast.unparse(node.value))]
         found += [(f'{source.file} {name}', {f'{source.part}.{name}'}) for name in kept]
     compare(found, set(STATE))
+
+
+def test_no_fact_is_read_out_of_a_message_that_this_package_made():
+    """Errors carry facts as fields; only messages of TensorFlow and Python are searched."""
+    compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
+             if any(OWN_MESSAGE.search(text) for text in searched(node))],
+            {'columns/used.py', 'compat/hints.py', 'midlevel/replicas.py', 'runner/finite.py'})
 
 
 def size_without_docstring(node):

@@ -16,6 +16,7 @@ from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..proto.wire import Malformed
 from . import index, sstable
+from .file_names import data_of, index_of, label
 from .index import NO_ROW, Piece, Tensor
 
 if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
@@ -51,7 +52,8 @@ class Bundle:
             does not hold, or an entry does not describe bytes that are there and nobody else's.
         """
         base = os.path.basename(prefix)
-        with opened(prefix, f'{base}.index') as file:
+        index_file = index_of(base)
+        with opened(prefix, index_file) as file:
             size = files.size_of(file)
             if size > sstable.MAX_BYTES:
                 raise corrupt(prefix, f'an index has at most {sstable.MAX_BYTES:,} bytes',
@@ -61,14 +63,14 @@ class Bundle:
             entries = dict(sstable.entries(content))
             shards = index.number_of_shards(entries.pop(b'', b''))
             sizes = {}
-            for name in (f'{base}.data-{shard:05d}-of-{shards:05d}' for shard in range(shards)):
+            for name in data_of(base, shards):
                 with opened(prefix, name) as file:
                     sizes[name] = files.size_of(file)
             tensors = index.Index(entries, sizes).tensors()
         except Malformed as error:
-            raise corrupt(prefix, f'its index {shown(base, 255)}.index must be readable',
+            raise corrupt(prefix, f'its index {shown(index_file, 255)} must be readable',
                           str(error)) from error
-        return cls(prefix, tensors, (f'{base}.index', *sizes))
+        return cls(prefix, tensors, (index_file, *sizes))
 
     def read(self, name: str, first: int, stop: int) -> np.ndarray:
         """Rows of a tensor of numbers, in the order in which they are stored.
@@ -143,7 +145,7 @@ class Bundle:
 def corrupt(prefix: str, rule: str, got: str) -> CorruptCheckpointError:
     """The error for a checkpoint that cannot be read."""
     return CorruptCheckpointError(Problem(
-        'E613', f'checkpoint {shown(os.path.basename(prefix), 255)}', rule, got,
+        'E613', label(prefix), rule, got,
         'Use an older one, or restore its files from a copy.'))
 
 

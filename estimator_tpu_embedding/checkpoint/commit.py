@@ -17,8 +17,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import re
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,19 +27,15 @@ from absl import logging
 from ..errors import (
     CheckpointError, CheckpointWriteError, CorruptCheckpointError, NonFiniteCheckpointError,
     Problem, shown)
-from . import pointer, recover
+from . import file_names, pointer, recover
 from .bundle import Bundle
-from .candidates import BASE
+from .file_names import BASE, manifest_path, partial_of
 from .files import Storage
-from .manifest import PARTIAL, STAGE, SUFFIX, Manifest, StoredFile, read_file
+from .manifest import Manifest, StoredFile, read_file
 from .retention import Retention, Saved
 from .scan import scan
 
 _MANIFEST = 'manifest'
-_STAGED_FILE = re.compile(
-    re.escape(pointer.STAGED) + r'(-[0-9a-f]{8})?'
-    r'|(graph\.pbtxt|checkpoint(_input\w*)?)\.tmp[0-9a-f]{32}', re.ASCII)
-"""What a file is called before it gets its name: as `pointer` does it, and as TensorFlow does."""
 OnPhase = Callable[[str], None]
 
 
@@ -61,7 +55,7 @@ class Staged(NamedTuple):
     @property
     def name(self) -> str:
         """The name of the checkpoint that it is to become."""
-        return f'{self.base}-{self.step}'
+        return file_names.name_of(self.base, self.step)
 
 
 def commit(storage: Storage, step: int, write: Callable[[str], None],
@@ -107,19 +101,20 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
     Returns:
       As `commit`; `None` if there is none of that step.
     """
-    if not recover.is_whole(storage.path(f'{base}-{step}')):
+    name = file_names.name_of(base, step)
+    if not recover.is_whole(storage.path(name)):
         return None
-    logging.info('Step %d is saved already; %s-%d is left as it is.', step, base, step)
+    logging.info('Step %d is saved already; %s is left as it is.', step, name)
     ordered = _in_order(saved, Saved(step))
     with _writing(storage, step):
-        _point(storage, f'{base}-{step}', base, ordered)
+        _point(storage, name, base, ordered)
     return ordered
 
 
 def stage(storage: Storage, step: int, write: Callable[[str], None], *,
           base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
     """Writes the files of a checkpoint into a folder of its own; see `commit`."""
-    staged = Staged(f'{STAGE}{step}-{secrets.token_hex(4)}', base, step)
+    staged = Staged(file_names.new_stage(step), base, step)
     with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
@@ -146,7 +141,7 @@ def publish(storage: Storage, staged: Staged,
     with _writing(storage, staged.step):
         left, released = retention.split(_in_order(saved, Saved(staged.step, clock())))
         on_phase('point')
-        marked = _mark(storage, [f'{staged.base}-{one.step}' for one in released])
+        marked = _mark(storage, [file_names.name_of(staged.base, one.step) for one in released])
         _point(storage, staged.name, staged.base, left)
         on_phase('pointed')
         for number, name in enumerate(marked):
@@ -166,15 +161,17 @@ def clean(storage: Storage) -> int:
     """
     count = 0
     for name in storage.names():
-        if name.startswith(STAGE):
+        is_stage, part = file_names.is_stage(name), file_names.parse(name)
+        if is_stage:
             _require(storage, name, stat.S_ISDIR)
         try:
-            if name.startswith(STAGE):
+            if is_stage:
                 storage.remove_folder(name)
-            elif _STAGED_FILE.fullmatch(name):
+            elif file_names.is_unfinished(name):
                 storage.remove(name)
-            elif re.fullmatch(r'.+-\d+' + re.escape(SUFFIX + PARTIAL), name):
-                _delete_listed(storage, name.removesuffix(SUFFIX + PARTIAL))
+            elif part is not None and part.kind == file_names.PARTIAL and (
+                    file_names.step_of(part.checkpoint) is not None):
+                _delete_listed(storage, part.checkpoint)
             else:
                 continue
             count += 1
@@ -198,14 +195,15 @@ def _guarded(storage: Storage, staged: Staged,
              ) -> Manifest:
     """The manifest of files that are what they should be."""
     prefix = storage.path(f'{staged.folder}/{staged.name}')
-    last = (f'{staged.base}-{saved[-1].step} is the last good checkpoint.' if saved
-            else 'There is no checkpoint before it.')
+    last = ('There is no checkpoint before it.' if not saved else
+            f'{file_names.name_of(staged.base, saved[-1].step)} is the last good checkpoint.')
     files, nonfinite = scan(prefix)
     if nonfinite:
         raise NonFiniteCheckpointError(*[Problem(
             'E620', f'variable "{shown(name, 200)}" at step {staged.step}',
             'all numbers of a checkpoint must be finite',
-            f'{rows} rows with NaN or infinity', last) for name, rows in nonfinite.items()])
+            f'{rows} rows with NaN or infinity', last, staged.step)
+            for name, rows in nonfinite.items()])
     tensors = Bundle.open(prefix).tensors
     complete = manifest(files)
     complete = dataclasses.replace(complete, tables={  # A saver of the user may save a part.
@@ -233,18 +231,18 @@ def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: 
     """Moves what was staged to its place; what is there of that step is damaged
     or of another training."""
     name = staged.name
-    for target in (name + SUFFIX, name + SUFFIX + PARTIAL, *complete.files):
+    for target in (manifest_path(name), partial_of(name), *complete.files):
         _require(storage, target, stat.S_ISREG)
     for damaged in _mark(storage, [name]):
         _delete_listed(storage, damaged)
-    storage.rename(f'{staged.folder}/{_MANIFEST}', name + SUFFIX + PARTIAL)
+    storage.rename(f'{staged.folder}/{_MANIFEST}', partial_of(name))
     storage.sync()
     on_phase('publish.0')
     for number, file in enumerate(complete.files, 1):
         storage.rename(f'{staged.folder}/{file}', file)
         on_phase(f'publish.{number}')
     storage.sync()
-    storage.rename(name + SUFFIX + PARTIAL, name + SUFFIX)
+    storage.rename(partial_of(name), manifest_path(name))
     storage.sync()
 
 
@@ -259,7 +257,7 @@ def _require(storage: Storage, name: str, is_kind: Callable[[int], bool]) -> Non
 
 def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> None:
     """Makes the file `checkpoint` name the newest and all of `saved`, unless it does."""
-    names = tuple(f'{base}-{one.step}' for one in saved)
+    names = tuple(file_names.name_of(base, one.step) for one in saved)
     if pointer.read(storage.path('')) != (newest, names):
         pointer.write(storage, newest, names)
 
@@ -269,9 +267,9 @@ def _mark(storage: Storage, names: Sequence[str]) -> list[str]:
 
     The next job deletes what is marked. So nothing may be forgotten by `checkpoint` before.
     """
-    marked = [name for name in names if storage.status(name + SUFFIX) is not None]
+    marked = [name for name in names if storage.status(manifest_path(name)) is not None]
     for name in marked:
-        storage.rename(name + SUFFIX, name + SUFFIX + PARTIAL)
+        storage.rename(manifest_path(name), partial_of(name))
     if marked:
         storage.sync()
     return marked
@@ -279,8 +277,8 @@ def _mark(storage: Storage, names: Sequence[str]) -> list[str]:
 
 def _delete_listed(storage: Storage, name: str) -> None:
     """Deletes the files that the `.partial` of a checkpoint lists, and then that file."""
-    marker = name + SUFFIX + PARTIAL
-    if storage.status(name + SUFFIX) is None:
+    marker = partial_of(name)
+    if storage.status(manifest_path(name)) is None:
         try:
             listed = read_file(storage.path(marker), name).files
         except CorruptCheckpointError as error:
@@ -314,7 +312,8 @@ def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
         room = os.statvfs(storage.path(''))
         size = storage.size_of(f'{folder}/') if folder else 0
         named = pointer.read(storage.path(''))
-        last = storage.size_of(f'{named.newest}.') if named is not None else 0
+        last = (storage.size_of(file_names.beginning_of_files(named.newest)) if named is not None
+                else 0)
         raise CheckpointWriteError(Problem(
             'E621', f'step {step}', f'a checkpoint must be written to {storage.path("")}',
             f'{shown(error, 300)}; {size:,} bytes were written, {room.f_bavail * room.f_frsize:,} '

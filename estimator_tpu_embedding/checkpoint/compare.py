@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import functools
-import os
 from collections.abc import Sequence
 
 from ..core.names import is_of_dummy
@@ -16,6 +15,7 @@ from ..core.partition import STORED_BY_ID, Partition
 from ..errors import (
     CorruptCheckpointError, IncompatibleCheckpointError, Problem, quoted, shown)
 from . import evidence
+from .file_names import label, step_of
 from .layout import Held, Needed, RestorePlan, Shape, Source, partition_of, tables_out_of_order
 from .manifest import Applied, StoredTable, read_manifest
 from .naming import tables_meant, unknown_drops
@@ -52,7 +52,7 @@ def check_order_of_ids(checkpoint: str | None, options: CheckpointOptions) -> No
     """
     check_without_engine(checkpoint, options)
     problems = [
-        Problem('E609', f'checkpoint {os.path.basename(checkpoint or "")}',
+        Problem('E609', label(checkpoint or ''),
                 f'the rows of table "{name}" must be in the order of ids to be trained with '
                 'use_tpu=False', f'mod rows of {table.hosts} hosts', 'Train it with use_tpu=True '
                 'and partition_strategy="div" until its next checkpoint.')
@@ -72,7 +72,7 @@ def check_without_engine(checkpoint: str | None, options: CheckpointOptions) -> 
     """
     if checkpoint is None or read_manifest(checkpoint) is not None:
         return
-    where, order = f'checkpoint {shown(os.path.basename(checkpoint), 255)}', options.assumed_order()
+    where, order = label(checkpoint), options.assumed_order()
     if order is not None and order[0] not in STORED_BY_ID:
         raise IncompatibleCheckpointError(Problem(
             'E608', where, 'a graph without the engine needs the manifest that says which tensors '
@@ -92,7 +92,7 @@ def _check_belongs(held: Held) -> None:
     wrong = [f'table "{name}" of {table.rows} x {table.width}'
              for name, table in sorted(manifest.tables.items())
              if list(held.shapes.get(name, ())) != [table.rows, table.width]]
-    if not held.prefix.endswith(f'-{manifest.step}'):
+    if step_of(held.prefix) != manifest.step:
         wrong.append(f'step {manifest.step}')
     if wrong:
         raise CorruptCheckpointError(Problem(

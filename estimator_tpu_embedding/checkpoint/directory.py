@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
-from . import commit, lock, pointer
+from . import commit, file_names, lock, pointer
+from .file_names import POINTER, index_of
 from .files import Storage, make_writable, set_aside
 from .options import CheckpointOptions
 from .recover import Recovered, recover
@@ -44,7 +45,7 @@ def claimed(directory: str) -> Iterator[None]:
         if count:
             logging.info('%s: removed what %d saves or deletions that did not end had left.',
                          directory, count)
-        status = storage.status(pointer.NAME)
+        status = storage.status(POINTER)
         if status is not None and not (stat.S_ISREG(status.st_mode)
                                        or stat.S_ISLNK(status.st_mode)):
             _set_pointer_aside(directory)  # It could be neither read nor replaced by all.
@@ -71,10 +72,10 @@ def saved_in(directory: str, base: str) -> list[Saved]:
     forever is not among them.
     """
     named = pointer.read(directory)
-    steps = {name.removeprefix(f'{base}-') for name in (named.all if named is not None else ())
-             if name.startswith(f'{base}-')
-             and os.path.lexists(os.path.join(directory, f'{name}.index'))}
-    return [Saved(step) for step in sorted(int(step) for step in steps if step.isdecimal())]
+    steps = {file_names.step_of(name) for name in (named.all if named is not None else ())
+             if file_names.base_of(name) == base
+             and os.path.lexists(os.path.join(directory, index_of(name)))}
+    return [Saved(step) for step in sorted(step for step in steps if step is not None)]
 
 
 def continue_from(directory: str, found: Recovered) -> list[str]:
@@ -88,14 +89,15 @@ def continue_from(directory: str, found: Recovered) -> list[str]:
     """
     folder, name = os.path.split(found.prefix)
     facts = [f'{problem}  {name} is restored instead.' for problem in found.skipped]
-    if os.path.realpath(folder) != os.path.realpath(directory) or found.step < 0:
+    if os.path.realpath(folder) != os.path.realpath(directory) or found.step is None:
         return facts
     named = pointer.read(directory)
     other = named.name_in(directory) if named is not None else None
-    if not facts and other != name and os.path.lexists(os.path.join(directory, f'{other}.index')):
+    if not facts and other and other != name and os.path.lexists(
+            index_of(os.path.join(directory, other))):
         facts.append(f'the file "checkpoint" names {shown(other)}, but {name} is restored, the '
                      f'newest that is whole; to go back, move those after {shown(other)} away')
-    base = name.removesuffix(f'-{found.step}')
+    base = file_names.base_of(name)
     with Storage(directory) as storage:
         commit.keep(storage, found.step, saved_in(directory, base), base=base)
     return facts
@@ -113,7 +115,7 @@ def settle(directory: str, options: CheckpointOptions) -> str | None:
     found = recover(directory, options)
     if found is not None:
         continue_from(directory, found)
-    elif os.path.lexists(os.path.join(directory, pointer.NAME)):
+    elif os.path.lexists(os.path.join(directory, POINTER)):
         _set_pointer_aside(directory)  # It names nothing, and TensorFlow would read all of it.
     return found.prefix if found is not None else None
 
@@ -125,7 +127,7 @@ def _set_pointer_aside(directory: str) -> None:
       CheckpointWriteError: E621 if that cannot be.
     """
     try:
-        aside = set_aside(os.path.join(directory, pointer.NAME))
+        aside = set_aside(os.path.join(directory, POINTER))
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
     logging.warning('%s', Problem(

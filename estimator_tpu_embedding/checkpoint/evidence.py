@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
 from ..proto.codec import STRATEGIES
+from .file_names import MANIFEST, base_of, graph_of, manifest_path, name_of, parse, step_of
 from .layout import tables_out_of_order
-from .manifest import SUFFIX, manifest_path
 
 
 class Found(NamedTuple):
@@ -58,7 +57,7 @@ def _signs(checkpoint: str) -> Iterator[Found]:
             continue
         for table in tables.values():
             yield Found(table.hosts, shown(os.path.basename(manifest_path(other)), 255))
-    graph = f'{checkpoint}.meta'
+    graph = graph_of(checkpoint)
     try:
         sources = reading.read_file(graph, follow=False)
     except UnreadableConfigError:  # There is none, or it says nothing.
@@ -74,11 +73,11 @@ def _others(checkpoint: str) -> list[str]:
     Those that are further away may be of another job, as one that brought rows in order.
     """
     directory, name = os.path.split(checkpoint)
-    base, _, step = name.rpartition('-')
-    names = os.listdir(directory or '.') if os.path.isdir(directory or '.') else []
-    pattern = re.compile(re.escape(base) + r'-(\d{1,19})' + re.escape(SUFFIX))
-    steps = sorted(int(found.group(1)) for found in map(
-        pattern.fullmatch, names) if found is not None)
-    own = int(step) if step.isdecimal() else -1
-    near = [*[one for one in steps if one < own][-1:], *[one for one in steps if one > own][:1]]
-    return [os.path.join(directory, f'{base}-{one}') for one in near]
+    base, own = base_of(name), step_of(name)
+    files = os.listdir(directory or '.') if os.path.isdir(directory or '.') else []
+    parts = [part for part in map(parse, files) if part is not None and part.kind == MANIFEST]
+    steps = sorted(step for part in parts if base_of(part.checkpoint) == base
+                   and (step := step_of(part.checkpoint)) is not None)
+    before = [step for step in steps if own is not None and step < own]
+    after = [step for step in steps if own is None or step > own]
+    return [os.path.join(directory, name_of(base, step)) for step in (*before[-1:], *after[:1])]

@@ -15,6 +15,7 @@ import tensorflow.compat.v1 as tf
 from ..errors import CheckpointError, IncompatibleCheckpointError, Problem, shown
 from . import recover, scaffolds
 from .candidates import candidates
+from .file_names import label, step_of
 from .layout import Held
 from .options import CheckpointOptions
 from .restore import RestoringSaver, held_in, saver_of_all
@@ -61,7 +62,7 @@ class Following:
                 if found is None:
                     raise rotated_away(self.prefix) from error
                 tf.logging.warning('%s', Problem(
-                    'W619', f'checkpoint {shown(os.path.basename(self.prefix), 255)}',
+                    'W619', label(self.prefix),
                     'a job deleted it before it was read',
                     f'{shown(os.path.basename(found.prefix), 255)} takes its place'))
                 self.prefix = found.prefix
@@ -138,6 +139,7 @@ def _require_alike(first: Held, later: Held) -> None:
 
 def _has_newer(checkpoint: str) -> bool:
     directory = os.path.dirname(checkpoint) or '.'
-    own = recover.step_of(checkpoint)
+    own = step_of(checkpoint)
     return os.path.isdir(directory) and any(
-        recover.step_of(name) > own for name in candidates(directory))
+        step is not None and (own is None or step > own)
+        for step in map(step_of, candidates(directory)))

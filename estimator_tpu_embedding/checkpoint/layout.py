@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from ..core.partition import Partition
-from ..errors import shown
+from .file_names import label
 from .manifest import Manifest, StoredTable, read_manifest
 
 Shape = Sequence[int | None] | None
@@ -30,7 +29,7 @@ class Held(NamedTuple):
     @property
     def where(self) -> str:
         """How messages call it."""
-        return f'checkpoint {shown(os.path.basename(self.prefix), 255)}'
+        return label(self.prefix)
 
     @property
     def tables(self) -> dict[str, StoredTable]:

@@ -24,17 +24,13 @@ from ..core.vocabulary import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..version import VERSION
+from .file_names import MANIFEST, PARTIAL, label, manifest_path, parse
 
 FORMAT = 3
 _WITHOUT_FILES = 1
 """An older format, which does not say what is in the files; there checksums of TensorFlow do."""
 _WITHOUT_WORDS = 2
 """One that does not say which words have which ids; so does the one before it."""
-SUFFIX = '.tables.json'
-PARTIAL = '.partial'
-"""After the name of a manifest: what it lists is no checkpoint, or not yet; see `commit.py`."""
-STAGE = '.ete-stage-'
-"""What the names of folders begin with in which checkpoints are written; see `commit.py`."""
 _OWN = 'sha256'
 """The field that holds the SHA-256 of all others."""
 _MAX_BYTES = 32 * 2**20
@@ -145,11 +141,6 @@ def stored_tables(plan: Plan, variable_names: dict[str, str]) -> dict[str, Store
         slots=tuple(slot.suffix for slot in plan.slots(table.name))) for table in plan.tables}
 
 
-def manifest_path(checkpoint: str) -> str:
-    """Where the manifest of a checkpoint prefix such as `dir/model.ckpt-100` is."""
-    return checkpoint + SUFFIX
-
-
 def read_manifest(checkpoint: str) -> Manifest | None:
     """The manifest beside a checkpoint, or `None` if there is none.
 
@@ -171,7 +162,7 @@ def read_file(path: str, name: str) -> Manifest:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
             OverflowError) as error:
         raise CorruptCheckpointError(Problem(
-            'E611', f'checkpoint {shown(name, 255)}',
+            'E611', label(name),
             f'its manifest {shown(os.path.basename(path), 255)} must be readable',
             f'{type(error).__name__}: {shown(error, 200)}',
             'Restore the file from a copy, or use another checkpoint.')) from error
@@ -248,7 +239,8 @@ def _applied(entry: dict[str, Any]) -> Applied:
 
 def _file(name: str, entry: dict[str, Any], checkpoint: str) -> StoredFile:
     """One file; its name must be that of a file of this very checkpoint, beside the manifest."""
-    if not re.fullmatch(re.escape(checkpoint) + r'\.(index|meta|data-\d{5}-of-\d{5})', name):
+    part = parse(name)
+    if part is None or part.checkpoint != checkpoint or part.kind in (MANIFEST, PARTIAL):
         raise ValueError(f'{shown(name)} is no file of it')
     if not is_count(entry['size'], 0, 2**63 - 1) or not re.fullmatch(
             '[0-9a-f]{64}', entry['sha256']) or len(entry) != 2:

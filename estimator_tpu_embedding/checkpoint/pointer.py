@@ -6,18 +6,15 @@ It is a hint for legacy tools. What is complete is what the manifests say.
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files, text
+from .file_names import POINTER, STAGED_POINTER, new_staged_pointer
 from .files import Storage
 
-NAME = 'checkpoint'
-STAGED = f'{NAME}.tmp'
-"""Where the file is written before it takes the place of the one that is there."""
 _MAX_BYTES = 2**20
 _MAX_PATH = 4096
 """Bytes of a path that the system opens; what is longer names no file and is long to resolve."""
@@ -36,7 +33,7 @@ class Pointer(NamedTuple):
         return name if os.path.realpath(folder) == os.path.realpath(directory) else None
 
 
-def read(directory: str, name: str = NAME) -> Pointer | None:
+def read(directory: str, name: str = POINTER) -> Pointer | None:
     """What the file of a directory says; `None` if it is missing, garbled or no plain file.
 
     Args:
@@ -64,7 +61,7 @@ def require_harmless(directory: str) -> None:
     Raises:
       CorruptCheckpointError: E616 if it is a pipe or the like, or a file that is too large.
     """
-    path = os.path.join(directory, NAME)
+    path = os.path.join(directory, POINTER)
     if not os.path.exists(path):
         return
     try:
@@ -110,12 +107,12 @@ def write(storage: Storage, newest: str, others: Sequence[str]) -> None:
     """
     lines = [f'model_checkpoint_path: "{newest}"',
              *[f'all_model_checkpoint_paths: "{name}"' for name in others]]
-    staged, status = STAGED, storage.status(STAGED)
+    staged, status = STAGED_POINTER, storage.status(STAGED_POINTER)
     if status is not None and not stat.S_ISREG(status.st_mode):  # It is left alone.
-        staged = f'{STAGED}-{secrets.token_hex(4)}'
+        staged = new_staged_pointer()
     elif status is not None:  # Of a process that was killed here.
-        storage.remove(STAGED)
+        storage.remove(STAGED_POINTER)
     storage.create(staged, ('\n'.join(lines) + '\n').encode())
     storage.sync(staged)
-    storage.rename(staged, NAME)
+    storage.rename(staged, POINTER)
     storage.sync()

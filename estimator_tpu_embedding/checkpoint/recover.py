@@ -8,7 +8,6 @@ read whole once, since TensorFlow's checksums are all that speaks for them.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,7 +17,8 @@ from ..errors import CorruptCheckpointError, Problem, shown
 from . import pointer, scan
 from .bundle import Bundle
 from .candidates import candidates
-from .manifest import PARTIAL, Manifest, digest, manifest_path, read_manifest
+from .file_names import index_of, label, manifest_path, partial_of, step_of
+from .manifest import Manifest, digest, read_manifest
 from .options import VERIFY, CheckpointOptions
 from .steady import LOOKS, Signature, signature
 
@@ -34,13 +34,13 @@ class Recovered(NamedTuple):
 
     Attributes:
       prefix: its path without the endings of its files.
-      step: the step that its name says.
+      step: the step that its name says; `None` if it says none.
       manifest: `None` if it has none.
       skipped: what is wrong with newer ones.
     """
 
     prefix: str
-    step: int
+    step: int | None
     manifest: Manifest | None
     skipped: tuple[Problem, ...] = ()
 
@@ -120,7 +120,7 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) ->
         _check_digest(checkpoint, options.expected_digest)
     if manifest is not None and manifest.step != step_of(checkpoint):
         raise CorruptCheckpointError(Problem(
-            'E614', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
+            'E614', label(checkpoint),
             'its manifest must say what it holds', f'step {manifest.step}',
             'Restore both from the same copy.'))
     if _was_verified(checkpoint, _COMMITTED, options.verify, VERIFY[0]):
@@ -141,7 +141,7 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) ->
 
 def is_whole(checkpoint: str) -> bool:
     """Whether a checkpoint is there and passes `verify`."""
-    if not (os.path.lexists(manifest_path(checkpoint)) or os.path.lexists(f'{checkpoint}.index')):
+    if not (os.path.lexists(manifest_path(checkpoint)) or os.path.lexists(index_of(checkpoint))):
         return False
     if _was_verified(checkpoint, _COMMITTED, *VERIFY):
         return True
@@ -173,7 +173,7 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
         try:
             manifest = verify(prefix, options)
         except CorruptCheckpointError as error:
-            if os.path.lexists(manifest_path(prefix) + PARTIAL):
+            if os.path.lexists(partial_of(prefix)):
                 continue  # It is being published or deleted, by copies where nothing else can be.
             if error.code == _OTHER_DIGEST:
                 raise
@@ -197,12 +197,6 @@ def _named_elsewhere(directory: str) -> str | None:
     return os.path.join(directory, named.newest) if named.name_in(directory) is None else None
 
 
-def step_of(checkpoint: str) -> int:
-    """The number at the end of a prefix; -1 if there is none."""
-    found = re.search(r'-([0-9]{1,19})\Z', checkpoint)
-    return int(found.group(1)) if found is not None else -1
-
-
 def _check_digest(checkpoint: str, expected: str) -> None:
     try:
         found = digest(checkpoint)
@@ -210,7 +204,7 @@ def _check_digest(checkpoint: str, expected: str) -> None:
         found = 'no manifest'
     if found != expected:
         raise CorruptCheckpointError(Problem(
-            _OTHER_DIGEST, f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
+            _OTHER_DIGEST, label(checkpoint),
             f'the SHA-256 of its manifest must be {expected}', found,
             'If this job has saved it since, leave expected_digest out; else find out who wrote '
             'it, and move it away. etpe checkpoint show prints the SHA-256 of a manifest.'))

@@ -15,7 +15,7 @@ import tensorflow.compat.v1 as tf
 from ..core.vocabulary import Vocabulary
 from ..errors import CheckpointWriteError, Problem, shown
 from ..version import VERSION
-from . import commit, directory
+from . import commit, directory, file_names
 from .files import Storage
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
@@ -141,7 +141,7 @@ class CommittingSaver:
         self._counting_failures(functools.partial(
             self._commit, path, base, int(global_step),
             functools.partial(self._write, session, write_meta_graph, int(global_step))))
-        return f'{save_path}-{global_step}'
+        return file_names.name_of(save_path, global_step)
 
     def finish(self) -> None:
         """Waits for the last save.
@@ -172,7 +172,7 @@ class CommittingSaver:
 
     def _commit(self, path: str, base: str, step: int, write: Callable[[str], None]) -> None:
         """Saves a step, or leaves the rest of that to the background."""
-        prefix = os.path.join(path, f'{base}-{step}')
+        prefix = os.path.join(path, file_names.name_of(base, step))
         with Storage(path) as storage:
             known = (commit.keep(storage, step, self._saved or [], base=base)
                      if prefix in self._lineage else None)
@@ -223,7 +223,7 @@ class CommittingSaver:
           OSError: if it cannot.
         """
         try:
-            self._saver.save(session, prefix.removesuffix(f'-{step}'), global_step=step,
+            self._saver.save(session, file_names.base_of(prefix), global_step=step,
                              write_meta_graph=write_meta_graph, write_state=False)
         except _OF_THE_DISK as error:
             raise OSError(error.message) from error

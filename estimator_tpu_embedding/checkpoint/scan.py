@@ -19,6 +19,7 @@ from ..proto import files
 from . import checksums
 from .bundle import Bundle, corrupt, opened, shortened
 from .index import BFLOAT16, Piece, Tensor
+from .file_names import graph_of, label
 from .manifest import StoredFile
 
 if TYPE_CHECKING:  # Checksums need no NumPy.
@@ -65,9 +66,8 @@ def scan(prefix: str) -> Scanned:
     bundle = Bundle.open(prefix)
     segments = bundle.segments()
     names = list(bundle.files)
-    meta = f'{os.path.basename(prefix)}.meta'
-    if os.path.lexists(f'{prefix}.meta'):
-        names.append(meta)
+    if os.path.lexists(graph_of(prefix)):
+        names.append(graph_of(os.path.basename(prefix)))
     nonfinite: collections.Counter[str] = collections.Counter()
     with _readers() as pool:
         scanned = list(pool.map(lambda name: _scan_file(prefix, name, segments.get(name, [])),
@@ -202,7 +202,7 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
     with _readers() as pool:
         found = list(pool.map(
             lambda name: list(_differences(prefix, name, files[name], how)), names))
-    problems = [Problem('E618', f'checkpoint {shown(os.path.basename(prefix), 255)}',
+    problems = [Problem('E618', label(prefix),
                         f'its file {shown(name, 255)} must be as the manifest says', got,
                         'Use an older one, or restore the file from a copy.')
                 for name, differences in zip(names, found) for got in differences]
@@ -210,7 +210,7 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
         raise CorruptCheckpointError(*problems)
     for name in set(Bundle.open(prefix).files) - set(files):
         raise CorruptCheckpointError(Problem(
-            'E618', f'checkpoint {shown(os.path.basename(prefix), 255)}',
+            'E618', label(prefix),
             'its manifest must list all its files', f'not {shown(name, 255)}',
             'Use an older one, or restore the manifest from a copy.'))
 

@@ -6,13 +6,13 @@ else would tell: shapes are the same.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 
 import tensorflow.compat.v1 as tf
 
 from ..core.vocabulary import Vocabulary, Words
 from ..errors import IncompatibleCheckpointError, Problem, shown
+from .file_names import label
 from .manifest import read_manifest
 from .options import CheckpointOptions
 
@@ -34,7 +34,7 @@ def check(checkpoint: str, words: Iterable[Words], options: CheckpointOptions) -
     manifest = read_manifest(checkpoint)
     stored = manifest.vocabularies if manifest is not None else {}
     code = 'E641' if options.strict_vocabulary else 'W631'
-    where = f'checkpoint {shown(os.path.basename(checkpoint), 255)}'
+    where = label(checkpoint)
     found = list(_differences(code, where, stored, words))
     if found and options.strict_vocabulary:
         raise IncompatibleCheckpointError(*found)

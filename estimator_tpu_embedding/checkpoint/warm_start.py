@@ -13,8 +13,9 @@ from ..core.partition import Partition
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem, shown
 from ..proto import files
 from . import evidence, recover
+from .file_names import index_of, manifest_path
 from .layout import Source, partition_of, tables_out_of_order
-from .manifest import Manifest, StoredTable, manifest_path, read_manifest
+from .manifest import Manifest, StoredTable, read_manifest
 from .options import CheckpointOptions
 from .streaming import StreamedRows, variables_by_name
 
@@ -48,7 +49,7 @@ def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
     options = dataclasses.replace(options, expected_digest=None)
     if os.path.isdir(source):
         return recover.newest_checkpoint(source, options)
-    if any(map(os.path.lexists, (f'{source}.index', manifest_path(source)))):
+    if any(map(os.path.lexists, (index_of(source), manifest_path(source)))):
         recover.verify(source, options)
     elif os.path.exists(source):  # Else TensorFlow says that it is not there.
         _require_file(source)

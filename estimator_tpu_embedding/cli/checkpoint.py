@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..checkpoint import scan
+from ..checkpoint.file_names import label
 from ..checkpoint.manifest import StoredFile, read_manifest
 from ..checkpoint.steady import LOOKS, rotated_away
 from ..errors import CorruptCheckpointError, Problem, bytes_text, shown
@@ -174,6 +175,6 @@ def _compared(prefix: str, files: Mapping[str, StoredFile]) -> scan.Scanned:
 
 def _not_finite(prefix: str, tensors: Mapping[str, int]) -> Iterator[Problem]:
     for name, count in sorted(tensors.items()):
-        yield Problem('E646', f'checkpoint {shown(os.path.basename(prefix), 255)}',
+        yield Problem('E646', label(prefix),
                       f'the numbers of tensor "{shown(name, 255)}" must be finite',
                       f'{count_text(count, "row")} with NaN or infinity', 'Use an older one.')

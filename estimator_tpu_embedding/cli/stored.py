@@ -7,8 +7,9 @@ import hashlib
 import os
 
 from ..checkpoint.bundle import Bundle, opened
+from ..checkpoint.file_names import label, manifest_path, step_of
 from ..checkpoint.index import NO_ROW, Tensor
-from ..checkpoint.manifest import StoredTable, manifest_path, read_manifest
+from ..checkpoint.manifest import StoredTable, read_manifest
 from ..core.partition import Partition
 from ..errors import Problem, shown
 from ..proto import files, reading
@@ -78,9 +79,9 @@ class Stored:
                         not _holds_floats(tensor)):
                     wrong.append(f'floats of {table.rows} x {table.width} in tensor '
                                  f'"{shown(name)}"')
-        if self.manifest is not None and not self.prefix.endswith(f'-{self.manifest.step}'):
+        if self.manifest is not None and step_of(self.prefix) != self.manifest.step:
             wrong.append(f'step {self.manifest.step}')
-        return [Problem('E614', f'checkpoint {shown(os.path.basename(self.prefix), 255)}',
+        return [Problem('E614', label(self.prefix),
                         'its manifest must say what it holds', ', '.join(wrong),
                         'Restore both from the same copy.')] if wrong else []
 

@@ -8,14 +8,14 @@ import os
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from ..checkpoint import pointer
+from ..checkpoint import file_names, pointer
 from ..checkpoint.bundle import Bundle
-from ..checkpoint.manifest import PARTIAL, STAGE, SUFFIX, Manifest, read_manifest
+from ..checkpoint.file_names import POINTER, index_of, label, manifest_path, partial_of
+from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.steady import LOOKS
 from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
-from . import stored_names
 from .inputs import named_in_state
 
 COMMITTED, LEGACY, V1, INCOMPLETE = 'committed', 'legacy', 'v1', 'incomplete'
@@ -53,7 +53,7 @@ class Found:
     @property
     def step(self) -> int | None:
         """The step it was saved at, by its name."""
-        return stored_names.step_of(self.name)
+        return file_names.step_of(self.name)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,28 +101,28 @@ def directory(path: str) -> Directory:
     for _ in range(LOOKS):
         entries = _entries(path)
         partial = _partial(entries)
-        groups = {name: files for name, files in stored_names.grouped(entries).items()
+        groups = {name: files for name, files in file_names.by_checkpoint(entries).items()
                   if name not in partial}
         found = {name: _found(os.path.join(path, name), {
             file: entries[file].st_size for file in files}) for name, files in groups.items()}
         named = named_in_state(path, set(entries))
-        is_lost = pointer.NAME in entries and named is None
+        is_lost = POINTER in entries and named is None
         doubtful = {name for name, one in found.items() if one.state != COMMITTED}
         if not doubtful and not is_lost:
             break
         after = _entries(path)
         changed = {name for name in doubtful if any(
             _identity(entries.get(file)) != _identity(after.get(file))
-            for file in (*groups[name], name + SUFFIX, name + SUFFIX + PARTIAL))}
-        if not changed and not (is_lost and _identity(entries[pointer.NAME])
-                                != _identity(after.get(pointer.NAME))):
+            for file in (*groups[name], manifest_path(name), partial_of(name)))}
+        if not changed and not (is_lost and _identity(entries[POINTER])
+                                != _identity(after.get(POINTER))):
             break
         found = {name: one for name, one in found.items() if name not in changed}
     return Directory(
         checkpoints=sorted(found.values(), key=lambda one: (
             -1 if one.step is None else one.step, one.name)),
         pointer=named, problem=_pointer_problem(path) if is_lost else None,
-        stages=sorted(name for name in entries if name.startswith(STAGE)), partial=partial)
+        stages=sorted(name for name in entries if file_names.is_stage(name)), partial=partial)
 
 
 def _entries(path: str) -> dict[str, os.stat_result]:
@@ -141,9 +141,9 @@ def _entries(path: str) -> dict[str, os.stat_result]:
 
 def _partial(entries: Collection[str]) -> list[str]:
     """The names of what a job publishes or deletes."""
-    ending = SUFFIX + PARTIAL
-    names = [file.removesuffix(ending) for file in entries if file.endswith(ending)]
-    return sorted(name for name in names if name + SUFFIX not in entries)
+    parts = [part for part in map(file_names.parse, entries) if part is not None]
+    return sorted(part.checkpoint for part in parts if part.kind == file_names.PARTIAL
+                  and manifest_path(part.checkpoint) not in entries)
 
 
 def _identity(status: os.stat_result | None) -> tuple[int, ...]:
@@ -169,7 +169,7 @@ def _pointer_problem(path: str) -> Problem:
 def _found(prefix: str, sizes: dict[str, int]) -> Found:
     name = os.path.basename(prefix)
     state, problem, manifest = INCOMPLETE, None, None
-    if stored_names.is_v1(name, sizes):
+    if file_names.is_of_format_v1(name, sizes):
         state, problem = V1, _not_read(name)
     else:
         try:
@@ -184,7 +184,7 @@ def _found(prefix: str, sizes: dict[str, int]) -> Found:
 
 
 def _not_read(name: str) -> Problem:
-    return Problem('E613', f'checkpoint {shown(name, 255)}', 'it must have the format V2',
+    return Problem('E613', label(name), 'it must have the format V2',
                    'V1 format, not read here', 'Restore it with TensorFlow, and save it with '
                    'write_version=tf.train.SaverDef.V2.')
 
@@ -194,7 +194,7 @@ def _first_other_size(name: str, manifest: Manifest | None, sizes: dict[str, int
     for file, stored in sorted(manifest.files.items()) if manifest is not None else ():
         if sizes.get(file) != stored.size:
             return Problem(
-                'E618', f'checkpoint {shown(name, 255)}', f'file {shown(file, 255)} must have '
+                'E618', label(name), f'file {shown(file, 255)} must have '
                 f'{stored.size:,} bytes', f'{sizes[file]:,}' if file in sizes else 'no such file',
                 'Use an older checkpoint, or restore the file from a copy.')
     return None
@@ -216,12 +216,13 @@ def prefixes(path: str) -> list[str]:
         return [one.prefix for one in found]
     folder, name = os.path.split(path)
     try:
-        known = stored_names.grouped(os.listdir(folder or '.'))
+        known = file_names.by_checkpoint(os.listdir(folder or '.'))
     except OSError as error:
         raise _nothing(path, 'it must be in a directory that can be read',
                        shown(error.strerror)) from error
-    chosen = name if name in known else stored_names.prefix_of(name)
-    if chosen is None or chosen not in known:
+    part = file_names.parse(name)
+    chosen = name if name in known or part is None else part.checkpoint
+    if chosen not in known:
         raise _nothing(path, 'there must be a checkpoint', 'none of that name',
                        _there(list(known)))
     return [os.path.join(folder, chosen)]
@@ -234,8 +235,8 @@ def check_format(prefix: str) -> None:
       CorruptCheckpointError: E613 if it has the format V1.
     """
     folder, name = os.path.split(prefix)
-    if not os.path.lexists(f'{prefix}.index') and stored_names.is_v1(
-            name, stored_names.grouped(os.listdir(folder or '.')).get(name, ())):
+    if not os.path.lexists(index_of(prefix)) and file_names.is_of_format_v1(
+            name, file_names.by_checkpoint(os.listdir(folder or '.')).get(name, ())):
         raise CorruptCheckpointError(_not_read(name))
 
 
@@ -260,9 +261,9 @@ def chosen(path: str, options: CheckpointOptions) -> Chosen:
     if found is None:
         raise _none_in(path)
     # A name that only the file `checkpoint` gives is of the newest, whatever its step.
-    newer = [one.name for one in directory(path).checkpoints
-             if one.step is not None and one.step > found.step
-             ] if stored_names.of_a_job(os.path.basename(found.prefix)) else []
+    step = found.step if file_names.is_of_a_job(os.path.basename(found.prefix)) else None
+    newer = [] if step is None else [
+        one.name for one in directory(path).checkpoints if one.step is not None and one.step > step]
     return Chosen(found.prefix, tuple(newer), found.skipped)
 
 
@@ -293,7 +294,7 @@ def _none_in(path: str) -> UnreadableConfigError:
     """The error for a directory without a checkpoint that a job would restore."""
     names = [one.name for one in directory(path).checkpoints]
     inside = os.path.join(path, 'variables', 'variables')
-    if os.path.lexists(f'{inside}.index'):
+    if os.path.lexists(index_of(inside)):
         return _nothing(path, 'it must hold checkpoints', 'a SavedModel',
                         f'Its variables are {reading.label(inside)}.')
     return _nothing(path, 'it must hold checkpoints of a job' if names else
@@ -304,7 +305,7 @@ def _there(names: list[str]) -> str:
     """A remedy that names checkpoints which are there."""
     if not names:
         return _A_CHECKPOINT
-    names.sort(key=lambda name: (stored_names.step_of(name) or 0, name))
+    names.sort(key=lambda name: (file_names.step_of(name) or 0, name))
     more = f'{len(names) - _MOST_NAMED:,} more, ' if len(names) > _MOST_NAMED else ''
     return f'There: {more}{", ".join(shown(name, 255) for name in names[-_MOST_NAMED:])}.'
 

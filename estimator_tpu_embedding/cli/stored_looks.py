@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from ..checkpoint.manifest import SUFFIX
+from ..checkpoint.file_names import INDEX, MANIFEST, parse
 from ..checkpoint.steady import LOOKS, Signature, is_gone, rotated_away, signature
 from ..errors import CorruptCheckpointError
-from . import stored_names
 from .render import Report
 
 _T = TypeVar('_T')
@@ -47,7 +46,7 @@ def at_what_stays(paths: Sequence[str], look: Callable[[], Report]) -> Report:
       CheckpointError: E628 if a checkpoint that was named was deleted.
       CorruptCheckpointError: whatever `look` raises of checkpoints that are there.
     """
-    paths = [path if os.path.isdir(path) else stored_names.prefix_of(path) or path
+    paths = [path if os.path.isdir(path) or (part := parse(path)) is None else part.checkpoint
              for path in paths]
     for number in range(LOOKS):
         before = [_state(path) for path in paths]
@@ -71,4 +70,4 @@ def _state(path: str) -> Signature | list[str]:
     """What changes when a job saves a checkpoint or deletes one."""
     if not os.path.isdir(path):
         return signature(path)
-    return sorted(name for name in os.listdir(path) if name.endswith((SUFFIX, '.index')))
+    return sorted(name for name in os.listdir(path) if name.endswith((MANIFEST, INDEX)))

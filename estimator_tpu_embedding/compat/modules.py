@@ -8,11 +8,12 @@ from typing import Any
 
 from .. import _tf
 from ..estimator import (
-    config, context, enqueue_data, export, hooks, inference, parameters, session_support,
-    slot_variables, table_config, tpu_embedding, tpu_embedding_gradient)
+    context, enqueue_data, export, hooks, inference, parameters, session_support,
+    slot_variables, table_config, tpu_config, tpu_embedding, tpu_embedding_gradient)
 from ..estimator.embedding_spec import EmbeddingConfigSpec
 from ..estimator.estimator import TPUEstimator
 from ..estimator.feed_hook import TPUInfeedOutfeedSessionHook
+from ..estimator.run_config import RunConfig
 from ..estimator.spec import TPUEstimatorSpec
 from ..runner.async_saver import AsyncCheckpointSaverHook
 from ..runner.input_state import CheckpointInputPipelineHook
@@ -48,13 +49,13 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         'tensorflow.python.distribute.cluster_resolver.tpu_cluster_resolver':
             _named(TPUClusterResolver),
         f'{NIGHTLY_TPU}.tpu_config': _named(
-            config.InputPipelineConfig, config.RunConfig, config.TPUConfig),
+            tpu_config.InputPipelineConfig, RunConfig, tpu_config.TPUConfig),
         f'{NIGHTLY_TPU}.tpu_context': _named(context.TPUContext),
         f'{NIGHTLY_TPU}.tpu_estimator': {
             **refused.refused('tpu_estimator'), **_names_of(hooks), **_names_of(inference),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,
                      TPUInfeedOutfeedSessionHook,
-                     config.ExportSavedModelApiVersion, export.BatchConfig,
+                     tpu_config.ExportSavedModelApiVersion, export.BatchConfig,
                      export.export_estimator_savedmodel, parameters.AdagradParameters,
                      parameters.AdamParameters,
                      parameters.StochasticGradientDescentParameters)},

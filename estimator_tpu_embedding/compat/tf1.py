@@ -40,8 +40,9 @@ class Face(types.ModuleType):
         """Makes the face of `real`, which is TensorFlow 2."""
         super().__init__('tensorflow', 'TensorFlow 1.15, by estimator_tpu_embedding.')
         names = real.compat.v1
+        self._real = real
         vars(self).update(
-            _real=real, __file__=real.__file__, __path__=real.__path__, __spec__=real.__spec__,
+            __file__=real.__file__, __path__=real.__path__, __spec__=real.__spec__,
             __all__=[name for name in dir(names) if not name.startswith('_')],
             # Not compat.v1.compat: statements such as `import tensorflow.compat.v2 as tf` go by
             # this attribute, and there is one `tensorflow.compat` for all.

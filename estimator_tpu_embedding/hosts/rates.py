@@ -55,7 +55,7 @@ def require_finite(tables: Sequence[str], bad: tf.Tensor, step: tf.Tensor) -> tf
             remedy='Look for a division or a logarithm in the loss that can meet 0. '
             'A TPUEstimator goes on without such steps by RunConfig(nonfinite_gradients="skip").'),
         got=lambda first: at_step(step, tf.strings.join(
-            [tf.strings.as_string(bad[first]), ' elements that are not'])))
+            [tf.strings.as_string(bad[first]), ' elements that are not'])), step=step)
 
 
 def at_step(step: tf.Tensor, got: tf.Tensor) -> tf.Tensor:

@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import functools
 import pathlib
+import re
 
 NAME = 'estimator_tpu_embedding'
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / NAME
@@ -103,3 +104,41 @@ def undocumented(source):
                       if isinstance(child, (ast.FunctionDef, ast.ClassDef))
                       and not child.name.startswith('_') and ast.get_docstring(child) is None]
     return found
+
+
+def private_names_of_others(source):
+    """(name, line) of each private attribute that no class of the module defines or inherits."""
+    own = _defined(source.tree)
+    found = []
+    for node in ast.walk(source.tree):
+        name, owner = None, None
+        if isinstance(node, ast.Attribute):
+            name, owner = node.attr, ast.unparse(node.value)
+        elif (isinstance(node, ast.Call) and len(node.args) > 1
+              and ast.unparse(node.func) in ('getattr', 'setattr', 'hasattr')
+              and isinstance(node.args[1], ast.Constant)):
+            name, owner = node.args[1].value, ast.unparse(node.args[0])
+        if (name and re.match('_[a-z]', name) and owner not in ('self', 'cls', 'super()')
+                and name not in own):
+            found.append((name, node.lineno))
+    return found
+
+
+def _defined(tree):
+    """The names that a module gives to attributes of its classes and instances, and to itself."""
+    return {getattr(node, 'name', None) or getattr(node, 'attr', None) or node.id
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+            or isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            and ast.unparse(node.value) in ('self', 'cls')
+            or isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def searched(node):
+    """The source of each value that a call or a comparison looks for something in."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
+            node.func.attr in ('search', 'match', 'fullmatch', 'findall', 'finditer')):
+        return [ast.unparse(argument) for argument in node.args]
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return [ast.unparse(comparator) for comparator in node.comparators]
+    return []
