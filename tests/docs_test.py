@@ -1,7 +1,9 @@
 """README and the topics of `etpe docs`: links, files, flags, commands and programs in them hold."""
 
 import argparse
+import ast
 import importlib
+import inspect
 import pathlib
 import re
 import shlex
@@ -9,7 +11,8 @@ import shlex
 import pytest
 from harness.processes import ROOT, run_python
 
-from estimator_tpu_embedding.cli import main
+import estimator_tpu_embedding
+from estimator_tpu_embedding.cli import codes, main
 from estimator_tpu_embedding.cli.docs import topics
 
 README = ROOT / 'README.md'
@@ -153,6 +156,24 @@ def test_commands_that_are_named_exist():
     named = {span.split()[1] for text in GUIDE.values() for span in spans(text)
              if span.startswith('etpe ')}
     assert named <= set(main.COMMANDS)
+
+
+def test_codes_that_are_named_exist():
+    named = {code for text in GUIDE.values() for code in re.findall(r'\b[EW]\d{3}\b', text)}
+    assert named and named <= set(codes.ENTRIES)
+
+
+def test_arguments_that_are_named_exist():
+    """For example of `RunConfig(kernels=...)`."""
+    seen, wrong = set(), []
+    for span in {span for text in GUIDE.values() for span in spans(text)}:
+        name, _, rest = span.partition('(')
+        if name in estimator_tpu_embedding.__all__ and rest:
+            taken = inspect.signature(getattr(estimator_tpu_embedding, name)).parameters
+            seen.add(name)
+            wrong += [span for keyword in ast.parse(span, mode='eval').body.keywords
+                      if keyword.arg not in taken]
+    assert {'install', 'RunConfig', 'CheckpointOptions'} <= seen and not wrong
 
 
 PROGRAMS = [block for text in GUIDE.values() for block in blocks(text, 'python')]
