@@ -29,6 +29,7 @@ BLOCK = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r'`([^`]+)`')
 FILE = re.compile(r'(?<![\w/.])((?:tools|tests|protos|estimator_tpu_embedding)/[\w/.*-]*[\w*/]|'
                   r'\.ci/\w+)')
+MEASURED = re.compile(r'\d[\d.,]*\s+(?:ms|milliseconds|times\s+(?:as|faster|slower|more)|\w+/s)\b')
 FLAG = re.compile(r'(?<![\w-])--[a-z][\w-]*')
 
 
@@ -50,6 +51,13 @@ def anchors(text):
 
 def test_the_readme_is_short():
     assert len(README.read_bytes()) <= 9216
+
+
+@pytest.mark.parametrize('name', TEXT)
+def test_measured_figures_come_from_a_file(name):
+    """`tools/bench/figures.py` fills them in, between two comments."""
+    written = re.sub(r'<!-- figures: .*?<!-- /figures -->', '', TEXT[name], flags=re.DOTALL)
+    assert MEASURED.findall(written) == []
 
 
 def test_the_readme_links_every_topic():
