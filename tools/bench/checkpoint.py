@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What committing checkpoints costs beside saving them as TensorFlow does.
 
-    python3 tools/bench/checkpoint.py [--gib 2] [--rounds 5] [FOLDER]
+    python3 tools/bench/checkpoint.py [--gib 2] [--rounds 5] [--json FILE] [FOLDER]
 
 needs the package with its `cpu` extra, Linux, and room for four checkpoints in FOLDER (that of
 temporary files). A table and its slot, of so many GiB together in two parts, are trained a little
@@ -21,13 +21,13 @@ once from the disk.
 import argparse
 import os
 import pathlib
-import statistics
 import tempfile
 import time
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
+import evidence  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 
 from estimator_tpu_embedding.checkpoint import recover  # noqa: E402
@@ -104,14 +104,18 @@ def time_saves(session, train, savers, rounds):
     return found
 
 
-def show(found, megabytes):
+def show(found, megabytes, figures):
     """Prints a line per kind."""
     print(f'{"":8}{"seconds":>9}{"ratio":>7}{"MB/s":>7}{"MiB more":>10}')
     for kind, measured in found.items():
-        seconds = statistics.median(each.seconds for each in measured[1:])
-        ratio = statistics.median(each.seconds / base.seconds for each, base in zip(
-            measured[1:], found['plain'][1:]))
-        more = '' if kind == 'stall' else f'{max(each.mebibytes for each in measured):10.0f}'
+        seconds = figures.add(kind, 's', (each.seconds for each in measured[1:]))
+        ratio = figures.add(f'{kind}, ratio', 'times plain', (
+            each.seconds / base.seconds for each, base in zip(measured[1:], found['plain'][1:])))
+        more = ''
+        if kind != 'stall':
+            highest = max(each.mebibytes for each in measured)
+            figures.add(f'{kind}, memory', 'MiB', [highest])
+            more = f'{highest:10.0f}'
         print(f'{kind:8}{seconds:9.2f}{ratio:7.2f}{megabytes / seconds:7.0f}{more}', flush=True)
 
 
@@ -122,7 +126,7 @@ def forget(directory):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def show_recovery(directory, megabytes):
+def show_recovery(directory, megabytes, figures):
     """Prints how fast the newest checkpoint is found and verified."""
     for kind in ('cached', 'disk'):
         recover._verified.clear()  # As in the process that would restore it.
@@ -130,11 +134,12 @@ def show_recovery(directory, megabytes):
             forget(directory)
         with Measured() as measured:
             recover.recover(directory)
+        figures.add(f'recover, {kind}', 's', [measured.seconds])
         print(f'{kind:8}{measured.seconds:9.2f}{"":7}{megabytes / measured.seconds:7.0f}'
               f'{measured.mebibytes:10.0f}')
 
 
-def run(folder, gib, rounds):
+def run(folder, gib, rounds, figures):
     """Prints all lines."""
     rows = int(gib * 2**30) // (2 * 4 * WIDTH)
     megabytes = 2 * rows * WIDTH * 4 / 1e6
@@ -160,8 +165,8 @@ def run(folder, gib, rounds):
             'commit': (lambda step: committing.save(session, prefixes['commit'], step),
                        lambda: None),
             'beside': (lambda step: beside.save(session, prefixes['beside'], step),
-                       background.wait)}, rounds), megabytes)
-    show_recovery(os.path.join(folder, 'commit'), megabytes)
+                       background.wait)}, rounds), megabytes, figures)
+    show_recovery(os.path.join(folder, 'commit'), megabytes, figures)
 
 
 def main():
@@ -170,10 +175,12 @@ def main():
     parser.add_argument('folder', nargs='?', metavar='FOLDER')
     parser.add_argument('--gib', type=float, default=2.)
     parser.add_argument('--rounds', type=int, default=5)
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
     tf.logging.set_verbosity(tf.logging.ERROR)
-    with tempfile.TemporaryDirectory(dir=parsed.folder) as folder:
-        run(folder, parsed.gib, parsed.rounds)
+    with tempfile.TemporaryDirectory(dir=parsed.folder) as folder, evidence.recorded(
+            parsed.json, 'checkpoint') as figures:
+        run(folder, parsed.gib, parsed.rounds, figures)
 
 
 if __name__ == '__main__':

@@ -2,6 +2,7 @@
 """Times a whole job: a TPUEstimator beside the same model on a plain Estimator.
 
     python3 tools/bench/job.py [--shrink K] [--rounds 4] [--steps 300] [--kernels native]
+        [--json FILE]
 
 needs the package with its `cpu` extra. The model has the tables of W2 (`workloads.py`), a hidden
 layer over their activations and a logistic loss; tables are trained by Adagrad, the rest by
@@ -9,10 +10,12 @@ gradient descent. On the plain Estimator the columns are TensorFlow's own `embed
 one AdagradOptimizer trains all: as shipped, and tuned, with grappler's arithmetic optimizer off.
 Input comes from batches in memory. The three train in turn, so many rounds of so many steps; a
 window is 50 steps between two looks at the clock in a hook, without the first of each round.
-Prints the median milliseconds per step and how many times as long as ours the others take.
+Prints the median milliseconds per step and how many times as long as ours the others take, which
+is the median over the rounds.
 """
 
 import argparse
+import itertools
 import os
 import statistics
 import tempfile
@@ -24,6 +27,7 @@ import estimator_tpu_embedding as ete  # noqa: E402
 
 ete.install()
 
+import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import sessions  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
@@ -119,13 +123,20 @@ def plain(workload, kind, model_dir):
 
 
 def main():
-    """Prints one line per estimator."""
+    """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('--rounds', type=int, default=4)
     parser.add_argument('--steps', type=int, default=300)
     parser.add_argument('--shrink', type=int, default=1)
     parser.add_argument('--kernels', default='native')
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
+    with evidence.recorded(parsed.json, 'job') as figures:
+        compare(parsed, figures)
+
+
+def compare(parsed, figures):
+    """Trains all three in turn, and prints one line per estimator."""
     workload = WORKLOADS['W2'].shrunk(parsed.shrink)
     makers = {f'ours, {parsed.kernels}': lambda to: ours(workload, parsed.kernels, to),
               'plain, tuned': lambda to: plain(workload, 'tuned', to),
@@ -136,11 +147,13 @@ def main():
             with tempfile.TemporaryDirectory() as model_dir:
                 clock = Clock()
                 make(model_dir).train(input_fn_of(workload), steps=parsed.steps, hooks=[clock])
-                found[name] += clock.windows
-    medians = {name: statistics.median(windows) for name, windows in found.items()}
-    for name, milliseconds in medians.items():
-        print(f'{name:20}{milliseconds:9.2f} ms{milliseconds / next(iter(medians.values())):8.2f}'
-              ' times as long')
+                found[name].append(clock.windows)
+    base = next(iter(found.values()))
+    for name, rounds in found.items():
+        milliseconds = figures.add(name, 'ms/step', itertools.chain(*rounds))
+        ratio = figures.add(f'{name}, ratio', 'times ours', (
+            statistics.median(its) / statistics.median(own) for its, own in zip(rounds, base)))
+        print(f'{name:20}{milliseconds:9.2f} ms{ratio:8.2f} times as long')
 
 
 if __name__ == '__main__':

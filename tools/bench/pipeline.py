@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times what pipelining saves: the look-up of the next step beside the dense part of this one.
 
-    python3 tools/bench/pipeline.py [compute] [wait] [--steps N] [--shrink K]
+    python3 tools/bench/pipeline.py [compute] [wait] [--steps N] [--shrink K] [--json FILE]
 
 Runs in an environment with the extra `cpu`. The same job, a table of 1M x 64 with Adagrad, batch
 16384, 10 ids per sample, makes one step in turn as `hosts/local` and as `hosts/pipelined`, and
@@ -27,6 +27,7 @@ import time
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
+import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 
@@ -144,18 +145,28 @@ def amount_for(dense, milliseconds):
     return amount
 
 
+PARTS = {'compute': compute, 'wait': wait}
+
+
 def main():
-    """Prints one line per kind of dense part."""
+    """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('kinds', nargs='*', metavar='KIND', help='compute, wait; both if none')
     parser.add_argument('--steps', type=int, default=30)
     parser.add_argument('--shrink', type=int, default=1)
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
+    with evidence.recorded(parsed.json, 'pipeline') as figures:
+        show(parsed, figures)
+
+
+def show(parsed, figures):
+    """Prints one line per kind of dense part."""
     print(f'{"":8}{"look-up":>11}{"dense":>11}{"one by one":>13}{"pipelined":>12}   '
           'ratio, saved, of what could be')
     lookup = Engine(None, parsed.shrink, pipelined=False)
-    for kind in parsed.kinds or ['compute', 'wait']:
-        part = {'compute': compute, 'wait': wait}[kind]
+    for kind in parsed.kinds or PARTS:
+        part = PARTS[kind]
         dense = Dense(part)
         amount = amount_for(dense, statistics.median(
             lookup.time(0, number) for number in range(10)))
@@ -163,7 +174,10 @@ def main():
                    Engine(part, parsed.shrink, pipelined=True)]
         times = [[runner.time(amount, number) for runner in runners]
                  for number in range(parsed.steps + WARM_UP)]
-        medians = [statistics.median(column) for column in zip(*times[WARM_UP:])]
+        medians = [figures.add(f'{kind}, {name}', 'ms', column) for name, column in zip(
+            ('look-up', 'dense', 'one by one', 'pipelined'), zip(*times[WARM_UP:]))]
+        figures.add(f'{kind}, ratio', 'times one by one', (
+            pipelined / plain for _, _, plain, pipelined in times[WARM_UP:]))
         saved, possible = medians[2] - medians[3], min(medians[:2])
         print(f'{kind:8}' + ''.join(f'{median:{width}.1f}' for median, width in zip(
             medians, (11, 11, 13, 12))) + f'   {medians[3] / medians[2]:.2f}, {saved:.1f} ms, '

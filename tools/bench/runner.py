@@ -5,7 +5,7 @@
     python3 tools/bench/runner.py --loops 2000
     python3 tools/bench/runner.py --features 25,50,100,200 [--shared] [--hosts H --cores C]
 
-needs the package with its `cpu` extra, and Linux.
+needs the package with its `cpu` extra, and Linux. Each takes `--json FILE` too.
 
 Without a flag: milliseconds per step of `TPUEstimator.train`, 100 steps per loop, beside those of
 a loop written by hand over the graph of the same job, which has an infeed thread too, but no
@@ -27,7 +27,6 @@ import argparse
 import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,6 +36,7 @@ import time
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
+import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 
@@ -162,7 +162,7 @@ class TakeTurns(tf.train.SessionRunHook):
         self._began = time.perf_counter()
 
 
-def show_overhead(rounds):
+def show_overhead(rounds, figures):
     """Prints one line per workload."""
     print(f'{"":8}{"train":>12}{"run":>12}{"callable":>12}   train takes times as long as these')
     for name, workload in WORKLOADS.items():
@@ -173,8 +173,11 @@ def show_overhead(rounds):
             estimator.train(input_fn_of(workload), steps=(rounds + 2) * STEPS, hooks=[turns])
             other.close()
         times = turns.times[2:]  # The first loops contain the start.
-        medians = [statistics.median(column) for column in zip(*times)]
-        ratios = [statistics.median(each[0] / each[k] for each in times) for k in (1, 2)]
+        ways = ('train', 'run', 'callable')
+        medians = [figures.add(f'{name}, {way}', 'ms/step', column)
+                   for way, column in zip(ways, zip(*times))]
+        ratios = [figures.add(f'{name}, train over {ways[k]}', 'ratio', (
+            each[0] / each[k] for each in times)) for k in (1, 2)]
         print(f'{name:8}' + ''.join(f'{median:9.3f} ms' for median in medians)
               + '   ' + ', '.join(f'{ratio:.3f}' for ratio in ratios), flush=True)
 
@@ -199,13 +202,15 @@ class Memory(tf.train.SessionRunHook):
                                if line.startswith('VmRSS')]
 
 
-def show_memory(loops):
+def show_memory(loops, figures):
     """Prints one line."""
     workload, steps = WORKLOADS['small'], 10
     with tempfile.TemporaryDirectory() as model_dir:
         memory = Memory(loops // 10)
         estimator_of(workload, model_dir, steps).train(
             input_fn_of(workload), steps=loops * steps, hooks=[memory])
+    for number, mebibytes in enumerate(memory.mebibytes, 1):
+        figures.add(f'RSS after {number} of 10 parts', 'MiB', [mebibytes])
     print('MiB:', *(f'{each:.1f}' for each in memory.mebibytes))
 
 
@@ -241,7 +246,7 @@ def start(count, hosts, cores, shared):
     print(json.dumps(hook.seconds))
 
 
-def show_start(counts, *rest):
+def show_start(figures, counts, *rest):
     """Prints one line per number of columns."""
     print(f'{"columns":>8}{"graph":>9}{"session":>9}{"step":>9}{"CPU":>9}   ratio: step, CPU')
     first = None
@@ -249,6 +254,8 @@ def show_start(counts, *rest):
         done = subprocess.run([sys.executable, __file__, '--child', json.dumps([count, *rest])],
                               check=True, stdout=subprocess.PIPE, text=True)
         seconds = json.loads(done.stdout.splitlines()[-1])
+        for part, taken in zip(('graph', 'session', 'step', 'CPU'), seconds):
+            figures.add(f'{count} columns, {part}', 's', [taken])
         each = [seconds[2] / count, seconds[3] / count]
         first = first or each
         print(f'{count:8}' + ''.join(f'{one:7.2f} s' for one in seconds) + '   '
@@ -256,7 +263,7 @@ def show_start(counts, *rest):
 
 
 def main():
-    """Prints what was asked for."""
+    """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('--rounds', type=int, default=30, help='loops of each, taking turns')
     parser.add_argument('--loops', type=int)
@@ -265,17 +272,20 @@ def main():
     parser.add_argument('--hosts', type=int, default=1)
     parser.add_argument('--cores', type=int, default=1, help='per host')
     parser.add_argument('--child', help='one of the processes')
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
     tf.logging.set_verbosity(tf.logging.ERROR)
     if parsed.child:
         start(*json.loads(parsed.child))
-    elif parsed.features:
-        show_start([int(one) for one in parsed.features.split(',')], parsed.hosts, parsed.cores,
-                   parsed.shared)
-    elif parsed.loops:
-        show_memory(parsed.loops)
-    else:
-        show_overhead(parsed.rounds)
+        return
+    with evidence.recorded(parsed.json, 'runner') as figures:
+        if parsed.features:
+            show_start(figures, [int(one) for one in parsed.features.split(',')], parsed.hosts,
+                       parsed.cores, parsed.shared)
+        elif parsed.loops:
+            show_memory(parsed.loops, figures)
+        else:
+            show_overhead(parsed.rounds, figures)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times a loop of TF2 beside a job of TF1: midlevel's TPUEmbedding and a TPUEstimator.
 
-    python3 tools/bench/tf2.py [W1 W2 W3 W4] [--shrink K] [--windows 12] [--steps 20]
+    python3 tools/bench/tf2.py [W1 W2 W3 W4] [--shrink K] [--windows 12] [--steps 20] [--json FILE]
 
 needs the package with its `cpu` extra. Both have the tables of a workload (`workloads.py`), ids in
 SparseTensors from the same tf.data pipeline, and the same model: a hidden layer over the
@@ -16,7 +16,6 @@ TPUStrategy with 1 and 2 replicas beside as many cores.
 
 import argparse
 import os
-import statistics
 import tempfile
 import threading
 import time
@@ -27,6 +26,7 @@ import estimator_tpu_embedding as ete  # noqa: E402
 
 ete.install(hosts=1, cores=2)
 
+import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from workloads import ACCUMULATOR, RATE, WORKLOADS  # noqa: E402
@@ -216,31 +216,41 @@ def strategy_of(case):
 
 
 def compare(workload, case, steps, windows):
-    """Medians of milliseconds of both, and of how many times as long TF2 takes."""
+    """Milliseconds per step of both, as pairs of windows that follow each other."""
     loop, job = Loop(workload, strategy_of(case), steps), Job(workload, CASES[case], steps)
     try:
-        pairs = [(job.window(), loop.window()) for _ in range(windows + 2)][2:]
+        return [(job.window(), loop.window()) for _ in range(windows + 2)][2:]
     finally:
         job.close()
-    return [*map(statistics.median, zip(*pairs)),
-            statistics.median(of_loop / of_job for of_job, of_loop in pairs)]
+
+
+def show(parsed, figures):
+    """Prints one line per workload and strategy."""
+    for name in parsed.workloads or ['W1']:
+        for case in [list(CASES)[int(one)] for one in parsed.cases.split(',')]:
+            pairs = compare(
+                WORKLOADS[name].shrunk(parsed.shrink), case, parsed.steps, parsed.windows)
+            key, (of_job, of_loop) = f'{name}, {case}', zip(*pairs)
+            its = figures.add(f'{key}, TPUEstimator', 'ms/step', of_job)
+            own = figures.add(f'{key}, TF2', 'ms/step', of_loop)
+            ratio = figures.add(f'{key}, ratio', 'times TPUEstimator', (
+                loop / job for job, loop in pairs))
+            print(f'{name} {case:26}{its:9.2f} ms, TF2{own:9.2f} ms, {ratio:.2f} times',
+                  flush=True)
 
 
 def main():
-    """Prints one line per workload and strategy."""
+    """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('workloads', nargs='*', metavar='W', help='of W1 to W4; W1 if none')
     parser.add_argument('--windows', type=int, default=12)
     parser.add_argument('--steps', type=int, default=20)
     parser.add_argument('--shrink', type=int, default=1)
     parser.add_argument('--cases', default=','.join(map(str, range(len(CASES)))))
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
-    for name in parsed.workloads or ['W1']:
-        for case in [list(CASES)[int(one)] for one in parsed.cases.split(',')]:
-            of_job, of_loop, ratio = compare(
-                WORKLOADS[name].shrunk(parsed.shrink), case, parsed.steps, parsed.windows)
-            print(f'{name} {case:26}{of_job:9.2f} ms, TF2{of_loop:9.2f} ms, {ratio:.2f} times',
-                  flush=True)
+    with evidence.recorded(parsed.json, 'tf2') as figures:
+        show(parsed, figures)
 
 
 if __name__ == '__main__':
