@@ -193,8 +193,7 @@ class _Comparison:
         manifest, assumed = self._held.manifest, self._options.assumed_order()
         if manifest is not None:
             stored = manifest.tables.get(source)  # Else a variable of the model: rows by id.
-            return (partition_of(stored) if stored is not None
-                    else Partition(strategy=STORED_BY_ID[0], vocabulary_size=rows, num_hosts=1))
+            return partition_of(stored) if stored is not None else Partition.by_id(rows)
         if assumed is None:
             if self._sign is not None or table.strategy not in STORED_BY_ID:
                 self._problems.append(evidence.problem(
@@ -203,7 +202,8 @@ class _Comparison:
             fact = ('it has no manifest, and its rows are taken in the order of ids; if they are '
                     'mod rows: --assume mod:H for H hosts')
             self._facts += [fact] if fact not in self._facts else []
-        strategy, hosts = assumed or (STORED_BY_ID[0], 1)
+            return Partition.by_id(rows)
+        strategy, hosts = assumed
         return Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
 
     @functools.cached_property

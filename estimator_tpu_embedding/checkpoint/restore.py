@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..core.names import is_of_dummy
-from ..core.partition import STORED_BY_ID
+from ..core.partition import Partition
 from ..errors import IncompatibleCheckpointError, Problem, quoted
 from . import scaffolds
 from .bundle import Bundle
@@ -123,7 +123,7 @@ def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTab
         if (name in stored or is_renamed) and rows is not None and width is not None:
             slots = stored[name].slots if name in stored else ()
             tables[name] = StoredTable(
-                rows=rows, width=width, strategy=STORED_BY_ID[0], hosts=len(parts),
+                rows=rows, width=width, strategy=Partition.by_id(rows).strategy, hosts=len(parts),
                 slots=tuple(slot for slot in slots if f'{name}/{slot}' in variables))
     return tables
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..core.partition import STORED_BY_ID, Partition
+from ..core.partition import Partition
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem, shown
 from ..proto import files
 from . import evidence, recover
@@ -159,7 +159,7 @@ def _order_of(manifest: Manifest | None, tensor: str, table: StoredTable,
         for slot in ('', *[f'/{suffix}' for suffix in stored.slots])}
     if tensor in by_tensor:
         return partition_of(by_tensor[tensor])
-    by_id = Partition(strategy=STORED_BY_ID[0], vocabulary_size=table.rows, num_hosts=1)
+    by_id = Partition.by_id(table.rows)
     if manifest is not None or checkpoint.endswith(_IN_EXPORTS):
         return by_id
     assumed, sign = options.assumed_order(), _sign(checkpoint, options)

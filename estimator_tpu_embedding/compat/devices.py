@@ -13,7 +13,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..core.defaults import default_system
+from .. import defaults
+
 
 _last: Any = None
 
@@ -43,7 +44,7 @@ def _with_cores(function: Any, device: Any, prefix: str) -> Callable[..., list[A
         found = original(device_type)
         if device_type not in (None, 'TPU'):
             return list(found)
-        system = _last.emulated_system if _last is not None else default_system()
+        system = defaults.system_of(_last)
         return [*found, *[device(f'{prefix}:TPU:{core}', 'TPU')
                           for core in range(system.topology.num_cores)]]
 

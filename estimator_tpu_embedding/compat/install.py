@@ -51,20 +51,18 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     """
     environment.prepare()
     without_effect = environment.variables_without_effect()
-    from ..core import defaults
+    from .. import defaults
     from ..core.kernels import Kernels
-    from ..estimator import system
+    from ..core.specs import System
     from ..native import library
     from ..runner.progress import announce
     from . import step_limit, plain_training, remote, tf2
     for problem in without_effect:
         announce(str(problem))
-    defaults.set_default_system(hosts, cores)
-    defaults.set_default_id_policy(ids)
-    defaults.set_default_kernels(Kernels(
-        'auto' if kernels is None else kernels, kernel_threads))
-    system.set_step_limit(steps)
-    system.set_default_checkpoint_options(checkpoint)
+    defaults.set_current(defaults.Defaults(
+        system=System.sized(hosts, cores), id_policy='error' if ids is None else ids,
+        kernels=Kernels('auto' if kernels is None else kernels, kernel_threads),
+        checkpoint=checkpoint or CheckpointOptions(), step_limit=steps))
     _restore_modules()
     _restore_estimator()
     _restore_names()

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process
-from ..runner.plain import PlainSteps, tell_that_nothing_is_saved
+from ..runner.plain_steps import PlainSteps
 from ..runner.progress import RunReport
 
 
@@ -31,7 +31,7 @@ def count_steps() -> None:
                 *worker_hooks, *hooks, *estimator_spec.training_hooks,
                 *estimator_spec.training_chief_hooks))
         if not saves and self.config.is_chief and not saving_listeners:
-            tell_that_nothing_is_saved(report)
+            report.tell_that_nothing_is_saved()
         steps = PlainSteps(report, global_step_tensor, estimator_spec.loss)
         try:
             return original(self, estimator_spec, worker_hooks, [*hooks, steps],

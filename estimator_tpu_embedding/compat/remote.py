@@ -9,8 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _tf
-from ..core.defaults import default_system
+from .. import _tf, defaults
 from ..errors import Problem, shown
 from ..estimator import addresses
 from ..estimator.system import tpu_topology
@@ -75,8 +74,7 @@ def open_sessions_here() -> None:
 def _initialized(resolver: Any) -> Any:
     """Frees the one place for a TPUEmbedding; gives the topology, as that of a TPU does."""
     forget_initialized()
-    system = getattr(resolver, 'emulated_system', None) or default_system()
-    return tpu_topology(system.topology)
+    return tpu_topology(defaults.system_of(resolver).topology)
 
 
 def _shut_down(resolver: Any) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
-from ..core.defaults import System, default_system, system_of
+from .. import _tf, defaults
+from ..core.specs import System
+from ..errors import ConfigError
 from ..estimator import addresses
 from ..estimator.system import tpu_topology
 from ..runner.progress import announce
@@ -57,7 +58,9 @@ class TPUClusterResolver(_CloudResolver):
           ConfigError: for numbers out of range.
         """
         super().__init__('local', job_name=job_name)  # Under that name it asks no cloud.
-        self._stated = system_of(hosts, cores)
+        self._stated = System.sized(hosts, cores)
+        if problems := list(self._stated.problems()):
+            raise ConfigError(*problems)
         devices.tell_of(self)
         self._has_cluster = tpu != 'local'
         self._other_jobs = {} if not coordinator_name else {
@@ -69,7 +72,7 @@ class TPUClusterResolver(_CloudResolver):
     @property
     def emulated_system(self) -> System:
         """The system that a TPUEstimator with this resolver runs on."""
-        return self._stated if self._stated.is_explicit else default_system()
+        return self._stated if self._stated.is_explicit else defaults.current().system
 
     @staticmethod
     def connect(tpu: str | None = None, zone: str | None = None, project: str | None = None

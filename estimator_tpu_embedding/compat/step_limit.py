@@ -7,8 +7,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy
-from ..estimator.system import step_limit
+from .. import _legacy, defaults
 
 
 def limit_plain_estimators() -> None:
@@ -22,7 +21,7 @@ def limit_plain_estimators() -> None:
     def limited(self: Any, steps: int | None, max_steps: int | None
                 ) -> list[tf.train.SessionRunHook]:
         hooks: list[tf.train.SessionRunHook] = original(self, steps, max_steps)
-        limit = step_limit()
+        limit = defaults.current().step_limit
         return hooks if limit is None else [*hooks, tf.train.StopAtStepHook(num_steps=limit)]
 
     cls._convert_train_steps_to_hooks = limited

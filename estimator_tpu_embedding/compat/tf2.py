@@ -6,7 +6,7 @@ is a strategy that they take for one of a TPU, and they ask the module that defi
 
 from __future__ import annotations
 
-from .. import _tf_distribute
+from .._tf import distribute
 from ..midlevel import strategy
 from ..midlevel.embedding import TPUEmbedding
 from ..midlevel.system import InputOptions
@@ -19,7 +19,7 @@ def put_in_place() -> None:
     The module `tensorflow.python.tpu.tpu_embedding_v2` keeps its own `TPUEmbedding`: TensorFlow
     saves the objects of that one in a way of their own.
     """
-    module = _tf_distribute.tpu_strategy_module()
+    module = distribute.tpu_strategy_module()
     for cls in (strategy.TPUStrategyV2, strategy.TPUStrategy, strategy.TPUStrategyV1):
         setattr(module, cls.__name__, cls)
     for root in roads.V2_ROOTS:

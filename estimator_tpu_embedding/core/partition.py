@@ -47,6 +47,15 @@ class Partition:
     vocabulary_size: int
     num_hosts: int
 
+    @classmethod
+    def by_id(cls, rows: int) -> Partition:
+        """Returns the partition of one shard whose stored row `i` is that of id `i`.
+
+        >>> Partition.by_id(5)
+        Partition(strategy='div', vocabulary_size=5, num_hosts=1)
+        """
+        return cls(strategy=STORED_BY_ID[0], vocabulary_size=rows, num_hosts=1)
+
     @property
     def fuller_hosts(self) -> int:
         """How many hosts, the first ones, hold a row more than the others."""

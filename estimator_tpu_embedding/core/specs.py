@@ -205,3 +205,36 @@ class Topology:
 
     def __str__(self) -> str:
         return f'{counted(self.num_hosts, "host")} x {counted(self.cores_per_host, "core")}'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class System:
+    """An emulated system.
+
+    Attributes:
+      topology: its size.
+      is_explicit: whether somebody asked for this size. If not, `TPUConfig.num_shards` may set
+        it.
+    """
+
+    topology: Topology = Topology()
+    is_explicit: bool = False
+
+    @classmethod
+    def sized(cls, hosts: int | None, cores: int | None) -> System:
+        """Returns the system of a stated size, unchecked.
+
+        Args:
+          hosts: emulated hosts; 1 if `None`.
+          cores: cores per host; 1 if `None`. If both are `None`, nobody asked for a size.
+
+        >>> System.sized(2, None)
+        System(topology=Topology(num_hosts=2, cores_per_host=1), is_explicit=True)
+        """
+        return cls(Topology(num_hosts=1 if hosts is None else hosts,
+                            cores_per_host=1 if cores is None else cores),
+                   is_explicit=hosts is not None or cores is not None)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yields every problem of its size."""
+        yield from self.topology.problems()

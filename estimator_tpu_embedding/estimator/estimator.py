@@ -10,17 +10,16 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _process, _tf
+from .. import _legacy, _process, _tf, defaults
 from ..checkpoint import compare, directory, following
 from ..runner import loop, predictions, summaries
-from ..runner.guards import StopAtStep
+from ..runner.stop_at_step import StopAtStep
 from ..runner.model import Job
 from . import calls, settings
 from .checks import check_positive
 from .config import ExportSavedModelApiVersion, InputPipelineConfig, RunConfig
 from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
-from .system import step_limit
 from .without_tpu import WithoutTpu
 
 _RESERVED = ('batch_size', 'context')
@@ -135,7 +134,7 @@ class TPUEstimator(WithoutTpu):
         for name, value in (('steps', steps), ('max_steps', max_steps)):
             if value is not None:
                 check_positive(value, f'Train {name}')
-        self._stop = StopAtStep(steps, max_steps, step_limit())
+        self._stop = StopAtStep(steps, max_steps, defaults.current().step_limit)
         return [self._stop]
 
     def train(self, input_fn: Callable[..., Any],

@@ -10,10 +10,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import defaults
 from ..checkpoint.streaming import variables_by_name
 from ..columns import adapt, plain, vocabulary
 from ..core.budget import Need, require_fit
-from ..core.defaults import default_id_policy, default_kernels
 from ..core.kernels import MAX_THREADS, Kernels
 from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
@@ -22,7 +22,7 @@ from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..core.vocabulary import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
 from ..hosts import memory
-from ..runner.hooks import Cadence
+from ..runner.training_hooks import Cadence
 from ..runner.model import Lookups
 from . import feed_hook
 from .addresses import lead_here
@@ -215,7 +215,7 @@ def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | No
     tables, declared = spec.to_specs()
     every = _with_policy(
         [*declared, *adapt.tensor_core_features(spec.tensor_core_feature_columns or [])],
-        default_id_policy() if id_policy is None else id_policy)
+        defaults.current().id_policy if id_policy is None else id_policy)
     return tables, every[:len(declared)], every[len(declared):]
 
 
@@ -254,7 +254,7 @@ def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
 def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:
     """What executes the tables of a job: as its RunConfig says, the process, its sessions."""
     threads = min(session_config.intra_op_parallelism_threads, MAX_THREADS)
-    asked = Kernels(config.kernels, config.kernel_threads).or_else(default_kernels())
+    asked = Kernels(config.kernels, config.kernel_threads).or_else(defaults.current().kernels)
     return asked.or_else(Kernels(threads=threads if threads > 0 else None))
 
 

@@ -15,9 +15,9 @@ from ..errors import Problem, SetupError
 from ..native import library
 from . import memory
 from .backend import Backend, Engine
-from .local import LocalEngine
+from .stock import StockEngine
 from .native import make_engine
-from .queued import QueuedBackend
+from .engine_backend import EngineBackend
 from .tables import create_tables
 
 
@@ -48,9 +48,9 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
         engine = make_engine(plan, variable_names, slot_names, skips_nonfinite=skips_nonfinite,
                              threads=kernels.threads or 0)
     else:
-        engine = LocalEngine(plan, create_tables(plan, variable_names, slot_names),
+        engine = StockEngine(plan, create_tables(plan, variable_names, slot_names),
                              skips_nonfinite=skips_nonfinite)
-    return QueuedBackend(engine, global_step)
+    return EngineBackend(engine, global_step)
 
 
 def uses_native(choice: str) -> bool:

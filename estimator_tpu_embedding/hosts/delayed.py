@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import tensorflow.compat.v1 as tf
 
-from .backend import Activations, Backend, BackendAround, LookupReceipt
+from .backend import Activations, Backend, LookupReceipt
+from .wrapper import BackendWrapper
 
 
-class DelayedBackend(BackendAround):
+class DelayedBackend(BackendWrapper):
     """Another backend, whose updates wait for the next step. See `backend.Backend`."""
 
     def __init__(self, backend: Backend):

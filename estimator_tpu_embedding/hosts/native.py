@@ -93,7 +93,7 @@ class NativeEngine:
             tf.ensure_shape(next(next_weights), [None]) if feature.weight_feature else None)
             for feature in features}
 
-    def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
+    def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         features = self.plan.features
         found = self._operations.ete_lookup(
             engine=self._now_attached(), grouped=packed[0], handles=self._handles,
@@ -101,8 +101,8 @@ class NativeEngine:
         return {feature.name: self._shaped(feature, rows)
                 for feature, rows in zip(features, found)}
 
-    def apply(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
-              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+    def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
+               rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
         names = [table.name for table in self.plan.tables]
         bad = tf.ensure_shape(self._operations.ete_update(
             engine=self._now_attached(), grouped=[grouped for grouped, in packed],

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 import tensorflow.compat.v1 as tf
 
 from ..ops.ids import IdBatch
-from .backend import Activations, Backend, BackendAround, LookupReceipt
+from .backend import Activations, Backend, LookupReceipt
+from .wrapper import BackendWrapper
 
 
-class PipelinedBackend(BackendAround):
+class PipelinedBackend(BackendWrapper):
     """Another backend, one step ahead. See `backend.Backend` for the verbs.
 
     Attributes:

@@ -8,14 +8,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _process, _tf
-from ..core import defaults
+from .. import _process, _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, NotInFunctionError, Problem
 from ..hosts.backend import Activations
 from . import arguments, config_proto, declaration, shapes, tables
 from .batches import Batches
-from .engine import Runtime
+from .runtime import Runtime
 from .pairing import EITHER, INFERENCE, TRAINING
 from .replicas import Replicas
 
@@ -75,8 +74,8 @@ class TPUEmbedding(_AutoTrackable):
             given['feature_config'], given['optimizer'], needs_optimizer=self._replicas.are_tpu)
         self._pipelined = bool(given['pipeline_execution_with_tensor_core'])
         self._joins = not given.get('initialize_tpu_embedding', True)
-        self._id_policy = defaults.default_id_policy()
-        self._kernels = defaults.default_kernels()
+        self._id_policy = defaults.current().id_policy
+        self._kernels = defaults.current().kernels
         self._runtime: Runtime | None = None
         self._batches: Batches | None = None
         self._built = False
@@ -177,7 +176,7 @@ class TPUEmbedding(_AutoTrackable):
         """
         runtime, replica = self._ready('dequeue')
         with tf.name_scope(name or 'dequeue'):
-            found = runtime.dequeue(replica, name)
+            found = runtime.lookup(replica, name)
         return self._declared.pack(
             found[feature] for feature in declaration.feature_names(self._declared))
 
@@ -208,7 +207,7 @@ class TPUEmbedding(_AutoTrackable):
         def apply_all(by_replica: Sequence[Sequence[tf.Tensor]]) -> None:
             by_name: list[Activations] = [dict(zip(names, flat)) for _, *flat in by_replica]
             with tf.name_scope(name or 'apply_gradients'):
-                runtime.apply(by_name, by_replica[0][0], name)
+                runtime.update(by_name, by_replica[0][0], name)
 
         # Rates are asked for where this is called: what they read may differ between replicas.
         self._replicas.together([runtime.rates(), *own], apply_all)

@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _tf_distribute
-from ..core.defaults import default_system
+from .. import defaults
+from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
 
@@ -66,10 +66,10 @@ def configure_devices(count: int) -> None:
             'is made, and leave the devices to it.'))
     if found < count:
         # For the largest strategy that is to be expected: there is no second time.
-        _tf_distribute.add_logical_cpus(max(count, default_system().topology.num_cores))
+        distribute.add_logical_cpus(max(count, defaults.current().system.topology.num_cores))
 
 
-class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
+class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
     """What `strategy.extended` is.
 
     Attributes:
@@ -92,7 +92,7 @@ class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
           is_spmd: whether tensors may not be assigned to one of the cores of a replica.
           steps_per_run: 1 if `None`.
         """
-        system = (getattr(resolver, 'emulated_system', None) or default_system()).topology
+        system = defaults.system_of(resolver).topology
         hosts = _hosts_of_replicas(system, assignment)
         configure_devices(len(hosts))
         devices = [f'/cpu:{replica}' for replica in range(len(hosts))]
@@ -121,7 +121,7 @@ class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
     @property
     def tpu_hardware_feature(self) -> Any:
         """A `tf.tpu.experimental.HardwareFeature`: there is an accelerator for tables, V1."""
-        return tf.tpu.experimental.HardwareFeature(_tf_distribute.hardware_with_accelerator())
+        return tf.tpu.experimental.HardwareFeature(distribute.hardware_with_accelerator())
 
     @property
     def _tpu_devices(self) -> Any:

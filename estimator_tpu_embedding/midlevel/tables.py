@@ -14,7 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _tf, _tf_distribute
+from .. import _tf
+from .._tf import distribute
 from ..core.budget import Need, require_fit
 from ..errors import ConfigError, Problem
 from ..hosts import memory
@@ -97,7 +98,7 @@ def _initial_value(initializer: Any, shape: tuple[int, int]) -> tf.Tensor:
     make = functools.partial(initializer, shape, dtype=tf.float32)
     with contextlib.suppress(TypeError, ValueError):  # Of what has no signature.
         if 'shard_info' in inspect.signature(initializer).parameters:
-            make = functools.partial(make, shard_info=_tf_distribute.whole_shard(shape))
+            make = functools.partial(make, shard_info=distribute.whole_shard(shape))
     if isinstance(initializer, _tf.random_initializers()) and _tf.global_seed() is None:
         return tf.function(make, autograph=False)()
     return make()

@@ -143,6 +143,14 @@ class RunReport:
                 f'others at global step {step}', 'No table was changed by this step; more such '
                 'steps are counted. What the model trains itself is not kept from them.'))
 
+    def tell_that_nothing_is_saved(self) -> None:
+        """Warns that this training leaves no checkpoint."""
+        self.directory = ''
+        announce(str(Problem(
+            'W007', 'RunConfig', 'this training leaves no checkpoint',
+            'save_checkpoints_steps=None and save_checkpoints_secs=None',
+            'Set one of them to keep what is trained.')))
+
     def examples_per_second(self) -> float:
         """Samples of all cores per second; 0 before the first step ended."""
         return _per_second(self.steps * self.batch_size, self.seconds)

@@ -1,7 +1,6 @@
 """Rows H06, H07 and H11: how training ends, by a signal or a failure at the very end."""
 
 import os
-import pathlib
 import random
 import signal
 import textwrap
@@ -10,13 +9,15 @@ import threading
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.checkpoints import steps_on_disk
+from harness.faults import Ended
 from harness.processes import path_with_harness, run_python
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.saver import CommittingSaver
 from estimator_tpu_embedding.errors import CheckpointWriteError
-from estimator_tpu_embedding.runner import hooks as runner_hooks
+from estimator_tpu_embedding.runner import training_hooks
 from estimator_tpu_embedding.runner.faults import SessionLostError
 
 STEPS = 6
@@ -39,11 +40,6 @@ def train(directory, hooks=(), use_tpu=True, iterations=1, steps=STEPS, listener
         model_fn, config=jobs.run_config(directory, iterations=iterations, **kwargs),
         train_batch_size=4, use_tpu=use_tpu).train(
             batches, max_steps=steps, hooks=list(hooks), saving_listeners=listeners)
-
-
-def steps_on_disk(directory):
-    return sorted(int(path.stem.rpartition('-')[2])
-                  for path in pathlib.Path(directory).glob('*.index'))
 
 
 ERRORS = {
@@ -121,20 +117,6 @@ def test_h11_a_session_that_is_lost_after_the_last_step_is_not_made_again(tmp_pa
     assert steps_on_disk(tmp_path) == [0, STEPS]
 
 
-class Ended(Exception):
-    """In the place of the death of the process."""
-
-
-@pytest.fixture
-def survives_sigterm(monkeypatch):
-    """Where a training would let SIGTERM end the process, it raises `Ended`."""
-    def raise_signal(number):
-        assert number == signal.SIGTERM
-        raise Ended
-
-    monkeypatch.setattr(signal, 'raise_signal', raise_signal)
-
-
 class Asked(tf.train.SessionRunHook):
     """Sends SIGTERM to this process some time after its session began, and counts steps."""
 
@@ -197,7 +179,7 @@ def test_h07_sigterm_during_a_commit_lets_it_complete(
         def __init__(self, *args, **kwargs):
             super().__init__(*args, on_phase=on_phase, **kwargs)
 
-    monkeypatch.setattr(runner_hooks, 'CommittingSaver', Watched)
+    monkeypatch.setattr(training_hooks, 'CommittingSaver', Watched)
     with pytest.raises(Ended):
         train(tmp_path, steps=20, save_checkpoints_steps=2, keep_checkpoint_max=1)
     assert phases.count('stage') == phases.count('retained')  # Each that began is complete.

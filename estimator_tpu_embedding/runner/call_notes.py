@@ -14,7 +14,7 @@ _MOST_NAMES = 20
 
 
 @contextlib.contextmanager
-def told(call: str, **given: Any) -> Iterator[None]:
+def noting_call(call: str, **given: Any) -> Iterator[None]:
     """Notes beneath an error of a function of the user with what it was called.
 
     Its class and its text stay; errors of this package, which name their cause, stay whole.

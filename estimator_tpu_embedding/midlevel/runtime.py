@@ -15,7 +15,7 @@ from ..errors import CallError, Problem
 from ..hosts import updates
 from ..hosts.backend import Activations, CoreBatch, Engine
 from ..hosts.choice import uses_native
-from ..hosts.local import LocalEngine
+from ..hosts.stock import StockEngine
 from ..hosts.native import NativeEngine
 from ..hosts.rates import rates_at, require_rates
 from ..hosts.tables import HostedTable
@@ -67,7 +67,7 @@ class Runtime:
         with tf.device(HOST):
             self._pairing(name).put(packed, replicas, use)
 
-    def dequeue(self, replica: int, name: str | None) -> Activations:
+    def lookup(self, replica: int, name: str | None) -> Activations:
         """Looks up the oldest batch of a replica and a name."""
         with tf.device(HOST):
             use, packed = self._pairing(name).take(replica)
@@ -76,7 +76,7 @@ class Runtime:
                 done.append(tf.cond(tf.equal(use, INFERENCE), self._apply_what_waits,
                                     lambda: tf.constant(0)))
             with tf.control_dependencies(done):
-                return self._engine.look_up(packed)
+                return self._engine.lookup(packed)
 
     def rates(self) -> tf.Tensor:
         """The learning rates of all tables, float32 `[tables]`; asks functions of the user.
@@ -91,8 +91,8 @@ class Runtime:
         rates = rates_at(self.plan, tf.constant(0, tf.int64))
         return tf.stack([rates[table.name] for table in self.plan.tables])
 
-    def apply(self, gradients: Sequence[Activations], stacked: tf.Tensor,
-              name: str | None) -> None:
+    def update(self, gradients: Sequence[Activations], stacked: tf.Tensor,
+               name: str | None) -> None:
         """Updates the rows that all replicas looked up last, or, if pipelined, a step later.
 
         Args:
@@ -106,7 +106,7 @@ class Runtime:
             rates = dict(zip([table.name for table in self.plan.tables], tf.unstack(stacked)))
             with tf.control_dependencies([require_rates(self.plan, rates, step)]):
                 if not self.plan.pipelined:
-                    self._engine.apply(packed, gradients, rates, step)
+                    self._engine.update(packed, gradients, rates, step)
                     return
                 done = self._apply_what_waits()
             with tf.control_dependencies([done]):
@@ -139,7 +139,7 @@ class Runtime:
         if not uses_native(kernels.choice):
             for number, part in enumerate(parts):
                 part.attach(None, number, functools.partial(_before_read, None, flush))
-            return LocalEngine(self.plan, tables)
+            return StockEngine(self.plan, tables)
         handle = library.load().ete_open(**layout.attributes(self.plan, kernels.threads or 0))
         lease = _Lease(handle)
         for number, part in enumerate(parts):
@@ -161,7 +161,7 @@ class Runtime:
                 feature.name: tf.ensure_shape(values, self.plan.output_shape(feature))
                 for feature, values in zip(features, of_core[at:])})
         by_table = tf.unstack(tf.ensure_shape(rates, [len(self.plan.tables)]))
-        with tf.control_dependencies([self._engine.apply(
+        with tf.control_dependencies([self._engine.update(
                 packed, gradients, dict(zip([table.name for table in self.plan.tables], by_table)),
                 step)]):
             return tf.constant(0)

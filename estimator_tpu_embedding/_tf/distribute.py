@@ -1,8 +1,8 @@
-"""What is borrowed from `tensorflow.python.*` to distribute, in the manner of `_tf`.
+"""Strategies: the coordinator of a cluster, replicas, logical devices, TPUStrategy's module.
 
-A file of its own: the strategies of plain Estimators (`_distribution.py`), the emulated
-`TPUStrategy` (`midlevel/`) and its tables are all who have to do with it, and `compat/`, which
-puts that strategy in its place.
+The package does not hand out these functions: its users import this module itself. There are
+three: the strategies of plain Estimators (`_distribution.py`), the emulated TPUStrategy
+(`midlevel/`), and `compat/`, which puts that strategy in its place.
 """
 
 from __future__ import annotations

@@ -13,10 +13,11 @@ from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
 from ..proto.codec import plan_to_config
-from .ending import PROMPT_SECONDS, Shutdown
+from .shutdown import PROMPT_SECONDS, Shutdown
 from .faults import DivergedError, Failures, typed
 from .graph import build_step
-from .guards import FeedsKept, StepOps, StepsPerRun, StopAtStep
+from .steps_per_run import FeedsKept, StepOps, StepsPerRun
+from .stop_at_step import StopAtStep
 from .host_calls import SummaryWriters
 from .infeed import Infeed
 from .input import drawing
@@ -26,7 +27,7 @@ from .model import Job
 from .pace import Pace
 from .id_sampling import Profiler
 from .progress import RunReport, announce
-from .sessions import SessionCreator, SessionStart
+from .session_creators import SessionCreator, SessionStart
 from .signals import Termination, woken_by_interrupt
 from .summaries import SummariesSurvive
 

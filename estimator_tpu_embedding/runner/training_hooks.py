@@ -15,14 +15,13 @@ from ..checkpoint.vocabularies import recorded
 from .async_saver import AsyncCheckpointSaverHook
 from .background import Background
 from .finite import FiniteLoss, FiniteWeights
-from .guards import StopAtStep
+from .stop_at_step import StopAtStep
 from .input_state import CheckpointInputPipelineHook
 from .measures import summarize_tables
 from .model import concatenate
 from .pace import FixedPace, TimedPace
 from .progress import RateHook
-from .plain import tell_that_nothing_is_saved
-from .session import Run
+from .run import Run
 
 Hooks = list[tf.train.SessionRunHook]
 
@@ -41,7 +40,7 @@ class Cadence:
       summary_steps: steps between summaries; 0 or `None` writes none.
       log_steps: steps between log lines, or `None`.
       save_graph_def: whether checkpoints come with the graph.
-      host_call_every: see `guards.StepsPerRun`.
+      host_call_every: see `steps_per_run.StepsPerRun`.
     """
 
     steps_per_run: int
@@ -159,7 +158,7 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
             raise ValueError(
                 'There should be a CheckpointSaverHook to use saving_listeners. Please set one '
                 'of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
-        tell_that_nothing_is_saved(run.report)
+        run.report.tell_that_nothing_is_saved()
         return [], []
     saver = committing(scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0])
     return [SaverHook(

@@ -2,7 +2,7 @@
 
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.runner.told import described
+from estimator_tpu_embedding.runner.call_notes import described
 
 
 def test_structures_are_described_by_types_and_shapes():

@@ -13,7 +13,7 @@ from ..checkpoint.following import Following, followed
 from ..core.names import is_of_dummy
 from .gradients import DUMMY_COLLECTION
 from .progress import announce
-from .session import Run
+from .run import Run
 
 
 def scaffold_of(run: Run, following: Following | None,

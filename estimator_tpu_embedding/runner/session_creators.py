@@ -15,7 +15,7 @@ from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage
 from ..errors import Problem
 from .background import Background
-from .ending import Shutdown
+from .shutdown import Shutdown
 from .faults import SessionLostError
 from .model import Job
 from .progress import RunReport

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from estimator_tpu_embedding.runner import ending
+from estimator_tpu_embedding.runner.shutdown import Shutdown
 
 
 @pytest.fixture
@@ -22,13 +22,13 @@ def endless():
 
 
 def test_all_waits_together_take_no_longer_than_one_may(endless):
-    shutdown, began = ending.Shutdown(3.), time.monotonic()
+    shutdown, began = Shutdown(3.), time.monotonic()
     assert [shutdown.wait_for(thread, 'it') for thread in endless] == [False] * 4
     assert 3 <= time.monotonic() - began < 12  # One after another they would take 12.
 
 
 def test_the_next_end_has_a_deadline_of_its_own(endless):
-    shutdown = ending.Shutdown(.5)
+    shutdown = Shutdown(.5)
     assert not shutdown.wait_for(endless[0], 'it')
     shutdown.restart()
     began = time.monotonic()
@@ -36,14 +36,14 @@ def test_the_next_end_has_a_deadline_of_its_own(endless):
 
 
 def test_what_has_ended_is_not_waited_for_even_after_the_deadline():
-    shutdown, thread = ending.Shutdown(0.), threading.Thread(target=lambda: None)
+    shutdown, thread = Shutdown(0.), threading.Thread(target=lambda: None)
     thread.start()
     assert shutdown.wait_for(thread, 'it')
 
 
 def test_what_gets_urgent_ends_the_waits(endless):
     is_urgent = threading.Event()
-    shutdown = ending.Shutdown(600., is_urgent.is_set)
+    shutdown = Shutdown(600., is_urgent.is_set)
     timer = threading.Timer(.5, is_urgent.set)
     timer.start()
     assert not any(shutdown.wait_for(thread, 'it') for thread in endless)
@@ -54,7 +54,7 @@ def test_an_interrupt_ends_all_waits(endless):
     def interrupt():
         raise KeyboardInterrupt
 
-    shutdown = ending.Shutdown(600., interrupt)
+    shutdown = Shutdown(600., interrupt)
     with pytest.raises(KeyboardInterrupt):
         shutdown.wait_for(endless[0], 'it')
     shutdown._is_urgent = lambda: False

@@ -1,4 +1,4 @@
-"""What is told of the trainings of plain Estimators, which this package does not run."""
+"""The hook that counts the steps of a plain Estimator, which this package does not run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from ..errors import Problem
-from .progress import RunReport, announce
-
-
-def tell_that_nothing_is_saved(report: RunReport) -> None:
-    """Warns that a training leaves no checkpoint, and has its report say so."""
-    report.directory = ''
-    announce(str(Problem(
-        'W007', 'RunConfig', 'this training leaves no checkpoint',
-        'save_checkpoints_steps=None and save_checkpoints_secs=None',
-        'Set one of them to keep what is trained.')))
+from .progress import RunReport
 
 
 class PlainSteps(tf.train.SessionRunHook):
