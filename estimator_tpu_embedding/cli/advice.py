@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ..core.names import directory_doubts
 from ..core.partition import Partition
 from ..errors import Problem, quoted, shown
-from .view import TableView, View
+from .config_view import TableView, View
 
 MAX_PADDING = 0.25
 MIN_TAGS = 3

@@ -14,12 +14,12 @@ from typing import Any
 
 from ..errors import ConfigError, Problem, quoted
 from . import inputs
-from .compare import Difference, differences
+from .config_differences import Difference, differences
 from .inspect import value_text
 from .inputs import Input
 from .render import Grid, Line, Report, as_command
 from .tags import by_appearance
-from .view import view_of
+from .config_view import view_of
 
 _SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
 

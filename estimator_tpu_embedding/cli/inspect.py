@@ -18,7 +18,7 @@ from ..core.specs import Topology
 from ..errors import bytes_text
 from . import inputs
 from .render import Grid, Line, Report, as_command
-from .view import FeatureView, TableView, Value, View, view_of
+from .config_view import FeatureView, TableView, Value, View, view_of
 
 _MOST_FEATURES = 4
 HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'features', '>bytes',

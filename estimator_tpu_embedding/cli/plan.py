@@ -23,10 +23,10 @@ from . import inputs
 from . import stats as measured
 from .advice import newest_spread
 from .render import Grid, Line, Report, as_command
-from .sizing import (
+from .sizes_by_host import (
     Slice, extent, memory_problems, memory_text, per_host, rows_extent, share_text, slice_called,
     tpu_data, unknown_slots_text)
-from .view import TableView, View, view_of
+from .config_view import TableView, View, view_of
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
 

@@ -18,10 +18,10 @@ from ..core.limits import MAX_HOSTS
 from ..errors import Problem, bytes_text
 from . import inputs
 from .render import Grid, Line, Report, as_command
-from .sizing import (
+from .sizes_by_host import (
     Extent, Slice, extent, memory_problems, memory_text, per_host, share_text, slice_called,
     tpu_data, unknown_slots_text)
-from .view import TableView, View, view_of
+from .config_view import TableView, View, view_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

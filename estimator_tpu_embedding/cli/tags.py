@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..proto.codec import Config
-from .view import TableView
+from .config_view import TableView
 
 _UNPAIRED = 2**32
 """Above all tags, which have 32 bits."""

@@ -16,7 +16,7 @@ from .codes import ENTRIES, nearest
 from .inputs import Input
 from .render import Line, Report, as_command, printable
 from .rules import SEVERITIES
-from .view import view_of
+from .config_view import view_of
 
 _MOST_OBJECT, _MOST_GOT = 100, 160
 

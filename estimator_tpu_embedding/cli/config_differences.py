@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .tags import Tags
-from .view import FeatureView, TableView, Value, View
+from .config_view import FeatureView, TableView, Value, View
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.partition import STRATEGIES, Partition
 from ..errors import Problem, bytes_text, quoted
-from .view import TableView, View
+from .config_view import TableView, View
 
 GIB = 2**30
 _MOST_NAMES = 5
