@@ -1,4 +1,7 @@
-"""The `etpe` command line. The module of a command is imported when it is used."""
+"""The `etpe` command line: finds the command and runs it.
+
+The module of a command is imported when the command is used.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,14 @@ COMMANDS = {
     'checkpoint': 'list, show, compare and verify checkpoints, without TensorFlow',
     'explain': 'say what a code such as E412 means and what to do',
     'rules': 'list all codes'}
-"""Name, which is that of its module too, and a line of help."""
+"""Name of each command and of its module, and a line of help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns its exit status.
+    """Runs one command, and returns its exit status.
 
     Args:
-      arguments: of the command line, without the program; those of the process if `None`.
+      arguments: words after the program's name; if it is `None`, the words of this process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((argument for argument in given if argument in COMMANDS), None)

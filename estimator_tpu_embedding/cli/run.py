@@ -1,4 +1,4 @@
-"""`etpe run`: an unedited TPUEstimator script on an emulated TPU system."""
+"""`etpe run`: runs an unedited TPUEstimator script on an emulated TPU system."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Runs the script; what the tool itself says goes to standard error."""
+    """Runs the script. Messages of the tool itself go to standard error."""
     if parsed.module is None and parsed.script is None:
         parsed.refuse('the following arguments are required: SCRIPT')
     problems = list(Topology(num_hosts=1 if parsed.hosts is None else parsed.hosts,
@@ -63,10 +63,10 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _executed(program: Any, parsed: argparse.Namespace) -> int:
-    """Runs the program, and tells in the end what was trained and what ended it.
+    """Runs the program, and prints totals and the error that ended it.
 
-    An error comes last, since that is where people look. What is no `Exception` ends this process
-    as it ends any other; Python shows it, and that is made short too.
+    An error comes last, since people look at the end. A `BaseException` that is no `Exception`
+    ends this process as any other process. Python prints it, and its traceback is folded too.
     """
     from ..compat import console, script
     from ..runner import progress
@@ -95,10 +95,10 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
 
 
 def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
-    """Puts everything in place for the `compat.script.Program` that is named.
+    """Prepares the process, and returns the `compat.script.Program` that the arguments name.
 
     Raises:
-      ConfigError, SetupError: if that cannot be.
+      ConfigError, SetupError: if that is not possible.
     """
     from ..compat import console, environment, script
     from ..compat.install import install
@@ -119,7 +119,7 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
 
 
 def _show(error: Exception, frames: TracebackType | None, folds: tracebacks.Folds | None) -> None:
-    """Shows an error of the program, and beneath its message which flag might have helped."""
+    """Prints an error of the program, and beneath its message a flag that might have helped."""
     from ..compat.hints import flag_that_helps
     if hint := flag_that_helps(error):
         error.add_note(f'[etpe] {hint}')
@@ -132,7 +132,7 @@ def _show(error: Exception, frames: TracebackType | None, folds: tracebacks.Fold
 
 def _show_end(frames: TracebackType | None, folds: tracebacks.Folds | None, kind: object,
               error: BaseException, all_frames: object) -> None:
-    """Shows what ended the process, such as Ctrl-C, in the place of Python."""
+    """Prints the exception that ended the process, such as Ctrl-C, in the place of Python."""
     tracebacks.show(error, frames, folds)
 
 
@@ -146,6 +146,6 @@ def _refuse(reason: str) -> int:
 
 
 def _to_stderr(line: str) -> None:
-    if sys.stderr is not None:  # Else `print` would take standard output, which is the script's.
+    if sys.stderr is not None:  # `print` to `None` would take the script's standard output.
         with contextlib.suppress(OSError, ValueError):  # The script may have closed it.
             print(line, file=sys.stderr, flush=True)

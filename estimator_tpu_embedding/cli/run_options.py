@@ -1,4 +1,4 @@
-"""The options of `etpe run`: their declaration, and where on the command line they end."""
+"""Declares the options of `etpe run`, and finds where they end on the command line."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _MANY = {'action': 'append', 'default': [], 'metavar': 'T'}
 _GENERAL: dict[str, dict[str, Any]] = {
     '--hosts': {'type': int, 'metavar': 'H', 'help': 'emulated TPU hosts'},
     '--cores': {'type': int, 'metavar': 'C', 'help': 'cores per host'},
-    '--ids': {'choices': ID_POLICIES, 'help': 'what becomes of ids outside of their vocabulary, '
+    '--ids': {'choices': ID_POLICIES, 'help': 'what to do with ids outside of their vocabulary, '
               'where the script does not say it'},
     '--steps': {'type': int, 'metavar': 'N', 'help': 'every call of train() of an Estimator ends '
                 'after N steps at most'},
     '--tf1': {**_FLAG, 'help': 'for a script of TensorFlow 1.x: "import tensorflow" gives its '
               'names and behaviour'},
     '--contrib': {**_FLAG, 'help': 'restore the part of tf.contrib that jobs for TPUs use'},
-    '--kernels': {'choices': CHOICES, 'help': 'what executes the tables where the script does not '
-                  'say it: compiled kernels of this package, operations of TensorFlow, or the '
-                  'former where they are installed'},
+    '--kernels': {'choices': CHOICES, 'help': 'the executor of tables where the script does not '
+                  'say it: native (compiled kernels of this package), stock (operations of '
+                  'TensorFlow), or auto (native where they are installed)'},
     '--kernel-threads': {'type': int, 'metavar': 'N', 'help': 'threads of the compiled kernels; by '
                          'default one per core'},
     '--traceback': {'choices': ('short', 'full'), 'default': 'short', 'help': 'of an error that '
@@ -62,7 +62,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def usage() -> str:
-    """The usage of all options, such as `[--hosts H] [--tf1]`."""
+    """Returns the usage of all options, such as `[--hosts H] [--tf1]`."""
     return ' '.join(f'[{name}{_value_text(settings)}]' for name, settings in _ALL.items())
 
 
@@ -91,10 +91,10 @@ def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def checkpoint_options(parsed: argparse.Namespace) -> CheckpointOptions:
-    """The options about checkpoints as a job takes them.
+    """Returns the options about checkpoints as a job takes them.
 
     Raises:
-      ConfigError: if a value cannot be meant.
+      ConfigError: if a value is illegal.
     """
     return CheckpointOptions(
         grow=parsed.grow, drop=parsed.drop, reset_slots=parsed.reset_slots,
