@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
-"""What committing checkpoints costs beside saving them as TensorFlow does.
+"""Times the commit of a checkpoint beside a plain save by TensorFlow.
 
     python3 tools/bench/checkpoint.py [--gib 2] [--rounds 5] [--json FILE] [FOLDER]
 
-needs the package with its `cpu` extra, Linux, and room for four checkpoints in FOLDER (that of
-temporary files). A table and its slot, of so many GiB together in two parts, are trained a little
-and saved in turn by
+needs the package with its `cpu` extra, Linux, and room for four checkpoints in FOLDER, which is
+the folder of temporary files if left out. A table and its slot have so many GiB together, in two
+parts. They are trained a little and saved in turn in three ways:
 
-* plain: `tf.train.Saver`, after which its files and their directory are synced;
+* plain: `tf.train.Saver`; then its files and their directory are synced;
 * commit: `CommittingSaver`, which also looks at every number, hashes every byte and publishes;
-* beside: the same with a background; `stall` is how long training waits, the rest follows beside.
+* beside: the same in a background thread; training waits for the `stall`, the rest follows beside.
 
-Savers take turns, save by save, in one process, so that what disturbs the machine disturbs all;
-each keeps one checkpoint. Lines show the median seconds, `ratio` to those of plain of the same
-round, MB/s, all of these without the first round, and the highest RSS during a save above that
-before it, in any round. The last lines are about `recover`, once with files in the page cache and
-once from the disk.
+The savers take turns, save by save, in one process, so that other load disturbs all of them alike.
+Each keeps one checkpoint. A line shows the median seconds, `ratio` to plain in the same round, and
+MB/s, all without the first round. Its last number is the highest growth of RSS during a save, in
+any round. The last lines time `recover`, once with files in the page cache and once from the disk.
 """
 
 import argparse
@@ -39,17 +38,17 @@ WIDTH, PARTS, TOUCHED = 64, 2, 10_000
 
 
 def kibibytes(field):
-    """A number of /proc/self/status."""
+    """Returns a number of /proc/self/status."""
     lines = pathlib.Path('/proc/self/status').read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 class Measured:
-    """Seconds and memory of what is done in its body.
+    """Measures seconds and memory of its body.
 
     Attributes:
-      seconds: how long it took.
-      mebibytes: highest RSS above that of before.
+      seconds: duration of the body.
+      mebibytes: highest RSS of the body above the RSS before it.
     """
 
     def __enter__(self):
@@ -63,7 +62,9 @@ class Measured:
 
 
 def build(rows):
-    """A table and its slot in parts; returns an operation that changes some rows of both."""
+    """Makes a table and its slot in parts, and returns an operation that changes some rows of
+    both.
+    """
     step = tf.train.create_global_step()
     changes = [tf.assign_add(step, 1)]
     for name in ('table', 'table/Adagrad'):
@@ -89,7 +90,7 @@ def plain_save(saver, session, prefix, step):
 
 
 def time_saves(session, train, savers, rounds):
-    """{kind: [Measured]} of saves that take turns; `beside` has one more list, of its stalls."""
+    """Returns {kind: [Measured]} of saves that take turns, and of the stalls of `beside`."""
     found = {kind: [] for kind in (*savers, 'stall')}
     for number in range(rounds + 1):  # The first has buffers to make.
         for kind, (save, wait) in savers.items():
@@ -120,14 +121,14 @@ def show(found, megabytes, figures):
 
 
 def forget(directory):
-    """Has the system drop the files of a directory from the page cache."""
+    """Asks the system to drop the files of a directory from the page cache."""
     for path in pathlib.Path(directory).iterdir():
         with open(path, 'rb') as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def show_recovery(directory, megabytes, figures):
-    """Prints how fast the newest checkpoint is found and verified."""
+    """Prints the time to find and verify the newest checkpoint."""
     for kind in ('cached', 'disk'):
         recover._verified.clear()  # As in the process that would restore it.
         if kind == 'disk':

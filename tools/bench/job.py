@@ -5,13 +5,14 @@
         [--json FILE]
 
 needs the package with its `cpu` extra. The model has the tables of W2 (`workloads.py`), a hidden
-layer over their activations and a logistic loss; tables are trained by Adagrad, the rest by
-gradient descent. On the plain Estimator the columns are TensorFlow's own `embedding_column`, and
-one AdagradOptimizer trains all: as shipped, and tuned, with grappler's arithmetic optimizer off.
-Input comes from batches in memory. The three train in turn, so many rounds of so many steps; a
-window is 50 steps between two looks at the clock in a hook, without the first of each round.
-Prints the median milliseconds per step and how many times as long as ours the others take, which
-is the median over the rounds.
+layer over their activations and a logistic loss. Adagrad trains the tables, and gradient descent
+trains the rest. On the plain Estimator the columns are TensorFlow's own `embedding_column`, and
+one AdagradOptimizer trains all. It runs as shipped, and tuned, with grappler's arithmetic
+optimizer off. Input comes from batches in memory.
+
+The three train in turn, so many rounds of so many steps. A hook looks at the clock every 50 steps;
+a window is the time between two looks, without the first of each round. Prints the median
+milliseconds per step, and the ratio to ours, which is the median over the rounds.
 """
 
 import argparse
@@ -37,7 +38,7 @@ WINDOW, UNITS = 50, 32
 
 
 class Clock(tf.train.SessionRunHook):
-    """Milliseconds per step of each window but the first."""
+    """Measures milliseconds per step of each window but the first."""
 
     def __init__(self):
         self.windows, self._runs, self._began = [], 0, 0.0
@@ -53,7 +54,7 @@ class Clock(tf.train.SessionRunHook):
 
 
 def input_fn_of(workload):
-    """The batches of a workload, by column, with labels; each comes in turn."""
+    """Returns an input_fn that repeats the batches of the workload, by column, with labels."""
     names = [f'f{k:03}' for k in range(len(workload.features))]
     batches = [dict(zip(names, batch)) for batch in workload.feeds()]
     labels = np.random.default_rng(2).integers(0, 2, [workload.batch, 1]).astype(np.float32)
@@ -69,21 +70,21 @@ def input_fn_of(workload):
 
 
 def loss_of(columns, features, labels):
-    """The model."""
+    """Builds the model, and returns its loss."""
     net = tf.keras.layers.DenseFeatures(columns)(features)
     net = tf.keras.layers.Dense(1)(tf.keras.layers.Dense(UNITS, 'relu')(net))
     return tf.losses.sigmoid_cross_entropy(labels, net)
 
 
 def categorical(workload):
-    """A column of ids per feature."""
+    """Returns a column of ids per feature."""
     return [tf.feature_column.categorical_column_with_identity(
         f'f{k:03}', workload.tables[feature.table][0])
         for k, feature in enumerate(workload.features)]
 
 
 def ours(workload, kernels, model_dir):
-    """The TPUEstimator."""
+    """Returns the TPUEstimator."""
     width = workload.tables[0][1]
     columns = [ete.embedding_column(each, width, workload.combiner)
                for each in categorical(workload)]
@@ -105,7 +106,7 @@ def ours(workload, kernels, model_dir):
 
 
 def plain(workload, kind, model_dir):
-    """The plain Estimator."""
+    """Returns the plain Estimator."""
     width = workload.tables[0][1]
     columns = [tf.feature_column.embedding_column(each, width, workload.combiner)
                for each in categorical(workload)]

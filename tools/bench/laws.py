@@ -1,4 +1,4 @@
-"""How the time of a step grows with the optimizer, the hosts, the tables and the ids."""
+"""Times a step for other optimizers, numbers of hosts, sizes of tables and numbers of ids."""
 
 import concurrent.futures
 import dataclasses
@@ -18,7 +18,7 @@ SMALL_RATE = 1e-6
 
 
 def optimizers(parsed, compare, figures):
-    """Time of every optimizer relative to Adagrad's, on W2."""
+    """Prints the time of every optimizer relative to Adagrad, on W2."""
     workload = WORKLOADS['W2'].shrunk(parsed.shrink)
     base = ours.engine(workload, parsed.kernels)
     for name, optimizer in OPTIMIZERS.items():
@@ -32,7 +32,7 @@ def optimizers(parsed, compare, figures):
 
 
 def hosts(parsed, compare, figures):
-    """Time of `mod` and of 4 emulated hosts relative to `div` on one, per workload."""
+    """Prints the time of `mod` and of 4 emulated hosts relative to `div` on one, per workload."""
     for name in parsed.workloads or WORKLOADS:
         workload = WORKLOADS[name].shrunk(parsed.shrink)
         base = ours.engine(workload, parsed.kernels)
@@ -43,7 +43,7 @@ def hosts(parsed, compare, figures):
 
 
 def bandwidth(parsed, compare, figures):
-    """Bytes that a step must move, against what the memory of this machine moves."""
+    """Prints the bytes that a step must move, and the share of this machine's memory bandwidth."""
     measured = copy_bandwidth()
     figures.add('copies', 'GB/s', [measured / 1e9])
     print(f'copies move {measured / 1e9:.1f} GB/s')
@@ -61,7 +61,7 @@ def bandwidth(parsed, compare, figures):
 
 
 def scale(parsed, compare, figures):
-    """Time as tables grow, the distinct ids the same, and as ids grow."""
+    """Prints the time as tables grow with the same distinct ids, and as ids grow."""
     tables = [_of_few_ids(rows // parsed.shrink) for rows in (10**5, 10**6, 10**7)]
     ids = [equal(f'{number} ids per sample', 26, 10**5 // parsed.shrink, 16,
                  4096 // parsed.shrink, number, 'sum') for number in (1, 2, 4, 8, 16)]
@@ -73,7 +73,7 @@ def scale(parsed, compare, figures):
 
 
 def copy_bandwidth():
-    """Bytes per second of copies by two threads, read and written, the best of some."""
+    """Returns bytes per second, read and written, of copies by two threads; the best of some."""
     parts = [(np.ones(PROBE_BYTES // 4, np.float32), np.ones(PROBE_BYTES // 4, np.float32))
              for _ in range(2)]
     best = 0.0
@@ -86,7 +86,7 @@ def copy_bandwidth():
 
 
 class _FewIds(Workload):
-    """One table of which only so many rows are looked up, wherever they are."""
+    """One table of many rows. Only a fixed number of them is looked up."""
 
     def feeds(self):
         """See `Workload.feeds`."""
@@ -101,7 +101,7 @@ def _of_few_ids(rows):
 
 
 def _beside(base, label, workload, parsed, compare, figures, **options):
-    """Prints how long another engine takes beside one that is there."""
+    """Prints the time of another engine beside the first one."""
     other = ours.engine(workload, parsed.kernels, **options)
     its, base_windows = compare([other, base], ['ahead'], parsed.windows, parsed.steps)['ahead']
     other.close()

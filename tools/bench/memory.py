@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""How much memory a job with a large table takes: the highest RSS of each phase.
+"""Measures the memory of a job with a large table: the highest RSS of each phase.
 
     python3 tools/bench/memory.py [--rows 10000000] [--width 32] [--hosts 1 [HOSTS_LATER]]
         [--json FILE]
 
 needs the package with its `cpu` extra, Linux, and a disk with room for two checkpoints. One
 process trains a TPUEstimator with Adagrad from initial values, another goes on from its
-checkpoint. Each begins with the same job and a table of 1,000 rows; the highest RSS of that job
-is the base: TensorFlow itself and most of what a batch takes. Of every phase the lines give the
-highest RSS, what is left of it without the base, the ratio of that to the bytes of table and slot,
-and seconds. TensorFlow gives no memory back, so what one phase took the later ones show too.
+checkpoint. Each begins with the same job and a table of 1,000 rows. The highest RSS of that job is
+the base: TensorFlow itself and most memory of a batch.
+
+A line shows, for one phase, the highest RSS, the RSS above the base, the ratio of that to the
+bytes of table and slot, and seconds. TensorFlow gives no memory back, so a later phase shows the
+memory of the earlier ones too.
 
 | phase | from | to |
 |---|---|---|
@@ -36,7 +38,7 @@ SMALL, STEPS, PER_SAMPLE = 1000, 10, 20
 
 
 def highest_rss():
-    """The highest RSS of this process, in bytes, since the counter was reset."""
+    """Returns the highest RSS of this process, in bytes, since the counter was reset."""
     lines = pathlib.Path('/proc/self/status').read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith('VmHWM'))
 
@@ -112,7 +114,7 @@ def train(parsed, rows, model_dir, first):
 
 
 def child(parsed):
-    """Runs the small job and the large one, and prints what they took as JSON."""
+    """Runs the small job and the large one, and prints their phases as JSON."""
     first = 'restore' if os.listdir(parsed.child) else 'init'
     with tempfile.TemporaryDirectory() as directory:
         base = max(peak for _, peak, _ in train(parsed, SMALL, directory, first).ended)

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Times what pipelining saves: the look-up of the next step beside the dense part of this one.
+"""Times pipelining: the look-up of the next step runs beside the dense part of this step.
 
     python3 tools/bench/pipeline.py [compute] [wait] [--steps N] [--shrink K] [--json FILE]
 
-Runs in an environment with the extra `cpu`. The same job, a table of 1M x 64 with Adagrad, batch
-16384, 10 ids per sample, makes one step in turn without and with `hosts/pipelined`, and
-between them its look-up and its dense part alone, so that what disturbs the machine disturbs all
-four. Prints the medians in milliseconds, and what pipelining saves of a step, which cannot be more
-than the shorter of look-up and dense part: the update waits for both.
+Runs in an environment with the extra `cpu`. The job has a table of 1M x 64 with Adagrad, batch
+16384, and 10 ids per sample. It makes one step without and one with `hosts/pipelined`; its look-up
+alone and its dense part alone run between them. The four take turns, so that other load disturbs
+all of them alike. Prints the medians in milliseconds, and the time that pipelining saves per step.
+That cannot be more than the shorter of look-up and dense part, since the update waits for both.
 
 Each operation has one thread and there is one table, so a look-up keeps one core busy. The dense
 part is made to take as long, and to leave a core free:
 
-* `compute` multiplies small matrices one after the other. It shows what a second idle core is
-  worth to a model that keeps one busy; a model that keeps all cores busy has nothing to gain.
+* `compute` multiplies small matrices one after the other. It shows the worth of a second idle core
+  to a model that keeps one busy; a model that keeps all cores busy has nothing to gain.
 * `wait` sleeps and computes nothing, as the host does while an accelerator runs the model.
 
 Neither is a model. `--shrink 10` divides rows and batch by 10.
@@ -43,7 +43,8 @@ MATRIX, BATCHES, WARM_UP = 96, 4, 3
 
 
 def session():
-    """One with a thread for the look-up, one for the dense part, and one per operation."""
+    """Returns a session: a thread for the look-up, one for the dense part, and one per operation.
+    """
     config = tf.ConfigProto(inter_op_parallelism_threads=2, intra_op_parallelism_threads=1)
     rewrites = config.graph_options.rewrite_options
     rewrites.arithmetic_optimization = rewrites.OFF
@@ -138,7 +139,7 @@ class Engine:
 
 
 def amount_for(dense, milliseconds):
-    """How much of a dense part takes so long."""
+    """Returns the amount of a dense part that takes so many milliseconds."""
     amount = 1000.0
     for number in range(4):
         amount *= milliseconds / statistics.median(dense.time(amount, number) for _ in range(3))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the runner costs: per step, in memory, and until the first step. One host, one core.
+"""Times the runner: per step, in memory, and until the first step. One host, one core.
 
     python3 tools/bench/runner.py [--rounds 30]
     python3 tools/bench/runner.py --loops 2000
@@ -7,12 +7,12 @@
 
 needs the package with its `cpu` extra, and Linux. Each takes `--json FILE` too.
 
-Without a flag: milliseconds per step of `TPUEstimator.train`, 100 steps per loop, beside those of
-a loop written by hand over the graph of the same job, which has an infeed thread too, but no
-deadlines, hooks, counts of ids or looks at the loss: once with `session.run`, once with the
-private callable that the runner uses. The three take turns, loop by loop, in one process, so that
-what disturbs the machine disturbs all. A loop of the runner lasts from one `after_run` of a hook
-to the next, so all that happens between loops is in it.
+Without a flag it prints milliseconds per step of `TPUEstimator.train`, 100 steps per loop, beside
+a loop written by hand over the graph of the same job. That loop has an infeed thread too, but no
+deadlines, hooks, counts of ids or looks at the loss. It runs once with `session.run`, and once
+with the private callable that the runner uses. The three take turns, loop by loop, in one process,
+so that other load disturbs all of them alike. A loop of the runner lasts from one `after_run` of a
+hook to the next, so it includes all work between loops.
 
 `--loops` trains so many loops of 10 steps with log lines and summaries, and shows the RSS after
 each tenth of them.
@@ -96,7 +96,7 @@ def input_fn_of(workload):
 
 
 class HandWritten:
-    """The step graph of an estimator in a session of its own, with the least that trains."""
+    """Trains the step graph of an estimator in a session of its own, with as little as possible."""
 
     def __init__(self, estimator, input_fn):
         with tf.Graph().as_default():
@@ -135,12 +135,12 @@ class HandWritten:
 
 
 def milliseconds(began):
-    """Per step of a loop."""
+    """Returns milliseconds per step of a loop that began then."""
     return 1e3 * (time.perf_counter() - began) / STEPS
 
 
 class TakeTurns(tf.train.SessionRunHook):
-    """Times loops of a run, and after each the same number of steps done otherwise.
+    """Times loops of a run, and after each the same number of steps in other ways.
 
     Attributes:
       times: milliseconds per step, first of the run; one tuple per loop.
@@ -186,7 +186,7 @@ class Memory(tf.train.SessionRunHook):
     """Reads RSS after every so many loops.
 
     Attributes:
-      mebibytes: what was read.
+      mebibytes: one number per reading.
     """
 
     def __init__(self, every):
@@ -215,10 +215,10 @@ def show_memory(loops, figures):
 
 
 class Start(tf.train.SessionRunHook):
-    """When the start of a run comes how far.
+    """Times the parts of the start of a run.
 
     Attributes:
-      seconds: since this was made, of the graph, the session, the first step, and of CPU.
+      seconds: from its making until the graph, the session and the first step, and CPU seconds.
     """
 
     def __init__(self):

@@ -4,14 +4,15 @@
     python3 tools/bench/tf2.py [W1 W2 W3 W4] [--shrink K] [--windows 12] [--steps 20] [--json FILE]
 
 needs the package with its `cpu` extra. Both have the tables of a workload (`workloads.py`), ids in
-SparseTensors from the same tf.data pipeline, and the same model: a hidden layer over the
-activations and a logistic loss; tables are trained by Adagrad, the rest by gradient descent. A
-window is so many steps: of the TPUEstimator one loop, of TF2 one call of a `tf.function` with
+SparseTensors from the same tf.data pipeline, and the same model. The model is a hidden layer over
+the activations and a logistic loss. Adagrad trains the tables, and gradient descent the rest.
+
+A window is so many steps: one loop of the TPUEstimator, or one call of a `tf.function` with
 `tf.range`. Windows of the two take turns in one process; the infeed thread of the TPUEstimator
-waits while TF2 has its turn. The first two pairs do not count. Printed are the median
-milliseconds per step of both, and the median of how many times as long a window of TF2 takes as
-the one of the TPUEstimator before it: under no strategy and one core, and under the emulated
-TPUStrategy with 1 and 2 replicas beside as many cores.
+waits while TF2 has its turn. The first two pairs do not count. Prints the median milliseconds per
+step of both. The ratio is a window of TF2 over the window of the TPUEstimator before it, in the
+median. All this runs under no strategy with one core, and under the emulated TPUStrategy with 1
+and 2 replicas beside as many cores.
 """
 
 import argparse
@@ -43,12 +44,12 @@ class EndOfBench(Exception):
 
 
 def name_of(number):
-    """Of a feature."""
+    """Returns the name of a feature."""
     return f'f{number:03}'
 
 
 def dataset_of(workload, batch):
-    """Batches of one replica, each in turn: (SparseTensors by feature, labels)."""
+    """Returns the batches of one replica, each in turn: (SparseTensors by feature, labels)."""
     datasets = []
     labels = np.random.default_rng(2).integers(0, 2, [batch, 1]).astype(np.float32)
     for feed in workload.feeds():
@@ -67,7 +68,7 @@ def dataset_of(workload, batch):
 
 
 class Job:
-    """A TPUEstimator that trains in a thread, a window at a time."""
+    """Trains a TPUEstimator in a thread, a window at a time."""
 
     def __init__(self, workload, cores, steps):
         self._workload, self._cores, self._steps = workload, cores, steps
@@ -153,7 +154,7 @@ def _estimator(workload, cores, steps, model_dir):
 
 
 class Loop:
-    """A `tf.function` that trains."""
+    """Trains with a `tf.function`."""
 
     def __init__(self, workload, strategy, steps):
         api = tf.tpu.experimental.embedding
@@ -207,7 +208,7 @@ class Loop:
 
 
 def strategy_of(case):
-    """The strategy of one of `CASES`."""
+    """Returns the strategy of one of `CASES`."""
     if case == 'no strategy':
         return tf.distribute.get_strategy()
     resolver = ete.TPUClusterResolver(hosts=1, cores=CASES[case])
@@ -216,7 +217,7 @@ def strategy_of(case):
 
 
 def compare(workload, case, steps, windows):
-    """Milliseconds per step of both, as pairs of windows that follow each other."""
+    """Returns milliseconds per step of both, as pairs of windows that follow each other."""
     loop, job = Loop(workload, strategy_of(case), steps), Job(workload, CASES[case], steps)
     try:
         return [(job.window(), loop.window()) for _ in range(windows + 2)][2:]
