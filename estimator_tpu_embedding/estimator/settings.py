@@ -25,10 +25,10 @@ from ..hosts import memory
 from ..runner.training_hooks import Cadence
 from ..runner.model import Lookups
 from . import feed_hook
-from .addresses import lead_here
 from .checks import check_positive, parse_iterations_per_loop
-from .config import RunConfig, TPUConfig
 from .embedding_spec import EmbeddingConfigSpec
+from .run_config import RunConfig
+from .tpu_config import TPUConfig
 
 
 _WITHOUT_CLUSTER = {
@@ -72,21 +72,6 @@ def refuse_unsupported(config: RunConfig) -> None:
             'False: the cores are the replicas', remedy='Leave it out.'))
     if found:
         raise UnsupportedError(*found)
-
-
-def in_this_process(config: RunConfig) -> RunConfig:
-    """The config as a TPUEstimator takes it: addresses of TPUs mean the emulated system.
-
-    Where there is a cluster of processes, without a TPU, they are those of its sessions.
-    """
-    master, of_evaluations = config.master, config.evaluation_master
-    if config.cluster_spec:
-        return config
-    lead_here('RunConfig', master=master,
-              evaluation_master=of_evaluations if of_evaluations != master else None)
-    local = copy.copy(config)
-    local._master = local._evaluation_master = ''
-    return local
 
 
 def warn_of_what_has_no_effect(config: TPUConfig) -> None:

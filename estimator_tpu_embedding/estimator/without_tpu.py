@@ -22,9 +22,9 @@ from ..runner import summaries
 from ..runner.graph import refuse_foreign_sums
 from ..runner.progress import announce
 from . import calls, cpu_training, settings
-from .config import InputPipelineConfig
 from .embedding_spec import EmbeddingConfigSpec
 from .spec import TPUEstimatorSpec
+from .tpu_config import InputPipelineConfig
 
 _Estimator: Any = _legacy.estimator_class()
 
@@ -236,3 +236,9 @@ class WithoutTpu(_Estimator):
         keys = _legacy.mode_keys()
         return self._batch_sizes[{keys.TRAIN: 'train_batch_size', keys.EVAL: 'eval_batch_size',
                                   keys.PREDICT: 'predict_batch_size'}[mode]]
+
+
+def train_batch_size(estimator: Any) -> int | None:
+    """Returns the global batch size of trainings; `None` if the Estimator does not know one."""
+    return (estimator._batch_sizes['train_batch_size'] if isinstance(estimator, WithoutTpu)
+            else None)
