@@ -1,4 +1,6 @@
-"""The virtual environment `.venv` at the top of the checkout, for the scripts beside this one."""
+"""Makes the virtual environment `.venv` at the top of the checkout, for the scripts beside this
+one.
+"""
 
 import pathlib
 import subprocess
@@ -10,7 +12,7 @@ DIRECTORY = ROOT / '.venv'
 
 
 def ensure(*extras: str) -> pathlib.Path:
-    """Makes `.venv` if needed, installs this checkout into it, returns its `bin` directory.
+    """Makes `.venv` if needed, installs this checkout into it, and returns its `bin` directory.
 
     Args:
       *extras: of setup.cfg, for example `'cpu'`.

@@ -1,7 +1,7 @@
-"""How a report reaches the user: text in a pipe, rich on a terminal, Markdown or JSON on demand.
+"""Prints the report of a command: text in a pipe, rich on a terminal, Markdown or JSON on demand.
 
-Every string from a file passes `printable`, so that no name can steer a terminal. A JSON report
-is one object: `"format"`, which is 1 until a member changes its meaning, `"command"`, and the
+Every string from a file passes `printable`, so that no name can steer a terminal. A JSON report is
+one object. It has `"format"`, which is 1 until a member changes its meaning, `"command"`, and the
 members that the module of the command documents. New members may appear.
 """
 
@@ -50,7 +50,7 @@ class Grid:
 
     @property
     def titles(self) -> list[str]:
-        """What stands above the columns."""
+        """Titles of the columns, without the mark for alignment."""
         return [title.removeprefix('>') for title in self.head]
 
 
@@ -63,7 +63,7 @@ class Document:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """What a command found.
+    """The result of a command.
 
     Attributes:
       blocks: for people.
@@ -77,7 +77,8 @@ class Report:
 
 
 def printable(text: str, most: int = MAX_LINE) -> str:
-    r"""`text` without control characters and marks that turn the direction, cut in its middle.
+    r"""Returns `text` without control characters and direction marks, cut in its middle if it is
+    long.
 
     >>> print(printable('a\x1b[31m\n\u202eb'), printable('abcdefghij', 7))
     a\x1b[31m\n\u202eb abc…hij
@@ -92,16 +93,16 @@ def printable(text: str, most: int = MAX_LINE) -> str:
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
                *inputs: str) -> None:
-    """Makes `parser` that of a command that reports: its flag `--format`, errors, exit status.
+    """Makes a parser the parser of a reporting command: with `--format`, errors and exit status.
 
     Args:
       parser: of the command.
-      work: makes the report from the parsed arguments; an `EteError` it raises is exit status 2.
+      work: makes the report from the parsed arguments; an `EteError` from it is exit status 2.
       *inputs: names of the arguments that `inputs.load` is to read.
     """
     for name in inputs:
         parser.add_argument(name.lower(), metavar=name, help='a file with a config as text, '
-                            'binary or base64, or what else holds one; a checkpoint; - is '
+                            'binary or base64, or another file with one; a checkpoint; - is '
                             'standard input')
     parser.add_argument('--format', choices=FORMATS, default='text', help='of the output; '
                         'text has colours on a terminal')
@@ -160,7 +161,7 @@ def _write(stream: Any, text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         with contextlib.suppress(BrokenPipeError):
-            stream.close()  # Else Python would try to flush it again at exit, and complain.
+            stream.close()  # Otherwise Python would flush it again at exit, and complain.
 
 
 def _text(block: Line | Grid | Document) -> str:
