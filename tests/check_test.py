@@ -1,26 +1,12 @@
 """The parts of the checks run every test once, CI runs all parts, other Pythons are found."""
 
-import importlib.util
 import os
 import pathlib
 import subprocess
-import sys
 
 import pytest
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-
-
-def load(name):
-    """Returns a script of `tools` as a module; a script finds what is beside it."""
-    sys.path.insert(0, str(ROOT / 'tools'))
-    try:
-        spec = importlib.util.spec_from_file_location(name, ROOT / 'tools' / f'{name}.py')
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-    finally:
-        del sys.path[0]
+from harness.processes import ROOT
+from harness.tools import load
 
 
 @pytest.fixture(scope='module')
