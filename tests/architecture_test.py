@@ -57,7 +57,7 @@ HOMES = {
         strings, {'tensorflow.python', 'tensorflow._api', 'tensorflow_estimator.python',
                   'tensorflow_estimator._api'},
         {'_legacy.py', 'compat/contrib/place.py', 'compat/install.py', 'compat/modules.py',
-         'compat/moved.py', 'compat/roads.py'}),
+         'compat/lost_names.py', 'compat/moved.py', 'compat/roads.py'}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
