@@ -142,7 +142,8 @@ def calls(tree):
      {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
     ({'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
      {f'runner/{name}.py' for name in (
-         'background', 'blocked', 'infeed', 'session_creators', 'shutdown', 'signals',
+         'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
+         'session_feed', 'shutdown', 'signals',
          'towers')}),
     ({'open', 'os.open', 'os.fdopen'},
      {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),

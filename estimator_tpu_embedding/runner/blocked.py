@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from ..errors import InputPipelineError
 from .faults import nothing_came
-from .infeed import WARN_SECONDS
+from .feed_watch import WARN_SECONDS
 from .signals import Termination
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..core.deployment import Deployment, Invocation
@@ -30,50 +29,6 @@ class Batch(NamedTuple):
     features: Any
     labels: Any
     rows: tf.Tensor | None = None
-
-
-class HostFeed(NamedTuple):
-    """The operations that the infeed thread of one invocation runs.
-
-    Attributes:
-      name: of its invocation of input_fn, as messages have it: `'host 0'`.
-      initializer: run once per session, before the thread starts.
-      step: hands one batch to each of its cores; blocks while a queue is full.
-      counted: the features whose ids are counted, the same for every invocation.
-      counts: int64 `[len(counted), 4]`, the `IdCounts` of that step, evaluated with it. One
-        tensor: to fetch each number by itself took longer than to count.
-      has_data: false where that step handed over padding only, since the data has ended;
-        evaluated with it.
-      end: run once no batch follows.
-      is_dataset: else an `OutOfRangeError` is the end of its data.
-      ids: per feature, for each of its cores, the `(samples, ids)` of that step; evaluated with
-        it where somebody wants to know them.
-    """
-
-    name: str
-    initializer: tf.Operation
-    step: tf.Operation
-    counted: tuple[str, ...]
-    counts: tf.Tensor
-    has_data: tf.Tensor
-    end: tf.Operation
-    is_dataset: bool
-    ids: dict[str, list[tuple[tf.Tensor, tf.Tensor]]]
-
-
-Drawing = Callable[[tf.Session, int, HostFeed], Callable[[], tuple[np.ndarray, bool]]]
-"""Session, number of a feed and the feed -> what hands over one batch at each call.
-
-It gives the counts of the batch, and whether it has data.
-"""
-
-
-def drawing(session: tf.Session, number: int, feed: HostFeed
-            ) -> Callable[[], tuple[np.ndarray, bool]]:
-    """The `Drawing` that does nothing besides."""
-    del number
-    run = session.make_callable([feed.counts, feed.has_data, feed.step])
-    return lambda: tuple(run()[:2])
 
 
 class Input(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,9 +20,10 @@ from .stop_at_step import StopAtStep
 from .host_calls import call_on_host
 from .training_hooks import Cadence, Saving, training_hooks
 from .model import Job, concatenate
-from .pace import FixedPace
 from .progress import announce
 from .run import Run
+from .run_hooks import HookPlaces, RunSteps, hooks_of
+from .schedule import EvaluationSchedule
 from .session_creators import RecoveringCreator
 from .initial_values import scaffold_of
 
@@ -61,10 +63,10 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         scaffolds.keep_saver(scaffold)
         lineage = Lineage()
         with _tf.without_deprecation_warnings():
-            all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners,
-                                       Saving(lineage, background))
+            all_hooks = training_hooks(run, cadence, stop, hooks, Saving(
+                scaffold=scaffold, listeners=listeners, lineage=lineage, background=background))
         creator = RecoveringCreator(scaffold, job, run.stored_tables(), lineage, background)
-        fetches = {'loss': run.graph.loss, 'step': run.graph.step}
+        fetches = {'loss': run.graph.step.loss, 'step': run.graph.step.operation}
         return run.execute(creator, all_hooks, fetches, wanted=lambda: stop.final_step)['loss']
 
 
@@ -93,12 +95,14 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         scaffold = scaffold_of(run, following)
         with _tf.without_deprecation_warnings():
             final = tf.train.FinalOpsHook(values)
-        all_hooks = run.with_steps([], hooks, [final], tf.group(graph.step, updates),
-                                   pace=FixedPace(steps), stop=None, results=[updates])
+        step = dataclasses.replace(
+            graph.step, operation=tf.group(graph.step.operation, updates))
+        all_hooks = hooks_of(run, HookPlaces(given=hooks, middle=[final]), RunSteps(
+            ops=step, schedule=EvaluationSchedule(steps), results=[updates]))
         creator = tf.train.ChiefSessionCreator(
             scaffold, checkpoint_filename_with_path=following and following.prefix,
             config=job.session_config)
-        run.execute(creator, all_hooks, {'step': graph.step, 'updates': updates},
+        run.execute(creator, all_hooks, {'step': graph.step.operation, 'updates': updates},
                     wanted=lambda: steps)
         return final.final_ops_values
 
@@ -118,7 +122,7 @@ def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
         if name in pairs:
             raise ValueError(f'Metric with name {shown} is not allowed, because Estimator '
                              'already defines a default metric with the same name.')
-    pairs['loss'] = tf.metrics.mean(graph.loss)
+    pairs['loss'] = tf.metrics.mean(graph.step.loss)
     values = {name: value for name, (value, _) in pairs.items()}
     values['global_step'] = tf.identity(graph.global_step)
     return values, tf.group(*[update for _, update in pairs.values()], _count())

@@ -12,9 +12,10 @@ from ..errors import InputPipelineError, Problem
 from ..ops import checks
 from .graph import StepGraph
 from .model import Job
-from .pace import FixedPace
 from .progress import RunReport
 from .run import Run
+from .run_hooks import HookPlaces, RunSteps, hooks_of
+from .schedule import PredictionSchedule
 from .signals import woken_by_interrupt
 from .initial_values import scaffold_of
 
@@ -43,13 +44,15 @@ def predict(job: Job, *, select: Callable[[Any], Any],
         run = Run(job)
         wanted = select(_of_all_cores(job, run.graph))
         scaffold = scaffold_of(run, following)
-        all_hooks = run.with_steps([_NoSecondStart(run.report)], hooks, [], run.graph.step,
-                                   pace=FixedPace(1), stop=None, until_data_ends=True,
-                                   results=tf.nest.flatten(wanted))
+        all_hooks = hooks_of(
+            run, HookPlaces(first=[_NoSecondStart(run.report)], given=hooks),
+            RunSteps(ops=run.graph.step, schedule=PredictionSchedule(),
+                     results=tf.nest.flatten(wanted)))
         creator = tf.train.ChiefSessionCreator(
             scaffold, checkpoint_filename_with_path=following and following.prefix,
             config=job.session_config)
-    results = run.results(creator, all_hooks, {'wanted': wanted, 'step': run.graph.step})
+    results = run.results(
+        creator, all_hooks, {'wanted': wanted, 'step': run.graph.step.operation})
     try:
         while True:
             with graph.as_default(), woken_by_interrupt(run.infeed.interrupt):

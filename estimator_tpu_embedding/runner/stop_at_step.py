@@ -35,6 +35,10 @@ class StopAtStep(tf.train.SessionRunHook):
         assert self._final_step is not None
         return self._final_step
 
+    def steps_left(self, session: tf.Session) -> int:
+        """Returns how many steps lie between the global step and the final step."""
+        return self.final_step - int(session.run(self._global_step))
+
     def begin(self) -> None:
         """Finds the global step."""
         self._global_step = tf.train.get_global_step()
