@@ -1,4 +1,4 @@
-"""Asks the infeed for the batches of a loop, and waits for the batch of the next step."""
+"""Asks the infeed for the batches of a loop of steps, and waits for each step's batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .schedule import Loop
 
 
 class BatchSupply:
-    """Asks for the batches of all steps of a loop at once, or for each only at its step."""
+    """Asks for the batches of a loop at once, or for each batch only at its step."""
 
     def __init__(self, infeed: Infeed, report: RunReport, *, ahead: int, draws_ahead: bool,
                  gives_up: Callable[[float], bool]):
@@ -30,14 +30,14 @@ class BatchSupply:
         self._draws_ahead, self._gives_up = draws_ahead, gives_up
 
     def begin_loop(self, loop: Loop) -> None:
-        """Asks for what the first step of a loop needs, at least."""
+        """Asks for the batches of a loop, or only for those that its first step needs."""
         if self._draws_ahead:
             self._infeed.request(loop.steps, following=loop.following)
         else:
             self._request_one(loop.steps - 1 + loop.following)
 
     def begin_step(self, following: int) -> None:
-        """Asks for what another step of the loop needs, unless that was asked for.
+        """Asks for the batches that another step of the loop needs, unless that was done before.
 
         Args:
           following: how many steps are sure to be made after that step.
@@ -56,5 +56,5 @@ class BatchSupply:
         self._report.time.input += time.monotonic() - began
 
     def _request_one(self, following: int) -> None:
-        """Asks for the batch of one step, and for those beyond it that the step waits for."""
+        """Asks for the batch of one step, and for batches beyond it that the step waits for."""
         self._infeed.request(1, following=min(following, self._ahead))

@@ -1,4 +1,4 @@
-"""Keeps count of the batches that each host has made, and of those that steps want."""
+"""Keeps the account of a session's input: batches that hosts made, and batches that steps want."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class HostProgress:
       number: of the host's feed.
       feed: the operations of its thread.
       produced: batches that its thread has handed over.
-      produced_with_data: those of them that are not padding only.
+      produced_with_data: how many of these are more than padding.
       has_begun: whether its input has started.
       has_ended: whether its data has ended.
-      has_left: whether its thread has ended for that reason.
+      has_left: whether its thread has ended because its data had.
       idle_since: when it was last wanted after it had been waiting; seconds, monotonic.
       thread: of the host, once it is started.
     """

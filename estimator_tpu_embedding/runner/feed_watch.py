@@ -1,4 +1,4 @@
-"""Warns of hosts whose input takes long, and makes it a failure after the deadline."""
+"""Warns of hosts whose input takes long, and ends the run after the deadline of the input."""
 
 from __future__ import annotations
 

@@ -28,15 +28,15 @@ class StepGraph:
     """The operations of a run.
 
     Attributes:
-      input: what the infeed threads run.
+      input: the operations of the infeed threads.
       start: run once per session, before anything else.
       step: the operations and tensors of one step.
       outputs: of the model, per core.
-      distinct_outputs: those of the cores that have samples of their own.
-      rows: in a prediction the number of samples of each core that are no padding; else empty.
+      distinct_outputs: of the model, per core that has samples of its own.
+      rows: in a prediction the number of samples per core that are no padding; otherwise empty.
       global_step: the variable.
       table_names: the variable name of each table.
-      measured: what a report or a summary may show of a step.
+      measured: the parts of a step that reports and summaries show.
     """
 
     input: FeedGraph
@@ -54,7 +54,8 @@ def build_step(job: Job) -> StepGraph:
     """Builds one step in the default graph, which must be new.
 
     Raises:
-      ConfigError, InputError: for what the user's functions gave.
+      ConfigError: if the model cannot be trained as it is.
+      InputError: if the input does not fit the declaration.
     """
     tf.set_random_seed(job.seed)
     tf.get_variable_scope().set_use_resource(True)
@@ -101,7 +102,7 @@ def _make_backend(job: Job, example: Batch, global_step: tf.Variable
 
     Args:
       job: whose plan is executed.
-      example: what a core will get, activations apart.
+      example: the batch of a core, without activations.
       global_step: the variable.
     """
     plan = job.plan

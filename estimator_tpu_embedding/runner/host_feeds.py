@@ -1,4 +1,4 @@
-"""The operations by which the infeed threads of all hosts draw batches and hand them over."""
+"""Holds the operations with which infeed threads draw batches and hand them to the cores."""
 
 from __future__ import annotations
 

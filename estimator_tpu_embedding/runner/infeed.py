@@ -1,4 +1,4 @@
-"""The hook that feeds every session of a run with batches, one thread per host."""
+"""Feeds the sessions of a run: the hook that starts and ends the infeed threads, one per host."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .session_feed import FeedRules, SessionFeed
 class Infeed(tf.train.SessionRunHook):
     """Starts the infeed threads with every session of a run, and ends them.
 
-    The steps of the run ask it for batches and wait for them. See `feed_progress.FeedProgress`
-    for what is drawn when.
+    The steps of the run ask it for batches and wait for them. `feed_progress.FeedProgress` says
+    when batches are drawn.
     """
 
     def __init__(self, graph: FeedGraph, rules: FeedRules, *, failures: Failures,

@@ -1,4 +1,4 @@
-"""Opens the input of every host in the graph of a step, and makes the operations of its feed."""
+"""Opens the input of every host in the graph of a step, and makes the operations of its thread."""
 
 from __future__ import annotations
 

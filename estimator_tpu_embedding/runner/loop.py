@@ -1,4 +1,4 @@
-"""Train and evaluate."""
+"""Trains and evaluates a model: opens its run, its hooks and its checkpoint."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
     """Trains from the newest checkpoint of `job.model_dir`, or from initial values.
 
     Args:
-      job: what to train.
+      job: the training.
       stop: ends the run; must be one of `hooks`, in its place among them.
       hooks: of the user, and `stop`.
       listeners: told of every checkpoint.
-      cadence: see there.
+      cadence: how often the run saves, logs and writes summaries.
 
     Returns:
       The loss of the last step.
 
     Raises:
       tf.errors.OutOfRangeError: if the data ended first. The steps that were run are saved.
-      CheckpointError: if `job.model_dir` cannot be used, or what is in it not be restored.
+      CheckpointError: if `job.model_dir` cannot be used, or its checkpoint cannot be restored.
       Whatever failed first, in whichever thread.
     """
     with directory.claimed(job.model_dir), Background() as background, \
@@ -75,14 +75,14 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
     """Evaluates a checkpoint, or initial values if there is none.
 
     Args:
-      job: what to evaluate.
-      steps: how many batches of all cores.
+      job: the evaluation.
+      steps: number of batches; each is for all cores.
       hooks: of the user.
-      following: that checkpoint, or `None`.
+      following: the checkpoint, or `None`.
 
     Returns:
-      A dict: the metrics of the model over the samples of all cores, `'loss'`, the mean over
-      cores and steps, and `'global_step'`.
+      A dict of the metrics of the model over the samples of all cores, of `'loss'`, which is the
+      mean over cores and steps, and of `'global_step'`.
 
     Raises:
       tf.errors.OutOfRangeError: if the data ended before the last step.
@@ -108,7 +108,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
 
 
 def _count() -> tf.Operation:
-    """Counts the steps of an evaluation where hooks of TensorFlow look for them."""
+    """Returns the operation that counts the steps where hooks of TensorFlow look for them."""
     step = tf.get_variable(
         'eval_step', [], tf.int64, tf.zeros_initializer(), trainable=False, use_resource=True,
         collections=[tf.GraphKeys.LOCAL_VARIABLES, tf.GraphKeys.EVAL_STEP])
@@ -116,7 +116,7 @@ def _count() -> tf.Operation:
 
 
 def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
-    """The values and the update of the metrics, over the samples of all cores."""
+    """Returns the values and the update of the metrics, over the samples of all cores."""
     pairs = _declared_metrics(graph)
     for name, shown in (('loss', '"loss"'), ('global_step', '`global_step`')):
         if name in pairs:
@@ -129,10 +129,10 @@ def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
 
 
 def _declared_metrics(graph: StepGraph) -> dict[str, Any]:
-    """What `eval_metrics` makes of the tensors of all cores: by name a value and its update.
+    """Calls `eval_metrics` with the tensors of all cores; returns by name a value and its update.
 
     Raises:
-      TypeError: as the original does, if it makes something else.
+      TypeError: as the original does, if the function returns something else.
     """
     declared = graph.outputs[0].metrics
     if declared is None:

@@ -28,7 +28,7 @@ class BuiltTowers:
 
     Attributes:
       outputs: of the model, per core.
-      rows: in a prediction the number of samples of each core that are no padding; else empty.
+      rows: in a prediction the number of samples per core that are no padding; otherwise empty.
       taken: an operation that takes the batches of all cores.
       receipts: of the look-ups, per core; empty without an engine.
       capture: catches the gradients of activations; `None` if no table is trained.

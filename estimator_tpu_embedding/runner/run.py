@@ -1,4 +1,4 @@
-"""One run: a graph, its threads, a monitored session, and an honest end."""
+"""Runs a job: builds its graph, opens its session, and ends its threads however it ends."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from .signals import Termination, woken_by_interrupt
 
 
 def _profiler_of(job: Job, report: RunReport) -> Profiler | None:
-    """What counts the ids of a training run that names a directory for that."""
+    """Returns the hook that counts ids, if a training names a directory for profiles."""
     if job.verb != 'train' or job.plan is None or not job.plan.profile_directory:
         return None
     return Profiler(job.plan, report, len(job.deployment.invocations))
 
 
 class Run:
-    """One train, evaluate or predict.
+    """One training, evaluation or prediction.
 
     Attributes:
-      job: what runs.
+      job: describes it.
       graph: its operations.
       failures: of all threads.
-      report: how far it is.
-      profiler: the hook that counts ids for profiles; `None` where nobody asked for them.
+      report: its progress.
+      profiler: the hook that counts ids for profiles; `None` without profiles.
       infeed: the hook that feeds it.
       start: the hook that begins every session.
       termination: whether SIGTERM has asked for the end.
@@ -68,7 +68,7 @@ class Run:
         self._has_data_ended = False
 
     def stored_tables(self) -> dict[str, StoredTable]:
-        """The tables of the plan as its checkpoints hold them, by variable name."""
+        """Returns the tables of the plan as its checkpoints hold them, by variable name."""
         plan = self.job.plan
         return stored_tables(plan, self.graph.table_names) if plan is not None else {}
 
@@ -90,7 +90,7 @@ class Run:
             self.job.verb == 'train' or waited > PROMPT_SECONDS)
 
     def config(self) -> bytes:
-        """The serialized config of the plan; empty without one."""
+        """Returns the serialized config of the plan; empty without a plan."""
         plan = self.job.plan
         if plan is None:
             return b''
@@ -102,13 +102,13 @@ class Run:
         """Runs until a hook asks for the end, the data ends, or something fails.
 
         Args:
-          creator: of sessions.
+          creator: makes sessions.
           hooks: in order.
-          fetches: of every run.
-          wanted: gives the step where the run is to end, once a session exists.
+          fetches: of every run of the session.
+          wanted: returns the step at which the job should end, once a session exists.
 
         Returns:
-          What the last run fetched; `None` for each before the first.
+          The values that the last run fetched; `None` for each if there was no run.
 
         Raises:
           tf.errors.OutOfRangeError: if the data ended first; hooks have ended by then.
@@ -128,10 +128,10 @@ class Run:
     def results(self, creator: tf.train.ChiefSessionCreator,
                 hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any]
                 ) -> Generator[dict[str, Any], None, None]:
-        """As `execute`, but yields what every run fetched, and ends where the data does.
+        """Runs like `execute`, but yields the values of every run, and ends when the data ends.
 
-        While a caller holds what was yielded, nothing runs but the threads of the infeed. However
-        the generator ends, closed early or not, they have ended then.
+        While a caller holds values, only the threads of the infeed run. They have ended when the
+        generator has ended, also if it was closed early.
         """
         self._announce()
         with self._threads_ended(), \
@@ -148,7 +148,7 @@ class Run:
             except tf.errors.OutOfRangeError as error:
                 if self.job.verb != 'train':
                     self.termination.proceed()
-                # Left to itself, MonitoredSession takes every such error for the end of data.
+                # Left alone, MonitoredSession takes every such error for the end of data.
                 self._has_data_ended = (self.failures.root_cause() is None
                                         and self.infeed.ended_input() is not None)
                 if not self._has_data_ended and not self.termination.is_asked():
@@ -160,7 +160,7 @@ class Run:
                 self.infeed.stop()  # While the session that the threads use is still there.
 
     def _announce(self) -> None:
-        """Tells the user what begins."""
+        """Tells the user that the run begins."""
         job = self.job
         line = f'{job.verb}: ' + (
             f'the same {job.batch_size} samples on all cores of {job.topology}'
@@ -196,13 +196,13 @@ class Run:
             self.report.finish()
 
     def _newest_checkpoint(self) -> str | None:
-        """What is left when a run has failed; whatever else is wrong must not hide why."""
+        """Returns the newest checkpoint after a failure, or `None` if it cannot be found."""
         with contextlib.suppress(CheckpointError, OSError):
             return newest_checkpoint(self.job.model_dir, self.job.checkpoint)
         return None
 
     def _end_of_data(self, wanted: int) -> tf.errors.OutOfRangeError:
-        """The error that says whose data ended, and when."""
+        """Returns the error that says which host's data ended, and when."""
         return tf.errors.OutOfRangeError(
             None, None, f'The input of {self.infeed.ended_input()} ended: this '
             f'{self.job.verb} made {counted(self.report.steps, "step")} and was to reach step '

@@ -44,7 +44,7 @@ class SessionFeed:
     """The infeed threads of one session.
 
     Attributes:
-      progress: the batches that the threads have made, and those that steps want.
+      progress: the account of batches between the threads and the steps.
     """
 
     def __init__(self, session: tf.Session, graph: FeedGraph, rules: FeedRules, *,
@@ -53,8 +53,8 @@ class SessionFeed:
 
         Args:
           session: where they run the operations of `graph`.
-          graph: what draws batches and hands them over.
-          rules: how.
+          graph: the operations that draw batches and hand them over.
+          rules: how threads draw, and how long they are waited for.
           failures: told why a thread failed.
           report: gets the counts of ids; counts the steps.
         """
@@ -106,7 +106,7 @@ class SessionFeed:
         self._rules.shutdown.wait_for(self._watch.thread, 'the thread that watches the input')
 
     def _feed(self, host: HostProgress) -> None:
-        """Draws batches for a host until the run is over; this is what its thread runs."""
+        """Draws batches for a host until the run is over; its thread runs this method."""
         try:
             self._session.run(host.feed.initializer)
             draw = self._rules.draw(self._session, host.number, host.feed)

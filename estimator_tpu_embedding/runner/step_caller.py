@@ -1,4 +1,4 @@
-"""Runs single steps of a graph in the current session."""
+"""Runs single steps in the current session, with the feeds of hooks and the host_call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .step_ops import StepOps, StepResult
 
 
 class FeedsKept(tf.train.SessionRunHook):
-    """Passes everything on to a hook of the user and keeps what it feeds.
+    """Passes all calls on to a hook of the user and keeps the feeds of that hook.
 
     Attributes:
       feeds: of the run that is about to begin.
@@ -29,7 +29,7 @@ class FeedsKept(tf.train.SessionRunHook):
         self._before_run = hook.before_run
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> Any:
-        """Asks for what the hook asks for."""
+        """Returns the arguments that the hook asks for; keeps their feeds."""
         asked = self._before_run(run_context)
         self.feeds = dict(asked.feed_dict or {}) if asked is not None else {}
         return asked
@@ -49,7 +49,7 @@ class StepCaller:
         Args:
           ops: the step.
           clock: its times; see `measures.clock_of`.
-          hooks: those that may feed.
+          hooks: may feed tensors of the step.
           host_call_every: steps from one host_call to the next.
         """
         self._ops, self._hooks, self._host_call_every = ops, hooks, host_call_every

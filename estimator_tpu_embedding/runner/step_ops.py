@@ -1,4 +1,4 @@
-"""The operations and tensors of one step, and the results of running it."""
+"""Holds the operations and tensors of one step, and the results of running it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class StepOps:
     lookahead: Lookahead | None
 
     def feeds(self, *, has_next: bool) -> dict[tf.Tensor, bool]:
-        """Returns what must be fed to run the step.
+        """Returns the values that must be fed to run the step.
 
         Args:
           has_next: whether another step follows.

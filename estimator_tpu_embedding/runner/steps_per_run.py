@@ -1,4 +1,4 @@
-"""The hook that makes one `run` of a monitored session many steps."""
+"""Makes one `run` of a monitored session many steps: a hook that runs and counts them."""
 
 from __future__ import annotations
 

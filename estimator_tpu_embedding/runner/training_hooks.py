@@ -1,4 +1,4 @@
-"""The hooks of a training run, in the order of the original."""
+"""Makes the hooks of a training: guards, savers, summaries, logs, in the order of the original."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from .schedule import TrainingSchedule
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cadence:
-    """How often a training run does what besides training.
+    """How often a training saves, logs and writes summaries, and how long a run of it is.
 
     Attributes:
       steps_per_run: steps of one `session.run`, unless `secs_per_run` is given.
-      secs_per_run: seconds that one should last, and between log lines; or `None`.
+      secs_per_run: seconds that one `session.run` should last, and between log lines; or `None`.
       save_steps: steps between checkpoints, or `None`.
       save_secs: seconds between checkpoints, or `None`.
       keep_max: checkpoints to keep.
-      keep_every_n_hours: one of each so many hours is kept for good.
+      keep_every_n_hours: one checkpoint per this many hours is kept for good.
       summary_steps: steps between summaries; 0 or `None` writes none.
       log_steps: steps between log lines, or `None`.
       save_graph_def: whether checkpoints come with the graph.
@@ -63,7 +63,7 @@ class Saving:
       scaffold: of the run, with a saver.
       listeners: told of every checkpoint.
       lineage: the checkpoints of this run.
-      background: does what can wait.
+      background: does the work that can wait.
     """
 
     scaffold: tf.train.Scaffold
@@ -74,17 +74,17 @@ class Saving:
 
 def training_hooks(run: Run, cadence: Cadence, stop: StopAtStep,
                    hooks: Sequence[tf.train.SessionRunHook], saving: Saving) -> Hooks:
-    """All hooks of a training run.
+    """Returns all hooks of a training.
 
-    The order is that of the original, with one change: the guards against a loss and weights
-    that are no numbers come before the saver, which would otherwise save what they then refuse.
+    They have the order of the original, with one change. The guards against a loss and weights
+    that are not finite come before the saver, so that it does not save values that they refuse.
 
     Args:
       run: the run.
-      cadence: see there.
+      cadence: how often it saves, logs and writes summaries.
       stop: ends the run; one of `hooks`.
       hooks: of the user, and `stop`.
-      saving: see there.
+      saving: how it saves.
     """
     own = run.graph.outputs[0].hooks
     saving = dataclasses.replace(saving, listeners=[
@@ -105,7 +105,7 @@ def training_hooks(run: Run, cadence: Cadence, stop: StopAtStep,
 
 
 def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
-    """The user's hook in place of the infeed, if there is one."""
+    """Returns the user's hook that takes the place of the infeed, if there is one."""
     if run.job.feed_hook is None:
         return None
     tf.logging.info('Use user implemented tpu infeed outfeed session hook class.')
@@ -115,7 +115,7 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
 
 
 class SaverHook(tf.train.CheckpointSaverHook):
-    """The hook that saves. It writes the graph first, for which the disk may have no room."""
+    """Saves checkpoints, and first the graph, for which the disk may have no room."""
 
     def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         """Writes the graph, and the first checkpoint."""
@@ -131,13 +131,13 @@ class SavesFinished(tf.train.SessionRunHook):
         self._saver = saver
 
     def end(self, session: tf.Session) -> None:
-        """Raises what the last save met."""
+        """Waits for the last save; raises its error."""
         self._saver.finish()
 
 
 def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRunHook],
                  saving: Saving) -> tuple[Hooks, Hooks]:
-    """The hook that saves, unless the user gave one, and those that come after all others."""
+    """Returns the hook that saves, unless the user gave one, and hooks that come last."""
     words = recorded(run.job.lookups.words) if run.job.lookups is not None else {}
 
     def committing(saver: Any, hook: tf.train.CheckpointSaverHook | None = None
@@ -147,7 +147,7 @@ def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRun
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
             vocabularies=words, lineage=saving.lineage,
-            # Who is told that a checkpoint was saved wants to find it.
+            # A listener that is told of a checkpoint must find it.
             background=saving.background if is_beside and not any(
                 type(listener).after_save is not tf.train.CheckpointSaverListener.after_save
                 for listener in told) else None)
