@@ -12,14 +12,13 @@ import os
 import sys
 from typing import Any
 
-from ..checkpoint import pointer
+from ..checkpoint import file_names, pointer
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.steady import LOOKS, is_gone, rotated_away
 from ..core.plan import Plan
 from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
 from ..proto import files, reading
 from ..proto.codec import Config, plan_to_config
-from . import stored_names
 
 _PYTHON = 'py:'
 
@@ -58,7 +57,7 @@ def load(source: str) -> list[Input]:
     if os.path.isdir(source) and files.child(source, reading.SAVED_MODELS) is None:
         return _from_directory(source)
     if source != '-' and not os.path.lexists(source) and any(
-            os.path.lexists(source + suffix) for suffix in stored_names.SUFFIXES):
+            map(os.path.lexists, file_names.leading_files(source))):
         return _from_checkpoint(source, [], source)
     return _inputs(reading.read_sources(source))
 
@@ -90,7 +89,7 @@ def _from_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list
     """The manifest of a checkpoint, if there is one, and each config of its graphs once."""
     found = []
     if prefix is not None:
-        graphs = [f'{prefix}.meta', *graphs]
+        graphs = [file_names.graph_of(prefix), *graphs]
         try:
             manifest = read_manifest(prefix)
         except CorruptCheckpointError as error:
@@ -137,11 +136,10 @@ def _newest(directory: str) -> str | None:
     except OSError as error:
         raise reading.unreadable('E480', reading.label(directory), 'it must be a directory that '
                                  'can be read', shown(error.strerror)) from error
-    found = [name.removesuffix(suffix) for suffix in stored_names.SUFFIXES
-             for name in names if name.endswith(suffix)]
     if named is None:
-        named = max(filter(stored_names.of_a_job, found), default=None,
-                    key=lambda name: stored_names.step_of(name) or 0)
+        found = [name for name in file_names.by_checkpoint(names)
+                 if file_names.is_of_a_job(name) and _is_found(name, names)]
+        named = max(found, default=None, key=lambda name: file_names.step_of(name) or 0)
     return os.path.join(directory, named) if named is not None else None
 
 
@@ -149,7 +147,12 @@ def named_in_state(directory: str, names: set[str]) -> str | None:
     """The checkpoint that the file `checkpoint` names, if it is one of those in `names`."""
     named = pointer.read(directory)
     name = named.name_in(directory) if named is not None else None
-    return name if any(f'{name}{suffix}' in names for suffix in stored_names.SUFFIXES) else None
+    return name if name is not None and _is_found(name, names) else None
+
+
+def _is_found(checkpoint: str, names: set[str]) -> bool:
+    """Whether a checkpoint is there, by the names in its directory."""
+    return not names.isdisjoint(file_names.leading_files(checkpoint))
 
 
 def _from_python(source: str) -> list[Input]:

@@ -20,7 +20,7 @@ from ..runner.input import DATASETS
 from ..runner.model import FeedHookMaker, ModelOutput
 from ..runner.call_notes import noting_call
 from . import model_errors
-from .config import InputPipelineConfig
+from .tpu_config import InputPipelineConfig
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import defaults
 from ..checkpoint.streaming import variables_by_name
 from ..columns import adapt, plain, vocabulary
 from ..core.budget import Need, require_fit
-from ..core.defaults import default_id_policy, default_kernels
 from ..core.kernels import MAX_THREADS, Kernels
 from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
@@ -25,10 +25,10 @@ from ..hosts import memory
 from ..runner.training_hooks import Cadence
 from ..runner.model import Lookups
 from . import feed_hook
-from .addresses import lead_here
 from .checks import check_positive, parse_iterations_per_loop
-from .config import RunConfig, TPUConfig
 from .embedding_spec import EmbeddingConfigSpec
+from .run_config import RunConfig
+from .tpu_config import TPUConfig
 
 
 _WITHOUT_CLUSTER = {
@@ -72,21 +72,6 @@ def refuse_unsupported(config: RunConfig) -> None:
             'False: the cores are the replicas', remedy='Leave it out.'))
     if found:
         raise UnsupportedError(*found)
-
-
-def in_this_process(config: RunConfig) -> RunConfig:
-    """The config as a TPUEstimator takes it: addresses of TPUs mean the emulated system.
-
-    Where there is a cluster of processes, without a TPU, they are those of its sessions.
-    """
-    master, of_evaluations = config.master, config.evaluation_master
-    if config.cluster_spec:
-        return config
-    lead_here('RunConfig', master=master,
-              evaluation_master=of_evaluations if of_evaluations != master else None)
-    local = copy.copy(config)
-    local._master = local._evaluation_master = ''
-    return local
 
 
 def warn_of_what_has_no_effect(config: TPUConfig) -> None:
@@ -215,7 +200,7 @@ def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | No
     tables, declared = spec.to_specs()
     every = _with_policy(
         [*declared, *adapt.tensor_core_features(spec.tensor_core_feature_columns or [])],
-        default_id_policy() if id_policy is None else id_policy)
+        defaults.current().id_policy if id_policy is None else id_policy)
     return tables, every[:len(declared)], every[len(declared):]
 
 
@@ -254,7 +239,7 @@ def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
 def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:
     """What executes the tables of a job: as its RunConfig says, the process, its sessions."""
     threads = min(session_config.intra_op_parallelism_threads, MAX_THREADS)
-    asked = Kernels(config.kernels, config.kernel_threads).or_else(default_kernels())
+    asked = Kernels(config.kernels, config.kernel_threads).or_else(defaults.current().kernels)
     return asked.or_else(Kernels(threads=threads if threads > 0 else None))
 
 

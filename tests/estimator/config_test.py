@@ -8,7 +8,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core import defaults
+from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.estimator import settings
 
@@ -272,7 +272,7 @@ def test_in_a_cluster_sessions_get_no_device_filters_and_an_evaluator_no_master_
     ({'kernel_threads': 1}, Kernels('stock'), 3, Kernels('stock', 1))])
 def test_kernels_are_those_of_the_job_then_of_the_process_and_threads_also_of_the_session(
         monkeypatch, arguments, process, intra_op, wanted):
-    monkeypatch.setattr(defaults, '_default_kernels', process)
+    monkeypatch.setattr(defaults, '_current', defaults.Defaults(kernels=process))
     session_config = tf.ConfigProto(intra_op_parallelism_threads=intra_op)
     config = ete.RunConfig(**arguments).replace(tf_random_seed=1)
     assert settings.kernels_of(config, session_config) == wanted

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import blocking_job, jobs
+from harness.faults import Ended
 from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
@@ -75,19 +76,6 @@ def test_h09_every_minute_a_line_names_who_is_waited_for(
         blocking_job.run('train', form, tmp_path / 'job', blocker, hosts=2, deadline=6.)
     lines = [line for level, line in logged if text in line]
     assert 2 <= len(lines) <= 12
-
-
-class Ended(Exception):
-    """In the place of the death of the process."""
-
-
-@pytest.fixture
-def survives_sigterm(monkeypatch):
-    def raise_signal(number):
-        assert number == signal.SIGTERM
-        raise Ended
-
-    monkeypatch.setattr(signal, 'raise_signal', raise_signal)
 
 
 @pytest.mark.parametrize('verb, form, hosts', [

@@ -3,6 +3,7 @@
 import gc
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 import threading
@@ -10,6 +11,7 @@ import time
 
 import pytest
 from harness import tiny as tinies
+from harness.faults import Ended
 
 
 def open_files():
@@ -64,3 +66,13 @@ def memory_folder():
     parent = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=parent) as directory:
         yield directory
+
+
+@pytest.fixture
+def survives_sigterm(monkeypatch):
+    """Raises `Ended` where a training would let SIGTERM end the process."""
+    def raise_signal(number):
+        assert number == signal.SIGTERM
+        raise Ended
+
+    monkeypatch.setattr(signal, 'raise_signal', raise_signal)

@@ -1,7 +1,6 @@
 """Rows H06, H07 and H11: how training ends, by a signal or a failure at the very end."""
 
 import os
-import pathlib
 import random
 import signal
 import textwrap
@@ -10,6 +9,8 @@ import threading
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.checkpoints import steps_on_disk
+from harness.faults import Ended
 from harness.processes import path_with_harness, run_python
 
 import estimator_tpu_embedding as ete
@@ -39,11 +40,6 @@ def train(directory, hooks=(), use_tpu=True, iterations=1, steps=STEPS, listener
         model_fn, config=jobs.run_config(directory, iterations=iterations, **kwargs),
         train_batch_size=4, use_tpu=use_tpu).train(
             batches, max_steps=steps, hooks=list(hooks), saving_listeners=listeners)
-
-
-def steps_on_disk(directory):
-    return sorted(int(path.stem.rpartition('-')[2])
-                  for path in pathlib.Path(directory).glob('*.index'))
 
 
 ERRORS = {
@@ -119,20 +115,6 @@ def test_h11_a_session_that_is_lost_after_the_last_step_is_not_made_again(tmp_pa
     with pytest.raises(SessionLostError, match='E802 session: the last one must reach the end.*6'):
         train(tmp_path, [Once()], save_checkpoints_steps=STEPS)
     assert steps_on_disk(tmp_path) == [0, STEPS]
-
-
-class Ended(Exception):
-    """In the place of the death of the process."""
-
-
-@pytest.fixture
-def survives_sigterm(monkeypatch):
-    """Where a training would let SIGTERM end the process, it raises `Ended`."""
-    def raise_signal(number):
-        assert number == signal.SIGTERM
-        raise Ended
-
-    monkeypatch.setattr(signal, 'raise_signal', raise_signal)
 
 
 class Asked(tf.train.SessionRunHook):
@@ -211,7 +193,7 @@ PHASES = ['stage', 'staged', 'guarded', 'synced', 'publish.0', 'publish.1', 'pub
 COMMITS = textwrap.dedent("""
     import os, signal, sys
     from harness.tiny import Tiny
-    from estimator_tpu_embedding.checkpoint import commit
+    from estimator_tpu_embedding.checkpoint import commit, removal
     from estimator_tpu_embedding.checkpoint.files import Storage
     from estimator_tpu_embedding.checkpoint.recover import recover
     from estimator_tpu_embedding.checkpoint.retention import Retention
@@ -235,7 +217,7 @@ COMMITS = textwrap.dedent("""
             found = recover(directory)
             assert tiny.is_at(found.prefix, found.step), ends_at
             print(ends_at, found.step)
-            commit.clean(storage)
+            removal.clean(storage)
             save(3, saved)
             assert recover(directory).step == 3
     assert 'tensorflow' not in sys.modules

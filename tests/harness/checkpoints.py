@@ -61,3 +61,9 @@ def describe(step, **changes):
     """A function for `commit(manifest=...)`."""
     return lambda files: Manifest(**{**dict(
         step=step, tables=TABLES, created_by='test', created=1., files=files), **changes})
+
+
+def steps_on_disk(directory):
+    """Returns the steps of all checkpoints in a directory, in order."""
+    return sorted(int(path.stem.rpartition('-')[2])
+                  for path in pathlib.Path(directory).glob('model.ckpt-*.index'))

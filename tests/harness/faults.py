@@ -11,6 +11,10 @@ ERRORS = ('ENOSPC', 'EIO')
 KILL = 'SIGKILL'
 
 
+class Ended(Exception):
+    """Stands for the death of the process, in a test that must outlive it."""
+
+
 class Faults:
     """Counts operations and lets one of them fail.
 

@@ -9,7 +9,8 @@ import tensorflow.compat.v1 as tf
 from harness import jobs
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.checkpoint.manifest import manifest_path, read_manifest
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.errors import ConfigError, CorruptCheckpointError

@@ -5,6 +5,7 @@ import os
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.checkpoints import steps_on_disk
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint import lock
@@ -37,10 +38,6 @@ def damage(directory, step):
         os.truncate(path, 1)
 
 
-def steps_in(directory):
-    return sorted(int(path.stem.split('-')[1]) for path in directory.glob('model.ckpt-*.index'))
-
-
 def test_a_directory_is_the_same_with_a_slash_at_its_end(tmp_path):
     train(make(tmp_path, keep_checkpoint_max=1), steps=4)
     train(make(tmp_path), steps=2)
@@ -58,7 +55,7 @@ def test_max_steps_count_from_what_is_whole_and_not_from_what_the_pointer_names(
     (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-2"\n')
     inode = os.stat(tmp_path / 'model.ckpt-4.index').st_ino
     train(make(tmp_path), max_steps=4)  # As after a kill just before the file was written.
-    assert (steps_in(tmp_path), os.stat(tmp_path / 'model.ckpt-4.index').st_ino) == (
+    assert (steps_on_disk(tmp_path), os.stat(tmp_path / 'model.ckpt-4.index').st_ino) == (
         [0, 2, 4], inode)
 
 
@@ -67,7 +64,7 @@ def test_c26_train_refuses_a_model_dir_in_which_another_job_trains(tmp_path):
         for use_tpu in (True, False):
             with pytest.raises(CheckpointError, match=f'E622 .*pid {os.getpid()} on'):
                 train(make(tmp_path, use_tpu), steps=1)
-    assert steps_in(tmp_path) == []
+    assert steps_on_disk(tmp_path) == []
 
 
 def test_without_a_tpu_saves_are_commits_too(tmp_path):
@@ -76,7 +73,7 @@ def test_without_a_tpu_saves_are_commits_too(tmp_path):
     inode = os.stat(tmp_path / 'model.ckpt-3.index').st_ino
     train(make(tmp_path, use_tpu=False), steps=3)
     assert os.stat(tmp_path / 'model.ckpt-3.index').st_ino == inode
-    assert recover(str(tmp_path)).step == 6 and steps_in(tmp_path)[:3] == [0, 2, 3]
+    assert recover(str(tmp_path)).step == 6 and steps_on_disk(tmp_path)[:3] == [0, 2, 3]
 
 
 class Told(tf.train.CheckpointSaverListener):
@@ -109,7 +106,7 @@ def test_saves_go_on_beside_the_training_unless_somebody_is_told_of_them(
 def test_what_the_config_keeps_is_kept(tmp_path):
     train(make(tmp_path, keep_checkpoint_max=1,
                checkpoint=ete.CheckpointOptions(keep_every_steps=4)), steps=10)
-    assert steps_in(tmp_path) == [0, 4, 8, 10]
+    assert steps_on_disk(tmp_path) == [0, 4, 8, 10]
 
 
 def test_a_user_is_told_which_checkpoint_is_restored_instead_of_another(tmp_path, caplog):

@@ -4,7 +4,7 @@
     python3 tools/bench/pipeline.py [compute] [wait] [--steps N] [--shrink K]
 
 Runs in an environment with the extra `cpu`. The same job, a table of 1M x 64 with Adagrad, batch
-16384, 10 ids per sample, makes one step in turn as `hosts/local` and as `hosts/pipelined`, and
+16384, 10 ids per sample, makes one step in turn without and with `hosts/pipelined`, and
 between them its look-up and its dense part alone, so that what disturbs the machine disturbs all
 four. Prints the medians in milliseconds, and what pipelining saves of a step, which cannot be more
 than the shorter of look-up and dense part: the update waits for both.

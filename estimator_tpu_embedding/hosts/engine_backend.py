@@ -1,4 +1,4 @@
-"""A backend: an engine, and the queues in which ids wait for it."""
+"""The backend of an engine: adds the queues of ids, the global step and the learning rates."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import tensorflow.compat.v1 as tf
 
 from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch, Engine, LookupReceipt
-from .queues import IdQueues
+from .id_queues import IdQueues
 from .rates import rates_at, require_rates
 
 
-class QueuedBackend:
-    """Executes a plan by an engine. See `backend.Backend` for the verbs.
+class EngineBackend:
+    """Executes the steps of a plan by an engine. See `backend.Backend` for the verbs.
 
     Attributes:
-      plan, kernels, kinds, tables: those of the engine.
+      plan, kernels, kinds, tables: as in the engine.
     """
 
     def __init__(self, engine: Engine, global_step: tf.Variable | tf.Tensor):
-        """Makes the queues in the default graph, which is that of the engine.
+        """Makes the queues in the default graph, in which the engine is too.
 
         Args:
-          engine: what executes the plan.
-          global_step: what dynamic learning rates are functions of.
+          engine: computes.
+          global_step: the argument of dynamic learning rates.
         """
         self.plan = engine.plan
         self.kernels = engine.kernels
@@ -48,7 +48,7 @@ class QueuedBackend:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
             packed = self._queues.dequeue(core=core)
-        activations = self._engine.look_up(packed)
+        activations = self._engine.lookup(packed)
         return activations, LookupReceipt(step, tuple(packed), activations)
 
     def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
@@ -59,13 +59,13 @@ class QueuedBackend:
         looked_up = [activation for receipt in receipts
                      for activation in receipt.activations.values()]
         step = receipts[0].step
-        # As one operation: every operation below would else wait for each of them by itself.
+        # As one operation: otherwise every operation below would wait for each of them by itself.
         with tf.control_dependencies([tf.group(*looked_up)]):
             rates = rates_at(self.plan, step)
             legal = require_rates(self.plan, rates, step)
         with tf.control_dependencies([tf.group(legal, *looked_up)]):
-            return self._engine.apply([receipt.packed for receipt in receipts], gradients,
-                                      rates, step)
+            return self._engine.update([receipt.packed for receipt in receipts], gradients,
+                                       rates, step)
 
     def retrieve(self) -> tf.Operation:
         return tf.no_op()

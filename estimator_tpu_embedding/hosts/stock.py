@@ -1,4 +1,8 @@
-"""Any number of emulated hosts and cores in this process, in stock TensorFlow ops."""
+"""The stock engine: looks up and updates rows on emulated hosts with TensorFlow's own operations.
+
+It needs no compiled library. It serves any number of emulated hosts and cores in this process, and
+is several times slower than the engine in `native.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +16,18 @@ from ..core.plan import Plan
 from ..ops import combine, rows, rules
 from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch
-from .queues import kinds_of, pack, unpack
 from .rates import require_finite
 from .tables import HostedTable
+from .vectors import kinds_of, pack, unpack
 
 
 class _Sums(NamedTuple):
-    """Summed gradients of the rows of one table.
+    """The summed gradients of the rows of one table.
 
     Attributes:
-      ids: int64 `[n]`; in one turn they are distinct.
+      ids: int64 `[n]`; distinct within one turn.
       gradients: float32 `[n, D]`.
-      turns: int64 `[n]`, see `rows.turns`; `None` if all are applied at once.
+      turns: int64 `[n]`, see `rows.turns`; `None` if all sums are applied at once.
     """
 
     ids: tf.Tensor
@@ -31,13 +35,13 @@ class _Sums(NamedTuple):
     turns: tf.Tensor | None
 
 
-class LocalEngine:
-    """The engine of a plan inside this process. See `backend.Engine` for the verbs.
+class StockEngine:
+    """Executes a plan with stock operations. See `backend.Engine` for the verbs.
 
     Attributes:
-      plan: what it executes.
+      plan: the plan.
       kernels: `'stock'`.
-      kinds: those of flat vectors of ids, see `queues.pack`.
+      kinds: the dtypes of packed ids, see `vectors.pack`.
       tables: the variables, by table name.
     """
 
@@ -48,10 +52,10 @@ class LocalEngine:
         """Executes a plan in the default graph.
 
         Args:
-          plan: what to execute.
+          plan: the plan.
           tables: its tables, in that graph.
-          skips_nonfinite: gradients that are not finite make an update one that changes nothing,
-            instead of an error.
+          skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
+            it fails.
         """
         self.plan = plan
         self.kinds = kinds_of(plan)
@@ -70,7 +74,7 @@ class LocalEngine:
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
         return unpack(self.plan, packed)
 
-    def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
+    def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         batches = unpack(self.plan, packed)
         activations = {}
         for feature in self.plan.features:
@@ -81,8 +85,8 @@ class LocalEngine:
                 self.plan.output_shape(feature))
         return activations
 
-    def apply(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
-              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+    def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
+               rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
         batches = [unpack(self.plan, of_core) for of_core in packed]
         wanted = {name: self._contributions(table, batches, gradients)
                   for name, table in self.tables.items()}
@@ -95,7 +99,7 @@ class LocalEngine:
                     for name, one in wanted.items()]):
                 return tf.constant(True)
 
-        # Of all tables, before any of them is written.
+        # All tables are examined before any of them is written.
         with tf.control_dependencies(required):
             refused = bad > 0
             done = (tf.cond(tf.reduce_any(refused), lambda: tf.constant(False), write)
@@ -104,7 +108,7 @@ class LocalEngine:
             return tf.identity(refused)
 
     def _rows_of(self, table: HostedTable, ids: tf.Tensor) -> tf.Tensor:
-        """Gathers `[n, D]` from whichever hosts hold the ids."""
+        """Gathers the rows of ids, `[n, D]`, from all hosts."""
         if len(table.rows) == 1:
             return rows.read(table.rows[0], ids)
         positions, local = self._route(table, ids)
@@ -113,7 +117,7 @@ class LocalEngine:
             for shard, where in zip(table.rows, positions)])
 
     def _route(self, table: HostedTable, ids: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
-        """For each host the positions of its ids, and for each id its row there."""
+        """Returns for each host the positions of its ids, and for each id its row on its host."""
         hosts, local = self.plan.partition(table.spec.name).locate(ids, tf.maximum)
         positions = tf.dynamic_partition(
             tf.range(tf.size(ids)), tf.cast(hosts, tf.int32), len(table.rows))
@@ -121,7 +125,7 @@ class LocalEngine:
 
     def _contributions(self, table: HostedTable, batches: Sequence[CoreBatch],
                        gradients: Sequence[Activations]) -> _Sums:
-        """What a table is updated with: sums over all cores or, without accumulation, of each."""
+        """Sums the gradients of a table over all cores or, without accumulation, for each core."""
         if _optimizer_of(table).accumulate:
             return _Sums(*self._summed(table, batches, gradients), None)
         by_core = []
@@ -132,7 +136,7 @@ class LocalEngine:
 
     def _summed(self, table: HostedTable, batches: Sequence[CoreBatch],
                 gradients: Sequence[Activations]) -> tuple[tf.Tensor, tf.Tensor]:
-        """The distinct ids that some cores looked up in a table, and the gradient of each."""
+        """Returns the distinct ids that some cores looked up in a table, and their gradients."""
         ids, contributions = [], []
         for feature in self.plan.features_of(table.spec.name):
             for of_core, gradient in zip(batches, gradients):
@@ -143,7 +147,7 @@ class LocalEngine:
         return rows.sum_duplicates(tf.concat(ids, 0), tf.concat(contributions, 0))
 
     def _update_table(self, table: HostedTable, sums: _Sums, rate: tf.Tensor) -> tf.Operation:
-        """Applies the optimizer to the rows of sums, turn by turn if they have turns."""
+        """Applies the optimizer to the rows of `sums`, turn by turn if there are turns."""
         ids, gradients, turns = sums
         if turns is None:
             return self._update_rows(table, ids, gradients, rate)
