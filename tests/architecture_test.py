@@ -59,8 +59,9 @@ HOMES = {
         {'_legacy.py', 'compat/contrib/place.py', 'compat/install.py', 'compat/modules.py',
          'compat/moved.py', 'compat/roads.py'}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
-    'engines': (imports, {f'{NAME}.hosts.{name}' for name in ('native', 'stock', 'lease')},
-                {'hosts/choice.py'}),
+    'engines': (
+        imports, {f'{NAME}.hosts.{name}' for name in (
+            'engine_backend', 'lease', 'native', 'stock')}, {'hosts/choice.py'}),
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
         {'native', 'hosts/choice.py', 'hosts/lease.py', 'hosts/native.py', 'compat/install.py'}),
@@ -71,6 +72,9 @@ HOMES = {
     'strategies through _tf': (names, {'_tf.distribute'}, set()),
     # `Partition.by_id(rows)`, and not the first of the strategies that happen to store so.
     'the order of ids': (names, {'STORED_BY_ID[]'}, {'core/partition.py'}),
+    'how messages call a checkpoint': (strings, {'checkpoint '}, {'checkpoint/file_names.py'}),
+    'a manifest of another checkpoint': (
+        strings, {'E614'}, {'checkpoint/layout.py', 'cli/codes/checkpoints.py'}),
     'environment': (
         names, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
     'files that change': (
@@ -239,13 +243,6 @@ def test_the_names_of_checkpoint_files_have_one_grammar():
              for text, line in strings(source)
              if ' ' not in text and FILE_NAME.search(text.replace('\\', ''))],
             {'checkpoint/file_names.py'})
-
-
-def test_the_order_of_ids_is_named_by_the_partition_alone():
-    """`Partition.by_id(rows)`, and not the first of the strategies that happen to store so."""
-    compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
-             if isinstance(node, ast.Subscript) and ast.unparse(node.value) == 'STORED_BY_ID'],
-            {'core/partition.py'})
 
 
 def test_private_attributes_are_used_in_the_module_that_defines_them():
