@@ -14,40 +14,52 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
             kernel_threads: int | None = None) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
-    Call it before TensorFlow is imported. By every road that TensorFlow 2.15 had, it restores
-    `tf.estimator` and `tf.compat.v1.estimator` with the TPU classes of this package in them, the
-    optimizer parameters under `tf.compat.v1.tpu.experimental`,
-    `tf.data.experimental.CheckpointInputPipelineHook` and the deleted modules of
-    `tensorflow.python`, makes `TPUClusterResolver` find the emulated system, and gives what has
-    no CPU kernel a meaning (`cross_replica_sum`, `shard`, `replicate`, `batch_parallel`,
-    `rewrite`, `initialize_system`, `shutdown_system` of `tf.compat.v1.tpu`). Connecting to the
-    emulated system and initialising it do nothing. LOST_NAMES.md lists all names and what became
-    of them. Calling it again changes what its arguments say.
+    Call it before TensorFlow is imported. It restores, by every road that TensorFlow 2.15 had:
 
-    For TF2 it replaces `tf.distribute.TPUStrategy` and its older faces, whose replicas are then
-    logical CPU devices, and `tf.tpu.experimental.embedding.TPUEmbedding`. The devices are made
-    with the first strategy: jobs without one keep their one CPU.
+    - `tf.estimator` and `tf.compat.v1.estimator`, with the TPU classes of this package in them;
+    - the optimizer parameters under `tf.compat.v1.tpu.experimental`;
+    - `tf.data.experimental.CheckpointInputPipelineHook`;
+    - the deleted modules of `tensorflow.python`.
+
+    `TPUClusterResolver` then finds the emulated system. The functions of `tf.compat.v1.tpu` that
+    have no CPU kernel get a meaning: `cross_replica_sum`, `shard`, `replicate`, `batch_parallel`,
+    `rewrite`, `initialize_system`, `shutdown_system`. Connecting to the emulated system and
+    initialising it do nothing. LOST_NAMES.md lists all names and what became of them. A second
+    call replaces the choices of the first.
+
+    For TF2 it replaces `tf.tpu.experimental.embedding.TPUEmbedding`, and
+    `tf.distribute.TPUStrategy` with its older faces. Their replicas are logical CPU devices. The
+    first strategy makes these devices: jobs without one keep their one CPU.
 
     Args:
       hosts: emulated TPU hosts, >= 1.
       cores: cores per host, >= 1. With neither given the system has one core, or as many as
         the script's `TPUConfig(num_shards=...)` says.
-      ids: what becomes of ids outside of their vocabulary where a `RunConfig` does not say it:
+      ids: the fate of ids outside of their vocabulary where a `RunConfig` does not state it:
         `'error'`, `'drop'`, `'clip'` or `'mod'`; `'error'` if `None`.
-      steps: every `train()` of an Estimator ends after so many steps at most, >= 1.
-      contrib: whether there is a `tf.contrib`, with what jobs for TPUs use of it.
+      steps: the most steps that one `train()` of an Estimator makes, >= 1; `None` is no limit.
+      contrib: whether there is a `tf.contrib`, with the parts of it that jobs for TPUs use.
       tf1: whether `import tensorflow` gives the names and the behaviour of TensorFlow 1.15 from
-        now on, instead of those of TensorFlow 2. It cannot be taken back.
-      checkpoint: the options of checkpoints of jobs whose `RunConfig` does not say them.
-      kernels: what executes the tables where a `RunConfig` does not say it: `'native'`,
-        `'stock'` or `'auto'`; `'auto'` if `None`. See `RunConfig`.
-      kernel_threads: threads of the native kernels where a `RunConfig` does not say it.
+        now on, instead of TensorFlow 2. It cannot be taken back.
+      checkpoint: the options of checkpoints of jobs whose `RunConfig` does not state them.
+      kernels: the kernels that execute the tables where a `RunConfig` does not state them:
+        `'native'`, `'stock'` or `'auto'`; `'auto'` if `None`. See `RunConfig`.
+      kernel_threads: threads of the native kernels where a `RunConfig` does not state them.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
         package is missing.
-      ConfigError: if a number is out of range, for an unknown policy or kind of kernels, or for
-        a value of TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
+      ConfigError: with every argument that is out of range or unknown; or for a value of
+        TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
+
+    >>> import estimator_tpu_embedding
+    >>> estimator_tpu_embedding.install(hosts=2, cores=4)
+    >>> import tensorflow as tf
+    >>> resolver = tf.distribute.cluster_resolver.TPUClusterResolver('my-tpu')
+    >>> resolver.cluster_spec().num_tasks('worker'), resolver.num_accelerators()
+    (2, {'TPU': 4})
+    >>> tf.estimator.tpu.TPUEstimator is estimator_tpu_embedding.TPUEstimator
+    True
     """
     environment.prepare()
     without_effect = environment.variables_without_effect()

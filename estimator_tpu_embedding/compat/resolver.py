@@ -19,12 +19,12 @@ _CloudResolver: Any = _tf.tpu_cluster_resolver_module().TPUClusterResolver
 
 
 class TPUClusterResolver(_CloudResolver):
-    """Resolves every name and address to the emulated system; says so of those of a real one.
+    """Resolves every name and address to the emulated system; says so of a real one.
 
-    `cluster_spec()` has one task per emulated host, as that of a TPU which is found by name, and
-    `num_accelerators()` the cores of each. Their addresses end in `.invalid`: no name server may
-    ever resolve them, so nobody is contacted. `master()` is `''` all the same: the system is in
-    this process, and so is a session that is opened there.
+    `cluster_spec()` has one task per emulated host, as for a TPU that is found by name.
+    `num_accelerators()` has the cores of each host. The addresses of the tasks end in `.invalid`,
+    which no name server may ever resolve, so nobody is contacted. `master()` is `''` all the same:
+    the system is in this process, and so is a session that is opened there.
 
     >>> resolver = TPUClusterResolver('node-1', hosts=2, cores=4)
     >>> resolver.cluster_spec().num_tasks('worker'), resolver.num_accelerators()
