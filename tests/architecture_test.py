@@ -11,7 +11,7 @@ import re
 
 import pytest
 from harness.source import (
-    NAME, PACKAGE, imports, imports_in_functions, names, parts, private_names_of_others, searched,
+    NAME, PACKAGE, imports, imports_in_functions, names, parts, private_names, remembered, searched,
     sources, strings, undocumented)
 
 # folder or module: what of ours it may import besides itself
@@ -38,7 +38,7 @@ BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
     'cli': {'compat', 'runner'}, '__init__': {'compat'}}
 
-FOREIGN = {  # folder or module: top-level packages it must not import
+FOREIGN = {  # folder: top-level packages it must not import
     'defaults': {'tensorflow', 'numpy', 'os', 'threading'},
     'core': {'tensorflow', 'google', 'os', 'threading', 'time', 'absl'},
     'proto': {'tensorflow', 'os', 'threading'}, 'ops': {'os', 'threading'},
@@ -59,9 +59,22 @@ HOMES = {
         {'_legacy.py', 'compat/contrib/place.py', 'compat/install.py', 'compat/modules.py',
          'compat/moved.py', 'compat/roads.py'}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
+    'engines': (
+        imports, {f'{NAME}.hosts.{name}' for name in (
+            'engine_backend', 'lease', 'native', 'stock')}, {'hosts/choice.py'}),
+    'the compiled engine': (  # `install` only says why there is none.
+        imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
+        {'native', 'hosts/choice.py', 'hosts/lease.py', 'hosts/native.py', 'compat/install.py'}),
+    'components of a queue': (
+        imports, {f'{NAME}.hosts.components'}, {'hosts/pending.py', 'hosts/pipelined.py'}),
     # The package `_tf` does not hand it out.
     'strategies': (imports, {f'{NAME}._tf.distribute'}, {'_distribution', 'compat', 'midlevel'}),
     'strategies through _tf': (names, {'_tf.distribute'}, set()),
+    # `Partition.by_id(rows)`, and not the first of the strategies that happen to store so.
+    'the order of ids': (names, {'STORED_BY_ID[]'}, {'core/partition.py'}),
+    'how messages call a checkpoint': (strings, {'checkpoint '}, {'checkpoint/file_names.py'}),
+    'a manifest of another checkpoint': (
+        strings, {'E614'}, {'checkpoint/layout.py', 'cli/codes/checkpoints.py'}),
     'environment': (
         names, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
     'files that change': (
@@ -105,17 +118,14 @@ STRATEGIES = {  # where something is compared with 'div' or 'mod'
     # what a user wrote
     'estimator/estimator.py', 'estimator/embedding_spec.py', 'estimator/tpu_embedding.py'}
 
-# They borrow what TensorFlow and the nightly call private, under plain names. `_distribution` is a
-# module of TensorFlow to the nightly, whose objects it completes.
-BORROWERS = {'_tf', '_legacy', '_distribution'}
-PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedTuple
-                       '_getframe', '_current_frames', '_exit'}  # of sys and os
-PRIVATE_ELSEWHERE = {  # file, and name: why it may use what another module calls private
-    'compat/contrib/arg_scope.py _takes_arg_scope': 'marks functions of users as decorated'}
-
 # The verbs of engines and backends are documented once, in the protocols of hosts/backend.py.
 UNDOCUMENTED = {f'hosts/{name}.py' for name in (
     'delayed', 'engine_backend', 'native', 'pipelined', 'stock', 'wrapper')}
+
+BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
+PRIVATE = {'compat/contrib/arg_scope.py'}  # marks functions of users as decorated
+PUBLIC_ALL_THE_SAME = {'_replace', '_asdict', '_fields', '_make',  # of a NamedTuple
+                       '_getframe', '_current_frames', '_exit'}  # of sys and os
 
 STATE = {  # folder or module, and variable: why a process has to remember it
     'defaults._current': 'the choices of the process, for jobs that do not state them',
@@ -135,7 +145,6 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'native._loaded': 'a library can be loaded once in a process'}
 FILE_NAME = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')
 OWN_MESSAGE = re.compile(r'\bstr\((self|error)\)|\b(self|error)\.(message|msg|args)\b')
-EMPTY = re.compile(r'\[\]|\{\}|(set|dict|list)\(\)|.*\b(Weak\w+|ContextVar)\(.*')
 
 NARROWING = {'is not None', 'isinstance'}  # `assert`s that are for the type checker
 
@@ -147,10 +156,10 @@ def compare(found, allowed):
       found: pairs of a place, for the message, and the entries that would cover it.
       allowed: entries of a list.
     """
-    found = [(place, set(entries) & allowed) for place, entries in found]
+    found = [(place, allowed & set(entries)) for place, entries in found]
     strays = [place for place, covering in found if not covering]
     assert not strays
-    stale = allowed.difference(*(covering for _, covering in found))
+    stale = set(allowed).difference(*(covering for _, covering in found))
     assert not stale, 'the list has entries that nothing matches'
 
 
@@ -217,14 +226,6 @@ def test_each_dangerous_thing_has_its_home(what):
     compare(found_by(search, wanted), homes)
 
 
-def test_private_attributes_are_used_in_the_module_that_defines_them():
-    """A subclass may use on itself what it inherits: that is the contract between the two."""
-    compare([(f'{source.file}:{line} {name}', {f'{source.file} {name}'}) for source in sources()
-             if source.part not in BORROWERS
-             for name, line in private_names_of_others(source)
-             if name not in PUBLIC_ALL_THE_SAME], set(PRIVATE_ELSEWHERE))
-
-
 def test_div_and_mod_are_told_apart_in_one_place_only():
     compare([at(source, node.lineno) for source in sources()
              for node in ast.walk(source.tree) if isinstance(node, ast.Compare)
@@ -241,24 +242,19 @@ def test_the_names_of_checkpoint_files_have_one_grammar():
             {'checkpoint/file_names.py'})
 
 
-def test_the_order_of_ids_is_named_by_the_partition_alone():
-    """`Partition.by_id(rows)`, and not the first of the strategies that happen to store so."""
-    compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
-             if isinstance(node, ast.Subscript) and ast.unparse(node.value) == 'STORED_BY_ID'],
-            {'core/partition.py'})
+def test_private_attributes_are_used_in_the_module_that_defines_them():
+    """`_tf` and `_legacy` lend those of TensorFlow and of the nightly under plain names.
+
+    `_distribution` is a module of TensorFlow to the nightly, whose objects it completes. A subclass
+    may use on itself what it inherits: that is the contract between the two.
+    """
+    compare([at(source, line, name) for source in sources() if source.part not in BORROWERS
+             for name, line in private_names(source) if name not in PUBLIC_ALL_THE_SAME], PRIVATE)
 
 
 def test_what_a_process_remembers_is_listed_with_its_reason():
-    """A `global` statement, or a container that a module makes empty for its functions to fill."""
-    found = []
-    for source in sources():
-        kept = [name for node in ast.walk(source.tree) if isinstance(node, ast.Global)
-                for name in node.names]
-        kept += [ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-                 for node in source.tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))
-                 and node.value is not None and EMPTY.fullmatch(ast.unparse(node.value))]
-        found += [(f'{source.file} {name}', {f'{source.part}.{name}'}) for name in kept]
-    compare(found, set(STATE))
+    compare([(f'{source.file}:{line} {name}', {f'{source.part}.{name}'})
+             for source in sources() for name, line in remembered(source)], set(STATE))
 
 
 def test_no_fact_is_read_out_of_a_message_that_this_package_made():

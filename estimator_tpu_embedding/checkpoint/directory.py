@@ -1,4 +1,4 @@
-"""What a training job does with its model_dir before anything else."""
+"""Prepares a model_dir for a training job: claims it, cleans it, and says where training begins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
-from . import commit, file_names, lock, pointer
+from . import commit, file_names, lock, pointer, removal
 from .file_names import POINTER, index_of
 from .files import Storage, make_writable, set_aside
 from .options import CheckpointOptions
@@ -20,17 +20,17 @@ from .retention import Saved
 
 @contextlib.contextmanager
 def claimed(directory: str) -> Iterator[None]:
-    """While the body runs, the directory belongs to this job alone.
+    """Keeps a directory for this job alone while the body runs.
 
-    What killed jobs left there is deleted first.
+    It first deletes what killed jobs left there.
 
     Args:
-      directory: is made if it is not there.
+      directory: is made if it is missing.
 
     Raises:
       CheckpointWriteError: E621 if it cannot be made or written to.
-      CheckpointError: E622 if another job trains in it; E624 if it is on another kind of storage
-        than files, where nothing of what is promised holds.
+      CheckpointError: E622 if another job trains in it; E624 if it is no directory of this
+        machine: no promise of this package holds on another kind of storage.
     """
     if '://' in directory:
         raise CheckpointError(Problem(
@@ -41,19 +41,19 @@ def claimed(directory: str) -> Iterator[None]:
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
     with lock.held(directory), Storage(directory) as storage:
-        count = commit.clean(storage)
+        count = removal.clean(storage)
         if count:
             logging.info('%s: removed what %d saves or deletions that did not end had left.',
                          directory, count)
         status = storage.status(POINTER)
         if status is not None and not (stat.S_ISREG(status.st_mode)
                                        or stat.S_ISLNK(status.st_mode)):
-            _set_pointer_aside(directory)  # It could be neither read nor replaced by all.
+            _set_pointer_aside(directory)  # Some tools could neither read nor replace it.
         yield
 
 
 def require_writable(directory: str) -> None:
-    """Makes a directory of this machine unless it is there, and sees that files can be made in it.
+    """Makes a directory of this machine if it is missing, and checks that it can be written to.
 
     Raises:
       CheckpointWriteError: E621 if not.
@@ -66,10 +66,10 @@ def require_writable(directory: str) -> None:
 
 
 def saved_in(directory: str, base: str) -> list[Saved]:
-    """The checkpoints that earlier jobs left to the retention of later ones, oldest first.
+    """Returns the checkpoints that the retention of this job may delete, oldest first.
 
-    As for TensorFlow, they are those that the file `checkpoint` lists; what was to be kept
-    forever is not among them.
+    As in TensorFlow, the file `checkpoint` lists them. A checkpoint that an earlier job keeps
+    forever is not in that list.
     """
     named = pointer.read(directory)
     steps = {file_names.step_of(name) for name in (named.all if named is not None else ())
@@ -79,13 +79,13 @@ def saved_in(directory: str, base: str) -> list[Saved]:
 
 
 def continue_from(directory: str, found: Recovered) -> list[str]:
-    """Makes a checkpoint of a directory the one that all else there comes before.
+    """Makes the file `checkpoint` name the checkpoint from which training continues.
 
-    Newer ones are damaged. They stay until their step is saved again, and no longer count among
-    those that the retention keeps.
+    Newer ones are damaged. They stay until their step is saved again, and the retention no longer
+    counts them.
 
     Returns:
-      What a user should know: which ones are damaged, and whether `checkpoint` named another.
+      Facts for the user: which ones are damaged, and whether `checkpoint` named another.
     """
     folder, name = os.path.split(found.prefix)
     facts = [f'{problem}  {name} is restored instead.' for problem in found.skipped]
@@ -121,10 +121,10 @@ def settle(directory: str, options: CheckpointOptions) -> str | None:
 
 
 def _set_pointer_aside(directory: str) -> None:
-    """Gives a file `checkpoint` that is none another name.
+    """Renames a file `checkpoint` that names no checkpoint.
 
     Raises:
-      CheckpointWriteError: E621 if that cannot be.
+      CheckpointWriteError: E621 if it cannot be renamed.
     """
     try:
         aside = set_aside(os.path.join(directory, POINTER))

@@ -1,4 +1,7 @@
-"""What lies beside a checkpoint without a manifest and says how its rows are ordered."""
+"""Finds signs of how rows are ordered in a checkpoint that has no manifest.
+
+A job that lost one manifest has others, and the graph that the original saved holds its config.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,20 @@ from .layout import tables_out_of_order
 
 
 class Found(NamedTuple):
-    """A sign that rows are `mod`: on how many hosts, and what says so."""
+    """A sign that rows are `mod`: on how many hosts, and the file that says so."""
 
     hosts: int
     where: str
 
 
 def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
-    """That nobody says how the rows of a table are ordered.
+    """Returns the problem that nothing says how the rows of a table are ordered.
 
     Args:
       code: of the problem.
-      where: what has no manifest.
-      tables: whose rows they are.
-      found: what `of_mod` did.
+      where: the checkpoint, as messages call it.
+      tables: the tables, as the message calls them.
+      found: the result of `of_mod`.
     """
     return Problem(
         code, where, f'the rows of {tables} mean ids only with the manifest that says how they '
@@ -39,12 +42,10 @@ def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
 
 
 def of_mod(checkpoint: str) -> Found | None:
-    """The first sign that the rows of a checkpoint are not in the order of ids.
-
-    A job that lost one manifest has others; the graph of the original holds its config.
+    """Returns the first sign that the rows of a checkpoint are not in the order of ids.
 
     Args:
-      checkpoint: its prefix; it has no manifest.
+      checkpoint: the prefix of one without a manifest.
     """
     return next(_signs(checkpoint), None)
 
@@ -68,9 +69,9 @@ def _signs(checkpoint: str) -> Iterator[Found]:
 
 
 def _others(checkpoint: str) -> list[str]:
-    """The last checkpoint with a manifest before one in its directory, and the first after it.
+    """Returns the next older and the next newer checkpoint that have a manifest.
 
-    Those that are further away may be of another job, as one that brought rows in order.
+    One that is further away may be of another job, which may have put rows in another order.
     """
     directory, name = os.path.split(checkpoint)
     base, own = base_of(name), step_of(name)

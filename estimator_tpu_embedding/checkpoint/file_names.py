@@ -139,7 +139,7 @@ def by_checkpoint(files: Iterable[str]) -> dict[str, list[str]]:
     """Returns the names of the files of each checkpoint, sorted, by its name.
 
     Files of TensorFlow's old format V1 have no suffix. They count if another file of the
-    checkpoint is there, or if they are named as those of a job. A `PARTIAL` never counts.
+    checkpoint is there, or if they have names as a job gives them. A `PARTIAL` never counts.
 
     >>> by_checkpoint(['a.index', 'model.ckpt-3', 'events'])
     {'a': ['a.index'], 'model.ckpt-3': ['model.ckpt-3']}

@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, _tf, defaults
-from ..checkpoint import compare, directory, following
+from ..checkpoint import directory, following, order_of_ids
 from ..runner import loop, predictions, summaries
 from ..runner.stop_at_step import StopAtStep
 from ..runner.model import Job
@@ -167,7 +167,7 @@ class TPUEstimator(WithoutTpu):
             with directory.claimed(self.model_dir):
                 options = self._checkpoint_options()
                 checkpoint = directory.settle(self.model_dir, options)
-                compare.check_order_of_ids(checkpoint, options)
+                order_of_ids.check_order_of_ids(checkpoint, options)
                 with self._saving_after(checkpoint), self._starting_warm(checkpoint):
                     return super()._train_model(input_fn, hooks, saving_listeners)
         assert self._stop is not None

@@ -67,10 +67,9 @@ def test_a_step_with_leading_zeros_is_none_for_all(tmp_path, capsys):
     held = Held(prefix, {'t': (7, 2), 't/Adagrad': (7, 2)}, read_manifest(prefix))
     with pytest.raises(CorruptCheckpointError, match='E614 checkpoint model.ckpt-007: .*step 7'):
         compare(held, Needed({}, {}), CheckpointOptions())
-    for command, path, status in (('ls', tmp_path, 0), ('verify', prefix, 1), ('show', prefix, 1)):
-        assert main.main(['checkpoint', command, str(path)]) == status
-        printed = capsys.readouterr().out
-        assert 'model.ckpt-007' in printed and ('E614' in printed) == bool(status)
+    for command, path in (('ls', tmp_path), ('verify', prefix), ('show', prefix)):
+        assert main.main(['checkpoint', command, str(path)]) == 1
+        assert 'E614 checkpoint model.ckpt-007: ' in capsys.readouterr().out
     assert main.main(['checkpoint', 'show', str(tmp_path)]) == 2
     assert 'it must hold checkpoints of a job; got others' in capsys.readouterr().err
 

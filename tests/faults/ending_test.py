@@ -193,7 +193,7 @@ PHASES = ['stage', 'staged', 'guarded', 'synced', 'publish.0', 'publish.1', 'pub
 COMMITS = textwrap.dedent("""
     import os, signal, sys
     from harness.tiny import Tiny
-    from estimator_tpu_embedding.checkpoint import commit
+    from estimator_tpu_embedding.checkpoint import commit, removal
     from estimator_tpu_embedding.checkpoint.files import Storage
     from estimator_tpu_embedding.checkpoint.recover import recover
     from estimator_tpu_embedding.checkpoint.retention import Retention
@@ -217,7 +217,7 @@ COMMITS = textwrap.dedent("""
             found = recover(directory)
             assert tiny.is_at(found.prefix, found.step), ends_at
             print(ends_at, found.step)
-            commit.clean(storage)
+            removal.clean(storage)
             save(3, saved)
             assert recover(directory).step == 3
     assert 'tensorflow' not in sys.modules

@@ -8,6 +8,7 @@ import re
 
 NAME = 'estimator_tpu_embedding'
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / NAME
+_EMPTY = re.compile(r'\[\]|\{\}|(set|dict|list)\(\)|.*\b(Weak\w+|ContextVar)\(.*')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,16 +74,41 @@ def _imported(source, node):
 
 @functools.cache
 def names(source):
-    """(dotted name, line) of what is called, read as an attribute or given by keyword."""
+    """(dotted name, line) of what is called, read as an attribute or given by keyword.
+
+    A keyword is followed by `=`, and what is subscripted by `[]`.
+    """
     found = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Attribute):
             found.append((ast.unparse(node), node.lineno))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             found.append((node.func.id, node.lineno))
+        elif isinstance(node, ast.Subscript):
+            found.append((f'{ast.unparse(node.value)}[]', node.lineno))
         elif isinstance(node, ast.keyword) and node.arg:
             found.append((f'{node.arg}=', node.value.lineno))
     return found
+
+
+def private_names(source):
+    """(name, line) of each attribute `_x` of another object that the file itself gives to none."""
+    own = {getattr(node, 'name', None) or getattr(node, 'attr', None) or node.id
+           for node in ast.walk(source.tree)
+           if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+           or isinstance(getattr(node, 'ctx', None), ast.Store) and (
+               isinstance(node, ast.Name)
+               or isinstance(node, ast.Attribute) and ast.unparse(node.value) == 'self')}
+    found = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute):
+            found.append((node.value, node.attr, node.lineno))
+        elif isinstance(node, ast.Call) and len(node.args) > 1 and ast.unparse(node.func) in (
+                'getattr', 'setattr', 'hasattr') and isinstance(node.args[1], ast.Constant):
+            found.append((node.args[0], node.args[1].value, node.lineno))
+    return [(name, line) for owner, name, line in found
+            if re.match('_[a-z]', name) and name not in own
+            and ast.unparse(owner) not in ('self', 'cls', 'super()')]
 
 
 @functools.cache
@@ -92,6 +118,19 @@ def strings(source):
     return [(node.value, node.lineno) for node in ast.walk(source.tree)
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
             and id(node) not in documentation]
+
+
+def remembered(source):
+    """(name, line) of what a module keeps for the process.
+
+    That is each name of a `global` statement, and each container that the module makes empty for
+    its functions to fill.
+    """
+    return [(name, node.lineno) for node in ast.walk(source.tree) if isinstance(node, ast.Global)
+            for name in node.names] + [
+        (ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target),
+         node.lineno) for node in source.tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))
+        and node.value is not None and _EMPTY.fullmatch(ast.unparse(node.value))]
 
 
 def undocumented(source):
@@ -104,34 +143,6 @@ def undocumented(source):
                       if isinstance(child, (ast.FunctionDef, ast.ClassDef))
                       and not child.name.startswith('_') and ast.get_docstring(child) is None]
     return found
-
-
-def private_names_of_others(source):
-    """(name, line) of each private attribute that no class of the module defines or inherits."""
-    own = _defined(source.tree)
-    found = []
-    for node in ast.walk(source.tree):
-        name, owner = None, None
-        if isinstance(node, ast.Attribute):
-            name, owner = node.attr, ast.unparse(node.value)
-        elif (isinstance(node, ast.Call) and len(node.args) > 1
-              and ast.unparse(node.func) in ('getattr', 'setattr', 'hasattr')
-              and isinstance(node.args[1], ast.Constant)):
-            name, owner = node.args[1].value, ast.unparse(node.args[0])
-        if (name and re.match('_[a-z]', name) and owner not in ('self', 'cls', 'super()')
-                and name not in own):
-            found.append((name, node.lineno))
-    return found
-
-
-def _defined(tree):
-    """The names that a module gives to attributes of its classes and instances, and to itself."""
-    return {getattr(node, 'name', None) or getattr(node, 'attr', None) or node.id
-            for node in ast.walk(tree)
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef))
-            or isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-            and ast.unparse(node.value) in ('self', 'cls')
-            or isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def searched(node):

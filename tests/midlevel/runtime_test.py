@@ -1,4 +1,4 @@
-"""How long the engine of a TPUEmbedding is open."""
+"""The engine of a TPUEmbedding is closed when the object is garbage."""
 
 import gc
 

@@ -1,4 +1,7 @@
-"""How many updates the engines in functions made, for who tells it when they are gone."""
+"""Counts the updates of engines in functions, for the report at the end of a program.
+
+The counts stay readable after the engines are closed.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ _counters: list[Any] = []
 
 
 def count_by(counter: Any) -> None:
-    """Remembers the variable, int64, by which an engine counts its updates."""
+    """Remembers the int64 variable with which an engine counts its updates."""
     _counters.append(counter)
 
 
 def numbers() -> list[int]:
-    """Of each engine, in the order in which they were made."""
+    """Returns the number of updates of each engine, in the order in which they were made."""
     with _tf.eager_mode():
         return [int(counter.numpy()) for counter in _counters if hasattr(counter, 'numpy')]

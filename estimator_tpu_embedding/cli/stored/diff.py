@@ -1,13 +1,30 @@
-"""`etpe checkpoint diff`: what differs between two checkpoints, for every id its own row.
+"""`etpe checkpoint diff`: says how two checkpoints differ, comparing the rows of equal ids.
 
-JSON: `"a"`, `"b"` (where they are), `"notes"`, `"findings"` and `"skipped"` as those of `show`, and
-`"differences"`, each with `name` (in `a`, if it is there), `kind`, `before` and `after` (type and
-shape, or `null`), `rows` (how many differ), `new` (how many rows more there are after), `most` (the
-largest absolute difference, or `"inf"`) and `ids`: of those that differ, pairs of id and its
-largest difference, 10 of them unless --all is given. Kinds are `added`, `removed`, `changed`
-(another type or shape), `values`, `resized` of tables with more or fewer rows, of which those are
-compared that both have; these two alone have rows; `content` of strings; and `unknown` of what was
-saved in slices that cannot be compared here, with other checksums.
+The report in JSON has these fields:
+
+- `a`, `b`: their paths.
+- `notes`, `findings`, `skipped`: as in `show`.
+- `differences`: a list of objects.
+
+A difference has these fields:
+
+- `name`: in `a`, if it is there.
+- `kind`: see below.
+- `before`, `after`: type and shape, or `null`.
+- `rows`: how many differ.
+- `new`: how many more rows there are after.
+- `most`: the largest absolute difference, or `"inf"`.
+- `ids`: pairs of an id that differs and the largest difference in its row; 10 of them, unless
+  `--all` is given.
+
+These are the kinds; only `values` and `resized` have rows:
+
+- `added`, `removed`: only one of both has the tensor.
+- `changed`: its type or shape is another one.
+- `values`: rows differ.
+- `resized`: a table has more or fewer rows; the rows that both have are compared.
+- `content`: strings differ.
+- `unknown`: checksums differ, but the tensor was saved in slices that cannot be compared here.
 """
 
 from __future__ import annotations
@@ -17,18 +34,19 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..checkpoint.index import NO_ROW, Tensor
-from ..checkpoint.naming import tables_meant
-from ..checkpoint.options import CheckpointOptions
-from ..errors import ConfigError, CorruptCheckpointError, shown
-from . import stored_looks, stored_options
-from .render import Grid, Line, Report
-from .stored import Stored
-from .stored_view import json_number
+from ...checkpoint.index import NO_ROW, Tensor
+from ...checkpoint.naming import tables_meant
+from ...checkpoint.options import CheckpointOptions
+from ...errors import ConfigError, CorruptCheckpointError, shown
+from ..render import Grid, Line, Report
+from . import options, steady
+from .opened import Stored, damage, opened
+from .texts import as_data, as_lines, count_text, json_number
 
 if TYPE_CHECKING:
-    from ..checkpoint import rows as stored_rows
+    from ...checkpoint import rows as stored_rows
 
+HELP = 'compare two checkpoints, row by row in the order of ids'
 _SOME, _ALL = 10, 1_000_000
 _SIGNS = {'added': '+', 'removed': '-'}
 
@@ -39,45 +57,49 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'Compares tables and variables by their names, and rows by their ids: a checkpoint is '
         'equal to itself restored with another number of hosts or another strategy. Files are '
         'verified first. The exit status is 1 if checkpoints differ, or are damaged.')
+    parser.add_argument('a', metavar='A')
+    parser.add_argument('b', metavar='B')
     parser.add_argument('--all', action='store_true', help=f'name all ids that differ, up to '
                         f'{_ALL:,} in each table, not only the first {_SOME}')
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '
                         'a table NEW that A calls OLD')
-    stored_options.configure(parser)
+    options.configure(parser)
 
 
 def report(parsed: argparse.Namespace) -> Report:
-    """What differs between two checkpoints."""
-    return stored_looks.at_what_stays([parsed.a, parsed.b], lambda: _report(parsed))
+    """Returns the report about two checkpoints."""
+    return steady.report_of([parsed.a, parsed.b], lambda: _report(parsed))
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    given = stored_options.options(parsed)
-    both = [stored_options.opened(path, given) for path in (parsed.a, parsed.b)]
+    given = options.options(parsed)
+    both = [opened(path, given) for path in (parsed.a, parsed.b)]
     a, b = (one.stored for one in both)
     if problems := [*a.problems(), *b.problems()]:
         raise CorruptCheckpointError(*problems)
     notes = [note for one in both for note in one.notes]
     damaged = [problem for one in {one.prefix: one for one in (a, b)}.values()
-               for problem in stored_options.damage(one, given, notes)]
-    notes += [f'{one.where} has no manifest: its rows are taken to be in the order of ids'
-              for one, other in ((a, b), (b, a))
-              if one.manifest is None and one.assumed is None and other.tables]
-    notes += _notes_on_words(a, b)
+               for problem in damage(one, given, notes)]
+    notes += [*_notes_on_order(a, b), *_notes_on_words(a, b)]
     found = list(_differences(a, b, _pairs(a, b, given), _ALL if parsed.all else _SOME))
     skipped = [problem for one in both for problem in one.skipped]
     data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
-            'findings': stored_options.as_data(damaged),
-            'skipped': stored_options.as_data(skipped)}
-    blocks = [*(Line(note, 'warn') for note in notes), *stored_options.as_lines(skipped, 'warn'),
-              *_blocks(found, parsed.all), *stored_options.as_lines(damaged)]
+            'findings': as_data(damaged), 'skipped': as_data(skipped)}
+    blocks = [*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
+              *_blocks(found, parsed.all), *as_lines(damaged)]
     return Report(blocks, data, status=1 if found or damaged else 0)
 
 
+def _notes_on_order(a: Stored, b: Stored) -> list[str]:
+    """Says which of both is taken to be in the order of ids, since nothing says its order."""
+    return [f'{one.where} has no manifest: its rows are taken to be in the order of ids'
+            for one, other in ((a, b), (b, a))
+            if one.manifest is None and one.assumed is None and other.tables]
+
+
 def _notes_on_words(a: Stored, b: Stored) -> list[str]:
-    """Whose words have other ids in `b`, as far as both tell; rows are compared by ids."""
-    before, after = (one.manifest.vocabularies if one.manifest is not None else {}
-                     for one in (a, b))
+    """Says which words have other ids in `b`, if both tell; rows are compared by ids."""
+    before, after = a.vocabularies, b.vocabularies
     return [f'the words of "{shown(feature, 255)}" differ: {before[feature]} -> {after[feature]}'
             for feature in sorted(before.keys() & after.keys())
             if before[feature] != after[feature]]
@@ -88,13 +110,14 @@ def _blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:
         yield Line('no differences', 'good')
         return
     yield Grid(('', 'name', 'what', '>rows', '>most'), [
-        (_SIGNS.get(one['kind'], '~'), one['name'], _what(one), *_amounts(one)) for one in found])
+        (_SIGNS.get(one['kind'], '~'), one['name'], _what_text(one), *_amounts(one))
+        for one in found])
     yield from _ids_blocks(found, all)
-    yield Line(stored_options.count_text(len(found), 'difference'))
+    yield Line(count_text(len(found), 'difference'))
 
 
 def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
-    """What to compare: names of tensors of `a` and of `b`, `''` where one has none; sorted.
+    """Returns what to compare: sorted pairs of tensors of `a` and `b`, `''` if one has none.
 
     Raises:
       ConfigError: E630 if a table that is renamed is not there, or may be one of several.
@@ -140,13 +163,13 @@ def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]], most_id
 def _compared(a: stored_rows.Ordered, b: stored_rows.Ordered, most_ids: int
               ) -> stored_rows.Difference:
     """Compares the rows of the ids that both tensors have."""
-    from ..checkpoint import rows
+    from ...checkpoint import rows
     fewer, more = sorted((a, b), key=lambda one: one.bundle.tensors[one.name].rows)
     return rows.difference(fewer, more, most_ids)
 
 
 def _is_resized(before: Tensor, after: Tensor) -> bool:
-    """Whether tensors differ in nothing but the number of rows, which can be told apart."""
+    """Whether tensors of rows differ only in the number of rows."""
     return (before.dtype == after.dtype and len(before.shape) == len(after.shape) == 2
             and before.shape[1:] == after.shape[1:] and _has_rows(before, after))
 
@@ -157,7 +180,7 @@ def _has_rows(before: Tensor, after: Tensor) -> bool:
 
 
 def _ordered(one: Stored, name: str) -> stored_rows.Ordered:
-    from ..checkpoint import rows
+    from ...checkpoint import rows
     return rows.Ordered(one.bundle, name, one.partitions.get(name))
 
 
@@ -174,10 +197,10 @@ def _form(tensor: Tensor) -> str:
     return f'{tensor.kind} {list(tensor.shape)}'
 
 
-def _what(one: dict[str, Any]) -> str:
+def _what_text(one: dict[str, Any]) -> str:
     if one['kind'] == 'resized':
         more = 'more' if one['new'] > 0 else 'fewer'
-        return f'{stored_options.count_text(abs(one["new"]), "row")} {more}'
+        return f'{count_text(abs(one["new"]), "row")} {more}'
     if one['kind'] == 'changed':
         return f'{one["before"]} -> {one["after"]}'
     return one['before'] or one['after'] if one['kind'] in _SIGNS else str(one['kind'])
@@ -194,7 +217,7 @@ def _apart(value: float | str) -> str:
 
 
 def _ids_blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:
-    """Which ids differ: of each tensor the first in a line, or all in a table."""
+    """Yields the ids that differ: the first of each tensor in a line, or all in a table."""
     if all:
         yield Grid(('name', '>id', '>difference'), [
             (one['name'], str(id), _apart(apart)) for one in found for id, apart in one['ids']])
