@@ -1,7 +1,7 @@
-"""`embedding_column` and `shared_embedding_columns` of `tf.tpu.experimental`.
+"""Makes embedding columns: `embedding_column`, `shared_embedding_columns`.
 
-TensorFlow still has both, and users test for the classes of what they return, so these are
-TensorFlow's own columns.
+TensorFlow still has both functions, and users test for the classes of the columns. So the columns
+are TensorFlow's own.
 """
 
 from __future__ import annotations

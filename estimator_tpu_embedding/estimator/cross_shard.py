@@ -1,4 +1,4 @@
-"""`CrossShardOptimizer` and `cross_replica_sum` of `tf.compat.v1.tpu`, over emulated cores."""
+"""Sums over emulated cores: `cross_replica_sum` and `CrossShardOptimizer` of `tf.compat.v1.tpu`."""
 
 from __future__ import annotations
 

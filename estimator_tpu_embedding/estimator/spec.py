@@ -1,4 +1,4 @@
-"""`TPUEstimatorSpec` of `tf.compat.v1.estimator.tpu`."""
+"""Holds `TPUEstimatorSpec`, the value that a model_fn returns to a TPUEstimator."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ args of the function, which takes 2.
             prediction_hooks=checked.prediction_hooks)
 
     def as_estimator_spec(self) -> Any:
-        """The `EstimatorSpec` that a plain Estimator takes; metrics and host_call are built now."""
+        """Returns the `EstimatorSpec` for a plain Estimator; builds metrics and host_call now."""
         metrics = None
         if self.eval_metrics is not None:
             metrics = host_calls.call('eval_metrics', *self.eval_metrics)
@@ -103,7 +103,7 @@ args of the function, which takes 2.
             prediction_hooks=[*(self.prediction_hooks or ()), *hooks])
 
     def to_output(self) -> ModelOutput:
-        """What the runner takes."""
+        """Returns the output of the model for the runner."""
         keys = _legacy.mode_keys()
         hooks = {keys.TRAIN: self.training_hooks, keys.EVAL: self.evaluation_hooks,
                  keys.PREDICT: self.prediction_hooks}[self.mode]
@@ -114,7 +114,7 @@ args of the function, which takes 2.
 
 
 def _check_host_call(name: str, call: Any) -> None:
-    """The original's checks of `eval_metrics` and `host_call`, in its order."""
+    """Makes the original's checks of `eval_metrics` and `host_call`, in its order."""
     if not isinstance(call, (tuple, list)):
         raise ValueError(f'{name} should be tuple or list')
     if len(call) != 2:
@@ -133,7 +133,7 @@ def _check_host_call(name: str, call: Any) -> None:
 
 
 def positional_arguments(function: Callable[..., Any]) -> tuple[list[str], bool]:
-    """The names of the arguments of a function, `self` and bound ones apart; whether *args."""
+    """Returns the names of the unbound arguments of a function, and whether it takes `*args`."""
     parameters = inspect.signature(function).parameters.values()
     names = [parameter.name for parameter in parameters
              if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)]

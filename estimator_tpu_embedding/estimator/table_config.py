@@ -1,4 +1,4 @@
-"""`TableConfig`, `FeatureConfig` and `DeviceConfig` of `tensorflow.python.tpu.tpu_embedding`."""
+"""Declares tables, features and the system by name: `TableConfig` and its kin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class _TableFields(NamedTuple):
 class TableConfig(_TableFields):
     """The size of a table, how the rows of one sample are combined, and how it is trained.
 
-    A table without a rate and without an optimizer has those of the whole embedding.
+    A table without a rate takes the rate of the whole embedding, and one without an optimizer
+    its optimizer.
 
     >>> video = TableConfig(vocabulary_size=22, dimension=4, combiner='sum', learning_rate=0.1)
     >>> video.vocabulary_size, video.dimension, video.combiner
@@ -49,13 +50,13 @@ class TableConfig(_TableFields):
         Args:
           vocabulary_size: number of rows, >= 1.
           dimension: width of a row, >= 1.
-          initializer: of the rows; a truncated normal of deviation `1 / sqrt(dimension)` if
-            `None`.
+          initializer: the initializer of the rows. `None` is a truncated normal of deviation
+            `1 / sqrt(dimension)`.
           combiner: `'mean'`, `'sum'`, `'sqrtn'`, or `None` for one id per sample.
           hot_id_replication: a hint to the hardware; changes no number.
-          learning_rate: of this table; 0.0 freezes it.
-          learning_rate_fn: global step -> learning rate, instead.
-          optimization_parameters: of this table.
+          learning_rate: the rate of this table; 0.0 freezes it.
+          learning_rate_fn: a function from the global step to the rate, instead.
+          optimization_parameters: the optimizer of this table.
 
         Raises:
           ValueError: as the original does.
@@ -106,7 +107,7 @@ class FeatureConfig(_FeatureFields):
         Args:
           table_id: the name of the table.
           max_sequence_length: above 0 for a sequence, whose ids are not combined.
-          weight_key: the feature that holds the weights of the ids.
+          weight_key: the feature that holds the weights of the ids, or `None`.
 
         Raises:
           ValueError: for a length that is negative or no int.
@@ -137,7 +138,7 @@ class DeviceConfig(NamedTuple):
 def configs_to_specs(table_to_config: Mapping[str, TableConfig],
                      feature_to_config: Mapping[str, FeatureConfig]
                      ) -> tuple[list[TableSpec], list[FeatureSpec]]:
-    """What configs declare, by the names that they are filed under."""
+    """Returns the tables and features that configs declare, with the names of their keys."""
     tables = [
         TableSpec(
             name=name, vocabulary_size=int(config.vocabulary_size),

@@ -1,4 +1,4 @@
-"""Holds what a job says about its TPU system: `TPUConfig`, `InputPipelineConfig`."""
+"""Holds the settings of a job for its TPU system: `TPUConfig`, `InputPipelineConfig`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .checks import check_partition_dims, check_positive, parse_iterations_per_l
 
 
 class ExportSavedModelApiVersion(enum.Enum):
-    """Who rewrites a model for the TPU graph of an export, which is not written here."""
+    """The party that rewrites a model for the TPU graph of an export, which is not written here."""
 
     V1 = 1
     V2 = 2
@@ -67,7 +67,7 @@ class TPUConfig(_TPUConfigFields):
       tpu_job_name: the name in `TF_CONFIG['service']['tpu_worker_job_name']` if `None`. It has no
         effect here, where there are no jobs.
 
-    The other fields are those of the original, with its defaults and checks.
+    The other fields have the meanings, defaults and checks of the original.
 
     Raises:
       ValueError, TypeError: as the original does.
@@ -120,7 +120,7 @@ class TPUConfig(_TPUConfigFields):
 
 
 def _job_name_of_tf_config() -> str | None:
-    """What `TF_CONFIG` calls the job of the TPU workers; the nightly reads that variable."""
+    """Returns the name that `TF_CONFIG` gives to the job of the TPU workers."""
     try:
         with _tf.without_deprecation_warnings():
             service = _legacy.run_config_class()().service or {}
