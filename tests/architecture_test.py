@@ -82,8 +82,8 @@ HOMES = {
     'threads and signals': (
         names, {'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
-            'background', 'blocked', 'infeed', 'session_creators', 'shutdown', 'signals',
-            'towers')}),
+            'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
+            'session_feed', 'shutdown', 'signals', 'towers')}),
     'files that are opened': (
         names, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
