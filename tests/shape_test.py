@@ -32,6 +32,20 @@ def test_files_and_functions_stay_below_their_ceilings():
     assert sum(lines > 40 for lines in functions.values()) <= 5
 
 
+def is_wide(node, most_arguments, most_attributes):
+    if isinstance(node, ast.FunctionDef):
+        taken = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+        return len({one.arg for one in taken} - {'self', 'cls'}) > most_arguments
+    return isinstance(node, ast.ClassDef) and len({
+        one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)
+        and isinstance(one.ctx, ast.Store) and ast.unparse(one.value) == 'self'}) > most_attributes
+
+
+def test_values_that_belong_together_are_passed_and_kept_together():
+    compare([at(source, node.lineno, node.name) for source in sources() if source.part in SEAMS
+             for node in ast.walk(source.tree) if is_wide(node, *SEAMS[source.part])], WIDE)
+
+
 def test_inner_layers_check_with_errors_not_with_assert():
     """`python -O` removes asserts: those left only narrow types for the type checker."""
     compare([(f'{source.file}:{node.lineno}',
