@@ -62,10 +62,18 @@ class Problem:
 
 
 class EteError(Exception):
-    """Base of all errors of this package. Its arguments are problems, one or more.
+    """Base class of all errors of this package; its arguments are problems, one or more.
 
-    AutoGraph makes an error that passes through a function of the user anew, from its text, if
-    its class has no initializer of its own; else the class is lost. That one has no problems.
+    AutoGraph builds an error that passes through a function of the user anew, from its text. It
+    keeps the class only if that has an initializer of its own. The new error has no problems.
+
+    >>> error = ConfigError(Problem('E412', 'table "b"', 'vocabulary_size must be >= 1', '0'),
+    ...                     Problem('E413', 'table "a"', 'dimension must be >= 1', '-4'))
+    >>> print(error)
+    E413 table "a": dimension must be >= 1; got -4.
+    E412 table "b": vocabulary_size must be >= 1; got 0.
+    >>> isinstance(error, EteError), error.code, len(error.problems)
+    (True, 'E413', 2)
     """
 
     __init__ = Exception.__init__
@@ -89,7 +97,15 @@ class SetupError(EteError, RuntimeError):
 
 
 class ConfigError(EteError, ValueError):
-    """E4xx: all problems of a declaration at once, sorted by where they are."""
+    """E4xx: all problems of a declaration at once, sorted by their place.
+
+    >>> from estimator_tpu_embedding import CheckpointOptions
+    >>> try:
+    ...     CheckpointOptions(verify='md5', max_save_failures=0)
+    ... except ConfigError as error:
+    ...     print([problem.where for problem in error.problems])
+    ['CheckpointOptions.max_save_failures', 'CheckpointOptions.verify']
+    """
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -102,7 +118,15 @@ class UnusedColumnsError(ConfigError, RuntimeError):
 
 
 class UnreadableConfigError(EteError, ValueError):
-    """E48x: a file or stream from which no config can be read."""
+    """E48x: a file or stream from which no config can be read.
+
+    >>> from estimator_tpu_embedding.proto import reading
+    >>> try:
+    ...     reading.read_bytes(b'table_descriptor { name: 3 }', 'job.textproto')
+    ... except UnreadableConfigError as error:
+    ...     print(error.code, error.problems[0].where)
+    E483 job.textproto
+    """
 
 
 class InputError(EteError):
@@ -110,7 +134,16 @@ class InputError(EteError):
 
 
 class IdRangeError(InputError, ValueError):
-    """E501: an id outside `[0, vocabulary_size)`."""
+    """E501: an id outside `[0, vocabulary_size)`.
+
+    A training, evaluation or prediction ends with it, unless `RunConfig.id_policy` says otherwise.
+
+    >>> try:
+    ...     raise IdRangeError(Problem('E501', 'feature "video"', 'ids must be in [0, 22)', '22'))
+    ... except ValueError as error:  # Callers of the original know it as this.
+    ...     print(error)
+    E501 feature "video": ids must be in [0, 22); got 22.
+    """
 
 
 class InputShapeError(InputError, ValueError):
@@ -158,7 +191,16 @@ class NonFiniteCheckpointError(CheckpointError):
 
 
 class UnsupportedError(EteError, NotImplementedError):
-    """E9xx: a legacy feature that this version does not run; says what to do instead."""
+    """E9xx: a legacy feature that this version does not run; says what to do instead.
+
+    >>> from estimator_tpu_embedding import RunConfig, TPUEstimator
+    >>> try:
+    ...     TPUEstimator(lambda features: None, 'gs://bucket/job', RunConfig(), train_batch_size=8)
+    ... except UnsupportedError as error:
+    ...     print(error)
+    E913 model_dir: it must be a local directory; got gs://bucket/job.  Copy the results when the \
+job has ended.
+    """
 
 
 def counted(number: int, noun: str) -> str:

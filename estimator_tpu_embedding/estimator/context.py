@@ -15,7 +15,20 @@ _HOST_DEVICE = '/replica:0/task:0/device:CPU:0'
 
 
 class TPUContext:
-    """One context of one call of an input_fn (`invocation` given) or of a model_fn."""
+    """The place of one call of an input_fn or a model_fn in the system: `params['context']`.
+
+    The second of two hosts, with four cores each, calls its input_fn:
+
+    >>> from estimator_tpu_embedding import RunConfig, TPUClusterResolver
+    >>> from estimator_tpu_embedding.estimator.deployment import deploy
+    >>> config = RunConfig(cluster=TPUClusterResolver(hosts=2, cores=4))
+    >>> deployment = deploy(config, 'train', 64)
+    >>> context = TPUContext(deployment, deployment.invocations[1])
+    >>> context.num_hosts, context.num_replicas, context.current_host
+    (2, 8, 1)
+    >>> context.current_input_fn_deployment()[1:]  # Call 1 of 2, for 4 replicas.
+    (1, 2, 4)
+    """
 
     def __init__(self, deployment: Deployment, invocation: Invocation | None = None):
         """Describes a deployment to one call of input_fn, or to a model_fn."""

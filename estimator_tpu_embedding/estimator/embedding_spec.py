@@ -45,7 +45,23 @@ _ARGUMENTS = tuple(name for name in _Fields._fields if name != 'tensor_core_feat
 
 
 class EmbeddingConfigSpec(_Fields):
-    """Which embedding columns a model uses and how their tables are trained."""
+    """The embedding columns of a model, and how their tables are trained.
+
+    Either columns declare features and tables, or two dicts do. The arguments are described at
+    `__new__`.
+
+    >>> spec = EmbeddingConfigSpec(
+    ...     feature_to_config_dict={'watched': FeatureConfig('video')},
+    ...     table_to_config_dict={'video': TableConfig(vocabulary_size=22, dimension=4)},
+    ...     optimization_parameters=p.StochasticGradientDescentParameters(0.1))
+    >>> tables, features = spec.to_specs()
+    >>> tables[0].name, tables[0].vocabulary_size, features[0].name
+    ('video', 22, 'watched')
+    >>> EmbeddingConfigSpec(partition_strategy='mod')
+    Traceback (most recent call last):
+    ValueError: Exactly one of `feature_columns` and the pair `feature_to_config_dict` and \
+`table_to_config_dict` must be be specified.
+    """
 
     __slots__ = ()
 

@@ -30,10 +30,34 @@ _BATCH_SIZES = ('train_batch_size', 'eval_batch_size', 'predict_batch_size')
 class TPUEstimator(WithoutTpu):
     """Trains and evaluates a model whose embedding tables live on TPU hosts, emulated here.
 
-    The model is built once per core of the emulated system, tables are spread over its hosts,
-    and the optimizer of the `embedding_config_spec` trains them, while the model's own trains
-    the rest. With `use_tpu=False` it is a plain Estimator, in which the model's optimizer
-    trains the tables too, as in the original; its first training warns of that, with names.
+    The model is built once per core of the emulated system, and its tables are spread over the
+    hosts. The optimizer of the `embedding_config_spec` trains the tables; the model's own trains
+    the rest. With `use_tpu=False` it is a plain Estimator, in which the model's optimizer trains
+    the tables too, as in the original. Its first training then warns of that, with names.
+
+    The loss is the sum of the two rows that the two samples look up. Its gradient is 1 for each
+    of them, so plain gradient descent with the rate 0.5 takes 0.5 from the rows 1 and 3:
+
+    >>> import tempfile
+    >>> import estimator_tpu_embedding as ete
+    >>> video = ete.embedding_column(
+    ...     tf.feature_column.categorical_column_with_identity('video', num_buckets=4),
+    ...     dimension=1, initializer=tf.ones_initializer())
+    >>> def model_fn(features, mode, params):
+    ...     loss = tf.reduce_sum(tf.feature_column.input_layer(features, [video]))
+    ...     optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1))
+    ...     return ete.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(
+    ...         loss, tf.train.get_global_step()))
+    >>> def input_fn(params):
+    ...     return tf.data.Dataset.from_tensors({'video': [[1], [3]]})
+    >>> spec = ete.EmbeddingConfigSpec([video], ete.StochasticGradientDescentParameters(0.5))
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     estimator = TPUEstimator(model_fn, directory, ete.RunConfig(), train_batch_size=2,
+    ...                              embedding_config_spec=spec)
+    ...     estimator = estimator.train(input_fn, steps=1)
+    ...     print(estimator.get_variable_value(
+    ...         'input_layer/video_embedding/embedding_weights').tolist())
+    [[1.0], [0.5], [1.0], [0.5]]
     """
 
     def __init__(self, model_fn: Callable[..., Any] | None = None, model_dir: str | None = None,

@@ -19,7 +19,16 @@ _PlainRunConfig: Any = _legacy.run_config_class()
 
 
 class RunConfig(_PlainRunConfig):
-    """`tf.estimator.RunConfig`, and what a TPUEstimator needs besides."""
+    """`tf.estimator.RunConfig`, with the settings that a TPUEstimator needs besides.
+
+    >>> from estimator_tpu_embedding import CheckpointOptions
+    >>> config = RunConfig(TPUConfig(iterations_per_loop=100), id_policy='drop',
+    ...                    checkpoint=CheckpointOptions(verify='size'), keep_checkpoint_max=2)
+    >>> config.tpu_config.iterations_per_loop, config.id_policy, config.keep_checkpoint_max
+    (100, 'drop', 2)
+    >>> config.replace(keep_checkpoint_max=7).id_policy
+    'drop'
+    """
 
     def __init__(self, tpu_config: TPUConfig | None = None, evaluation_master: str | None = None,
                  master: str | None = None, cluster: Any = None, *,

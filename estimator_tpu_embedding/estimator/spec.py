@@ -30,10 +30,24 @@ class _Fields(NamedTuple):
 
 
 class TPUEstimatorSpec(_Fields):
-    """What a model_fn returns to a TPUEstimator.
+    """The value that a model_fn returns to a TPUEstimator.
 
-    As `tf.estimator.EstimatorSpec`, with `eval_metrics`, a pair of a function and the tensors
-    it gets, in place of `eval_metric_ops`, and `scaffold_fn` in place of `scaffold`.
+    It is `tf.estimator.EstimatorSpec` with two differences. `eval_metrics`, a pair of a function
+    and the tensors that it takes, replaces `eval_metric_ops`. `scaffold_fn` replaces `scaffold`.
+    The function of `eval_metrics` gets the samples of all cores.
+
+    >>> def metrics(labels, scores):
+    ...     return {'error': tf.metrics.mean_absolute_error(labels, scores)}
+    >>> with tf.Graph().as_default():
+    ...     labels, scores = tf.constant([1.0, 0.0]), tf.constant([0.5, 0.0])
+    ...     spec = TPUEstimatorSpec('eval', loss=tf.reduce_mean(labels - scores),
+    ...                             eval_metrics=(metrics, [labels, scores]))
+    ...     print(sorted(spec.as_estimator_spec().eval_metric_ops))
+    ['error']
+    >>> TPUEstimatorSpec('eval', loss=0.0, eval_metrics=(metrics, [1.0]))
+    Traceback (most recent call last):
+    RuntimeError: In TPUEstimatorSpec.eval_metrics, length of tensors 1 does not match method \
+args of the function, which takes 2.
     """
 
     __slots__ = ()

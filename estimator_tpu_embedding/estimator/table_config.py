@@ -25,9 +25,16 @@ class _TableFields(NamedTuple):
 
 
 class TableConfig(_TableFields):
-    """A table: its size, how rows of one sample are combined, and how it is trained.
+    """The size of a table, how the rows of one sample are combined, and how it is trained.
 
-    Where neither a rate nor an optimizer is given, those of the whole embedding count.
+    A table without a rate and without an optimizer has those of the whole embedding.
+
+    >>> video = TableConfig(vocabulary_size=22, dimension=4, combiner='sum', learning_rate=0.1)
+    >>> video.vocabulary_size, video.dimension, video.combiner
+    (22, 4, 'sum')
+    >>> TableConfig(vocabulary_size=0, dimension=4)
+    Traceback (most recent call last):
+    ValueError: vocabulary_size must >= 1. Received: 0.
     """
 
     __slots__ = ()
@@ -84,7 +91,11 @@ class _FeatureFields(NamedTuple):
 
 
 class FeatureConfig(_FeatureFields):
-    """Which table a feature looks up in, and how."""
+    """The table that a feature looks up in, and how.
+
+    >>> FeatureConfig('video', max_sequence_length=3)
+    FeatureConfig(table_id='video', max_sequence_length=3, weight_key=None)
+    """
 
     __slots__ = ()
 
@@ -107,7 +118,16 @@ class FeatureConfig(_FeatureFields):
 
 
 class DeviceConfig(NamedTuple):
-    """A system whose size is stated: `job_name` looks like `/job:worker`."""
+    """The size of a system that is stated.
+
+    Attributes:
+      num_hosts: hosts, >= 1.
+      num_cores: cores of all hosts together, a multiple of `num_hosts`.
+      job_name: the first part of the names of hosts, such as `'/job:worker'`.
+
+    >>> DeviceConfig(num_hosts=2, num_cores=8, job_name='/job:worker').num_cores
+    8
+    """
 
     num_hosts: int
     num_cores: int

@@ -29,18 +29,27 @@ TRAINING = declaration.TRAINING
 class TPUEmbedding:
     """Tables and features of one job on one system, and their look-ups in graphs.
 
-    For loops that are written by hand; `TPUEstimator` does all of this by itself. The rows are
-    kept by the variables of the tables: `load_ops` and `retrieve_ops` copy nothing, and what is
-    assigned to a variable counts from the next step on.
+    It is for training loops that are written by hand; a `TPUEstimator` does all of this itself.
+    The variables of the tables hold the rows. `load_ops` and `retrieve_ops` copy nothing, and a
+    value that is assigned to a variable counts from the next step on.
 
     Attributes:
-      plan: what was resolved.
+      plan: the resolved tables, features and topology.
       config_proto: the `TPUEmbeddingConfiguration`, byte for byte as TensorFlow 2.15 makes it,
         learning-rate tags apart: they are numbered in order of appearance.
       batch_size_per_core: samples per core and step.
-      num_cores: of all hosts.
-      num_cores_per_host: of each.
-      optimization_parameters: those of all tables without their own.
+      num_cores: cores of all hosts.
+      num_cores_per_host: cores of each host.
+      optimization_parameters: the parameters of all tables without their own.
+
+    >>> embedding = TPUEmbedding(
+    ...     {'video': TableConfig(vocabulary_size=22, dimension=4)},
+    ...     {'watched': FeatureConfig('video')}, batch_size=16, mode=INFERENCE,
+    ...     device_config=DeviceConfig(num_hosts=4, num_cores=8, job_name='/job:worker'))
+    >>> embedding.num_cores, embedding.num_cores_per_host, embedding.batch_size_per_core
+    (8, 2, 2)
+    >>> embedding.table_to_features_dict['video'], embedding.hosts[3]
+    (['watched'], '/job:worker/replica:0/task:3/device:CPU:0')
     """
 
     def __init__(self, table_to_config_dict: Mapping[str, TableConfig],
