@@ -57,7 +57,7 @@ HOMES = {
         strings, {'tensorflow.python', 'tensorflow._api', 'tensorflow_estimator.python',
                   'tensorflow_estimator._api'},
         {'_legacy.py', 'compat/contrib/place.py', 'compat/install.py', 'compat/modules.py',
-         'compat/moved.py', 'compat/roads.py'}),
+         'compat/lost_names.py', 'compat/moved.py', 'compat/roads.py'}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
@@ -72,6 +72,9 @@ HOMES = {
     'strategies through _tf': (names, {'_tf.distribute'}, set()),
     # `Partition.by_id(rows)`, and not the first of the strategies that happen to store so.
     'the order of ids': (names, {'STORED_BY_ID[]'}, {'core/partition.py'}),
+    'how messages call a checkpoint': (strings, {'checkpoint '}, {'checkpoint/file_names.py'}),
+    'a manifest of another checkpoint': (
+        strings, {'E614'}, {'checkpoint/layout.py', 'cli/codes/checkpoints.py'}),
     'environment': (
         names, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
     'files that change': (
@@ -237,13 +240,6 @@ def test_the_names_of_checkpoint_files_have_one_grammar():
              for text, line in strings(source)
              if ' ' not in text and FILE_NAME.search(text.replace('\\', ''))],
             {'checkpoint/file_names.py'})
-
-
-def test_the_order_of_ids_is_named_by_the_partition_alone():
-    """`Partition.by_id(rows)`, and not the first of the strategies that happen to store so."""
-    compare([at(source, node.lineno) for source in sources() for node in ast.walk(source.tree)
-             if isinstance(node, ast.Subscript) and ast.unparse(node.value) == 'STORED_BY_ID'],
-            {'core/partition.py'})
 
 
 def test_private_attributes_are_used_in_the_module_that_defines_them():

@@ -21,7 +21,8 @@ COMMANDS = {
     'plan': 'rows and bytes of each host, also for a topology that is not there yet',
     'checkpoint': 'list, show, compare and verify checkpoints, without TensorFlow',
     'explain': 'say what a code such as E412 means and what to do',
-    'rules': 'list all codes'}
+    'rules': 'list all codes',
+    'docs': 'print the documentation, topic by topic'}
 """Name of each command and of its module, and a line of help."""
 
 

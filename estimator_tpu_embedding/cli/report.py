@@ -55,6 +55,13 @@ class Grid:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Document:
+    """A text in Markdown that belongs to the package, so nothing in it is escaped."""
+
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Report:
     """The result of a command.
 
@@ -64,7 +71,7 @@ class Report:
       status: exit status: 0, or 1 with findings or differences.
     """
 
-    blocks: Sequence[Line | Grid]
+    blocks: Sequence[Line | Grid | Document]
     data: Mapping[str, Any]
     status: int = 0
 
@@ -157,7 +164,9 @@ def _write(stream: Any, text: str) -> None:
             stream.close()  # Otherwise Python would flush it again at exit, and complain.
 
 
-def _text(block: Line | Grid) -> str:
+def _text(block: Line | Grid | Document) -> str:
+    if isinstance(block, Document):
+        return block.text
     if isinstance(block, Line):
         return printable(block.text) + '\n'
     rows = [[printable(cell, MAX_CELL) for cell in row] for row in (block.titles, *block.rows)]
@@ -167,7 +176,9 @@ def _text(block: Line | Grid) -> str:
         for cell, width, title in zip(row, widths, block.head)).rstrip() + '\n' for row in rows)
 
 
-def _markdown(block: Line | Grid) -> str:
+def _markdown(block: Line | Grid | Document) -> str:
+    if isinstance(block, Document):
+        return block.text
     if isinstance(block, Line):
         return _escaped(printable(block.text)) + '\n'
     rule = ['--:' if title.startswith('>') else '---' for title in block.head]
@@ -186,6 +197,10 @@ def _show_rich(report: Report) -> None:
     from rich.text import Text
     console = Console(highlight=False)
     for block in report.blocks:
+        if isinstance(block, Document):
+            from rich.markdown import Markdown  # Slow to import, and few reports need it.
+            console.print(Markdown(block.text, hyperlinks=False))
+            continue
         if isinstance(block, Line):
             console.print(Text(printable(block.text), _STYLES.get(block.tone, '')), soft_wrap=True)
             continue

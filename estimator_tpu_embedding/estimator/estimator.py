@@ -15,7 +15,7 @@ from ..checkpoint import directory, following, order_of_ids
 from ..runner import loop, predictions, summaries
 from ..runner.stop_at_step import StopAtStep
 from ..runner.model import Job
-from . import calls, settings
+from . import calls, job_checks, settings
 from .checks import check_positive
 from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
@@ -77,8 +77,9 @@ class TPUEstimator(WithoutTpu):
         self._batch_sizes = dict(zip(_BATCH_SIZES, (
             train_batch_size, eval_batch_size, predict_batch_size)))
         if use_tpu:
-            self._check_for_tpu(config, embedding_config_spec)
-        if settings.strategy_of(embedding_config_spec) == 'mod' and not (use_tpu and eval_on_tpu):
+            job_checks.check_for_tpu(config, self._batch_sizes, embedding_config_spec)
+        strategy = job_checks.strategy_of(embedding_config_spec)
+        if strategy == 'mod' and not (use_tpu and eval_on_tpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
         _legacy.check_model_fn(model_fn, params)
         with _tf.without_deprecation_warnings():
@@ -89,7 +90,7 @@ class TPUEstimator(WithoutTpu):
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
         if use_tpu:
-            settings.check_directories(self.model_dir, embedding_config_spec)
+            job_checks.check_directories(self.model_dir, embedding_config_spec)
         self._session_config: tf.ConfigProto = settings.without_arithmetic_optimizer(
             self._session_config)
         self._use_tpu = use_tpu
@@ -102,25 +103,6 @@ class TPUEstimator(WithoutTpu):
         if export_saved_model_api_version not in (1, 2, *ExportSavedModelApiVersion):
             raise ValueError('export_saved_model_api_version should be 1 or 2; got '
                              f'{export_saved_model_api_version}.')
-
-    def _check_for_tpu(self, config: RunConfig, spec: EmbeddingConfigSpec | None) -> None:
-        """The checks of the original that apply with use_tpu, in its order."""
-        if self._batch_sizes['train_batch_size'] is None:
-            raise ValueError('`train_batch_size` cannot be `None`')
-        for name, value in self._batch_sizes.items():
-            if value is not None:
-                check_positive(value, name)
-        tpu_config = config.tpu_config
-        mode = tpu_config.per_host_input_for_training
-        if mode == InputPipelineConfig.PER_SHARD_V1 and tpu_config.num_cores_per_replica:
-            raise ValueError('Model parallelism only supports per host input for training. '
-                             'Please adjust TPURunconfig.per_host_input_for_training.')
-        if spec is not None and mode not in (InputPipelineConfig.PER_HOST_V1,
-                                             InputPipelineConfig.PER_HOST_V2):
-            raise ValueError('Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU '
-                             f'Embedding; got {mode}.')
-        settings.refuse_unsupported(config)
-        settings.warn_of_what_has_no_effect(tpu_config)
 
     def _assert_members_are_not_overridden(self) -> None:
         """Allows what the base class forbids: this class replaces how it runs."""
