@@ -19,7 +19,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _tf_distribute
+from ._tf import distribute
 from .errors import ConfigError, Problem
 
 CHIEF, EVALUATOR, PS, WORKER = 'chief', 'evaluator', 'ps', 'worker'
@@ -42,7 +42,7 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
         _take_strategy(config, kind, getattr(wished, kind))
     cluster = tf.train.ClusterSpec(tf_config.get('cluster', {}))
     remote = wished.remote_cluster if wished and config._train_distribute else None
-    modes = _tf_distribute.coordinator().CoordinatorMode
+    modes = distribute.coordinator().CoordinatorMode
     if remote and cluster:
         raise ConfigError(Problem(
             'E472', 'RunConfig', 'a cluster is named by TF_CONFIG or by '
@@ -101,7 +101,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, executor
     def train(strategy: Any) -> None:
         mine = _for_this_task(estimator, 'train', strategy)
         # The threads of a standalone client share the objects; one of them may call hooks.
-        calls_hooks = not is_standalone or _tf_distribute.task().is_chief
+        calls_hooks = not is_standalone or distribute.task().is_chief
         mine.train(input_fn=train_spec.input_fn, max_steps=train_spec.max_steps,
                    hooks=list(train_spec.hooks) if calls_hooks else [])
 
@@ -110,7 +110,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, executor
         executor_cls(mine, train_spec, eval_spec)._start_continuous_evaluation()
 
     config = estimator.config
-    _tf_distribute.coordinator().run_distribute_coordinator(
+    distribute.coordinator().run_distribute_coordinator(
         train, config.train_distribute, evaluate, config.eval_distribute,
         mode=config._distribute_coordinator_mode,
         cluster_spec=config.cluster_spec if is_standalone else None,  # Else that of TF_CONFIG.
@@ -156,13 +156,13 @@ def _run_alone(estimator: Any, kind: str, function: Callable[..., Any], hooks: S
 
     def run(strategy: Any) -> Any:
         return function(_for_this_task(estimator, kind, strategy), strategy, hooks)
-    return _tf_distribute.coordinator().run_distribute_coordinator(
+    return distribute.coordinator().run_distribute_coordinator(
         run, strategy, mode=config._distribute_coordinator_mode,
         cluster_spec=config.cluster_spec, session_config=config.session_config)
 
 
 def _is_standalone(config: Any) -> bool:
-    modes = _tf_distribute.coordinator().CoordinatorMode
+    modes = distribute.coordinator().CoordinatorMode
     return bool(config._distribute_coordinator_mode == modes.STANDALONE_CLIENT)
 
 
@@ -170,7 +170,7 @@ def _for_this_task(estimator: Any, kind: str, strategy: Any) -> Any:
     """A copy of an Estimator whose RunConfig is that of the task that the coordinator calls."""
     import tensorflow.compat.v1 as tf
     mine = copy.deepcopy(estimator)
-    config, task = mine._config, _tf_distribute.task()
+    config, task = mine._config, distribute.task()
     setattr(config, f'_{kind}_distribute', strategy)
     setattr(mine, f'_{kind}_distribution', strategy)
     cluster = task.cluster_spec or tf.train.ClusterSpec({})

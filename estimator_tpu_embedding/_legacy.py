@@ -1,26 +1,29 @@
-"""The only door to `tensorflow_estimator`, the nightly build that outlived TensorFlow's own.
+"""Opens the only door to `tensorflow_estimator`, the nightly build that outlived TensorFlow's own.
 
-That package imports modules which TensorFlow 2.16 deleted. Before its first import, empty
-stand-ins are put where it looks: adding a module that TensorFlow lacks changes nothing that
-exists. Its TPU modules are not loaded either; `compat.install` fills all stand-ins with the
-classes of this package.
+That package imports modules which TensorFlow 2.16 deleted. `load` puts empty stand-ins where it
+looks, and then imports it. Its own TPU modules stay unloaded: `compat.install` fills the stand-ins
+with the classes of this package. Adding a module that TensorFlow lacks changes nothing that exists.
 
-The nightly is also the one reader of `TF_CONFIG`, in its module `run_config`. There the module
-`json` is exchanged for `_TfConfig`, which says what is wrong with that variable.
+The rest of the package borrows private functions of the nightly under the plain names of this
+module. Its subclasses use private methods of the classes that they extend, too: TensorFlow 2.15
+documents `Estimator` and `RunConfig` as classes to extend.
+
+The nightly also reads `TF_CONFIG`. `_tf_config` takes that over.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
-import json
-import re
 import sys
 import types
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from . import _distribution
-from .errors import ConfigError, Problem, SetupError, shown
+from ._tf_config import TfConfig
+from .errors import Problem, SetupError
 
 
 def _placeholders(*names: str) -> dict[str, Any]:
@@ -55,83 +58,6 @@ class StandIn(types.ModuleType):
                              'not among the names that estimator_tpu_embedding restores')
 
 
-class _TfConfig:
-    """Reads `TF_CONFIG` in the place of the module `json`."""
-
-    MAX_LENGTH = 2**22
-    """Characters; a cluster of 4,096 tasks has some 10^5."""
-
-    MAX_DEPTH = 32
-
-    @classmethod
-    def loads(cls, text: str) -> dict[str, Any]:
-        """The object that the variable holds; an empty one is none.
-
-        Raises:
-          ConfigError: if it cannot be read, or its parts are not of the documented form.
-        """
-        if len(text) > cls.MAX_LENGTH:
-            raise ConfigError(_wrong_tf_config(
-                f'it must have at most {cls.MAX_LENGTH:,} characters', f'{len(text):,}'))
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(_wrong_tf_config(
-                'it must hold an object of JSON', f'{type(error).__name__}: {error}, in '
-                f'{shown(text) or "nothing"}')) from error
-        problems = list(_problems_of_tf_config(found, cls.MAX_DEPTH))
-        if problems:
-            raise ConfigError(*problems)
-        return found
-
-
-def _problems_of_tf_config(found: Any, max_depth: int) -> Iterator[Problem]:
-    """What is wrong with the value of `TF_CONFIG`, where its readers could not say it."""
-    level = [found]
-    for _ in range(max_depth):
-        level = [part for one in level if isinstance(one, (dict, list))
-                 for part in (one.values() if isinstance(one, dict) else one)]
-    if level:
-        yield _wrong_tf_config(f'it may be nested {max_depth} deep', 'more')
-    elif not isinstance(found, dict):
-        yield _wrong_tf_config('it must hold an object of JSON', _as_json(found))
-    else:
-        yield from _problems_of_cluster(found.get('cluster', {}))
-        yield from _problems_of_task(found.get('task', {}))
-
-
-def _problems_of_cluster(cluster: Any) -> Iterator[Problem]:
-    if not isinstance(cluster, dict):
-        yield _wrong_tf_config('its "cluster" must be an object', _as_json(cluster))
-        return
-    for job, tasks in cluster.items():
-        is_numbered = isinstance(tasks, dict) and all(re.fullmatch('[0-9]+', one) for one in tasks)
-        addresses = list(tasks.values()) if is_numbered else tasks
-        if not isinstance(addresses, list) or not all(isinstance(one, str) for one in addresses):
-            yield _wrong_tf_config(f'job "{shown(job)}" of its "cluster" must list addresses',
-                                   _as_json(tasks))
-
-
-def _problems_of_task(task: Any) -> Iterator[Problem]:
-    if not isinstance(task, dict):
-        yield _wrong_tf_config('its "task" must be an object', _as_json(task))
-        return
-    if not re.fullmatch('-?[0-9]{1,9}', str(task.get('index', 0))):
-        yield _wrong_tf_config('"index" of its "task" must be a whole number',
-                               _as_json(task['index']))
-    if not isinstance(task.get('type', ''), str):
-        yield _wrong_tf_config('"type" of its "task" must be a string', _as_json(task['type']))
-
-
-def _as_json(value: Any) -> str:
-    return shown(json.dumps(value))
-
-
-def _wrong_tf_config(rule: str, got: str) -> Problem:
-    return Problem('E469', 'TF_CONFIG', rule, got,
-                   'Correct the environment variable, or unset it to run in one process.')
-
-
 def load() -> types.ModuleType:
     """Imports the nightly once and returns its `tensorflow_estimator._api.v1.estimator`."""
     name = 'tensorflow_estimator._api.v1.estimator'
@@ -140,7 +66,7 @@ def load() -> types.ModuleType:
             vars(sys.modules.setdefault(path, StandIn(path))).update(names)
     try:
         run_config = importlib.import_module('tensorflow_estimator.python.estimator.run_config')
-        vars(run_config)['json'] = _TfConfig
+        vars(run_config)['json'] = TfConfig
         return importlib.import_module(name)
     except ImportError as error:
         raise SetupError(Problem(
@@ -181,7 +107,96 @@ def mode_keys() -> Any:
     return load().ModeKeys
 
 
-def estimator_module() -> types.ModuleType:
-    """The module that defines `Estimator`, for its checks and its writers of event files."""
+def check_model_fn(model_fn: Callable[..., Any] | None, params: Any) -> None:
+    """Raises ValueError, in the original's words, unless an Estimator can call a model_fn."""
+    _estimator_module()._verify_model_fn_args(model_fn, params)
+
+
+def checked_hooks(hooks: Sequence[Any] | None) -> list[Any]:
+    """Returns hooks as a list; raises TypeError if one of them is no `SessionRunHook`."""
+    found: list[Any] = _estimator_module()._check_hooks_type(hooks)
+    return found
+
+
+def write_metrics(directory: str, metrics: dict[str, Any], step: int) -> None:
+    """Writes the metrics of an evaluation at a global step to the event file of a directory."""
+    _estimator_module()._write_dict_to_summary(directory, metrics, step)
+
+
+def write_checkpoint_path(directory: str, prefix: str, step: int) -> None:
+    """Writes which checkpoint was evaluated to the event file of a directory."""
+    _estimator_module()._write_checkpoint_path_to_summary(directory, prefix, step)
+
+
+def model_fn_of(estimator: Any) -> Callable[..., Any]:
+    """Returns the model_fn that an Estimator was given; its property `model_fn` hides `params`."""
+    found: Callable[..., Any] = estimator._model_fn
+    return found
+
+
+def add_train_hooks(more: Callable[[], Sequence[Any]]) -> None:
+    """Gives every training of every plain Estimator more hooks, from now on.
+
+    Args:
+      more: called at each call of `train()`; returns hooks. Later calls of this function are
+        ignored.
+    """
+    original = estimator_class()._convert_train_steps_to_hooks
+
+    @functools.wraps(original)
+    def extended(self: Any, steps: int | None, max_steps: int | None) -> list[Any]:
+        return [*original(self, steps, max_steps), *more()]
+
+    _replace_once('_convert_train_steps_to_hooks', extended)
+
+
+class Training(NamedTuple):
+    """A training of a plain Estimator whose graph is built.
+
+    Attributes:
+      estimator: the Estimator.
+      spec: the `EstimatorSpec` that its model_fn returned.
+      hooks: all hooks that it was given and made; those of `spec` are not among them.
+      global_step: the tensor of the global step.
+      listeners: its checkpoint listeners, or `None`.
+    """
+
+    estimator: Any
+    spec: Any
+    hooks: Sequence[Any]
+    global_step: Any
+    listeners: Sequence[Any] | None
+
+
+def surround_trainings(around: Callable[[Training], contextlib.AbstractContextManager[Any]]
+                       ) -> None:
+    """Runs every training of every plain Estimator within a context, from now on.
+
+    Args:
+      around: returns a context whose value is one more hook. Later calls of this function are
+        ignored.
+    """
+    original = estimator_class()._train_with_estimator_spec
+
+    @functools.wraps(original)
+    def surrounded(self: Any, estimator_spec: Any, worker_hooks: list[Any], hooks: Sequence[Any],
+                   global_step_tensor: Any, saving_listeners: Any) -> Any:
+        training = Training(self, estimator_spec, (*worker_hooks, *hooks), global_step_tensor,
+                            saving_listeners)
+        with around(training) as hook:
+            return original(self, estimator_spec, worker_hooks, [*hooks, hook],
+                            global_step_tensor, saving_listeners)
+
+    _replace_once('_train_with_estimator_spec', surrounded)
+
+
+def _replace_once(name: str, method: Callable[..., Any]) -> None:
+    """Replaces a method of plain Estimators, unless an earlier `install()` did."""
+    if not hasattr(getattr(estimator_class(), name), '__wrapped__'):
+        setattr(estimator_class(), name, method)
+
+
+def _estimator_module() -> types.ModuleType:
+    """Returns the module that defines `Estimator`."""
     load()
     return importlib.import_module('tensorflow_estimator.python.estimator.estimator')

@@ -38,6 +38,7 @@ class Problem:
       rule: what was expected there.
       got: what came instead; empty when the rule already says it.
       remedy: what to do about it; may be empty.
+      step: the global step with which the step at fault began; `None` where none is at fault.
 
     >>> print(Problem('E412', 'table "video"', 'vocabulary_size must be >= 1', '0',
     ...               'Set it to the largest id + 1.'))
@@ -49,6 +50,7 @@ class Problem:
     rule: str
     got: str = ''
     remedy: str = ''
+    step: int | None = None
 
     def __str__(self) -> str:
         line = f'{self.code} {self.where}: {self.rule}'

@@ -26,6 +26,25 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / 'tests' / 'golden' / 'lost_names.json'
 TABLE = ROOT / 'estimator_tpu_embedding' / 'LOST_NAMES.md'
 
+_HEAD = '''\
+# What TensorFlow {current} lacks of {original}
+
+{all} names and modules are lost. After `install()`, or under `etpe run`,
+
+- {restored} are *restored*: they work, and the last column says as what;
+- {refused} are *refused*: they resolve, and raise `UnsupportedError` when they are used;
+- {gone} are *gone*: they stay away, and the last column says why.
+
+`tools/make_api_table.py` makes this file; do not edit it. It compares, with Keras 2:
+
+- every public name below `tf`, `tf.compat.v1` and `tf.compat.v2`, and its public members;
+- all modules of `tensorflow.python`, and the public names in those of
+  `tensorflow.python.{{tpu,distribute,training,data,feature_column}}`;
+- the modules of `tensorflow_estimator` that can be imported, and their names.
+
+Names that begin with `_` are left out: nobody promised them.
+'''
+
 
 def names_of(python, **environment):
     """Returns the names that the TensorFlow of a Python offers, as `api_names.main` prints them."""
@@ -81,16 +100,7 @@ def table(golden):
     counts = {fate: sum(len(names) for rule, names in by_rule.items() if rule.fate == fate)
               for fate in ('restored', 'refused', 'gone')}
     lines = [
-        f'# What TensorFlow {golden["current"]} lacks of {golden["original"]}', '',
-        'Made by `tools/make_api_table.py`; do not edit. It compares every public name below '
-        '`tf`, `tf.compat.v1` and `tf.compat.v2`, with Keras 2, and its public members, all '
-        'modules of `tensorflow.python`, the public names in those of '
-        '`tensorflow.python.{tpu,distribute,training,data,feature_column}`, and what can be '
-        'imported of `tensorflow_estimator`. Names that begin with `_` are nobody\'s promise and '
-        'are left out.', '',
-        f'{sum(counts.values())} names and modules are lost. `install()` restores '
-        f'{counts["restored"]}, {counts["refused"]} resolve and raise `UnsupportedError` when '
-        f'they are used, and {counts["gone"]} stay away.', '',
+        *_HEAD.format(**golden, **counts, all=sum(counts.values())).splitlines(), '',
         '| lost | how many | after `install()` | as what, or why |', '|---|---|---|---|']
     lines += [f'| {_shown(rule, by_rule[rule])} | {len(by_rule[rule])} | {rule.fate} | '
               f'{rule.note} |' for rule in lost_names.RULES]

@@ -4,11 +4,13 @@
     python3 tools/quickstart.py [--environment .venv-3.12]
 
 needs Python >= 3.11 and pip, nothing else. The job is `tools/examples/census_tpu_job.py`, a
-TPUEstimator script in the style of 2019 that does not know this package; `etpe run` runs it
-unedited on 2 emulated hosts with 2 cores each. It trains, evaluates, resumes, evaluates again,
-predicts and exports; `tools/examples/serve_census.py`, plain TensorFlow, then serves the export.
-On the way it shows what `etpe` says of each run, and on a terminal how far a training is; the whole
-log goes to a file that it names. The last lines are the results.
+TPUEstimator script in the style of 2019 that does not know this package. `etpe run` runs it
+unedited on 2 emulated hosts with 2 cores each. The job trains, evaluates, resumes, evaluates
+again, predicts and exports. Then `tools/examples/serve_census.py`, in plain TensorFlow, serves the
+export.
+
+On the way the script prints the messages of `etpe`, and on a terminal the progress of the
+training. The whole log goes to a file, which the script names. The last lines are the results.
 """
 
 import argparse
@@ -28,7 +30,7 @@ SHOWN_OF_FAILURE = 30
 
 
 def main() -> None:
-    """Sets up, runs the job, serves its export, prints what both said."""
+    """Sets up, runs the job, serves its export, and prints the results of both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--environment', default=environment.DIRECTORY,
                         help='the virtual environment to make, at the top of the checkout')

@@ -1,8 +1,9 @@
-"""The only importer of `tensorflow.python.*`: one function per borrowed symbol, a module per area.
+"""The only folder that imports `tensorflow.python`: one function per borrowed symbol.
 
-Each docstring says why a public name does not do and on which versions the symbol was checked
-(`tools/check_versions.py` does that). Imports are inside the functions, so that this package
-costs nothing. Others call the functions as `_tf.name()`, whichever area they belong to.
+Each module covers one area. Each docstring says why no public name does, and on which versions
+the symbol was checked (`tools/check_versions.py` does that). Imports of TensorFlow are inside the
+functions, so importing this package costs nothing. Callers write `_tf.name()`, whichever module
+has the function. Only `distribute` is not handed out here: its few users import it themselves.
 """
 
 from .columns import (

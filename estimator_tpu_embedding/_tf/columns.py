@@ -1,4 +1,4 @@
-"""What TensorFlow's feature columns for TPUs keep to themselves."""
+"""Private classes, attributes and records of TensorFlow's feature columns for TPUs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 def tpu_embedding_columns() -> tuple[type, ...]:
-    """The classes that `tf.tpu.experimental.embedding_column` and its shared twin return.
+    """Returns the classes of `tf.tpu.experimental.embedding_column` and its shared twin.
 
-    Users test for them with `isinstance`, so they are used, not copied. Checked: 2.16-2.21.
+    Users test for them with `isinstance`, so a copy would not do. Checked: 2.16-2.21.
     """
     from tensorflow.python.tpu import feature_column_v2
     return (feature_column_v2._TPUEmbeddingColumnV2,
@@ -17,15 +17,16 @@ def tpu_embedding_columns() -> tuple[type, ...]:
 
 
 def old_tpu_embedding_columns() -> tuple[type, ...]:
-    """The classes that `tensorflow.python.tpu.feature_column` makes, which jobs of TensorFlow
-    1.x use with `tf.feature_column.input_layer`. Checked: 2.16-2.21.
+    """Returns the classes of the columns that `tensorflow.python.tpu.feature_column` makes.
+
+    Jobs of TensorFlow 1.x use them with `tf.feature_column.input_layer`. Checked: 2.16-2.21.
     """
     from tensorflow.python.tpu import feature_column
     return (feature_column._TPUEmbeddingColumn, feature_column._TPUSharedEmbeddingColumn)
 
 
 def other_columns_of_a_spec() -> tuple[type, ...]:
-    """The classes of columns that an `EmbeddingConfigSpec` takes and no TPU looks up.
+    """Returns the classes of columns that an `EmbeddingConfigSpec` takes and no TPU looks up.
 
     Checked: 2.16-2.21.
     """
@@ -46,15 +47,15 @@ def is_tensor_core_column(column: Any) -> bool:
 
 
 def tensor_core_length(column: Any) -> int:
-    """How many ids of a sample a column for the tensor core takes. Checked: 2.16-2.21."""
+    """Returns how many ids of a sample a tensor-core column takes. Checked: 2.16-2.21."""
     return int(column._tensor_core_shape[1])
 
 
 def recorded_column_scopes(graph: Any) -> dict[str, tuple[str, str]]:
-    """What TPU columns recorded in `graph`: embedding name -> (variable scope, name in it).
+    """Returns the records of TPU columns: embedding name -> (variable scope, name in it).
 
-    The columns write it while model_fn runs; TensorFlow's own reader was deleted with the
-    TPUEstimator. Checked: 2.16-2.21.
+    The columns write them into `graph` while model_fn runs. TensorFlow deleted its own reader
+    together with TPUEstimator. Checked: 2.16-2.21.
     """
     from tensorflow.python.tpu import feature_column
     collection = graph.get_collection(feature_column._TPU_FC_TO_SCOPE)
@@ -62,15 +63,15 @@ def recorded_column_scopes(graph: Any) -> dict[str, tuple[str, str]]:
 
 
 class _Records(dict[str, tuple[str, str]]):
-    """What TPU columns record, and which columns did so."""
+    """The records of TPU columns, and the columns that made them."""
 
     def __init__(self, before: dict[str, tuple[str, str]]):
         super().__init__(before)
         self.columns: list[Any] = []
 
     def __contains__(self, name: object) -> bool:
-        # TensorFlow's function that records asks this first. It is told a name alone, which
-        # columns of one table share; the column is the one whose method called it.
+        # TensorFlow's recording function asks this first. It knows only a name, which the
+        # columns of a table share. The column is the object whose method called the function.
         column = sys._getframe(2).f_locals.get('self')
         if column is not None and column not in self.columns:
             self.columns.append(column)
@@ -78,9 +79,9 @@ class _Records(dict[str, tuple[str, str]]):
 
 
 def columns_used(graph: Any) -> list[Any]:
-    """A list that gets every TPU column that is used in `graph` from now on.
+    """Returns a list that gets every TPU column that is used in `graph` from now on.
 
-    TensorFlow keeps the names of their tables only. Checked: 2.16-2.21.
+    TensorFlow keeps only the names of their tables. Checked: 2.16-2.21.
     """
     from tensorflow.python.tpu import feature_column
     collection = graph.get_collection_ref(feature_column._TPU_FC_TO_SCOPE)
@@ -90,13 +91,13 @@ def columns_used(graph: Any) -> list[Any]:
 
 
 def forget_column_scopes(graph: Any) -> None:
-    """Removes those records, which a MetaGraph cannot hold, from `graph`."""
+    """Removes the records of TPU columns from `graph`, because a MetaGraph cannot hold them."""
     from tensorflow.python.tpu import feature_column
     graph.clear_collection(feature_column._TPU_FC_TO_SCOPE)
 
 
 def identity_columns() -> tuple[type, ...]:
-    """The class of `categorical_column_with_identity`. Checked: 2.16-2.21."""
+    """Returns the class of `categorical_column_with_identity`. Checked: 2.16-2.21."""
     from tensorflow.python.feature_column import feature_column_v2
     return (feature_column_v2.IdentityCategoricalColumn,)
 
@@ -104,6 +105,6 @@ def identity_columns() -> tuple[type, ...]:
 def column_ids(categorical_column: Any, words: Any) -> Any:
     """Maps a SparseTensor of words to ids as the categorical column does.
 
-    The public way needs a transformation cache that is private itself. Checked: 2.16-2.21.
+    The public method needs a transformation cache, which is private. Checked: 2.16-2.21.
     """
     return categorical_column._transform_input_tensor(words)

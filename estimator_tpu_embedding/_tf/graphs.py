@@ -1,4 +1,4 @@
-"""Graphs under construction: edges, scopes, control flow, what Keras has named."""
+"""Graphs under construction: their edges, scopes, control flow and Keras' name counters."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from typing import Any
 def thread_local_stacks(graph: Any) -> None:
     """Gives every thread its own device, control-dependency and colocation scopes in `graph`.
 
-    Without it a tower that waits inside `tf.control_dependencies` imposes them on the others.
+    Otherwise a tower that waits inside `tf.control_dependencies` imposes them on other towers.
     `tf.Graph` has the method but does not document it. Checked: 2.16-2.21.
     """
     graph.switch_to_thread_local()
 
 
 def global_step_read(graph: Any) -> Any:
-    """The tensor through which TensorFlow's own hooks read the global step of `graph`.
+    """Returns the tensor through which TensorFlow's own hooks read the global step of `graph`.
 
-    Made before the graph is finalised, since hooks ask for it later. Checked: 2.16-2.21.
+    It must exist before the graph is finalized, because hooks ask for it later.
+    Checked: 2.16-2.21.
     """
     from tensorflow.python.training import training_util
     return training_util._get_or_create_global_step_read(graph)
 
 
 def wait_for(operation: Any, others: Any) -> None:
-    """Adds control edges from `others` to `operation`, of a graph that no session has run.
+    """Adds control edges from `others` to `operation`. No session may have run the graph yet.
 
     Checked: 2.16-2.21.
     """
@@ -32,9 +33,9 @@ def wait_for(operation: Any, others: Any) -> None:
 
 
 def wait_instead(operation: Any, others: Any) -> None:
-    """Makes whatever waits for `operation` by a control edge wait for `others` instead.
+    """Moves the control edges that leave `operation` to `others`.
 
-    In a graph that no session has run since. Checked: 2.16-2.21.
+    No session may have run the graph since `operation` was made. Checked: 2.16-2.21.
     """
     for waiting in operation._control_outputs:
         kept = [each for each in waiting.control_inputs if each is not operation]
@@ -59,9 +60,9 @@ def is_inside_control_flow(graph: Any) -> bool:
 
 
 def copied_variable_store(graph: Any) -> dict[Any, list[Any]]:
-    """The collection in which `tf.get_variable` looks for what exists in `graph`, as a copy.
+    """Returns a copy of the collection in which `tf.get_variable` finds variables of `graph`.
 
-    Empty where nothing was made yet. Checked: 2.16-2.21.
+    It is empty before the first variable. Checked: 2.16-2.21.
     """
     from tensorflow.python.ops import variable_scope
     key = variable_scope._VARSTORE_KEY
@@ -75,9 +76,9 @@ def copied_variable_store(graph: Any) -> dict[Any, list[Any]]:
 
 
 def variable_scope_state() -> tuple[Any, dict[str, int]]:
-    """This thread's variable scope in the default graph, and how often scope names were used.
+    """Returns this thread's variable scope in the default graph, and the use counts of names.
 
-    `tf.get_variable_scope` gives the first alone. Checked: 2.16-2.21.
+    `tf.get_variable_scope` returns the scope alone. Checked: 2.16-2.21.
     """
     from tensorflow.python.ops import variable_scope
     store = variable_scope.get_variable_scope_store()
@@ -85,7 +86,7 @@ def variable_scope_state() -> tuple[Any, dict[str, int]]:
 
 
 def put_variable_scope_state(state: tuple[Any, dict[str, int]]) -> None:
-    """Makes what `variable_scope_state` returned that of this thread."""
+    """Gives this thread a state that `variable_scope_state` returned."""
     from tensorflow.python.ops import variable_scope
     store = variable_scope.get_variable_scope_store()
     store.current_scope = state[0]
@@ -93,7 +94,7 @@ def put_variable_scope_state(state: tuple[Any, dict[str, int]]) -> None:
 
 
 def keras_name_counters(graph: Any) -> dict[Any, Any]:
-    """How often Keras has used each layer name in `graph`: the next layer's number.
+    """Returns how often Keras has used each layer name in `graph`: the next layer's number.
 
     Checked: tf_keras 2.16-2.21.
     """
@@ -102,7 +103,7 @@ def keras_name_counters(graph: Any) -> dict[Any, Any]:
 
 
 def put_keras_name_counters(graph: Any, counters: dict[Any, Any]) -> None:
-    """Makes counters that `keras_name_counters` returned those of `graph`.
+    """Gives `graph` counters that `keras_name_counters` returned.
 
     Checked: tf_keras 2.16-2.21.
     """

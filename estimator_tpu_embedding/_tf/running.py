@@ -1,4 +1,4 @@
-"""Sessions and what runs beside them: callables, eager mode, summaries, warnings."""
+"""Sessions and their surroundings: callables, eager mode, seeds, summaries, warnings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 def fast_callable(session: Any, feeds: Sequence[Any], fetches: Sequence[Any],
                   targets: Sequence[Any]) -> Callable[..., list[Any]]:
-    """Takes arrays for `feeds`, runs `targets` too, and gives the values of `fetches`.
+    """Returns a function of arrays for `feeds` that runs `targets` and returns `fetches`.
 
-    It fails as `session.run` does, at a fraction of its cost; the public `make_callable` calls
-    `run` where there are feeds. Checked: 2.16-2.21.
+    A call fails as `session.run` does, at a fraction of its cost. The public `make_callable` is
+    as slow as `run` if there are feeds. Checked: 2.16-2.21.
     """
     from tensorflow.core.protobuf import config_pb2
     call = session._make_callable_from_options(config_pb2.CallableOptions(
@@ -21,27 +21,27 @@ def fast_callable(session: Any, feeds: Sequence[Any], fetches: Sequence[Any],
 
 
 def session_class() -> Any:
-    """The class whose `__init__(self, target, graph, config)` starts every session.
+    """Returns the class whose `__init__(self, target, graph, config)` starts every session.
 
-    Public classes are derived from it, and TensorFlow's own modules use those by other names.
-    Checked: 2.16-2.21.
+    The public classes are derived from it, and TensorFlow's own modules use them under other
+    names. Checked: 2.16-2.21.
     """
     from tensorflow.python.client import session
     return session.BaseSession
 
 
 def eager_mode() -> Any:
-    """A context of eager mode within whatever this thread builds, of which it touches nothing.
+    """Returns a context of eager mode, which leaves the graph that this thread builds alone.
 
-    For what is called by the collector of garbage, at any place; `tf.init_scope` changes the graph.
-    Checked: 2.16-2.21.
+    It is for functions that the garbage collector calls, at any place. `tf.init_scope` would
+    change the graph. Checked: 2.16-2.21.
     """
     from tensorflow.python.eager import context
     return context.eager_mode()
 
 
 def global_seed() -> int | None:
-    """That of `tf.random.set_seed`, in eager mode; `None` before. Checked: 2.16-2.21."""
+    """Returns the seed of `tf.random.set_seed` in eager mode, or `None`. Checked: 2.16-2.21."""
     from tensorflow.python.eager import context
     return context.global_seed()
 
@@ -53,7 +53,7 @@ def is_saving_model() -> bool:
 
 
 def summary_writer_initializers() -> list[Any]:
-    """The operations that open the writers of V2 summaries in the default graph.
+    """Returns the operations that open the writers of V2 summaries in the default graph.
 
     `tf.compat.v1.summary.initialize` runs them only under a default writer. Checked: 2.16-2.21.
     """
@@ -62,24 +62,25 @@ def summary_writer_initializers() -> list[Any]:
 
 
 def cached_summary_writers() -> list[Any]:
-    """The writers that `tf.summary.FileWriterCache.get` gave. Checked: 2.16-2.21."""
+    """Returns the writers of `tf.summary.FileWriterCache`. Checked: 2.16-2.21."""
     from tensorflow.python.summary.writer import writer_cache
     return list(writer_cache.FileWriterCache._cache.values())
 
 
 def without_deprecation_warnings() -> Any:
-    """A context in which TensorFlow does not warn of what this package itself calls.
+    """Returns a context in which TensorFlow does not warn of deprecated functions.
 
-    It would advise users to give up what they came for. Checked: 2.16-2.21.
+    This package itself calls them, and the warnings would advise users to give up the features
+    that they came for. Checked: 2.16-2.21.
     """
     from tensorflow.python.util import deprecation
     return deprecation.silence()
 
 
 def joined_paths(structure: Any) -> list[tuple[str, Any]]:
-    """The path of each leaf in a nested structure, such as `'a/0'`, and the leaf.
+    """Returns the path of each leaf in a nested structure, such as `'a/0'`, and the leaf.
 
-    In the order of `tf.nest.flatten`, with the paths that TensorFlow's own messages have.
+    The order is the same as of `tf.nest.flatten`; TensorFlow's own messages have these paths.
     Checked: 2.16-2.21.
     """
     from tensorflow.python.util import nest

@@ -1,4 +1,4 @@
-"""Savers, and the hooks that save."""
+"""Savers, scaffolds, and the hooks that save."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ from typing import Any
 
 
 def add_listeners(saver_hook: Any, listeners: Any) -> None:
-    """Adds saving listeners to a `CheckpointSaverHook` that exists; its constructor alone is
-    public for that. Checked: 2.16-2.21.
+    """Adds saving listeners to an existing `CheckpointSaverHook`.
+
+    The public way is its constructor only. Checked: 2.16-2.21.
     """
     saver_hook._listeners.extend(
         listener for listener in listeners if listener not in saver_hook._listeners)
 
 
 def saving_listeners(saver_hook: Any) -> list[Any]:
-    """The listeners of a `CheckpointSaverHook`. Checked: 2.16-2.21."""
+    """Returns the listeners of a `CheckpointSaverHook`. Checked: 2.16-2.21."""
     return list(saver_hook._listeners)
 
 
 def replace_saver(saver_hook: Any, wrap: Callable[[Any], Any]) -> Any:
-    """Lets a `CheckpointSaverHook` that exists save with another saver, which is returned.
+    """Makes an existing `CheckpointSaverHook` save with another saver, and returns that saver.
+
+    Checked: 2.16-2.21.
 
     Args:
-      saver_hook: that of a user, who may use it again for another graph.
-      wrap: makes the other one from the saver of the hook, of which nothing may be used before
-        there is a session: until then nobody knows which one it is. Checked: 2.16-2.21.
+      saver_hook: hook of a user, who may use it again for another graph.
+      wrap: makes the other saver from the saver of the hook. It may not use that saver before
+        there is a session, because nobody knows until then which saver it is.
     """
     class Chosen:
         def __getattr__(self, name: str) -> Any:
@@ -37,16 +40,16 @@ def replace_saver(saver_hook: Any, wrap: Callable[[Any], Any]) -> Any:
 
 
 def arrange_scaffold(scaffold: Any, saver: Any = None, init_fn: Any = None) -> None:
-    """Gives a `tf.train.Scaffold` that exists another saver, or what is called with a session.
+    """Gives an existing `tf.train.Scaffold` another saver or another `init_fn`.
 
-    Only its constructor is public for that, and a derived class may have properties of its own,
-    which give way. Checked: 2.16-2.21.
+    The public way is its constructor only. If a derived class has properties for them, these
+    give way. `init_fn` takes a session. Checked: 2.16-2.21.
     """
     given = {name: value for name, value in (('saver', saver), ('init_fn', init_fn))
              if value is not None}
     for name, value in given.items():
         setattr(scaffold, f'_{name}', value)
-    if init_fn is not None:  # What a copy takes.
+    if init_fn is not None:  # A copy of the scaffold takes this one.
         scaffold._user_init_fn = lambda _, session: init_fn(session)
     from tensorflow.python.training import monitored_session
     base, cls = monitored_session.Scaffold, type(scaffold)
@@ -57,18 +60,18 @@ def arrange_scaffold(scaffold: Any, saver: Any = None, init_fn: Any = None) -> N
 
 
 def saver_builder() -> Any:
-    """The class whose instances build the operations of a `tf.train.Saver`, by default.
+    """Returns the class whose instances build the operations of a `tf.train.Saver` by default.
 
-    `tf.train.Saver(builder=...)` is public, what to derive a builder from is not. The builder
-    has the class `ResourceVariableSaveable`, whose `handle_op` is the handle of the variable, and
-    `shards`, which a derived class may override: of all that is on one device, the lists that
-    become one file each. Checked: 2.16-2.21.
+    `tf.train.Saver(builder=...)` is public, but the base class of builders is private. The
+    builder has a class `ResourceVariableSaveable`, whose `handle_op` is the variable's handle.
+    A derived class may override `shards`, which takes all saveables on one device. It returns
+    lists of them, and each list becomes a file. Checked: 2.16-2.21.
     """
     from tensorflow.python.training import saver
 
     class Builder(saver.BulkSaverBuilder):
         def shards(self, saveables: list[Any]) -> list[list[Any]]:
-            """One file for all, as TensorFlow has it."""
+            """Returns one list, so one file, as TensorFlow does."""
             return [saveables]
 
         def _GroupByDevices(self, saveables: list[Any]) -> list[tuple[str, list[Any]]]:

@@ -1,4 +1,4 @@
-"""The modules and contexts of `tensorflow.python.tpu`."""
+"""Modules and contexts of `tensorflow.python.tpu`, and the modules that `tf.contrib` had."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from typing import Any
 
 
 def tpu_shard_context(number_of_shards: int) -> Any:
-    """The context in which TensorFlow's TPU columns and `CrossShardOptimizer` see replicas.
+    """Returns the context in which TPU columns and `CrossShardOptimizer` see replicas.
 
-    It is thread-local, so every tower enters its own. No public name. Checked: 2.16-2.21.
+    It is thread-local, so every tower enters its own. It has no public name. Checked: 2.16-2.21.
     """
     from tensorflow.python.tpu import tpu_function
     return tpu_function.tpu_shard_context(number_of_shards)
 
 
 def number_of_shards() -> int | None:
-    """The number of replicas of the enclosing `tpu_shard_context`. Checked: 2.16-2.21."""
+    """Returns the replicas of the enclosing `tpu_shard_context`. Checked: 2.16-2.21."""
     from tensorflow.python.tpu import tpu_function
     return tpu_function.get_tpu_context().number_of_shards
 
 
 def tpu_ops_module() -> Any:
-    """The module through which `CrossShardOptimizer` calls `cross_replica_sum`.
+    """Returns the module through which `CrossShardOptimizer` calls `cross_replica_sum`.
 
-    `compat.install` replaces that function: the op has no CPU kernel. Checked: 2.16-2.21.
+    `compat.install` replaces that function, whose op has no CPU kernel. Checked: 2.16-2.21.
     """
     from tensorflow.python.tpu.ops import tpu_ops
     return tpu_ops
 
 
 def generated_tpu_ops_module() -> Any:
-    """The module that `tpu_ops` takes most of its functions from, and `tf.raw_ops` others.
+    """Returns the module of most functions of `tpu_ops`, and of some of `tf.raw_ops`.
 
-    `compat.install` replaces what feeds a TPU. Checked: 2.16-2.21.
+    `compat.install` replaces the functions that feed a TPU. Checked: 2.16-2.21.
     """
     from tensorflow.python.ops import gen_tpu_ops
     return gen_tpu_ops
 
 
 def tpu_module() -> Any:
-    """The module that defines `replicate`, `shard`, `batch_parallel` and `rewrite`.
+    """Returns the module that defines `replicate`, `shard`, `batch_parallel` and `rewrite`.
 
-    All of them call its `split_compile_and_replicate`, which `compat.install` replaces.
+    All four call its `split_compile_and_replicate`, which `compat.install` replaces.
     Checked: 2.16-2.21.
     """
     from tensorflow.python.tpu import tpu
@@ -50,15 +50,17 @@ def tpu_module() -> Any:
 
 
 def tpu_cluster_resolver_module() -> Any:
-    """The module that defines `TPUClusterResolver`, for `compat.install`. Checked: 2.16-2.21."""
+    """Returns the module of `TPUClusterResolver`, for `compat.install`. Checked: 2.16-2.21."""
     from tensorflow.python.distribute.cluster_resolver.tpu import tpu_cluster_resolver
     return tpu_cluster_resolver
 
 
 def modules_of_contrib() -> dict[str, Any]:
-    """By name: what was in `tensorflow.contrib.tpu.python.tpu` once, and what `contrib.summary`
-    and `contrib.framework.nest` were made of, since public names write other summaries and have
-    fewer functions. Checked: 2.16-2.21.
+    """Returns, by name, modules that are left of `tf.contrib`.
+
+    They were in `tensorflow.contrib.tpu.python.tpu`, or are the source of `contrib.summary` and
+    `contrib.framework.nest`. Public names write other summaries and have fewer functions.
+    Checked: 2.16-2.21.
     """
     from tensorflow.python.ops import summary_ops_v2
     from tensorflow.python.tpu import (
@@ -71,9 +73,9 @@ def modules_of_contrib() -> dict[str, Any]:
 
 
 def create_slots(optimizer: Any, table: Any, create: Callable[..., Any]) -> dict[str, Any]:
-    """The slots that an optimizer of `tf.tpu.experimental.embedding` wants for a table, by name.
+    """Makes the slots of a table, by name, for an optimizer of `tf.tpu.experimental.embedding`.
 
-    Made by its `slot_variable_creation_fn`, else by `create(name, initializer)`. No public name.
-    Checked: 2.16-2.21.
+    Its `slot_variable_creation_fn` makes them, otherwise `create(name, initializer)`. There is no
+    public name. Checked: 2.16-2.21.
     """
     return dict(optimizer._create_slots(table, create))

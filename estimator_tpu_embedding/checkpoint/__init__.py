@@ -1,1 +1,1 @@
-"""State on disk: the only folder that writes below model_dir, TensorFlow's event files apart."""
+"""Keeps state on disk; nothing else writes below model_dir but TensorFlow's event files."""

@@ -1,4 +1,4 @@
-"""Reads the tensors of a checkpoint without TensorFlow, and believes nothing that it says.
+"""Reads the tensors of a checkpoint without TensorFlow, and trusts nothing in its files.
 
 A checkpoint `model.ckpt-7` is an index, `model.ckpt-7.index`, and data files such as
 `model.ckpt-7.data-00000-of-00002` that hold the bytes of tensors one after another.
@@ -16,6 +16,7 @@ from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..proto.wire import Malformed
 from . import index, sstable
+from .file_names import data_of, index_of, label
 from .index import NO_ROW, Piece, Tensor
 
 if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
@@ -25,33 +26,34 @@ _MAX_ROW_BYTES = 2**28
 
 
 class Bundle:
-    """The tensors of a checkpoint.
+    """The tensors of a checkpoint, which are read from its files when they are asked for.
 
     Attributes:
       prefix: path of the checkpoint, without a suffix.
-      tensors: by name.
+      tensors: what the index says of each, by name.
       files: names of the index and of the data files.
     """
 
     def __init__(self, prefix: str, tensors: dict[str, Tensor], files: tuple[str, ...]):
-        """Takes what `open` found."""
+        """Takes the findings of `open`."""
         self.prefix = prefix
         self.tensors = tensors
         self.files = files
 
     @classmethod
     def open(cls, prefix: str) -> Bundle:
-        """Reads the index of a checkpoint; of the data files only how large they are.
+        """Reads the index of a checkpoint, and the sizes of its data files.
 
         Args:
           prefix: its path without a suffix, for example `dir/model.ckpt-7`.
 
         Raises:
-          CorruptCheckpointError: E613, if a file is missing or a link, a checksum in the index
-            does not hold, or an entry does not describe bytes that are there and nobody else's.
+          CorruptCheckpointError: E613, if a file is missing or a link, or a checksum in the index
+            does not hold. Also if the bytes of a tensor are not there, or belong to two.
         """
         base = os.path.basename(prefix)
-        with opened(prefix, f'{base}.index') as file:
+        index_file = index_of(base)
+        with opened(prefix, index_file) as file:
             size = files.size_of(file)
             if size > sstable.MAX_BYTES:
                 raise corrupt(prefix, f'an index has at most {sstable.MAX_BYTES:,} bytes',
@@ -61,25 +63,25 @@ class Bundle:
             entries = dict(sstable.entries(content))
             shards = index.number_of_shards(entries.pop(b'', b''))
             sizes = {}
-            for name in (f'{base}.data-{shard:05d}-of-{shards:05d}' for shard in range(shards)):
+            for name in data_of(base, shards):
                 with opened(prefix, name) as file:
                     sizes[name] = files.size_of(file)
             tensors = index.Index(entries, sizes).tensors()
         except Malformed as error:
-            raise corrupt(prefix, f'its index {shown(base, 255)}.index must be readable',
+            raise corrupt(prefix, f'its index {shown(index_file, 255)} must be readable',
                           str(error)) from error
-        return cls(prefix, tensors, (f'{base}.index', *sizes))
+        return cls(prefix, tensors, (index_file, *sizes))
 
     def read(self, name: str, first: int, stop: int) -> np.ndarray:
-        """Rows of a tensor of numbers, in the order in which they are stored.
+        """Returns rows of a tensor of numbers, in the order in which they are stored.
 
         Args:
           name: of the tensor, a key of `tensors`.
           first: the first row.
-          stop: the row behind the last.
+          stop: the row after the last.
 
         Returns:
-          An array `[stop - first, ...]`; of a single number `[1]`. bfloat16 comes as float32.
+          `[stop - first, ...]`; `[1]` for a single number. bfloat16 is returned as float32.
 
         Raises:
           CorruptCheckpointError: if they cannot be read as rows of numbers.
@@ -111,7 +113,7 @@ class Bundle:
 
         Args:
           name: of the tensor, a key of `tensors`.
-          most: about so many bytes at once; a row at least.
+          most: about so many bytes at once, but at least a row.
         """
         tensor = self.tensors[name]
         self._check_readable(tensor)
@@ -120,7 +122,7 @@ class Bundle:
             yield first, self.read(name, first, min(first + step, tensor.rows))
 
     def segments(self) -> dict[str, list[tuple[Piece, Tensor]]]:
-        """The pieces in each data file, in the order in which they lie there."""
+        """Returns the pieces in each data file, in their order in the file."""
         found: dict[str, list[tuple[Piece, Tensor]]] = {name: [] for name in self.files[1:]}
         for tensor in self.tensors.values():
             for piece in tensor.pieces:
@@ -141,24 +143,28 @@ class Bundle:
 
 
 def corrupt(prefix: str, rule: str, got: str) -> CorruptCheckpointError:
-    """The error for a checkpoint that cannot be read."""
+    """Returns the error for a checkpoint that cannot be read."""
     return CorruptCheckpointError(Problem(
-        'E613', f'checkpoint {shown(os.path.basename(prefix), 255)}', rule, got,
+        'E613', label(prefix), rule, got,
         'Use an older one, or restore its files from a copy.'))
 
 
 def shortened(prefix: str, name: str) -> CorruptCheckpointError:
-    """The error for a file that ends before it did when it was opened."""
+    """Returns the error for a file that became shorter after it was opened."""
     return corrupt(prefix, f'its file {shown(name, 255)} must stay as it is while it is read',
                    'an earlier end')
 
 
 @contextlib.contextmanager
 def opened(prefix: str, name: str) -> Iterator[BinaryIO]:
-    """Opens a file of a checkpoint, which lies in its directory.
+    """Opens a file of a checkpoint.
+
+    Args:
+      prefix: of the checkpoint.
+      name: of the file in the directory of the checkpoint.
 
     Raises:
-      CorruptCheckpointError: E613, if it is not there, not a regular file, or reading fails.
+      CorruptCheckpointError: E613, if it is missing, no regular file, or reading fails.
     """
     try:
         path = os.path.join(os.path.dirname(prefix), name)

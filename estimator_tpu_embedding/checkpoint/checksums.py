@@ -1,12 +1,11 @@
-"""Whether the bytes of a tensor are those that were written, by the CRC32C in the index.
+"""Compares the bytes of a tensor with the CRC32C of it that the index of a checkpoint holds.
 
-Numbers lie there as they are. Of strings there are first their lengths, then a checksum of these,
-then the strings:
+A file holds numbers as they are in memory. It holds strings in three parts: their lengths, a
+checksum of the lengths, and the characters:
 
     03 01 | c3 b2 1a 90 | a b c d      for the strings abc, d
 
-The checksum of the whole is taken over the lengths in four bytes each, their checksum, and the
-strings.
+The CRC32C in the index covers the lengths with four bytes each, their checksum, and the characters.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from .sstable import masked
 _CHUNK = 2**20
 _MOST_VARINT = 10
 _MOST_STRINGS = 2**24
-"""Strings of one piece that are looked at one by one, which takes a microsecond each."""
+"""A piece with more strings is not checked; each takes a microsecond."""
 _CRC_BYTES = 4
 
 
 def holds(file: BinaryIO, piece: Piece, tensor: Tensor) -> bool | None:
-    """Whether a piece of a tensor is what was written.
+    """Whether a piece of a tensor has the bytes that were written.
 
     Args:
-      file: that it is in.
-      piece: what to read.
-      tensor: that it is a part of.
+      file: the data file that holds the piece.
+      piece: the part of the tensor to read.
+      tensor: the whole.
 
     Returns:
-      `None` if that cannot be told, since the tensor is of a kind that is not understood here,
-      or has too many strings.
+      `None` if that cannot be told: the tensor is of a kind that is not understood here, or it
+      has too many strings.
     """
     file.seek(piece.offset)
     if tensor.code:
@@ -53,7 +52,7 @@ def holds(file: BinaryIO, piece: Piece, tensor: Tensor) -> bool | None:
 
 
 def _extended(crc: int, file: BinaryIO, size: int) -> int:
-    """A checksum that goes on with the next `size` bytes of a file, or those that there are."""
+    """Returns a checksum continued over the next `size` bytes of a file, or up to its end."""
     while size > 0 and (chunk := file.read(min(size, _CHUNK))):
         crc = google_crc32c.extend(crc, chunk)
         size -= len(chunk)
@@ -61,10 +60,10 @@ def _extended(crc: int, file: BinaryIO, size: int) -> int:
 
 
 def _of_strings(file: BinaryIO, size: int, count: int) -> int:
-    """The checksum of the next `size` bytes of a file, which are `count` strings.
+    """Returns the checksum of `count` strings in the next `size` bytes of a file.
 
     Raises:
-      Malformed: if they are not.
+      Malformed: if these bytes are not so many strings.
     """
     crc, chars, at, buffer, read = 0, 0, 0, b'', 0
     for _ in range(count):

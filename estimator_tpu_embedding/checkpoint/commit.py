@@ -1,24 +1,22 @@
-"""Makes the files of a checkpoint the newest one, so that a crash at any instant loses neither.
+"""Publishes the files of a checkpoint as the newest one; a crash at any instant loses nothing.
 
-    stage    write the files into .ete-stage-<step>-<nonce>
-    guard    shapes are those of the plan, every number is finite
-    sync     every file and the manifest, then the stage
-    publish  rename all into the directory, the manifest first as <prefix>.tables.json.partial and
-             at last to its name: from then on the checkpoint is there
-    point    rename the manifests of old ones to .partial, then replace the file `checkpoint`
-    retain   delete what these manifests list
+    stage    writes the files into a folder of their own
+    guard    checks that shapes are those of the plan and that every number is finite
+    sync     makes every file and the manifest durable, then the folder
+    publish  renames all into the directory, the manifest first as `.partial` and at last to its
+             own name: from then on the checkpoint is there
+    point    renames the manifests of old checkpoints to `.partial`, then replaces the file
+             `checkpoint`
+    retain   deletes the files that these manifests list
 
-What a `.partial` lists belongs to no checkpoint: it was being published or deleted. The next job
-in the directory deletes it. No file of a checkpoint that is there is ever written again.
+The files that a `.partial` lists belong to no checkpoint: a job was publishing or deleting them.
+The next job in the directory deletes them. A file of a published checkpoint is never written again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
-import re
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,22 +24,15 @@ from typing import NamedTuple
 
 from absl import logging
 
-from ..errors import (
-    CheckpointError, CheckpointWriteError, CorruptCheckpointError, NonFiniteCheckpointError,
-    Problem, shown)
-from . import pointer, recover
-from .bundle import Bundle
-from .candidates import BASE
+from ..errors import CheckpointWriteError, Problem, shown
+from . import file_names, guard, pointer, recover, removal
+from .file_names import BASE, manifest_path, partial_of
 from .files import Storage
-from .manifest import PARTIAL, STAGE, SUFFIX, Manifest, StoredFile, read_file
+from .manifest import Manifest, StoredFile
 from .retention import Retention, Saved
-from .scan import scan
 
 _MANIFEST = 'manifest'
-_STAGED_FILE = re.compile(
-    re.escape(pointer.STAGED) + r'(-[0-9a-f]{8})?'
-    r'|(graph\.pbtxt|checkpoint(_input\w*)?)\.tmp[0-9a-f]{32}', re.ASCII)
-"""What a file is called before it gets its name: as `pointer` does it, and as TensorFlow does."""
+"""The name of the manifest in a stage."""
 OnPhase = Callable[[str], None]
 
 
@@ -50,7 +41,7 @@ class Staged(NamedTuple):
 
     Attributes:
       folder: the name of the stage.
-      base: what the names of checkpoints begin with.
+      base: the base of the checkpoint's name.
       step: of the model.
     """
 
@@ -60,8 +51,8 @@ class Staged(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the checkpoint that it is to become."""
-        return f'{self.base}-{self.step}'
+        """The name of the checkpoint that the files will be."""
+        return file_names.name_of(self.base, self.step)
 
 
 def commit(storage: Storage, step: int, write: Callable[[str], None],
@@ -69,18 +60,18 @@ def commit(storage: Storage, step: int, write: Callable[[str], None],
            saved: Sequence[Saved] = (), retention: Retention = Retention(),
            clock: Callable[[], float] = time.monotonic, base: str = BASE,
            on_phase: OnPhase = lambda phase: None) -> list[Saved]:
-    """Commits a checkpoint, unless the directory has one of that step that is whole.
+    """Commits a checkpoint, unless the directory has a whole one of that step.
 
     Args:
       storage: of the directory.
       step: its global step.
-      write: writes the files of a checkpoint with a prefix, which it gets.
-      manifest: of the checkpoint, from what is known of its files.
-      saved: the checkpoints that `retention` is to decide upon, oldest first.
-      retention: which ones are deleted then.
+      write: writes the files of a checkpoint; it gets their prefix.
+      manifest: makes the manifest from the sizes and hashes of the files.
+      saved: the checkpoints that `retention` decides about, oldest first.
+      retention: says which of them are deleted then.
       clock: gives seconds, for `Saved.at`.
-      base: what its name begins with.
-      on_phase: told what has just been done; see the phases in the code. For tests.
+      base: the base of its name.
+      on_phase: is told each phase that has ended; see the code. For tests.
 
     Returns:
       `saved` for the next commit.
@@ -89,7 +80,7 @@ def commit(storage: Storage, step: int, write: Callable[[str], None],
       NonFiniteCheckpointError: if a number is not finite.
       CheckpointWriteError: if the checkpoint could not be written.
       CheckpointError: if a link is in the way.
-      Whatever `write` raises that is no OSError.
+      Any error of `write` that is no OSError.
       After each of these the checkpoints are as before, and the stage is gone.
     """
     known = keep(storage, step, saved, base=base)
@@ -102,24 +93,25 @@ def commit(storage: Storage, step: int, write: Callable[[str], None],
 
 def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BASE
          ) -> list[Saved] | None:
-    """Leaves a checkpoint that is whole as it is, and makes `checkpoint` name it.
+    """Leaves a whole checkpoint as it is, and makes the file `checkpoint` name it.
 
     Returns:
-      As `commit`; `None` if there is none of that step.
+      As `commit`; `None` if there is no whole one of that step.
     """
-    if not recover.is_whole(storage.path(f'{base}-{step}')):
+    name = file_names.name_of(base, step)
+    if not recover.is_whole(storage.path(name)):
         return None
-    logging.info('Step %d is saved already; %s-%d is left as it is.', step, base, step)
+    logging.info('Step %d is saved already; %s is left as it is.', step, name)
     ordered = _in_order(saved, Saved(step))
     with _writing(storage, step):
-        _point(storage, f'{base}-{step}', base, ordered)
+        _point(storage, name, base, ordered)
     return ordered
 
 
 def stage(storage: Storage, step: int, write: Callable[[str], None], *,
           base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
-    """Writes the files of a checkpoint into a folder of its own; see `commit`."""
-    staged = Staged(f'{STAGE}{step}-{secrets.token_hex(4)}', base, step)
+    """Writes the files of a checkpoint into a folder of their own; see `commit`."""
+    staged = Staged(file_names.new_stage(step), base, step)
     with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
@@ -133,9 +125,11 @@ def publish(storage: Storage, staged: Staged,
             saved: Sequence[Saved] = (), retention: Retention = Retention(),
             clock: Callable[[], float] = time.monotonic,
             on_phase: OnPhase = lambda phase: None) -> list[Saved]:
-    """Makes what was staged a checkpoint; see `commit`."""
+    """Makes a checkpoint of staged files; see `commit`."""
+    last = file_names.name_of(staged.base, saved[-1].step) if saved else None
     with _stage_removed(storage, staged), _writing(storage, staged.step, staged.folder):
-        complete = _guarded(storage, staged, manifest, saved)
+        complete = guard.complete_manifest(
+            storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
         on_phase('guarded')
         _sync(storage, staged, complete)
         on_phase('synced')
@@ -146,83 +140,29 @@ def publish(storage: Storage, staged: Staged,
     with _writing(storage, staged.step):
         left, released = retention.split(_in_order(saved, Saved(staged.step, clock())))
         on_phase('point')
-        marked = _mark(storage, [f'{staged.base}-{one.step}' for one in released])
+        marked = removal.mark(storage, [
+            file_names.name_of(staged.base, one.step) for one in released])
         _point(storage, staged.name, staged.base, left)
         on_phase('pointed')
         for number, name in enumerate(marked):
             on_phase(f'retain.{number}')
-            _delete_listed(storage, name)
+            removal.delete_marked(storage, name)
         on_phase('retained')
     return left
 
 
-def clean(storage: Storage) -> int:
-    """Deletes what jobs left behind that were killed; returns how many such things there were.
-
-    Nobody else may be committing into the directory.
-
-    Raises:
-      CheckpointError: E623 if a link or something else is where a stage should be.
-    """
-    count = 0
-    for name in storage.names():
-        if name.startswith(STAGE):
-            _require(storage, name, stat.S_ISDIR)
-        try:
-            if name.startswith(STAGE):
-                storage.remove_folder(name)
-            elif _STAGED_FILE.fullmatch(name):
-                storage.remove(name)
-            elif re.fullmatch(r'.+-\d+' + re.escape(SUFFIX + PARTIAL), name):
-                _delete_listed(storage, name.removesuffix(SUFFIX + PARTIAL))
-            else:
-                continue
-            count += 1
-        except OSError as error:  # It takes room, but is in nobody's way.
-            logging.warning('%s is left where it is: %s', storage.path(name), error)
-    return count
-
-
 def _in_order(saved: Sequence[Saved], newest: Saved) -> list[Saved]:
-    """Those of lower steps, and the newest, which comes last: it must outlive them.
+    """Returns the checkpoints of lower steps in order, and the newest, which must outlive them.
 
-    What has a higher step is damaged, or of another training; nobody decides upon it here.
+    A checkpoint of a higher step is damaged, or of another training; it is left alone.
     """
     older = {each.step: each for each in saved if each.step < newest.step}
     same = [each for each in saved if each.step == newest.step]
     return [*sorted(older.values()), *(same[:1] or [newest])]
 
 
-def _guarded(storage: Storage, staged: Staged,
-             manifest: Callable[[dict[str, StoredFile]], Manifest], saved: Sequence[Saved]
-             ) -> Manifest:
-    """The manifest of files that are what they should be."""
-    prefix = storage.path(f'{staged.folder}/{staged.name}')
-    last = (f'{staged.base}-{saved[-1].step} is the last good checkpoint.' if saved
-            else 'There is no checkpoint before it.')
-    files, nonfinite = scan(prefix)
-    if nonfinite:
-        raise NonFiniteCheckpointError(*[Problem(
-            'E620', f'variable "{shown(name, 200)}" at step {staged.step}',
-            'all numbers of a checkpoint must be finite',
-            f'{rows} rows with NaN or infinity', last) for name, rows in nonfinite.items()])
-    tensors = Bundle.open(prefix).tensors
-    complete = manifest(files)
-    complete = dataclasses.replace(complete, tables={  # A saver of the user may save a part.
-        name: table for name, table in complete.tables.items() if name in tensors})
-    wrong = [f'"{shown(name, 200)}"' for table, stored in complete.tables.items()
-             for name in (table, *[f'{table}/{slot}' for slot in stored.slots])
-             if name not in tensors or tensors[name].shape != (stored.rows, stored.width)]
-    if wrong:
-        raise CheckpointWriteError(Problem(
-            'E621', f'step {staged.step}', 'what was written must hold the tables of the plan',
-            f'nothing, or another shape, for {", ".join(wrong[:10])}',
-            'A saver of the model must save all variables. ' + last))
-    return complete
-
-
 def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
-    """Makes all that was staged durable."""
+    """Writes the manifest, and makes all files of the stage durable."""
     storage.create(f'{staged.folder}/{_MANIFEST}', complete.to_json())
     for name in (*complete.files, _MANIFEST):
         storage.sync(f'{staged.folder}/{name}')
@@ -230,68 +170,31 @@ def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
 
 
 def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: OnPhase) -> None:
-    """Moves what was staged to its place; what is there of that step is damaged
-    or of another training."""
+    """Moves the files of a stage to their places.
+
+    A checkpoint of that step that is there is damaged, or of another training. It is deleted.
+    """
     name = staged.name
-    for target in (name + SUFFIX, name + SUFFIX + PARTIAL, *complete.files):
-        _require(storage, target, stat.S_ISREG)
-    for damaged in _mark(storage, [name]):
-        _delete_listed(storage, damaged)
-    storage.rename(f'{staged.folder}/{_MANIFEST}', name + SUFFIX + PARTIAL)
+    for target in (manifest_path(name), partial_of(name), *complete.files):
+        removal.require_kind(storage, target, stat.S_ISREG)
+    for damaged in removal.mark(storage, [name]):
+        removal.delete_marked(storage, damaged)
+    storage.rename(f'{staged.folder}/{_MANIFEST}', partial_of(name))
     storage.sync()
     on_phase('publish.0')
     for number, file in enumerate(complete.files, 1):
         storage.rename(f'{staged.folder}/{file}', file)
         on_phase(f'publish.{number}')
     storage.sync()
-    storage.rename(name + SUFFIX + PARTIAL, name + SUFFIX)
+    storage.rename(partial_of(name), manifest_path(name))
     storage.sync()
-
-
-def _require(storage: Storage, name: str, is_kind: Callable[[int], bool]) -> None:
-    """Makes sure that a name is free, or that of what it should be."""
-    status = storage.status(name)
-    if status is not None and not is_kind(status.st_mode):
-        raise CheckpointError(Problem(
-            'E623', shown(storage.path(name), 200), 'a checkpoint must consist of files, and what '
-            'is staged lies in a folder', 'a link or something else in that place', 'Remove it.'))
 
 
 def _point(storage: Storage, newest: str, base: str, saved: Sequence[Saved]) -> None:
     """Makes the file `checkpoint` name the newest and all of `saved`, unless it does."""
-    names = tuple(f'{base}-{one.step}' for one in saved)
+    names = tuple(file_names.name_of(base, one.step) for one in saved)
     if pointer.read(storage.path('')) != (newest, names):
         pointer.write(storage, newest, names)
-
-
-def _mark(storage: Storage, names: Sequence[str]) -> list[str]:
-    """Has checkpoints no longer count; returns those that have a manifest, others are left alone.
-
-    The next job deletes what is marked. So nothing may be forgotten by `checkpoint` before.
-    """
-    marked = [name for name in names if storage.status(name + SUFFIX) is not None]
-    for name in marked:
-        storage.rename(name + SUFFIX, name + SUFFIX + PARTIAL)
-    if marked:
-        storage.sync()
-    return marked
-
-
-def _delete_listed(storage: Storage, name: str) -> None:
-    """Deletes the files that the `.partial` of a checkpoint lists, and then that file."""
-    marker = name + SUFFIX + PARTIAL
-    if storage.status(name + SUFFIX) is None:
-        try:
-            listed = read_file(storage.path(marker), name).files
-        except CorruptCheckpointError as error:
-            logging.warning('%s The files of this step are left where they are.', error)
-            return
-        for file in listed:
-            status = storage.status(file)
-            if status is not None and stat.S_ISREG(status.st_mode):
-                storage.remove(file)
-        storage.sync()
-    storage.remove(marker)
 
 
 @contextlib.contextmanager
@@ -307,14 +210,15 @@ def _stage_removed(storage: Storage, staged: Staged) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
-    """Turns an OSError of the body into one that says what there was room for."""
+    """Turns an OSError of the body into E621, which says how much room there was."""
     try:
         yield
     except OSError as error:
         room = os.statvfs(storage.path(''))
         size = storage.size_of(f'{folder}/') if folder else 0
         named = pointer.read(storage.path(''))
-        last = storage.size_of(f'{named.newest}.') if named is not None else 0
+        last = (storage.size_of(file_names.beginning_of_files(named.newest)) if named is not None
+                else 0)
         raise CheckpointWriteError(Problem(
             'E621', f'step {step}', f'a checkpoint must be written to {storage.path("")}',
             f'{shown(error, 300)}; {size:,} bytes were written, {room.f_bavail * room.f_frsize:,} '

@@ -1,23 +1,21 @@
-"""What a checkpoint holds against what a job has: where every row comes from, or why it cannot.
+"""Compares a checkpoint with a job, and plans where every row comes from, or says why it cannot.
 
-TensorFlow restores another shape into a resource variable without a word, and `mod` rows of
-another number of hosts into the wrong rows. So everything is compared before anything is read.
+TensorFlow silently restores another shape into a resource variable. It restores `mod` rows of
+another number of hosts into the wrong rows. So everything is compared before a tensor is read.
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
-import os
 from collections.abc import Sequence
 
 from ..core.names import is_of_dummy
 from ..core.partition import STORED_BY_ID, Partition
-from ..errors import (
-    CorruptCheckpointError, IncompatibleCheckpointError, Problem, quoted, shown)
+from ..errors import IncompatibleCheckpointError, Problem, quoted, shown
 from . import evidence
-from .layout import Held, Needed, RestorePlan, Shape, Source, partition_of, tables_out_of_order
-from .manifest import Applied, StoredTable, read_manifest
+from .layout import Held, Needed, RestorePlan, Shape, Source, check_manifest, partition_of
+from .manifest import Applied, StoredTable, tensors_of
 from .naming import tables_meant, unknown_drops
 from .options import CheckpointOptions
 from .slots import is_slot, names_there, stored_slots
@@ -28,80 +26,23 @@ _DENSE_PART = (
 
 
 def compare(held: Held, needed: Needed, options: CheckpointOptions) -> RestorePlan:
-    """Finds where every value of a graph comes from.
+    """Plans where every value of a graph comes from.
 
     Args:
-      held: what is stored.
-      needed: what the graph has.
-      options: which differences are meant.
+      held: the content of the checkpoint.
+      needed: the variables of the graph.
+      options: the differences that the user accepts.
 
     Raises:
-      IncompatibleCheckpointError: with all differences.
-      CorruptCheckpointError: E614 if the manifest is that of another checkpoint.
+      IncompatibleCheckpointError: with all other differences.
+      CorruptCheckpointError: E614 if the manifest belongs to another checkpoint.
     """
-    _check_belongs(held)
+    check_manifest(held)
     return _Comparison(held, needed, options).plan()
 
 
-def check_order_of_ids(checkpoint: str | None, options: CheckpointOptions) -> None:
-    """Makes sure that training without the engine can continue from a checkpoint.
-
-    Raises:
-      IncompatibleCheckpointError: if a table in it is `mod` on several hosts, or seems to be.
-      CorruptCheckpointError: if its manifest cannot be read.
-    """
-    check_without_engine(checkpoint, options)
-    problems = [
-        Problem('E609', f'checkpoint {os.path.basename(checkpoint or "")}',
-                f'the rows of table "{name}" must be in the order of ids to be trained with '
-                'use_tpu=False', f'mod rows of {table.hosts} hosts', 'Train it with use_tpu=True '
-                'and partition_strategy="div" until its next checkpoint.')
-        for name, table in tables_out_of_order(checkpoint).items()]
-    if problems:
-        raise IncompatibleCheckpointError(*problems)
-
-
-def check_without_engine(checkpoint: str | None, options: CheckpointOptions) -> None:
-    """Makes sure that nothing says that rows of a checkpoint without a manifest are `mod`.
-
-    A graph without the engine does not know which of its variables are tables.
-
-    Raises:
-      IncompatibleCheckpointError: E608 if something does.
-      CorruptCheckpointError: if there is a manifest that cannot be read.
-    """
-    if checkpoint is None or read_manifest(checkpoint) is not None:
-        return
-    where, order = f'checkpoint {shown(os.path.basename(checkpoint), 255)}', options.assumed_order()
-    if order is not None and order[0] not in STORED_BY_ID:
-        raise IncompatibleCheckpointError(Problem(
-            'E608', where, 'a graph without the engine needs the manifest that says which tensors '
-            f'are {options.assume} tables', 'no manifest', 'Train with use_tpu=True from it for a '
-            'step; the next one has it.'))
-    sign = evidence.of_mod(checkpoint) if order is None else None
-    if sign is not None:
-        raise IncompatibleCheckpointError(
-            evidence.problem('E608', where, 'its tables', sign))
-
-
-def _check_belongs(held: Held) -> None:
-    """Makes sure that a manifest is that of the checkpoint it lies beside."""
-    manifest = held.manifest
-    if manifest is None:
-        return
-    wrong = [f'table "{name}" of {table.rows} x {table.width}'
-             for name, table in sorted(manifest.tables.items())
-             if list(held.shapes.get(name, ())) != [table.rows, table.width]]
-    if not held.prefix.endswith(f'-{manifest.step}'):
-        wrong.append(f'step {manifest.step}')
-    if wrong:
-        raise CorruptCheckpointError(Problem(
-            'E614', held.where, 'its manifest must say what it holds', ', '.join(wrong),
-            'Restore both from the same copy.'))
-
-
 class _Comparison:
-    """Goes through the tables, then through what else there is, and keeps what it finds."""
+    """Goes through tables, then other variables, and collects sources, facts and problems."""
 
     def __init__(self, held: Held, needed: Needed, options: CheckpointOptions):
         self._held, self._needed, self._options = held, needed, options
@@ -118,11 +59,11 @@ class _Comparison:
         self._problems: list[Problem] = []
 
     def plan(self) -> RestorePlan:
-        """The plan, or an error with all problems."""
+        """Returns the plan, or raises an error with all problems."""
         for name, table in sorted(self._needed.tables.items()):
             self._compare_table(name, table)
         of_tables = {variable for name, table in self._needed.tables.items()
-                     for variable in (name, *[f'{name}/{slot}' for slot in table.slots])}
+                     for variable in tensors_of(name, table)}
         for name, shape in sorted(self._needed.shapes.items()):
             if name not in of_tables:
                 self._compare_variable(name, shape)
@@ -168,18 +109,18 @@ class _Comparison:
             self._compare_slots(name, source, stored, table)
 
     def _compare_absent(self, name: str, table: StoredTable) -> None:
-        """A table that the checkpoint does not hold: new where that can be told, else missing."""
+        """Handles a table that the checkpoint lacks: it is new if there is a manifest."""
         if name in self._needed.optional:
             return
         if self._held.manifest is not None and self._needed.trains:
             self._new.append(name)
-            self._begun += [name, *[f'{name}/{slot}' for slot in table.slots]]
+            self._begun += tensors_of(name, table)
             self._facts.append(f'table "{name}" is not there and begins with initial values')
             return
         self._add_missing(name, [table.rows, table.width])
 
     def _may_grow(self, name: str, table: StoredTable, stored: list[int]) -> bool:
-        """Whether the table may have the rows it has here; else that is a problem."""
+        """Whether the table may have more rows here; adds a problem if not."""
         is_longer = len(stored) == 2 and stored[1] == table.width and stored[0] < table.rows
         if is_longer and name in self._choices.grow:
             return True
@@ -189,12 +130,11 @@ class _Comparison:
         return False
 
     def _order_of(self, source: str, rows: int, table: StoredTable) -> Partition | None:
-        """How the rows of a stored tensor are ordered; `None`, and a problem, if nobody says."""
+        """Returns the order of the rows of a stored tensor; adds a problem if nothing says it."""
         manifest, assumed = self._held.manifest, self._options.assumed_order()
         if manifest is not None:
-            stored = manifest.tables.get(source)  # Else a variable of the model: rows by id.
-            return (partition_of(stored) if stored is not None
-                    else Partition(strategy=STORED_BY_ID[0], vocabulary_size=rows, num_hosts=1))
+            stored = manifest.tables.get(source)  # A variable of the model has its rows by id.
+            return partition_of(stored) if stored is not None else Partition.by_id(rows)
         if assumed is None:
             if self._sign is not None or table.strategy not in STORED_BY_ID:
                 self._problems.append(evidence.problem(
@@ -203,7 +143,8 @@ class _Comparison:
             fact = ('it has no manifest, and its rows are taken in the order of ids; if they are '
                     'mod rows: --assume mod:H for H hosts')
             self._facts += [fact] if fact not in self._facts else []
-        strategy, hosts = assumed or (STORED_BY_ID[0], 1)
+            return Partition.by_id(rows)
+        strategy, hosts = assumed
         return Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
 
     @functools.cached_property
@@ -242,7 +183,7 @@ class _Comparison:
                            else f'the slots of "{name}" are left out')
 
     def _compare_variable(self, name: str, shape: Shape) -> None:
-        """A variable that is no table."""
+        """Compares a variable that is no table."""
         stored = self._held.shapes.get(name)
         if stored is None:
             if is_of_dummy(name):
@@ -273,7 +214,7 @@ class _Comparison:
             'no variable of that name', remedy))
 
     def _look_for_tables_left_over(self) -> None:
-        """Tables of the checkpoint that the job has not: the next checkpoint would not either."""
+        """Adds a problem for each table that the next checkpoint would lack."""
         taken = {self._choices.source_of(name) for name in self._needed.tables}
         gone = {name: table for name, table in self._held.tables.items()
                 if name not in taken and name not in self._needed.shapes}

@@ -1,4 +1,4 @@
-"""What a training job does with its model_dir before anything else."""
+"""Prepares a model_dir for a training job: claims it, cleans it, and says where training begins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
-from . import commit, lock, pointer
+from . import commit, file_names, lock, pointer, removal
+from .file_names import POINTER, index_of
 from .files import Storage, make_writable, set_aside
 from .options import CheckpointOptions
 from .recover import Recovered, recover
@@ -19,17 +20,17 @@ from .retention import Saved
 
 @contextlib.contextmanager
 def claimed(directory: str) -> Iterator[None]:
-    """While the body runs, the directory belongs to this job alone.
+    """Keeps a directory for this job alone while the body runs.
 
-    What killed jobs left there is deleted first.
+    It first deletes what killed jobs left there.
 
     Args:
-      directory: is made if it is not there.
+      directory: is made if it is missing.
 
     Raises:
       CheckpointWriteError: E621 if it cannot be made or written to.
-      CheckpointError: E622 if another job trains in it; E624 if it is on another kind of storage
-        than files, where nothing of what is promised holds.
+      CheckpointError: E622 if another job trains in it; E624 if it is no directory of this
+        machine: no promise of this package holds on another kind of storage.
     """
     if '://' in directory:
         raise CheckpointError(Problem(
@@ -40,19 +41,19 @@ def claimed(directory: str) -> Iterator[None]:
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
     with lock.held(directory), Storage(directory) as storage:
-        count = commit.clean(storage)
+        count = removal.clean(storage)
         if count:
             logging.info('%s: removed what %d saves or deletions that did not end had left.',
                          directory, count)
-        status = storage.status(pointer.NAME)
+        status = storage.status(POINTER)
         if status is not None and not (stat.S_ISREG(status.st_mode)
                                        or stat.S_ISLNK(status.st_mode)):
-            _set_pointer_aside(directory)  # It could be neither read nor replaced by all.
+            _set_pointer_aside(directory)  # Some tools could neither read nor replace it.
         yield
 
 
 def require_writable(directory: str) -> None:
-    """Makes a directory of this machine unless it is there, and sees that files can be made in it.
+    """Makes a directory of this machine if it is missing, and checks that it can be written to.
 
     Raises:
       CheckpointWriteError: E621 if not.
@@ -65,37 +66,38 @@ def require_writable(directory: str) -> None:
 
 
 def saved_in(directory: str, base: str) -> list[Saved]:
-    """The checkpoints that earlier jobs left to the retention of later ones, oldest first.
+    """Returns the checkpoints that the retention of this job may delete, oldest first.
 
-    As for TensorFlow, they are those that the file `checkpoint` lists; what was to be kept
-    forever is not among them.
+    As in TensorFlow, the file `checkpoint` lists them. A checkpoint that an earlier job keeps
+    forever is not in that list.
     """
     named = pointer.read(directory)
-    steps = {name.removeprefix(f'{base}-') for name in (named.all if named is not None else ())
-             if name.startswith(f'{base}-')
-             and os.path.lexists(os.path.join(directory, f'{name}.index'))}
-    return [Saved(step) for step in sorted(int(step) for step in steps if step.isdecimal())]
+    steps = {file_names.step_of(name) for name in (named.all if named is not None else ())
+             if file_names.base_of(name) == base
+             and os.path.lexists(os.path.join(directory, index_of(name)))}
+    return [Saved(step) for step in sorted(step for step in steps if step is not None)]
 
 
 def continue_from(directory: str, found: Recovered) -> list[str]:
-    """Makes a checkpoint of a directory the one that all else there comes before.
+    """Makes the file `checkpoint` name the checkpoint from which training continues.
 
-    Newer ones are damaged. They stay until their step is saved again, and no longer count among
-    those that the retention keeps.
+    Newer ones are damaged. They stay until their step is saved again, and the retention no longer
+    counts them.
 
     Returns:
-      What a user should know: which ones are damaged, and whether `checkpoint` named another.
+      Facts for the user: which ones are damaged, and whether `checkpoint` named another.
     """
     folder, name = os.path.split(found.prefix)
     facts = [f'{problem}  {name} is restored instead.' for problem in found.skipped]
-    if os.path.realpath(folder) != os.path.realpath(directory) or found.step < 0:
+    if os.path.realpath(folder) != os.path.realpath(directory) or found.step is None:
         return facts
     named = pointer.read(directory)
     other = named.name_in(directory) if named is not None else None
-    if not facts and other != name and os.path.lexists(os.path.join(directory, f'{other}.index')):
+    if not facts and other and other != name and os.path.lexists(
+            index_of(os.path.join(directory, other))):
         facts.append(f'the file "checkpoint" names {shown(other)}, but {name} is restored, the '
                      f'newest that is whole; to go back, move those after {shown(other)} away')
-    base = name.removesuffix(f'-{found.step}')
+    base = file_names.base_of(name)
     with Storage(directory) as storage:
         commit.keep(storage, found.step, saved_in(directory, base), base=base)
     return facts
@@ -113,19 +115,19 @@ def settle(directory: str, options: CheckpointOptions) -> str | None:
     found = recover(directory, options)
     if found is not None:
         continue_from(directory, found)
-    elif os.path.lexists(os.path.join(directory, pointer.NAME)):
+    elif os.path.lexists(os.path.join(directory, POINTER)):
         _set_pointer_aside(directory)  # It names nothing, and TensorFlow would read all of it.
     return found.prefix if found is not None else None
 
 
 def _set_pointer_aside(directory: str) -> None:
-    """Gives a file `checkpoint` that is none another name.
+    """Renames a file `checkpoint` that names no checkpoint.
 
     Raises:
-      CheckpointWriteError: E621 if that cannot be.
+      CheckpointWriteError: E621 if it cannot be renamed.
     """
     try:
-        aside = set_aside(os.path.join(directory, pointer.NAME))
+        aside = set_aside(os.path.join(directory, POINTER))
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
     logging.warning('%s', Problem(

@@ -1,34 +1,36 @@
-"""What lies beside a checkpoint without a manifest and says how its rows are ordered."""
+"""Finds signs of how rows are ordered in a checkpoint that has no manifest.
+
+A job that lost one manifest has others, and the graph that the original saved holds its config.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
 from ..proto.codec import STRATEGIES
+from .file_names import MANIFEST, base_of, graph_of, manifest_path, name_of, parse, step_of
 from .layout import tables_out_of_order
-from .manifest import SUFFIX, manifest_path
 
 
 class Found(NamedTuple):
-    """A sign that rows are `mod`: on how many hosts, and what says so."""
+    """A sign that rows are `mod`: on how many hosts, and the file that says so."""
 
     hosts: int
     where: str
 
 
 def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
-    """That nobody says how the rows of a table are ordered.
+    """Returns the problem that nothing says how the rows of a table are ordered.
 
     Args:
       code: of the problem.
-      where: what has no manifest.
-      tables: whose rows they are.
-      found: what `of_mod` did.
+      where: the checkpoint, as messages call it.
+      tables: the tables, as the message calls them.
+      found: the result of `of_mod`.
     """
     return Problem(
         code, where, f'the rows of {tables} mean ids only with the manifest that says how they '
@@ -40,12 +42,10 @@ def problem(code: str, where: str, tables: str, found: Found | None) -> Problem:
 
 
 def of_mod(checkpoint: str) -> Found | None:
-    """The first sign that the rows of a checkpoint are not in the order of ids.
-
-    A job that lost one manifest has others; the graph of the original holds its config.
+    """Returns the first sign that the rows of a checkpoint are not in the order of ids.
 
     Args:
-      checkpoint: its prefix; it has no manifest.
+      checkpoint: the prefix of one without a manifest.
     """
     return next(_signs(checkpoint), None)
 
@@ -58,7 +58,7 @@ def _signs(checkpoint: str) -> Iterator[Found]:
             continue
         for table in tables.values():
             yield Found(table.hosts, shown(os.path.basename(manifest_path(other)), 255))
-    graph = f'{checkpoint}.meta'
+    graph = graph_of(checkpoint)
     try:
         sources = reading.read_file(graph, follow=False)
     except UnreadableConfigError:  # There is none, or it says nothing.
@@ -69,16 +69,16 @@ def _signs(checkpoint: str) -> Iterator[Found]:
 
 
 def _others(checkpoint: str) -> list[str]:
-    """The last checkpoint with a manifest before one in its directory, and the first after it.
+    """Returns the next older and the next newer checkpoint that have a manifest.
 
-    Those that are further away may be of another job, as one that brought rows in order.
+    One that is further away may be of another job, which may have put rows in another order.
     """
     directory, name = os.path.split(checkpoint)
-    base, _, step = name.rpartition('-')
-    names = os.listdir(directory or '.') if os.path.isdir(directory or '.') else []
-    pattern = re.compile(re.escape(base) + r'-(\d{1,19})' + re.escape(SUFFIX))
-    steps = sorted(int(found.group(1)) for found in map(
-        pattern.fullmatch, names) if found is not None)
-    own = int(step) if step.isdecimal() else -1
-    near = [*[one for one in steps if one < own][-1:], *[one for one in steps if one > own][:1]]
-    return [os.path.join(directory, f'{base}-{one}') for one in near]
+    base, own = base_of(name), step_of(name)
+    files = os.listdir(directory or '.') if os.path.isdir(directory or '.') else []
+    parts = [part for part in map(parse, files) if part is not None and part.kind == MANIFEST]
+    steps = sorted(step for part in parts if base_of(part.checkpoint) == base
+                   and (step := step_of(part.checkpoint)) is not None)
+    before = [step for step in steps if own is not None and step < own]
+    after = [step for step in steps if own is None or step > own]
+    return [os.path.join(directory, name_of(base, step)) for step in (*before[-1:], *after[:1])]

@@ -1,4 +1,4 @@
-"""The one way this package writes files, and what it does with one that is in its way."""
+"""Writes, renames and deletes files so that a crash leaves the old content or the new one."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | _NO_LINK  # A pipe would be waited for.
 
 
 class Storage:
-    """The operations of which committing, recovering and deleting checkpoints consist.
+    """The file operations by which checkpoints are committed, recovered and deleted.
 
-    They work on one directory, which is opened once and may itself be a link. Names are relative
-    to it, with at most one `/`, that of a folder in it; no link is followed at either place. What
-    was created or renamed is durable only after `sync` of the file and of what it lies in.
+    They work on one directory, which is opened once and may itself be a link. A name is
+    `file` or `folder/file`. No link is followed at either place. A file that was
+    created or renamed is durable only after `sync` of the file and of its folder.
 
     Every method raises OSError as the call of the system below it does.
     """
@@ -39,26 +39,26 @@ class Storage:
         self.close()
 
     def close(self) -> None:
-        """Gives the directory back."""
+        """Closes the directory."""
         os.close(self._descriptor)
 
     def path(self, name: str) -> str:
-        """The path of a name, for code that opens files by itself."""
+        """Returns the path of a name, for code that opens files by itself."""
         return os.path.join(self._directory, name)
 
     def names(self, folder: str = '') -> list[str]:
-        """What is in the directory or in a folder of it, sorted."""
+        """Returns the names in the directory, or in a folder of it, sorted."""
         with self._opened(folder) as descriptor:
             return sorted(os.listdir(descriptor))
 
     def status(self, name: str) -> os.stat_result | None:
-        """What is there, links not followed; `None` for nothing."""
+        """Returns the status of a name, links not followed; `None` if nothing is there."""
         with contextlib.suppress(FileNotFoundError), self._parent(name) as (descriptor, base):
             return os.stat(base, dir_fd=descriptor, follow_symlinks=False)
         return None
 
     def size_of(self, beginning: str) -> int:
-        """The bytes of all files whose names begin so, as `'folder/'`; 0 if they cannot be read."""
+        """Returns the bytes of all files whose names begin so (`'folder/'`); 0 if unknown."""
         folder, _, start = beginning.rpartition('/')
         with contextlib.suppress(OSError):
             found = [self.status(os.path.join(folder, name)) for name in self.names(folder)
@@ -71,11 +71,11 @@ class Storage:
         return files.open_regular(self.path(name), follow=False)
 
     def make_folder(self, name: str) -> None:
-        """Makes a folder, which must not be there."""
+        """Makes a folder, which must not exist."""
         os.mkdir(name, dir_fd=self._descriptor)
 
     def create(self, name: str, content: bytes) -> None:
-        """Writes a file, which must not be there."""
+        """Writes a file, which must not exist."""
         with self._parent(name) as (descriptor, base):
             file = os.open(base, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666,
                            dir_fd=descriptor)
@@ -83,7 +83,7 @@ class Storage:
                 stream.write(content)
 
     def sync(self, name: str = '') -> None:
-        """Makes the content of a file durable, or the names in a folder or in the directory."""
+        """Makes the content of a file durable, or the names in a folder; `''` is the directory."""
         if not name:
             os.fsync(self._descriptor)
             return
@@ -95,7 +95,7 @@ class Storage:
                 os.close(file)
 
     def rename(self, source: str, target: str) -> None:
-        """Gives a file another name, in the place of what has it."""
+        """Renames a file, and replaces a file that has the new name."""
         with self._parent(source) as (before, old), self._parent(target) as (after, new):
             os.rename(old, new, src_dir_fd=before, dst_dir_fd=after)
 
@@ -103,7 +103,7 @@ class Storage:
         """Deletes a regular file.
 
         Raises:
-          OSError: also if it is something else, which is left alone.
+          OSError: also if it is no regular file, which is left alone.
         """
         with self._parent(name) as (descriptor, base):
             status = os.stat(base, dir_fd=descriptor, follow_symlinks=False)
@@ -112,7 +112,7 @@ class Storage:
             os.unlink(base, dir_fd=descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """Deletes a folder with all that is in it; of a link the link, and not what it leads to."""
+        """Deletes a folder with its content; a link is deleted, and its target is not."""
         with self._opened(name) as descriptor:
             for entry in sorted(os.listdir(descriptor)):
                 mode = os.stat(entry, dir_fd=descriptor, follow_symlinks=False).st_mode
@@ -126,7 +126,7 @@ class Storage:
 
     @contextlib.contextmanager
     def _opened(self, folder: str) -> Iterator[int]:
-        """The descriptor of a folder, or of the directory itself by `''`."""
+        """Opens a folder and gives its descriptor; `''` is the directory itself."""
         if not folder:
             yield self._descriptor
             return
@@ -139,7 +139,7 @@ class Storage:
 
     @contextlib.contextmanager
     def _parent(self, name: str) -> Iterator[tuple[int, str]]:
-        """The descriptor of what holds a name, and the last part of it."""
+        """Gives the descriptor of the folder that holds a name, and the last part of the name."""
         folder, _, base = name.rpartition('/')
         with self._opened(folder) as descriptor:
             yield descriptor, base
@@ -149,7 +149,7 @@ def write_atomically(path: str, content: bytes) -> None:
     """Writes a file so that a reader, or a crash at any instant, sees all of it or none.
 
     Args:
-      path: where; its directory must exist. What is there is replaced.
+      path: of the file, which is replaced; its directory must exist.
       content: all bytes of the file.
     """
     staged = f'{path}.{os.getpid()}.tmp'
@@ -174,7 +174,7 @@ def write_atomically(path: str, content: bytes) -> None:
 
 
 def make_writable(directory: str) -> None:
-    """Makes a directory unless it is there, and sees that files can be made in it.
+    """Makes a directory if it is missing, and checks that files can be made in it.
 
     Raises:
       OSError: if not.
@@ -186,7 +186,7 @@ def make_writable(directory: str) -> None:
 
 
 def require_room(directory: str) -> None:
-    """Sees that the file system of a directory has a free block.
+    """Checks that the file system of a directory has a free block.
 
     Raises:
       OSError: ENOSPC if not.
@@ -197,7 +197,7 @@ def require_room(directory: str) -> None:
 
 
 def set_aside(path: str) -> str:
-    """Renames what is at `path`, to a name that is free and returned."""
+    """Renames the file at `path` to a free name, which it returns."""
     number = 1
     while os.path.lexists(aside := f'{path}.unreadable-{number}'):
         number += 1

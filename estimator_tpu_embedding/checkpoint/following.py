@@ -1,7 +1,7 @@
-"""Readers beside a job that trains: what it deletes before it was read is replaced by the newest.
+"""Reads checkpoints beside a training job; if it deletes one too early, the newest is read instead.
 
-Between the choice of a checkpoint and its restore a graph is built, which takes seconds; a job may
-have saved and deleted several by then.
+A reader chooses a checkpoint, builds a graph, which takes seconds, and then restores. A job may
+have saved and deleted several checkpoints by then.
 """
 
 from __future__ import annotations
@@ -15,40 +15,44 @@ import tensorflow.compat.v1 as tf
 from ..errors import CheckpointError, IncompatibleCheckpointError, Problem, shown
 from . import recover, scaffolds
 from .candidates import candidates
-from .layout import Held
+from .file_names import label, step_of
+from .layout import Held, held_in
 from .options import CheckpointOptions
-from .restore import RestoringSaver, held_in, saver_of_all
+from .restore import RestoringSaver, saver_of_all
 from .steady import LOOKS, is_gone, rotated_away
 
 _T = TypeVar('_T')
 
 
 class Following:
-    """The checkpoint that is read.
+    """The checkpoint that a reader follows: the chosen one, or the one that took its place.
 
     Attributes:
-      prefix: of it.
+      prefix: its path without a suffix.
     """
 
     def __init__(self, directory: str, prefix: str, options: CheckpointOptions, *,
                  is_named: bool):
-        """Begins with a checkpoint that is whole.
+        """Begins with a whole checkpoint.
 
         Args:
-          directory: where a later one is looked for.
+          directory: the place of later ones.
           prefix: of the first.
           options: as `recover` takes them.
-          is_named: whether somebody asked for that one: then no other takes its place.
+          is_named: whether somebody asked for that one; then no other takes its place.
         """
         self.prefix = prefix
         self._directory, self._options, self._is_named = directory, options, is_named
 
     def read(self, look: Callable[[str], _T]) -> _T:
-        """What a function of a prefix returns, which is called again where that is gone.
+        """Calls a function with the prefix, and again if that checkpoint is gone.
+
+        Args:
+          look: the function; an error that it raises counts if the checkpoint is still there.
 
         Raises:
-          CheckpointError: E628 if a checkpoint that was named is gone, or one after the other.
-          Whatever the function raises of a checkpoint that is there.
+          CheckpointError: E628 if the checkpoint was named and is gone, or if one after the other
+            is gone.
         """
         for _ in range(LOOKS):
             try:
@@ -61,7 +65,7 @@ class Following:
                 if found is None:
                     raise rotated_away(self.prefix) from error
                 tf.logging.warning('%s', Problem(
-                    'W619', f'checkpoint {shown(os.path.basename(self.prefix), 255)}',
+                    'W619', label(self.prefix),
                     'a job deleted it before it was read',
                     f'{shown(os.path.basename(found.prefix), 255)} takes its place'))
                 self.prefix = found.prefix
@@ -69,12 +73,19 @@ class Following:
 
 
 def chosen(directory: str, named: str | None, options: CheckpointOptions) -> Following | None:
-    """A checkpoint that somebody named, or the newest of a directory; verified in both cases.
+    """Returns the named checkpoint, or the newest of a directory; it is verified in both cases.
+
+    Args:
+      directory: where to look if none is named.
+      named: the prefix of the one that somebody named.
+      options: as `recover` takes them.
+
+    Returns:
+      `None` if there is none.
 
     Raises:
-      CorruptCheckpointError: as `recover.verify` or `recover.recover`; no other one takes the
-        place of one that was named.
-      CheckpointError: E628 if one that was named is not there, and newer ones are.
+      CorruptCheckpointError: as `recover.verify` or `recover.recover`.
+      CheckpointError: E628 if the named one is missing, and newer ones are there.
     """
     if not named:
         found = recover.recover(directory, options)
@@ -89,7 +100,7 @@ def chosen(directory: str, named: str | None, options: CheckpointOptions) -> Fol
 
 
 def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaffold:
-    """The scaffold, whose saver restores what is there when it is asked to restore."""
+    """Returns the scaffold; its saver restores the checkpoint that is there by then."""
     saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
     if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
         return scaffold
@@ -100,7 +111,7 @@ def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaf
 
 
 class _FollowingSaver:
-    """Another saver, whose methods it has, but that it restores what is there."""
+    """Wraps a saver, so that it restores the checkpoint that is there by then."""
 
     def __init__(self, saver: Any, following: Following):
         self._saver, self._following = saver, following
@@ -128,7 +139,7 @@ class _FollowingSaver:
 
 
 def _require_alike(first: Held, later: Held) -> None:
-    """Makes sure that what was planned for a checkpoint holds for another one, too."""
+    """Makes sure that the plan for a checkpoint suits the one that took its place."""
     if first.shapes != later.shapes or first.tables != later.tables:
         raise IncompatibleCheckpointError(Problem(
             'E629', later.where, f'the checkpoint that took the place of {first.where}, which a '
@@ -138,6 +149,7 @@ def _require_alike(first: Held, later: Held) -> None:
 
 def _has_newer(checkpoint: str) -> bool:
     directory = os.path.dirname(checkpoint) or '.'
-    own = recover.step_of(checkpoint)
+    own = step_of(checkpoint)
     return os.path.isdir(directory) and any(
-        recover.step_of(name) > own for name in candidates(directory))
+        step is not None and (own is None or step > own)
+        for step in map(step_of, candidates(directory)))

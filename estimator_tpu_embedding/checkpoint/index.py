@@ -1,8 +1,9 @@
-"""What the entries of a checkpoint's index mean: which tensors there are, and where.
+"""Reads the entries of a checkpoint's index: which tensors there are, and where their bytes lie.
 
-An index has an entry for each tensor: its type, its shape and where its bytes are; or, if it was
-saved in slices, which slices there are, each with an entry of its own under an encoded key. What
-an entry says is compared with all else, so that no byte is read that is not there.
+An index has an entry for each tensor, with its type and its shape. The entry says where the bytes
+are. If the tensor was saved in slices, it lists the slices, and each slice has an entry of its own
+under an encoded key. Entries are compared with each other and with the data files, so that only
+bytes are read that are there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ KINDS = {
     16: ('quint16', 'u2'), 17: ('uint16', 'u2'), 18: ('complex128', 'c16'),
     19: ('float16', 'f2'), 20: ('resource', ''), VARIANT: ('variant', ''), 22: ('uint32', 'u4'),
     23: ('uint64', 'u8'), 24: ('float8_e5m2', 'u1'), 25: ('float8_e4m3fn', 'u1')}
-"""Name of a `DataType`, and how NumPy codes its numbers, or what holds their bits."""
+"""For each `DataType` its name, and NumPy's code of its numbers or of integers of that size."""
 
 NO_ROW = -1
 _MAX_SHARDS = 10_000
@@ -36,19 +37,19 @@ _SCALARS = {1: VARINT, 2: LENGTH, 3: VARINT, 4: VARINT, 5: VARINT, 6: FIXED32}
 """Numbers of the fields of a `BundleEntryProto`: dtype, shape, shard, offset, size, crc32c."""
 _SLICES = 7
 _LENGTHS_CRC = 4
-"""Bytes in a tensor of strings beside each string and its length, which has a byte at least."""
+"""Bytes in a tensor of strings beside the strings and their lengths, of at least a byte each."""
 
 
 class Piece(NamedTuple):
-    """Bytes of a tensor that lie together.
+    """A part of a tensor whose bytes lie together in a file.
 
     Attributes:
       file: name of the data file, without its directory.
-      offset: where in the file they begin.
-      size: how many there are.
-      crc: their CRC32C, masked as TensorFlow does it.
-      first_row: the first of its rows; `NO_ROW` if it does not hold whole rows.
-      rows: how many rows there are; 1 if the tensor is a single number.
+      offset: where in the file the bytes begin.
+      size: number of bytes.
+      crc: CRC32C of the bytes, masked as TensorFlow does it.
+      first_row: its first row in the tensor; `NO_ROW` if it does not hold whole rows.
+      rows: number of rows; 1 if the tensor is a single number.
     """
 
     file: str
@@ -60,10 +61,10 @@ class Piece(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """What the index says of a tensor.
+    """A tensor as the index describes it.
 
     Attributes:
-      name: of it; bytes that are no UTF-8 are surrogates.
+      name: its key; bytes that are no UTF-8 are surrogates.
       dtype: a number of the enum `DataType`.
       shape: of the whole.
       pieces: in the order of their rows.
@@ -76,13 +77,18 @@ class Tensor(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Its type, as people call it."""
+        """The name of its type."""
         return KINDS[self.dtype][0] if self.dtype in KINDS else f'type {self.dtype}'
 
     @property
     def code(self) -> str:
-        """Its type, as NumPy codes it; empty if it holds no numbers."""
+        """NumPy's code of its type; empty if it holds no numbers."""
         return KINDS[self.dtype][1] if self.dtype in KINDS else ''
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it holds real floating-point numbers."""
+        return self.kind.startswith(('float', 'bfloat'))
 
     @property
     def item_bytes(self) -> int:
@@ -106,10 +112,13 @@ class Tensor(NamedTuple):
 
 
 def number_of_shards(header: bytes) -> int:
-    """How many data files a checkpoint has, by the entry of its index with an empty key.
+    """Returns the number of data files of a checkpoint.
+
+    Args:
+      header: the entry of the index that has an empty key.
 
     Raises:
-      Malformed: if it is no header of a kind that can be read here.
+      Malformed: if it is no header that can be read here.
     """
     found = _scalars(Wire(header), (0, len(header)), {1: VARINT, 2: VARINT, 3: LENGTH})
     wire = Wire(header)
@@ -123,10 +132,10 @@ def number_of_shards(header: bytes) -> int:
 
 
 class Index:
-    """The entries of an index but the header, and what they must fit to."""
+    """The entries of an index without the header, and the data files that they must fit."""
 
     def __init__(self, entries: Mapping[bytes, bytes], sizes: Mapping[str, int]):
-        """Takes them.
+        """Takes both.
 
         Args:
           entries: by key.
@@ -137,7 +146,7 @@ class Index:
         self._used: set[bytes] = set()
 
     def tensors(self) -> dict[str, Tensor]:
-        """All tensors, by name.
+        """Returns all tensors, by name.
 
         Raises:
           Malformed: if an entry contradicts another one, itself or a data file.
@@ -145,7 +154,7 @@ class Index:
         found = {}
         for key in self._entries:
             if key[:1] == b'\0':
-                continue  # A slice; which there are is said by the entry of the whole.
+                continue  # The entry of a slice; that of the whole lists it.
             name = key.decode(errors='surrogateescape')
             try:
                 if b'\0' in key or b'\xff' in key:
@@ -173,7 +182,7 @@ class Index:
         return whole._replace(pieces=tuple(sorted(pieces, key=lambda one: one.first_row)))
 
     def _slice(self, key: bytes, whole: Tensor, extents: list[tuple[int, int]]) -> Piece:
-        """The piece that is a slice, given as (start, length) by dimension, -1 being all of it."""
+        """Returns the piece of a slice: (start, length) by dimension, where -1 is all of it."""
         own = slice_key(key, extents)
         if own not in self._entries or own in self._used:
             raise Malformed('a slice is missing, or named twice')
@@ -191,7 +200,7 @@ class Index:
 
     def _piece(self, wire: Wire, fields: Mapping[int, Span], part: Tensor, first_row: int
                ) -> Piece:
-        """The piece that an entry describes; `part` has its own shape."""
+        """Returns the piece that an entry describes; `part` has the shape of the piece."""
         shard, offset, size = (_count(wire, fields.get(number)) for number in (3, 4, 5))
         if shard >= len(self._files):
             raise Malformed(f'it is in data file {shard} of {len(self._files)}')
@@ -209,10 +218,10 @@ class Index:
 
 
 def slice_key(name: bytes, extents: list[tuple[int, int]]) -> bytes:
-    """The key of a slice of a tensor, as TensorFlow's `EncodeTensorNameSlice` writes it.
+    """Returns the key of a slice of a tensor, as TensorFlow's `EncodeTensorNameSlice` writes it.
 
     Args:
-      name: of the tensor; without bytes 0 and 255, which would have to be escaped.
+      name: of the tensor, without bytes 0 and 255, which would have to be escaped.
       extents: (start, length) by dimension; a length of -1 is all of it.
 
     >>> slice_key(b't', [(200, 100), (0, 2)]).hex(' ')
@@ -223,7 +232,10 @@ def slice_key(name: bytes, extents: list[tuple[int, int]]) -> bytes:
 
 
 def _ordered(number: int) -> bytes:
-    """A signed number in a code that sorts as numbers do: a longer one begins with more ones."""
+    """Returns a signed number in a code that sorts as numbers do.
+
+    A longer code begins with more ones.
+    """
     size = ((~number if number < 0 else number).bit_length() + 1 + 6) // 7
     # The first `size` bits are ones, unless the number is negative, then zeros.
     bits = (2**size - 1) << (7 * size)
@@ -231,7 +243,7 @@ def _ordered(number: int) -> bytes:
 
 
 def _scalars(wire: Wire, span: Span, kinds: Mapping[int, int]) -> dict[int, Span]:
-    """Where the values of some fields of a message are, each of which occurs once at most."""
+    """Returns the places of some fields of a message; each field may occur once."""
     found: dict[int, Span] = {}
     for number, kind, value in wire.fields(span):
         if number in kinds:
@@ -242,7 +254,7 @@ def _scalars(wire: Wire, span: Span, kinds: Mapping[int, int]) -> dict[int, Span
 
 
 def _count(wire: Wire, span: Span | None, absent: int = 0) -> int:
-    """The number at a place, which must not be negative; `absent` where there is none."""
+    """Returns the number at a place, which must not be negative; `absent` if there is none."""
     if span is None:
         return absent
     value = wire.varint(*span)[0]
@@ -252,7 +264,7 @@ def _count(wire: Wire, span: Span | None, absent: int = 0) -> int:
 
 
 def _shape(wire: Wire, span: Span) -> tuple[int, ...]:
-    """The dimensions of a `TensorShapeProto`."""
+    """Returns the dimensions of a `TensorShapeProto`."""
     fields = [(number, value) for number, _, value in wire.fields(span)]
     if len(fields) > _MAX_RANK or any(number != 2 for number, _ in fields):
         raise Malformed('its shape is not known, or has too many dimensions')
@@ -261,7 +273,7 @@ def _shape(wire: Wire, span: Span) -> tuple[int, ...]:
 
 
 def _extents(wire: Wire, span: Span, shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    """(start, length) of a `TensorSliceProto` by dimension; -1 where it takes all."""
+    """Returns (start, length) of a `TensorSliceProto` by dimension; -1 if it takes all."""
     found = []
     for extent in wire.all_at((1,), span):
         fields = _scalars(wire, extent, {1: VARINT, 2: VARINT})
@@ -275,7 +287,7 @@ def _extents(wire: Wire, span: Span, shape: tuple[int, ...]) -> list[tuple[int, 
 
 def _check_complete(whole: Tensor, pieces: list[Piece], slices: list[list[tuple[int, int]]]
                     ) -> None:
-    """Makes sure that slices are all of a tensor, and do not overlap."""
+    """Makes sure that slices cover a tensor and do not overlap."""
     items = sum(math.prod(full if length < 0 else length for full, (_, length) in zip(
         whole.shape, extents)) for extents in slices)
     ends = [piece.first_row + piece.rows for piece in pieces if piece.first_row != NO_ROW]
@@ -286,7 +298,7 @@ def _check_complete(whole: Tensor, pieces: list[Piece], slices: list[list[tuple[
 
 
 def _check_disjoint(tensors: Mapping[str, Tensor]) -> None:
-    """Makes sure that no two pieces share bytes: each byte of a file is then read once."""
+    """Makes sure that no two pieces share bytes; so each byte of a file is read once."""
     ends: collections.Counter[str] = collections.Counter()
     for file, offset, end, name in sorted(
             (piece.file, piece.offset, piece.offset + piece.size, tensor.name)

@@ -1,9 +1,8 @@
-"""Where the iterators of an input stood when a checkpoint of the model was written."""
+"""Saves and restores the positions of an input's iterators beside the checkpoints of a model."""
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,14 +10,14 @@ import tensorflow.compat.v1 as tf
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
-from . import pointer
+from . import file_names, pointer
 from .saver import saver_of_iterators
 
 
 class IteratorStates:
     """The states beside the checkpoints of a model: `input.ckpt-7` belongs to `model.ckpt-7`.
 
-    Which there are is in the file `checkpoint_input`, as `checkpoint` says it of the model.
+    The file `checkpoint_input` lists them, as `checkpoint` lists the checkpoints of the model.
     """
 
     def __init__(self, directory: str, name: str, max_to_keep: int):
@@ -26,13 +25,13 @@ class IteratorStates:
 
         Args:
           directory: of the checkpoints.
-          name: `'input'`, or another for each process that has an input.
-          max_to_keep: older states are deleted.
+          name: `'input'`, or another one for each process that has an input.
+          max_to_keep: number of states that are kept; older ones are deleted.
         """
         self._directory = directory
-        self._prefix = os.path.join(directory, f'{name}.ckpt')
-        self._pointer = f'checkpoint_{name}'
-        # One more than models: that of the step that is being saved comes before its model.
+        self._prefix = os.path.join(directory, file_names.base_of_states(name))
+        self._pointer = file_names.pointer_to_states(name)
+        # One more than models, since a state is saved before its model.
         self._keep = max_to_keep + 1 if max_to_keep else max_to_keep
         self._saver: Any = None
         self._last: int | None = None
@@ -43,16 +42,17 @@ class IteratorStates:
         self._saver = saver_of_iterators(saveables, self._keep)
 
     def restore(self, session: tf.Session, step: int) -> bool:
-        """Restores the state of a step, or the newest where there is none of it.
+        """Restores the state of a step, or the newest state if that step has none.
 
         Returns:
           Whether there was any.
 
         Raises:
-          CorruptCheckpointError: E627 if one of its files is none.
+          CorruptCheckpointError: E627 if one of its files is no regular file.
         """
         state = pointer.read(self._directory, self._pointer)
-        wanted, *others = [f'{self._prefix}-{step}', *self._own([state.newest] if state else ())]
+        wanted = file_names.name_of(self._prefix, step)
+        others = self._own([state.newest] if state else ())
         path = next((path for path in (wanted, *others) if _is_there(path)), None)
         if path is None:
             if step:
@@ -69,11 +69,12 @@ class IteratorStates:
         return True
 
     def _own(self, paths: Sequence[str]) -> list[str]:
-        """Those of some paths that are states of these iterators: others are not to be touched."""
-        base = re.escape(os.path.basename(self._prefix))
+        """Returns the paths that are states of these iterators; others must not be touched."""
+        base = os.path.basename(self._prefix)
         names = [pointer.Pointer(path, ()).name_in(self._directory) for path in paths]
         return [os.path.join(self._directory, name) for name in names
-                if name is not None and re.fullmatch(base + r'-[0-9]{1,19}', name)]
+                if name is not None and file_names.base_of(name) == base
+                and file_names.step_of(name) is not None]
 
     def save(self, session: tf.Session, step: int) -> None:
         """Saves, unless that step is saved already."""
@@ -87,7 +88,7 @@ class IteratorStates:
     def has_new_model(self) -> bool:
         """Whether a checkpoint of the model was written since the last call."""
         try:
-            status = os.stat(os.path.join(self._directory, 'checkpoint'))
+            status = os.stat(os.path.join(self._directory, file_names.POINTER))
         except FileNotFoundError:
             return False
         before, self._seen = self._seen, (status.st_ino, status.st_mtime_ns, status.st_size)
@@ -98,11 +99,12 @@ def _is_there(prefix: str) -> bool:
     """Whether there is a state.
 
     Raises:
-      CorruptCheckpointError: E627 if one of its files is a pipe or the like, which TensorFlow
-        would wait for when it reads it, or saves that step again.
+      CorruptCheckpointError: E627 if one of its files is a pipe or the like. TensorFlow would wait
+        for it when it reads the state, or saves that step again.
     """
     directory, base = os.path.split(prefix)
-    names = [name for name in os.listdir(directory or '.') if name.startswith(f'{base}.')]
+    names = [name for name in os.listdir(directory or '.')
+             if name.startswith(file_names.beginning_of_files(base))]
     for name in names:
         try:
             files.open_regular(os.path.join(directory, name), follow=False).close()
@@ -112,4 +114,4 @@ def _is_there(prefix: str) -> bool:
                 f'its file {shown(name, 255)} must be a regular file that can be read',
                 shown(error.strerror or error), 'Remove it: the input then starts from another '
                 'state, or from its beginning.')) from error
-    return f'{base}.index' in names
+    return file_names.index_of(base) in names

@@ -1,4 +1,4 @@
-"""One training job per model_dir."""
+"""Locks a model_dir, so that one job at a time trains in it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _open: set[FileIO] = set()
 
 @contextlib.contextmanager
 def held(directory: str) -> Iterator[None]:
-    """While the body runs, no other process or thread can hold the lock of a directory.
+    """Holds the lock of a directory while the body runs; no other process or thread can.
 
-    The system gives the lock back when a process ends, however it does; the note in the file then
-    tells the next one what was there before.
+    The system releases the lock when a process ends, in whatever way. A note in the file then tells
+    the next process who had it.
 
     Args:
-      directory: which must be there.
+      directory: which must exist.
 
     Raises:
-      CheckpointError: E622 if another holds it: which process, on which host, since when.
+      CheckpointError: E622 if another job holds it; says which process, on which host, since when.
       CheckpointWriteError: E621 if the file of the lock cannot be made.
     """
     with _opened(directory) as file:
@@ -56,7 +56,7 @@ def held(directory: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _opened(directory: str) -> Iterator[FileIO]:
-    """The file of the lock, which child processes do not keep open after this one has ended."""
+    """Opens the file of the lock; child processes do not keep it open when this one has ended."""
     path = os.path.join(directory, NAME)
     try:
         descriptor = _descriptor(path)
@@ -74,7 +74,7 @@ def _opened(directory: str) -> Iterator[FileIO]:
 
 
 def _descriptor(path: str) -> int:
-    """Opens the file, or makes it; nothing else in its place is opened, where reading may hang."""
+    """Opens the file, or makes it; a pipe or the like in its place, which may hang, is refused."""
     with contextlib.suppress(FileNotFoundError):
         files.require_regular(os.stat(path, follow_symlinks=False))
     descriptor = os.open(
@@ -88,7 +88,7 @@ def _descriptor(path: str) -> int:
 
 
 def _is_taken(file: FileIO, directory: str) -> bool:
-    """Takes the lock; `False` where there are no locks."""
+    """Takes the lock; returns `False` if the file system has no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -112,13 +112,13 @@ def _note(file: FileIO, content: bytes) -> None:
 
 
 def _close_all() -> None:
-    """In a child of a fork: a lock lasts as long as any process has its file open."""
+    """Closes the files in a forked child: a lock lasts while any process has its file open."""
     for file in _open:
         file.close()
 
 
 def _who(note: bytes) -> str:
-    """What the file of a lock says, fit to be shown."""
+    """Returns the note in the file of a lock, safe to print."""
     try:
         fields = json.loads(note)
         return (f'pid {int(fields["pid"])} on {shown(fields["host"])} since '

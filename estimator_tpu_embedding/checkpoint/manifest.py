@@ -1,4 +1,4 @@
-"""What a checkpoint contains that its tensors do not say: one JSON file beside it.
+"""Reads and writes manifests: a JSON file beside a checkpoint describes its tables and files.
 
 A checkpoint of a `mod` table holds its rows in an order that depends on the number of hosts.
 Without the manifest row 9 could be any id.
@@ -24,23 +24,19 @@ from ..core.vocabulary import Vocabulary
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from ..version import VERSION
+from .file_names import MANIFEST, PARTIAL, label, manifest_path, parse
 
 FORMAT = 3
 _WITHOUT_FILES = 1
-"""An older format, which does not say what is in the files; there checksums of TensorFlow do."""
+"""An older format without hashes of the files; checksums of TensorFlow take their place."""
 _WITHOUT_WORDS = 2
-"""One that does not say which words have which ids; so does the one before it."""
-SUFFIX = '.tables.json'
-PARTIAL = '.partial'
-"""After the name of a manifest: what it lists is no checkpoint, or not yet; see `commit.py`."""
-STAGE = '.ete-stage-'
-"""What the names of folders begin with in which checkpoints are written; see `commit.py`."""
+"""An older format without vocabularies; the one before it has none either."""
 _OWN = 'sha256'
 """The field that holds the SHA-256 of all others."""
 _MAX_BYTES = 32 * 2**20
 _MAX_VALUES = 1_000_000
-"""In the JSON, where three bytes may stand for an object of a hundred; a manifest of the most
-tables, files and vocabularies has fewer."""
+"""The most values of the JSON, where three bytes may become an object of a hundred. A manifest with
+the most tables, files and vocabularies has fewer."""
 _MAX_SLOTS = 10
 _MAX_FILES = 10_000
 
@@ -52,8 +48,8 @@ class StoredTable:
     Attributes:
       rows: number of rows, = vocabulary size.
       width: number of columns.
-      strategy: `'div'` or `'mod'`: what the order of the rows follows.
-      hosts: the number of hosts that the order of `mod` rows depends on.
+      strategy: `'div'` or `'mod'`, by which the rows are ordered.
+      hosts: the number of hosts, on which the order of `mod` rows depends.
       slots: suffixes of the slot tensors, `<variable name>/<suffix>`.
     """
 
@@ -74,10 +70,10 @@ class StoredFile:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """What the job of a checkpoint was asked to do once: it is done in what it has saved.
+    """The options that the job of a checkpoint has carried out, as they are to be done once.
 
     Attributes:
-      rename: as in `CheckpointOptions`, names as they were given.
+      rename: as in `CheckpointOptions`, with names as they were given.
       reset_slots: likewise.
     """
 
@@ -87,22 +83,20 @@ class Applied:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What one checkpoint consists of; where it is, the checkpoint is complete.
+    """The description of one checkpoint; if it is there, the checkpoint is complete.
 
     Attributes:
-      step: the global step it was saved at.
+      step: the global step at which it was saved.
       tables: by variable name.
       created_by: name and version of the writer.
-      config: the serialized `TPUEmbeddingConfiguration` of the job, for people and tools; nothing
-        that is restored depends on it. It may be empty.
-      plan_digest: hexadecimal digits that are those of every checkpoint of the same plan; may
-        be empty.
-      created: when, in seconds since 1970; people read it, and `keep_checkpoint_every_n_hours`.
+      config: the serialized `TPUEmbeddingConfiguration` of the job, for people and tools; may be
+        empty. Nothing that is restored depends on it.
+      plan_digest: SHA-256 of the plan in hexadecimal digits; may be empty.
+      created: time in seconds since 1970, for people.
       files: all files of the checkpoint but this one, by their names in its directory; empty in
-        manifests of before 2.
-      applied: what a job that is started again with the same options must not do again.
-      vocabularies: which words have which ids, by feature; none of features without words, and
-        empty in manifests of before 3.
+        format 1.
+      applied: options that a job must not carry out again when it is started again.
+      vocabularies: which words have which ids, by feature that has words; empty in formats 1 and 2.
     """
 
     step: int
@@ -116,7 +110,7 @@ class Manifest:
     vocabularies: dict[str, Vocabulary] = dataclasses.field(default_factory=dict)
 
     def to_json(self) -> bytes:
-        """The content of the file."""
+        """Returns the content of the file."""
         fields = {'format': FORMAT, **dataclasses.asdict(self),
                   'config': base64.b64encode(self.config).decode()}
         fields[_OWN] = _sha256_of(fields)
@@ -124,12 +118,15 @@ class Manifest:
 
 
 def _sha256_of(fields: dict[str, Any]) -> str:
-    """What a manifest says of itself: with one bit less, 3 hosts may be 2, and rows others."""
+    """Returns the SHA-256 that a manifest holds of itself.
+
+    Without it a flipped bit could turn 3 hosts into 2, and give every id the row of another.
+    """
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 def stored_tables(plan: Plan, variable_names: dict[str, str]) -> dict[str, StoredTable]:
-    """The tables of a plan as a checkpoint of it holds them, by variable name.
+    """Returns the tables of a plan as a checkpoint of it holds them, by variable name.
 
     >>> from ..core.specs import FeatureSpec, TableSpec, Topology
     >>> from ..core.plan import resolve
@@ -145,13 +142,13 @@ def stored_tables(plan: Plan, variable_names: dict[str, str]) -> dict[str, Store
         slots=tuple(slot.suffix for slot in plan.slots(table.name))) for table in plan.tables}
 
 
-def manifest_path(checkpoint: str) -> str:
-    """Where the manifest of a checkpoint prefix such as `dir/model.ckpt-100` is."""
-    return checkpoint + SUFFIX
+def tensors_of(variable: str, table: StoredTable) -> list[str]:
+    """Returns the names of the tensors of a table and of its slots; the table comes first."""
+    return [variable, *[f'{variable}/{slot}' for slot in table.slots]]
 
 
 def read_manifest(checkpoint: str) -> Manifest | None:
-    """The manifest beside a checkpoint, or `None` if there is none.
+    """Reads the manifest beside a checkpoint; returns `None` if there is none.
 
     Raises:
       CorruptCheckpointError: E611 if there is one that cannot be read.
@@ -161,7 +158,11 @@ def read_manifest(checkpoint: str) -> Manifest | None:
 
 
 def read_file(path: str, name: str) -> Manifest:
-    """The manifest at a path, of a checkpoint of that name, such as `'model.ckpt-7'`.
+    """Reads the manifest at a path.
+
+    Args:
+      path: of the file.
+      name: of the checkpoint, such as `'model.ckpt-7'`.
 
     Raises:
       CorruptCheckpointError: E611 if it cannot be read.
@@ -171,14 +172,14 @@ def read_file(path: str, name: str) -> Manifest:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError,
             OverflowError) as error:
         raise CorruptCheckpointError(Problem(
-            'E611', f'checkpoint {shown(name, 255)}',
+            'E611', label(name),
             f'its manifest {shown(os.path.basename(path), 255)} must be readable',
             f'{type(error).__name__}: {shown(error, 200)}',
             'Restore the file from a copy, or use another checkpoint.')) from error
 
 
 def digest(checkpoint: str) -> str:
-    """The SHA-256 of the manifest of a checkpoint, which covers those of all its files.
+    """Returns the SHA-256 of a manifest, which covers the hashes of all files.
 
     Raises:
       OSError: if it cannot be read.
@@ -247,8 +248,9 @@ def _applied(entry: dict[str, Any]) -> Applied:
 
 
 def _file(name: str, entry: dict[str, Any], checkpoint: str) -> StoredFile:
-    """One file; its name must be that of a file of this very checkpoint, beside the manifest."""
-    if not re.fullmatch(re.escape(checkpoint) + r'\.(index|meta|data-\d{5}-of-\d{5})', name):
+    """Returns the entry of one file, which must belong to this very checkpoint."""
+    part = parse(name)
+    if part is None or part.checkpoint != checkpoint or part.kind in (MANIFEST, PARTIAL):
         raise ValueError(f'{shown(name)} is no file of it')
     if not is_count(entry['size'], 0, 2**63 - 1) or not re.fullmatch(
             '[0-9a-f]{64}', entry['sha256']) or len(entry) != 2:
@@ -257,7 +259,7 @@ def _file(name: str, entry: dict[str, Any], checkpoint: str) -> StoredFile:
 
 
 def _vocabulary(name: str, entry: dict[str, Any]) -> Vocabulary:
-    """That of one feature."""
+    """Returns the entry of one feature."""
     found = Vocabulary(**entry)
     if not re.fullmatch('[0-9a-f]{64}', found.sha256) or not found.is_possible():
         raise ValueError(f'vocabulary of {shown(name)}: {shown(entry, 200)}')
@@ -265,7 +267,7 @@ def _vocabulary(name: str, entry: dict[str, Any]) -> Vocabulary:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; of two equal keys each reader could believe another one."""
+    """Returns a JSON object; of two equal keys each reader could take another one."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError('a key occurs twice')

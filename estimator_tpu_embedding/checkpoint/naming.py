@@ -1,4 +1,4 @@
-"""Which tables the options of a job mean, and what they are called in a checkpoint."""
+"""Finds the tables that the options of a job name, and their names in a checkpoint."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .options import CheckpointOptions
 
 
 class Choices(NamedTuple):
-    """What the options say, with names in full.
+    """The options with names in full.
 
     Attributes:
       grow: tables of the job that may have more rows than in the checkpoint.
       reset: tables of the job whose slots begin anew.
-      were_reset: those whose slots did so before the checkpoint was saved.
+      were_reset: tables whose slots began anew before the checkpoint was saved.
       drop: tables of the checkpoint that nobody needs.
-      renamed: a table of the job -> what the checkpoint calls it.
-      done: what the options ask for and the job of the checkpoint has done, for people.
+      renamed: the name of a table in the job -> its name in the checkpoint.
+      done: options that the job of the checkpoint has carried out, for people.
       problems: names that mean no table, or several.
     """
 
@@ -33,7 +33,7 @@ class Choices(NamedTuple):
     problems: tuple[Problem, ...]
 
     def source_of(self, table: str) -> str | None:
-        """What the checkpoint calls a table of the job; `None` if another one took that name."""
+        """Returns the name of a table in the checkpoint; `None` if another one took that name."""
         if table in self.renamed:
             return self.renamed[table]
         return None if table in self.renamed.values() else table
@@ -43,8 +43,8 @@ def tables_meant(options: CheckpointOptions, stored: Collection[str], here: Coll
                  applied: Applied = Applied()) -> Choices:
     """Finds the tables that options name.
 
-    A job is started again with the options it had, when what they ask for is done: a table that
-    is renamed, or no longer there to be dropped, is no problem then, and names that were swapped
+    A job may be started again with the same options after it has carried them out. So a table
+    that is renamed already is no problem, nor one that is dropped already. Names that were swapped
     are not swapped back.
 
     Args:
@@ -93,14 +93,14 @@ def tables_meant(options: CheckpointOptions, stored: Collection[str], here: Coll
 
 
 def unknown_drops(options: CheckpointOptions, left_over: Collection[str]) -> Iterator[Problem]:
-    """What is to be dropped and is not there, beside tables that nobody needs."""
+    """Yields a problem for each table to drop that is not among the tables left over."""
     for name in options.drop:
         if _only(name, left_over) is None:
             yield from _unknown('drop', name, left_over, 'the checkpoint')
 
 
 def may_mean(name: str, table: str) -> bool:
-    """Whether a name is one or more whole parts of that of a table, one after the other.
+    """Whether a name is one or more whole parts of the name of a table, one after the other.
 
     >>> may_mean('user_embedding', 'input_layer/user_embedding/embedding_weights')
     True
@@ -111,7 +111,7 @@ def may_mean(name: str, table: str) -> bool:
 
 
 def _meant(name: str, tables: Collection[str]) -> list[str]:
-    """The table that is called so, else those that end so, else those with these parts."""
+    """Returns the table of that name; otherwise all that end so; otherwise all with these parts."""
     if name in tables:
         return [name]
     return (sorted(table for table in tables if table.endswith(f'/{name}'))
@@ -119,7 +119,7 @@ def _meant(name: str, tables: Collection[str]) -> list[str]:
 
 
 def _only(name: str, tables: Collection[str]) -> str | None:
-    """The table that a name means; `None` if it is not just one."""
+    """Returns the table that a name means; `None` if there is none, or more than one."""
     found = _meant(name, tables)
     return found[0] if len(found) == 1 else None
 

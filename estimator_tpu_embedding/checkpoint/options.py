@@ -1,4 +1,4 @@
-"""What a job says about its checkpoints, besides how often and how many."""
+"""Defines how a job writes its checkpoints, and which differences from one it accepts."""
 
 from __future__ import annotations
 
@@ -18,39 +18,38 @@ _NAMES = ('grow', 'drop', 'reset_slots')
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CheckpointOptions:
-    """How the checkpoints of a job are written, and which differences are meant.
+    """How a job writes its checkpoints, and which differences from a checkpoint it accepts.
 
-    Tables are named as in the checkpoint, for example
-    `'input_layer/user_embedding/embedding_weights'`, or by parts of that name that no other has,
-    as `'user_embedding'`.
+    A table is named as in the checkpoint, for example
+    `'input_layer/user_embedding/embedding_weights'`, or by parts of that name that no other table
+    has, such as `'user_embedding'`.
 
     Attributes:
-      grow: tables that may have more rows than in the checkpoint; the rows that are new begin
-        with their initial values.
+      grow: tables that may have more rows than in the checkpoint; new rows begin with their initial
+        values.
       drop: tables of the checkpoint that the job no longer has.
-      reset_slots: tables whose optimizer begins anew. Each checkpoint says for which names that
-        was done, so a job that is started again with the same options keeps what it has trained.
-      rename: what a table is called in the checkpoint -> what the job calls it; done once,
-        likewise.
-      assume: `'div'`, or `'mod:2'` for two hosts: how the rows of checkpoints are ordered that
-        do not say it, as those of the original.
-      follow_pointer: whether the file `checkpoint` may name one outside of its directory.
+      reset_slots: tables whose optimizer begins anew. Each checkpoint records these names, so a job
+        that is started again with the same options keeps the slots that it has trained.
+      rename: the name of a table in the checkpoint -> its name in the job; done once, likewise.
+      assume: `'div'`, or `'mod:2'` for two hosts: the order of rows in a checkpoint without a
+        manifest, such as one of the original.
+      follow_pointer: whether the file `checkpoint` may name a checkpoint outside of its directory.
       verify: `'sha256'` reads every file of a checkpoint before it is restored; `'size'` looks
         at the sizes only.
-      expected_digest: the SHA-256 of the manifest that is to be restored, in hexadecimal digits.
-        Without it whoever can write files of a checkpoint can also write a manifest that fits.
-      strict_vocabulary: whether a vocabulary in which words have other ids than in the checkpoint
-        is an error, E641, and not only a warning, W631.
-      asynchronous: whether training goes on while a checkpoint is checked and made durable. An
-        error then is raised by the next save or at the end. Where listeners are told of saves
-        (`after_save`, as by `train_and_evaluate`), they and the training wait.
-      max_save_failures: training ends with the error of a save after so many in a row that
-        failed, >= 1; the last save of a training must succeed in any case.
-      keep_every_steps: checkpoints whose step is a multiple of it are never deleted, >= 1;
-        `None` keeps those that the RunConfig says.
+      expected_digest: the SHA-256 of the manifest to restore, in hexadecimal digits. Without it,
+        anybody who can write the files of a checkpoint can also write a manifest that fits.
+      strict_vocabulary: whether a word with another id than in the checkpoint is an error, E641;
+        otherwise it is a warning, W631.
+      asynchronous: whether training goes on while a checkpoint is checked and made durable. The
+        next save, or the end of training, then raises the error of a save. If listeners are told
+        of saves (`after_save`, as by `train_and_evaluate`), they and the training wait.
+      max_save_failures: training ends with the error of a save after so many failures in a row,
+        >= 1. The last save of a training must succeed in any case.
+      keep_every_steps: checkpoints whose step is a multiple of it are never deleted, >= 1; if it is
+        `None`, the RunConfig alone decides.
 
     Raises:
-      ConfigError: E626 with all that is wrong.
+      ConfigError: E626 with all problems.
 
     >>> CheckpointOptions(assume='mod:2').assumed_order()
     ('mod', 2)
@@ -76,7 +75,7 @@ class CheckpointOptions:
             raise ConfigError(*problems)
 
     def assumed_order(self) -> tuple[str, int] | None:
-        """`assume` as (strategy, hosts); for `div` the number of hosts makes no difference."""
+        """Returns `assume` as (strategy, hosts); for `div` any number of hosts is the same."""
         if self.assume is None:
             return None
         strategy, _, hosts = self.assume.partition(':')

@@ -1,9 +1,9 @@
-"""Savers that need hardly any memory: what is read stays in place, what is stored is in pieces.
+"""Builds savers that need little memory, as they store a table in small pieces.
 
 To restore a slice of a stored tensor, TensorFlow copies every stored piece that the slice touches,
-and it never gives memory back. So a part of a table is stored as many pieces of the tensor that
-it belongs to, which any number of hosts can restore. For example part 1 of a table `t` of 70 rows
-of width 2 on 2 hosts, with 16 rows in a piece:
+and it never releases that memory. So each part of a table is stored as many pieces of one tensor.
+Any number of hosts can restore them. For example part 1 of a table `t` of 70 rows of width 2 on 2
+hosts, with 16 rows in a piece:
 
     t   70 2 35,16:0,2      rows 35 to 50
     t   70 2 51,16:0,2      rows 51 to 66
@@ -22,12 +22,12 @@ from .. import _tf
 from ..native.variables import is_of_engine
 
 PIECE_BYTES = 2**22
-"""About as large is a piece, unless the part then had more than `MOST_PIECES`."""
+"""The approximate size of a piece, unless a part would have more than `MOST_PIECES`."""
 
 MOST_PIECES = 128
 
 SHARD_BYTES = 2**26
-"""Tables that are smaller all together come into one file."""
+"""Tables that are smaller together are saved into one file."""
 
 MOST_SHARDS = 4
 
@@ -38,20 +38,20 @@ _TensorFlowsBuilder: Any = _tf.saver_builder()
 
 
 class SaverBuilder(_TensorFlowsBuilder):
-    """For `tf.train.Saver(builder=...)`; reads and writes what TensorFlow's own does.
+    """A builder for `tf.train.Saver(builder=...)` with the same format as TensorFlow's own.
 
-    Once a variable was gathered from or scattered into, TensorFlow copies all of it whenever it
-    is read as a whole, until told otherwise. Its own savers mean to tell it, but in a graph the
-    reading does not wait for that, so they hold a copy of every table at once. The next look-up
-    switches back, which copies nothing as long as nobody else holds the tensor: the run that
-    saves is over by then.
+    After rows of a variable were read or written, TensorFlow copies all of it whenever it is read
+    as a whole, until that is switched off. TensorFlow's own savers switch it off, but in a graph
+    the reading does not wait for it. So they hold a copy of every table at once. The next look-up
+    switches it on again. That copies nothing if nobody else holds the tensor, and the run that
+    saves has ended by then.
     """
 
     def shards(self, saveables: Sequence[Any]) -> list[list[Any]]:
-        """Which of them come into which file: the parts of large tables into several.
+        """Returns the saveables of each file; parts of large tables are spread over several files.
 
-        TensorFlow computes checksums in the one thread that writes a file, and nobody can hash a
-        file but from its beginning to its end.
+        TensorFlow writes a file and computes its checksums in one thread, and a hash of a file can
+        only be computed from its beginning to its end.
         """
         sizes = [_bytes_of_part(saveable) for saveable in saveables]
         count = min(MOST_SHARDS, sum(size > 0 for size in sizes))
@@ -74,18 +74,18 @@ class SaverBuilder(_TensorFlowsBuilder):
                                  shape_and_slices=slices, tensors=tensors)
 
     def _value(self, saveable: Any, spec: Any) -> tf.Tensor:
-        """What to save, in place if it is a variable."""
+        """Returns the tensor to save; a variable is read in place."""
         if not isinstance(saveable, self.ResourceVariableSaveable):
             return spec.tensor
         if is_of_engine(saveable.op):
-            return spec.tensor  # It knows how to be read while a step runs, and copies nothing.
+            return spec.tensor  # It can be read while a step runs, and copies nothing.
         with tf.control_dependencies([
                 tf.raw_ops.DisableCopyOnRead(resource=saveable.handle_op)]):
             return tf.raw_ops.ReadVariableOp(resource=saveable.handle_op, dtype=spec.dtype)
 
 
 def _bytes_of_part(saveable: Any) -> int:
-    """How much of a partitioned float32 table a saveable holds; 0 for anything else.
+    """Returns the bytes of a part of a float32 table; 0 for anything else.
 
     The end of its slice says it, as in `'70 2 35,35:0,2'`.
     """
@@ -100,7 +100,7 @@ def _pieces(name: str, slice_spec: str, part: tf.Tensor
 
     Args:
       name: of the whole tensor.
-      slice_spec: which part of it, as `'70 2 35,35:0,2'`; empty for all of it.
+      slice_spec: the part, such as `'70 2 35,35:0,2'`; empty for all of it.
       part: its value.
     """
     if not slice_spec or part.shape.rank != 2:

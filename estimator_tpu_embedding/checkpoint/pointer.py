@@ -1,47 +1,44 @@
-"""The file `checkpoint`, by which TensorFlow finds the newest checkpoint of a directory.
+"""Reads and writes the file `checkpoint`, by which TensorFlow finds the newest checkpoint.
 
-It is a hint for legacy tools. What is complete is what the manifests say.
+It is a hint for legacy tools. The manifests say which checkpoints are complete.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files, text
+from .file_names import POINTER, STAGED_POINTER, new_staged_pointer
 from .files import Storage
 
-NAME = 'checkpoint'
-STAGED = f'{NAME}.tmp'
-"""Where the file is written before it takes the place of the one that is there."""
 _MAX_BYTES = 2**20
 _MAX_PATH = 4096
-"""Bytes of a path that the system opens; what is longer names no file and is long to resolve."""
+"""The longest path that the system opens, in bytes; a longer one would take long to resolve."""
 _NEWEST, _ALL = b'model_checkpoint_path', b'all_model_checkpoint_paths'
 
 
 class Pointer(NamedTuple):
-    """What the file says: paths as they are there, relative to its directory or absolute."""
+    """The content of the file: paths, relative to its directory or absolute."""
 
     newest: str
     all: tuple[str, ...]
 
     def name_in(self, directory: str) -> str | None:
-        """What the newest is called in a directory; `None` if it lies elsewhere."""
+        """Returns the name of the newest in a directory; `None` if it lies elsewhere."""
         folder, name = os.path.split(os.path.join(directory, self.newest))
         return name if os.path.realpath(folder) == os.path.realpath(directory) else None
 
 
-def read(directory: str, name: str = NAME) -> Pointer | None:
-    """What the file of a directory says; `None` if it is missing, garbled or no plain file.
+def read(directory: str, name: str = POINTER) -> Pointer | None:
+    """Reads the file of a directory; returns `None` if it is missing, garbled or no plain file.
 
     Args:
-      directory: where it is.
-      name: of the file; there is one of the same format for the states of iterators.
+      directory: of the file.
+      name: of the file; the states of iterators have one of the same format.
     """
     try:
         with files.open_regular(os.path.join(directory, name), follow=False) as file:
@@ -59,12 +56,12 @@ def read(directory: str, name: str = NAME) -> Pointer | None:
 
 
 def require_harmless(directory: str) -> None:
-    """Makes sure that TensorFlow, which reads all of whatever is called so, can be let read it.
+    """Makes sure that TensorFlow, which reads all of the file, can do so safely.
 
     Raises:
       CorruptCheckpointError: E616 if it is a pipe or the like, or a file that is too large.
     """
-    path = os.path.join(directory, NAME)
+    path = os.path.join(directory, POINTER)
     if not os.path.exists(path):
         return
     try:
@@ -106,16 +103,16 @@ def write(storage: Storage, newest: str, others: Sequence[str]) -> None:
     Args:
       storage: of its directory.
       newest: the name of the newest checkpoint, such as `'model.ckpt-7'`.
-      others: of all that are not kept forever, with that one, in the order of their steps.
+      others: the names of all that may be deleted later, with that one, in the order of steps.
     """
     lines = [f'model_checkpoint_path: "{newest}"',
              *[f'all_model_checkpoint_paths: "{name}"' for name in others]]
-    staged, status = STAGED, storage.status(STAGED)
+    staged, status = STAGED_POINTER, storage.status(STAGED_POINTER)
     if status is not None and not stat.S_ISREG(status.st_mode):  # It is left alone.
-        staged = f'{STAGED}-{secrets.token_hex(4)}'
+        staged = new_staged_pointer()
     elif status is not None:  # Of a process that was killed here.
-        storage.remove(STAGED)
+        storage.remove(STAGED_POINTER)
     storage.create(staged, ('\n'.join(lines) + '\n').encode())
     storage.sync(staged)
-    storage.rename(staged, NAME)
+    storage.rename(staged, POINTER)
     storage.sync()

@@ -1,9 +1,9 @@
-"""The directory of profiles: one file per table and kind of run, each replaced as a whole.
+"""Reads and writes the files of profiles: one per table and kind of run, each replaced as a whole.
 
-The name of a file says which table it is of, and holds two hashes: of the parameters of the table
-and of those of the run. So a job with another vocabulary, batch or topology writes other files,
-and one that is the same goes on counting where it stopped. Of two jobs that are the same and run
-at the same time, the one that writes last is heard.
+The name of a file holds the name of its table and two hashes. One is of the parameters of the
+table, the other of the parameters of the run. So a job with another vocabulary, batch or topology
+writes other files, and an equal job goes on counting where the first stopped. If two equal jobs
+run at the same time, the file of the one that writes last stays.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .files import make_writable, set_aside, write_atomically
 SUFFIX = '.profile'
 MAX_FILES = 10_000
 MAX_BYTES = 64 * 2**20
-"""Of all profiles of a directory."""
+"""The most bytes of all profiles of a directory."""
 
 _READABLE_PART = 80
 
 
 def file_name(subject: Subject) -> str:
-    """The name of the file of a profile: `<table>-<hash of the table>-<hash of the run>.profile`.
+    """Returns the name of a profile: `<table>-<hash of the table>-<hash of the run>.profile`.
 
-    Whatever a table is called, the name is a plain one, and differs from those of all others.
+    It is a plain name for any name of a table, and no other profile has it.
     """
     readable = re.sub(r'[^A-Za-z0-9_.-]', '_', subject.table)[:_READABLE_PART].lstrip('.')
     table = [subject.table, subject.vocabulary_size, subject.dimension, subject.features]
@@ -46,7 +46,7 @@ def _hash(parameters: list[object]) -> str:
 
 
 def open_directory(directory: str) -> None:
-    """Makes the directory if it is not there, and sees that files can be made in it.
+    """Makes the directory if it is missing, and checks that files can be made in it.
 
     Raises:
       CheckpointError: if not.
@@ -58,11 +58,11 @@ def open_directory(directory: str) -> None:
 
 
 def read_previous(directory: str, subject: Subject) -> tuple[TableProfile | None, Problem | None]:
-    """What a run of the same kind has counted.
+    """Reads the counts of an earlier run of the same kind.
 
     Returns:
-      Its profile, or `None`; and what was wrong with a file that is no profile of `subject`. That
-      file is renamed, so nothing overwrites it.
+      `(profile, problem)`. The profile is `None` if there is none. The problem is about a file that
+      is no profile of `subject`; it is renamed, so that nothing overwrites it.
 
     Raises:
       CheckpointError: if it cannot be renamed.
@@ -87,7 +87,7 @@ def read_previous(directory: str, subject: Subject) -> tuple[TableProfile | None
 
 
 def write(directory: str, profile: TableProfile) -> Problem | None:
-    """Writes a profile, atomically; returns why that could not be, or `None`."""
+    """Writes a profile atomically; returns the reason if it could not, or `None`."""
     content = profile_codec.encode(profile, f'estimator_tpu_embedding {VERSION}')
     try:
         if len(content) > profile_codec.MAX_BYTES:
@@ -101,7 +101,7 @@ def write(directory: str, profile: TableProfile) -> Problem | None:
 
 
 def read_all(directory: str) -> Iterator[TableProfile]:
-    """Yields the profiles in a directory, by file name; other files are passed over.
+    """Yields the profiles in a directory, in the order of file names; skips other files.
 
     Raises:
       UnreadableConfigError: if it is no directory, one of them cannot be read, or all together

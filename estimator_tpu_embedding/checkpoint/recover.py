@@ -1,14 +1,13 @@
-"""Which checkpoint of a directory to restore: the newest one that is what was committed.
+"""Finds the checkpoint to restore: the newest of a directory whose files are as committed.
 
-What the manifests say is the truth, and the file `checkpoint` a hint for legacy tools; it counts
-only where it leads elsewhere. Checkpoints without a manifest, as the original writes them, are
-read whole once, since TensorFlow's checksums are all that speaks for them.
+The manifests are the truth. The file `checkpoint` is a hint for legacy tools, and counts only if
+it leads elsewhere. A checkpoint without a manifest, as the original writes it, is read whole once,
+since it has only the checksums of TensorFlow.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -18,13 +17,15 @@ from ..errors import CorruptCheckpointError, Problem, shown
 from . import pointer, scan
 from .bundle import Bundle
 from .candidates import candidates
-from .manifest import PARTIAL, Manifest, digest, manifest_path, read_manifest
+from .file_names import index_of, label, manifest_path, partial_of, step_of
+from .layout import Held, check_manifest, check_step
+from .manifest import Manifest, digest, read_manifest
 from .options import VERIFY, CheckpointOptions
 from .steady import LOOKS, Signature, signature
 
 _verified: dict[str, tuple[str, Signature]] = {}
-"""What the files of a checkpoint were when this process wrote or verified them, and how, by
-prefix: a nested evaluation need not read again what has just been written."""
+"""By prefix, how this process wrote or verified a checkpoint, and the state of its files then. So a
+nested evaluation need not read again a checkpoint that has just been written."""
 _COMMITTED = 'committed'
 _OTHER_DIGEST = 'E625'
 
@@ -34,30 +35,33 @@ class Recovered(NamedTuple):
 
     Attributes:
       prefix: its path without the endings of its files.
-      step: the step that its name says.
+      step: the step that its name says; `None` if it says none.
       manifest: `None` if it has none.
-      skipped: what is wrong with newer ones.
+      skipped: the problems of newer ones.
     """
 
     prefix: str
-    step: int
+    step: int | None
     manifest: Manifest | None
     skipped: tuple[Problem, ...] = ()
 
 
 def recover(directory: str, options: CheckpointOptions = CheckpointOptions()
             ) -> Recovered | None:
-    """The newest checkpoint of a directory that can be restored; `None` if there is none at all.
+    """Finds the newest checkpoint of a directory that can be restored.
 
     Args:
-      directory: need not be there.
+      directory: need not exist.
       options: `follow_pointer`, `verify` and `expected_digest` count here.
 
+    Returns:
+      `None` if there is no checkpoint at all.
+
     Raises:
-      CorruptCheckpointError: E619 if the file `checkpoint` leads elsewhere; E612 if there are
-        checkpoints and none of them is whole: training must not begin at step 0 beside them and
-        overwrite them one by one; E625 if the newest is not the expected one; E616 if there is
-        none, and the file `checkpoint` is nothing that TensorFlow can be let look at.
+      CorruptCheckpointError: E619 if the file `checkpoint` leads elsewhere. E612 if there are
+        checkpoints and none of them is whole: a training that began at step 0 beside them would
+        overwrite them one by one. E625 if the newest is not the expected one. E616 if there is
+        none, and TensorFlow could not safely read the file `checkpoint`.
     """
     found = _recovered(directory, options) if os.path.isdir(directory) else None
     if found is None:
@@ -96,13 +100,13 @@ def _recovered(directory: str, options: CheckpointOptions) -> Recovered | None:
 
 def newest_checkpoint(directory: str, options: CheckpointOptions = CheckpointOptions()
                       ) -> str | None:
-    """The prefix of what `recover` finds."""
+    """Returns the prefix of the checkpoint that `recover` finds."""
     found = recover(directory, options)
     return found.prefix if found is not None else None
 
 
 def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) -> Manifest | None:
-    """Makes sure that a checkpoint is what was committed.
+    """Makes sure that a checkpoint is as it was committed.
 
     Args:
       checkpoint: its prefix.
@@ -112,36 +116,31 @@ def verify(checkpoint: str, options: CheckpointOptions = CheckpointOptions()) ->
       Its manifest, if it has one.
 
     Raises:
-      CorruptCheckpointError: with what is wrong; E611 and E614 are about its manifest, E618 and
-        E613 about its files, E625 about `expected_digest`.
+      CorruptCheckpointError: with all problems. E611 and E614 are about its manifest, E618 and E613
+        about its files, E625 is about `expected_digest`.
     """
     manifest = read_manifest(checkpoint)
     if options.expected_digest is not None and not _was_verified(checkpoint, _COMMITTED):
         _check_digest(checkpoint, options.expected_digest)
-    if manifest is not None and manifest.step != step_of(checkpoint):
-        raise CorruptCheckpointError(Problem(
-            'E614', f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
-            'its manifest must say what it holds', f'step {manifest.step}',
-            'Restore both from the same copy.'))
+    check_step(checkpoint, manifest)
     if _was_verified(checkpoint, _COMMITTED, options.verify, VERIFY[0]):
         return manifest
     before = signature(checkpoint)
     if manifest is not None and manifest.files:
         scan.check_files(checkpoint, manifest.files, options.verify)
-    elif options.verify == 'size':
-        Bundle.open(checkpoint)
-    else:
+    elif options.verify != 'size':
         unchecked = scan.check_crcs(checkpoint)
         if unchecked:
             logging.warning('%s: these tensors have no checksum that can be read: %s',
                             checkpoint, ', '.join(shown(name, 200) for name in unchecked))
+    check_manifest(Held.of(Bundle.open(checkpoint), manifest))
     _verified[os.path.realpath(checkpoint)] = options.verify, before
     return manifest
 
 
 def is_whole(checkpoint: str) -> bool:
     """Whether a checkpoint is there and passes `verify`."""
-    if not (os.path.lexists(manifest_path(checkpoint)) or os.path.lexists(f'{checkpoint}.index')):
+    if not (os.path.lexists(manifest_path(checkpoint)) or os.path.lexists(index_of(checkpoint))):
         return False
     if _was_verified(checkpoint, _COMMITTED, *VERIFY):
         return True
@@ -154,27 +153,27 @@ def is_whole(checkpoint: str) -> bool:
 
 
 def remember(checkpoint: str) -> None:
-    """Takes a checkpoint for verified, since this process has just committed it."""
+    """Records that this process has just committed a checkpoint, so it counts as verified."""
     _verified[os.path.realpath(checkpoint)] = _COMMITTED, signature(checkpoint)
 
 
 def _was_verified(checkpoint: str, *ways: str) -> bool:
-    """Whether this process has verified the files that are there, in one of some ways."""
+    """Whether this process has verified the files that are there now, in one of some ways."""
     way, before = _verified.get(os.path.realpath(checkpoint), ('', ()))
     return way in ways and before == signature(checkpoint)
 
 
 def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptions
                   ) -> Recovered | None:
-    """The newest of several checkpoints that is whole; `None` if there is none to look at."""
+    """Finds the newest whole checkpoint of several; returns `None` if there is none to look at."""
     skipped: list[Problem] = []
     for name in reversed(names):
         prefix = os.path.join(directory, name)
         try:
             manifest = verify(prefix, options)
         except CorruptCheckpointError as error:
-            if os.path.lexists(manifest_path(prefix) + PARTIAL):
-                continue  # It is being published or deleted, by copies where nothing else can be.
+            if os.path.lexists(partial_of(prefix)):
+                continue  # It is being published or deleted; some storage renames by copying.
             if error.code == _OTHER_DIGEST:
                 raise
             skipped += error.problems
@@ -190,17 +189,11 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
 
 
 def _named_elsewhere(directory: str) -> str | None:
-    """Where the file `checkpoint` leads, if that is outside of its directory."""
+    """Returns the path in the file `checkpoint`, if it leads out of the directory."""
     named = pointer.read(directory)
     if named is None:
         return None
     return os.path.join(directory, named.newest) if named.name_in(directory) is None else None
-
-
-def step_of(checkpoint: str) -> int:
-    """The number at the end of a prefix; -1 if there is none."""
-    found = re.search(r'-([0-9]{1,19})\Z', checkpoint)
-    return int(found.group(1)) if found is not None else -1
 
 
 def _check_digest(checkpoint: str, expected: str) -> None:
@@ -210,7 +203,7 @@ def _check_digest(checkpoint: str, expected: str) -> None:
         found = 'no manifest'
     if found != expected:
         raise CorruptCheckpointError(Problem(
-            _OTHER_DIGEST, f'checkpoint {shown(os.path.basename(checkpoint), 255)}',
+            _OTHER_DIGEST, label(checkpoint),
             f'the SHA-256 of its manifest must be {expected}', found,
             'If this job has saved it since, leave expected_digest out; else find out who wrote '
             'it, and move it away. etpe checkpoint show prints the SHA-256 of a manifest.'))

@@ -1,6 +1,6 @@
-"""Restores a checkpoint whose tables lie otherwise than those of a graph, as `compare` planned it.
+"""Restores checkpoints into graphs whose tables have another order, name or size, by a plan.
 
-What lies as it does here is left to TensorFlow's own savers.
+`compare` makes the plan. TensorFlow's own savers restore all variables that lie alike in both.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..core.names import is_of_dummy
-from ..core.partition import STORED_BY_ID
+from ..core.partition import Partition
 from ..errors import IncompatibleCheckpointError, Problem, quoted
 from . import scaffolds
-from .bundle import Bundle
-from .compare import check_without_engine, compare
-from .layout import Held, Needed, RestorePlan
+from .compare import compare
+from .layout import Held, Needed, RestorePlan, held_in
 from .manifest import StoredTable, read_manifest
 from .naming import may_mean
 from .options import CheckpointOptions
+from .order_of_ids import check_without_manifest
 from .slots import is_slot
 from .streaming import StreamedRows, variables_by_name
 
 
 def saver_of_all() -> tf.train.Saver:
-    """The saver that an Estimator makes for a graph whose scaffold has none."""
+    """Returns the saver that an Estimator makes for a graph whose scaffold has none."""
     return tf.train.Saver(sharded=True, allow_empty=True, defer_build=True)
 
 
 def plan_for(checkpoint: str, tables: Mapping[str, StoredTable], options: CheckpointOptions, *,
              is_optional: bool = False, trains: bool) -> RestorePlan:
-    """How the default graph, which has an engine, gets the values of a checkpoint.
+    """Plans how the default graph, which has an engine, gets the values of a checkpoint.
 
     Args:
       checkpoint: its prefix.
@@ -53,16 +53,18 @@ def plan_for(checkpoint: str, tables: Mapping[str, StoredTable], options: Checkp
 
 def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
                         ) -> RestorePlan | None:
-    """How the tables in the default graph, which has no engine, get the rows of a checkpoint.
+    """Plans how the tables in the default graph, which has no engine, get the rows of a checkpoint.
+
+    It looks at tables only.
 
     Returns:
-      `None` where nothing says that it has tables; what is no table is not looked at.
+      `None` if nothing says that the checkpoint has tables.
 
     Raises:
       IncompatibleCheckpointError: with all differences.
       CorruptCheckpointError: if the checkpoint or its manifest cannot be read.
     """
-    check_without_engine(checkpoint, options)
+    check_without_manifest(checkpoint, options)
     if checkpoint is None or read_manifest(checkpoint) is None:
         return None
     held = held_in(checkpoint)
@@ -73,7 +75,7 @@ def plan_without_engine(checkpoint: str | None, options: CheckpointOptions
 
 def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan,
                  default: Callable[[], tf.train.Saver]) -> tf.train.Scaffold:
-    """The scaffold, so that it restores a checkpoint as planned.
+    """Makes a scaffold restore a checkpoint as planned, and returns it.
 
     Args:
       scaffold: of the model; it or the graph may have a saver of the user.
@@ -82,7 +84,7 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
       default: makes the saver of a graph that has none.
 
     Raises:
-      IncompatibleCheckpointError: if the saver of the user cannot restore what it must.
+      IncompatibleCheckpointError: if a saver of the user cannot restore by the plan.
     """
     given = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
     if plan.is_plain or given is not None and plan.suits_tensorflow:
@@ -92,24 +94,13 @@ def scaffold_for(scaffold: tf.train.Scaffold, checkpoint: str, plan: RestorePlan
         saver = RestoringSaver(given, checkpoint, plan, is_users=True)
     else:
         own = default()
-        tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Where hooks look for what saves.
+        tf.add_to_collection(tf.GraphKeys.SAVERS, own)  # Hooks look for savers there.
         saver = RestoringSaver(own, checkpoint, plan, is_users=False)
     return scaffolds.with_saver(scaffold, saver)
 
 
-def held_in(checkpoint: str) -> Held:
-    """What a checkpoint holds.
-
-    Raises:
-      CorruptCheckpointError: if it or its manifest cannot be read.
-    """
-    bundle = Bundle.open(checkpoint)
-    return Held(checkpoint, {name: tensor.shape for name, tensor in bundle.tensors.items()},
-                read_manifest(checkpoint))
-
-
 def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTable]:
-    """The variables of the graph that are, or are called as, tables of the checkpoint.
+    """Returns the variables of the graph that are tables of the checkpoint, or have such names.
 
     A graph without the engine reads row `i` of them for id `i`.
     """
@@ -123,13 +114,13 @@ def _whole_tables(held: Held, options: CheckpointOptions) -> dict[str, StoredTab
         if (name in stored or is_renamed) and rows is not None and width is not None:
             slots = stored[name].slots if name in stored else ()
             tables[name] = StoredTable(
-                rows=rows, width=width, strategy=STORED_BY_ID[0], hosts=len(parts),
+                rows=rows, width=width, strategy=Partition.by_id(rows).strategy, hosts=len(parts),
                 slots=tuple(slot for slot in slots if f'{name}/{slot}' in variables))
     return tables
 
 
 def _check_saver(saver: Any, plan: RestorePlan) -> None:
-    """Makes sure that rows can be put into their places after a saver of the user has restored."""
+    """Makes sure that the plan works after a saver of the user has restored."""
     if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
         raise IncompatibleCheckpointError(Problem(
             'E609', 'scaffold', 'its saver must restore by names where rows change places',
@@ -145,14 +136,14 @@ def _check_saver(saver: Any, plan: RestorePlan) -> None:
 
 
 class RestoringSaver:
-    """Another saver, which restores one checkpoint by a plan, and others as it always does.
+    """Wraps a saver, so that it restores one checkpoint by a plan, and others as it always does.
 
-    A session that is made again after a lost one restores what this very job has written since,
-    where everything lies as it does here. All other methods are those of the saver.
+    A session that replaces a lost one restores a checkpoint that this very job has written since.
+    Its rows lie as they do here. The wrapped saver does everything else.
 
     Attributes:
-      checkpoint: the prefix of the one that is restored by plan; another that holds the same may
-        take its place.
+      checkpoint: the prefix of the one that is restored by the plan. Another checkpoint that holds
+        the same may take its place.
     """
 
     def __init__(self, saver: tf.train.Saver, checkpoint: str, plan: RestorePlan, *,
@@ -161,10 +152,10 @@ class RestoringSaver:
 
         Args:
           saver: of the graph.
-          checkpoint: the prefix of the one to restore by plan.
-          plan: how.
-          is_users: whether it is of the user, who may have left variables out: then it restores
-            first all that it restores anyway.
+          checkpoint: the prefix of the one to restore by the plan.
+          plan: of `plan_for`.
+          is_users: whether the saver is the user's, who may have left variables out. Then it first
+            restores all its variables.
         """
         self._saver, self._plan, self._is_users = saver, plan, is_users
         self.checkpoint = checkpoint
@@ -176,7 +167,7 @@ class RestoringSaver:
         return getattr(self._saver, name)
 
     def build(self) -> None:
-        """Makes all operations in the default graph, unless they are there."""
+        """Makes all operations in the default graph, unless it has them."""
         self._saver.build()
         if self._rest is not None:
             return
@@ -207,7 +198,7 @@ class RestoringSaver:
             return
         assert self._rest is not None
         self._rest.restore(session, save_path)
-        for operation in self._begin:  # One by one: each needs memory of its own.
+        for operation in self._begin:  # One by one, as each needs memory of its own.
             session.run(operation)
         for table in self._tables:
             table.restore(session, save_path)

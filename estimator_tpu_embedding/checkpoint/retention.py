@@ -1,7 +1,7 @@
-"""Which checkpoints are deleted: three small policies, of which each may keep one.
+"""Decides which checkpoints are deleted: the newest are kept, and a policy may keep others forever.
 
-Steps alone say what is newer. Time is that of a clock that never jumps, so it is known of the
-checkpoints of this process only, as in `tf.train.Saver`.
+The step alone says which checkpoint is newer. Times come from a clock that never jumps. So they
+are known only of the checkpoints of this process, as in `tf.train.Saver`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol
 
 
 class Saved(NamedTuple):
-    """A checkpoint: its step, and when it was committed, in seconds of a monotonic clock.
+    """A checkpoint: its step, and the time of its commit in seconds of a monotonic clock.
 
-    `at` is `None` for those of earlier processes.
+    `at` is `None` if an earlier process committed it.
     """
 
     step: int
@@ -21,22 +21,27 @@ class Saved(NamedTuple):
 
 
 class Policy(Protocol):
-    """Says whether a checkpoint is kept forever; asked once, when it is not among the newest."""
+    """Says whether a checkpoint is kept forever; asked once, when newer ones displace it."""
 
     def keeps(self, saved: Saved) -> bool:
-        """Whether it is kept."""
+        """Whether a checkpoint is kept."""
 
 
 class KeepEveryHours:
-    """`keep_checkpoint_every_n_hours`: keeps about one in so many hours of this process."""
+    """Keeps about one checkpoint in so many hours: `keep_checkpoint_every_n_hours`."""
 
     def __init__(self, hours: float, now: float):
-        """Keeps one of those that come `hours` after `now`, one of the next `hours`, ..."""
+        """Keeps the first one that comes more than `hours` after `now`, and so on.
+
+        Args:
+          hours: between two that are kept.
+          now: in seconds of the clock of `Saved.at`.
+        """
         self._seconds = hours * 3600
         self._next = now + self._seconds
 
     def keeps(self, saved: Saved) -> bool:
-        """Whether it is the first of its time."""
+        """Whether it is the first one after the next time is due."""
         if saved.at is None or saved.at <= self._next:
             return False
         self._next += self._seconds
@@ -44,19 +49,19 @@ class KeepEveryHours:
 
 
 class KeepEverySteps:
-    """Keeps those whose step is a multiple of a number."""
+    """Keeps the checkpoints whose step is a multiple of a number."""
 
     def __init__(self, steps: int):
         """Keeps the multiples of `steps`, which is >= 1."""
         self._steps = steps
 
     def keeps(self, saved: Saved) -> bool:
-        """Whether its step is one."""
+        """Whether its step is a multiple."""
         return saved.step % self._steps == 0
 
 
 class Retention:
-    """Keeps the newest, and of the others those that a policy keeps.
+    """Keeps the newest checkpoints, and others if a policy keeps them.
 
     >>> retention = Retention(2, [KeepEverySteps(10)])
     >>> retention.split([Saved(step) for step in (10, 15, 20, 25)])
@@ -67,8 +72,8 @@ class Retention:
         """Sets the rules.
 
         Args:
-          newest: so many are kept in any case; 0 for all.
-          others: asked about the rest.
+          newest: number of checkpoints that are kept in any case; 0 for all.
+          others: policies for the rest.
         """
         self._newest, self._others = newest, others
 
@@ -76,8 +81,8 @@ class Retention:
         """Decides about checkpoints in the order of their steps.
 
         Returns:
-          (those that are decided upon another time, those to delete). What is in neither list
-          is kept forever.
+          `(undecided, released)`: those to decide about another time, and those to delete. One
+          that is in neither list is kept forever.
         """
         count = len(saved) - self._newest if self._newest else 0
         older = saved[:max(0, count)]

@@ -1,4 +1,4 @@
-"""Numbers about the rows of stored tensors, a few at a time however many there are."""
+"""Computes norms and differences of the rows of stored tensors, a few MB at a time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _CHUNK = 2**21
 
 
 class Norms(NamedTuple):
-    """Of the rows of a table.
+    """The Euclidean norms of the finite rows of a table.
 
     Attributes:
-      least: the smallest Euclidean norm of a row that is finite; NaN if there is none.
-      mean: of these norms.
-      most: the largest of them.
-      zero: rows of zeros.
-      nonfinite: rows with numbers that are not finite.
+      least: the smallest; NaN if no row is finite.
+      mean: their mean; NaN likewise.
+      most: the largest; NaN likewise.
+      zero: number of rows of zeros.
+      nonfinite: number of rows with a number that is not finite.
     """
 
     least: float
@@ -33,12 +33,12 @@ class Norms(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Between the rows of two tensors of one shape.
+    """The difference between the rows of two tensors of one shape.
 
     Attributes:
       rows: how many differ. NaN is equal to NaN.
       most: the largest absolute difference of two numbers; infinite if one is not finite.
-      ids: of the first rows that differ, with the largest difference in each.
+      ids: the first ids whose rows differ, with the largest difference in each.
     """
 
     rows: int
@@ -55,25 +55,25 @@ class Ordered:
     """
 
     def __init__(self, bundle: Bundle, name: str, partition: Partition | None):
-        """Takes what says where the row of an id is; `None` if rows are in the order of ids."""
+        """Takes the partition of the rows; `None` if they are in the order of ids."""
         self.bundle = bundle
         self.name = name
         self._partition = partition
 
     def stored(self, ids: np.ndarray) -> np.ndarray:
-        """The stored row of each id."""
+        """Returns the stored row of each id."""
         return ids if self._partition is None else self._partition.stored_row(ids)
 
     def row_of(self, id: int) -> int:
-        """The stored row of an id."""
+        """Returns the stored row of an id."""
         return int(self.stored(np.array([id]))[0])
 
     def values(self, id: int) -> list[float]:
-        """The numbers in the row of an id."""
+        """Returns the numbers in the row of an id."""
         return [float(value) for value in self.read(np.array([id]))[0]]
 
     def read(self, ids: np.ndarray) -> np.ndarray:
-        """The rows of some ids, in their order.
+        """Reads the rows of some ids, in their order.
 
         Args:
           ids: int64 `[n]`.
@@ -86,7 +86,7 @@ class Ordered:
         """
         stored = self.stored(ids)
         order = np.argsort(stored, kind='stable')
-        # What lies together is read at once: of a chunk of ids, as many rows on each host.
+        # Rows that lie together are read at once; a chunk of ids has about as many on each host.
         breaks = np.flatnonzero(np.diff(stored[order]) != 1) + 1
         parts = [self.bundle.read(self.name, int(stored[run[0]]), int(stored[run[-1]]) + 1)
                  for run in np.split(order, breaks) if len(run)]
@@ -97,7 +97,7 @@ class Ordered:
 
 
 def norms(bundle: Bundle, name: str) -> Norms:
-    """Looks at all rows of a tensor of real numbers."""
+    """Returns the norms of all rows of a tensor of real numbers."""
     least, most, total, count, zero, nonfinite = math.inf, 0.0, 0.0, 0, 0, 0
     for _, rows in bundle.chunks(name, _CHUNK):
         flat = rows.reshape(len(rows), -1).astype(np.float64)
@@ -115,10 +115,10 @@ def norms(bundle: Bundle, name: str) -> Norms:
 
 
 def rows_at_minimum(bundle: Bundle, name: str) -> int:
-    """How many rows of a tensor consist of nothing but its smallest finite number.
+    """Counts the rows of a tensor that consist of nothing but its smallest finite number.
 
-    Where that tensor is an accumulator that starts equal everywhere and only grows, no other row
-    can be one that was never updated.
+    If the tensor is an accumulator that starts equal everywhere and only grows, no other row can be
+    one that was never updated.
     """
     least, count = math.inf, 0
     for _, rows in bundle.chunks(name, _CHUNK):
@@ -137,7 +137,7 @@ def difference(a: Ordered, b: Ordered, most_ids: int) -> Difference:
     Args:
       a: one.
       b: the other.
-      most_ids: how many of the ids that differ are to be told.
+      most_ids: the most ids to return.
     """
     tensor = a.bundle.tensors[a.name]
     count, most = 0, 0.0
@@ -159,7 +159,7 @@ def _batches(rows: int, row_bytes: int) -> Iterator[np.ndarray]:
 
 
 def _differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The largest absolute difference in each row, 0 where none is: float64 `[n]`."""
+    """Returns the largest absolute difference in each row, 0 if it is equal: float64 `[n]`."""
     a, b = (one.reshape(len(one), -1) for one in (a, b))
     same = (a == b) | ((a != a) & (b != b))
     kind = np.complex128 if np.iscomplexobj(a) else np.float64

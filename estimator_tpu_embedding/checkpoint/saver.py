@@ -1,4 +1,4 @@
-"""Savers: TensorFlow's Saver writes the files, `commit` makes them a checkpoint."""
+"""Saves checkpoints: TensorFlow's Saver writes the files, and `commit` publishes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tensorflow.compat.v1 as tf
 from ..core.vocabulary import Vocabulary
 from ..errors import CheckpointWriteError, Problem, shown
 from ..version import VERSION
-from . import commit, directory
+from . import commit, directory, file_names
 from .files import Storage
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
@@ -26,11 +26,11 @@ _OF_THE_DISK = (
     tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError, tf.errors.NotFoundError,
     tf.errors.UnknownError, tf.errors.InternalError, tf.errors.DataLossError,
     tf.errors.OutOfRangeError, tf.errors.UnavailableError, tf.errors.AbortedError)
-"""What TensorFlow raises when it cannot write a file."""
+"""Errors that TensorFlow raises when it cannot write a file."""
 
 
 def default_saver(max_to_keep: int, keep_every_n_hours: float) -> tf.train.Saver:
-    """A saver of everything, named and laid out as that of the original, but see `pieces`."""
+    """Returns a saver of all variables, with the names and layout of the original; see `pieces`."""
     return tf.train.Saver(sharded=True, max_to_keep=max_to_keep,
                           keep_checkpoint_every_n_hours=keep_every_n_hours,
                           builder=SaverBuilder(), defer_build=True,
@@ -38,7 +38,7 @@ def default_saver(max_to_keep: int, keep_every_n_hours: float) -> tf.train.Saver
 
 
 def saver_of_iterators(saveables: Sequence[Any], max_to_keep: int) -> tf.train.Saver:
-    """A saver of what `tf.data.experimental.make_saveable_from_iterator` gave."""
+    """Returns a saver of results of `tf.data.experimental.make_saveable_from_iterator`."""
     return tf.train.Saver(saveables, sharded=True, max_to_keep=max_to_keep,
                           save_relative_paths=True)
 
@@ -47,15 +47,15 @@ class Background(Protocol):
     """Does one piece of work at a time while its caller goes on."""
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Begins with it."""
+        """Begins a piece of work."""
 
     def wait(self) -> None:
-        """Waits for its end; raises what it raised, once."""
+        """Waits for its end; raises the error that it raised, once."""
 
 
 @contextlib.contextmanager
 def graph_written(directory: str) -> Iterator[None]:
-    """Turns what TensorFlow raises when the graph of a job does not fit on the disk into E621."""
+    """Raises E621 if the graph of a job does not fit on the disk."""
     try:
         yield
     except (tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError) as error:
@@ -65,7 +65,7 @@ def graph_written(directory: str) -> Iterator[None]:
 
 
 class Lineage:
-    """The checkpoints that a training has restored or saved: what is of a step of its own."""
+    """The checkpoints that a training has restored or saved."""
 
     def __init__(self) -> None:
         self._prefixes: set[str] = set()
@@ -81,8 +81,8 @@ class Lineage:
 class CommittingSaver:
     """Stands for a `tf.train.Saver` in `tf.train.CheckpointSaverHook(saver=...)`.
 
-    A step that this training has restored or saved is never written again: the hook saves once
-    right after a restore, and a crash in that instant would destroy the only good checkpoint.
+    A step that this training has restored or saved is never written again. The hook saves right
+    after a restore, and a crash in that instant would destroy the only good checkpoint.
     """
 
     def __init__(self, saver: tf.train.Saver, tables: dict[str, StoredTable], config: bytes, *,
@@ -93,17 +93,15 @@ class CommittingSaver:
         """Wraps `saver`.
 
         Args:
-          saver: built, or to be built before the first save; how many checkpoints are kept is
-            what it says.
-          tables: what the checkpoints hold, by variable name; may be empty.
+          saver: built, or to be built before the first save; says how many checkpoints are kept.
+          tables: of the checkpoints, by variable name; may be empty.
           config: see `Manifest`.
           options: `max_save_failures` and `keep_every_steps` count here.
           vocabularies: see `Manifest`.
-          lineage: of the training. A checkpoint of the same step that is of another one is
-            replaced.
-          background: where the files are checked, made durable and published while training
-            goes on; `None` does it before `save` returns. TensorFlow has written the files by
-            then: they are the snapshot, and need no memory.
+          lineage: of the training. A checkpoint of the same step of another training is replaced.
+          background: checks and publishes the files while training goes on; `None` does it before
+            `save` returns. TensorFlow has written the files by then, so the snapshot needs no
+            memory.
           on_phase: see `commit.commit`.
         """
         self._saver, self._tables, self._config = saver, tables, config
@@ -117,7 +115,7 @@ class CommittingSaver:
 
     @property
     def saver_def(self) -> Any:
-        """The SaverDef of the wrapped saver."""
+        """The `SaverDef` of the wrapped saver."""
         return self._saver.saver_def
 
     def __getattr__(self, name: str) -> Any:
@@ -125,14 +123,14 @@ class CommittingSaver:
 
     def save(self, session: tf.Session, save_path: str, global_step: int,
              write_meta_graph: bool = True) -> str:
-        """Saves `save_path-global_step`, unless it is there and whole.
+        """Saves `save_path-global_step`, unless this training has, and it is whole.
 
         Returns:
           The prefix of the checkpoint.
 
         Raises:
-          What `commit.commit` raises; in the background what the save before has met. Errors of
-          the disk are only logged while there are not too many of them.
+          The errors of `commit.commit`; with a background, the errors of the save before. Errors
+          of the disk are only logged until there are `max_save_failures` in a row.
         """
         path, base = os.path.split(save_path)
         self._counting_failures(self._wait)
@@ -141,7 +139,7 @@ class CommittingSaver:
         self._counting_failures(functools.partial(
             self._commit, path, base, int(global_step),
             functools.partial(self._write, session, write_meta_graph, int(global_step))))
-        return f'{save_path}-{global_step}'
+        return file_names.name_of(save_path, global_step)
 
     def finish(self) -> None:
         """Waits for the last save.
@@ -158,7 +156,7 @@ class CommittingSaver:
             self._background.wait()
 
     def _counting_failures(self, work: Callable[[], None]) -> None:
-        """Does what may fail because of the disk a few times."""
+        """Does work that may fail because of the disk a few times."""
         try:
             work()
         except CheckpointWriteError as error:
@@ -171,8 +169,8 @@ class CommittingSaver:
                              self._options.max_save_failures)
 
     def _commit(self, path: str, base: str, step: int, write: Callable[[str], None]) -> None:
-        """Saves a step, or leaves the rest of that to the background."""
-        prefix = os.path.join(path, f'{base}-{step}')
+        """Saves a step, or begins to, and leaves the rest to the background."""
+        prefix = os.path.join(path, file_names.name_of(base, step))
         with Storage(path) as storage:
             known = (commit.keep(storage, step, self._saved or [], base=base)
                      if prefix in self._lineage else None)
@@ -223,7 +221,7 @@ class CommittingSaver:
           OSError: if it cannot.
         """
         try:
-            self._saver.save(session, prefix.removesuffix(f'-{step}'), global_step=step,
+            self._saver.save(session, file_names.base_of(prefix), global_step=step,
                              write_meta_graph=write_meta_graph, write_state=False)
         except _OF_THE_DISK as error:
             raise OSError(error.message) from error

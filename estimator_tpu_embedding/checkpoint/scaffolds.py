@@ -1,7 +1,8 @@
-"""Scaffolds of the model, perhaps of a class of the user's, with savers and starts of ours.
+"""Gives the scaffold of a model another saver or start, and checks that it keeps the saver.
 
-The object stays the same: `Scaffold(copy_from_scaffold=...)` would make one of TensorFlow's class,
-whose `finalize` is not the user's and which hooks of the user do not hold.
+The scaffold may be of a class of the user, so it is changed in place. A copy made by
+`Scaffold(copy_from_scaffold=...)` would be of TensorFlow's class. It would lack the `finalize` of
+the user, and hooks of the user would hold the first one.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from ..errors import ConfigError, Problem
 
 
 def with_saver(scaffold: tf.train.Scaffold, saver: Any) -> tf.train.Scaffold:
-    """The scaffold, with another saver, which its `finalize` must leave there (E928)."""
+    """Gives the scaffold another saver, which its `finalize` must leave there (E928)."""
     _tf.arrange_scaffold(scaffold, saver=saver)
     keep_saver(scaffold)
     return scaffold
 
 
 def keep_saver(scaffold: tf.train.Scaffold) -> None:
-    """Makes sure that `finalize` leaves the saver of the scaffold, or of the graph (E928)."""
+    """Makes `finalize` raise E928 if it changes the saver of the scaffold, or of the graph."""
     finalize = scaffold.finalize
 
     def checked() -> tf.train.Scaffold:
         saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
         finalize()
-        # Of a Checkpoint TensorFlow itself makes a saver.
+        # TensorFlow itself replaces a Checkpoint by a saver.
         if scaffold.saver is not saver and not isinstance(
                 saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
             raise ConfigError(Problem(
@@ -43,7 +44,7 @@ def keep_saver(scaffold: tf.train.Scaffold) -> None:
 
 def with_start(scaffold: tf.train.Scaffold, start: Callable[[tf.Session], None]
                ) -> tf.train.Scaffold:
-    """The scaffold, which calls `start` with a new session before its own `init_fn`."""
+    """Makes the scaffold call `start` with a new session before its own `init_fn`."""
     theirs = scaffold.init_fn
 
     def init_fn(session: tf.Session) -> None:
@@ -56,10 +57,10 @@ def with_start(scaffold: tf.train.Scaffold, start: Callable[[tf.Session], None]
 
 
 def finalized_once(scaffold: tf.train.Scaffold) -> tf.train.Scaffold:
-    """The scaffold, whose `finalize` is called for the first session of a graph alone.
+    """Makes the scaffold call its `finalize` for the first session of a graph only.
 
-    A graph takes no more operations then, and whoever adds some does not look whether it is a
-    session that takes the place of a lost one.
+    The graph is final after that. A `finalize` that adds operations does not know whether the
+    session replaces a lost one.
     """
     finalize = scaffold.finalize
     graphs: list[tf.Graph] = []

@@ -1,7 +1,7 @@
-"""Reads all bytes of a checkpoint once, for what must be known of them.
+"""Reads all bytes of a checkpoint: hashes files, finds numbers that are not finite, checks CRC32C.
 
-A checkpoint is hashed after it was written, and must not be kept if a number in it is not finite.
-Both are found on the same bytes while the processor has them at hand.
+A checkpoint is hashed after it was written, and it must not be kept if a number is not finite. One
+pass does both, while the bytes are in the cache of the processor.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from ..proto import files
 from . import checksums
 from .bundle import Bundle, corrupt, opened, shortened
 from .index import BFLOAT16, Piece, Tensor
+from .file_names import graph_of, label
 from .manifest import StoredFile
 
 if TYPE_CHECKING:  # Checksums need no NumPy.
     import numpy as np
 
 _CHUNK = 2**19
-"""Bytes at once: few enough to be in the cache of a processor when they are looked at again."""
+"""Bytes at once: few enough to stay in the cache of a processor until they are read again."""
 _MOST_NAMED = 5
 _MOST_READERS = 4
 
@@ -33,18 +34,18 @@ _EXPONENTS = {
     1: ('u4', 0x7f800000), 2: ('u8', 0x7ff << 52), 8: ('u4', 0x7f800000),
     BFLOAT16: ('u2', 0x7f80), 18: ('u8', 0x7ff << 52), 19: ('u2', 0x7c00), 24: ('u1', 0x7c),
     25: ('u1', 0x7f)}
-"""For types with numbers that are not finite: of what integers they consist, and the bits that
-are all set in these numbers alone."""
+"""For types with numbers that are not finite: the integers of their size, and the bits that are all
+set only in such numbers."""
 _FLOATS = {'u4': 'f4', 'u8': 'f8'}
 
 
 class Scanned(NamedTuple):
-    """What is in the files of a checkpoint.
+    """The findings about the files of a checkpoint.
 
     Attributes:
       files: size and hash, by the name of the file.
-      nonfinite: by the name of a tensor that has numbers which are not finite, how many of its
-        rows have some; of a tensor without rows, how many numbers.
+      nonfinite: for each tensor with numbers that are not finite, how many of its rows have some;
+        for a vector, how many numbers are not.
     """
 
     files: dict[str, StoredFile]
@@ -65,9 +66,8 @@ def scan(prefix: str) -> Scanned:
     bundle = Bundle.open(prefix)
     segments = bundle.segments()
     names = list(bundle.files)
-    meta = f'{os.path.basename(prefix)}.meta'
-    if os.path.lexists(f'{prefix}.meta'):
-        names.append(meta)
+    if os.path.lexists(graph_of(prefix)):
+        names.append(graph_of(os.path.basename(prefix)))
     nonfinite: collections.Counter[str] = collections.Counter()
     with _readers() as pool:
         scanned = list(pool.map(lambda name: _scan_file(prefix, name, segments.get(name, [])),
@@ -79,13 +79,13 @@ def scan(prefix: str) -> Scanned:
 
 
 def _readers() -> futures.Executor:
-    """Threads, each for a file: a hash is computed from one byte to the next, by one of them."""
+    """Returns threads that read a file each; no two can share the hash of a file."""
     return futures.ThreadPoolExecutor(max_workers=min(_MOST_READERS, os.cpu_count() or 1))
 
 
 def _scan_file(prefix: str, name: str, segments: list[tuple[Piece, Tensor]]
                ) -> tuple[StoredFile, dict[str, int]]:
-    """What one file is, and the rows of its tensors that are not finite."""
+    """Returns size and hash of a file, and how many rows of its tensors are not finite."""
     nonfinite: collections.Counter[str] = collections.Counter()
     with opened(prefix, name) as file:
         read = _Reader(prefix, name, file)
@@ -106,7 +106,7 @@ class _Reader:
         self.at = 0
 
     def chunks(self, size: int) -> Iterator[memoryview]:
-        """The next `size` bytes, all but the last `_CHUNK` of them at once; then overwritten."""
+        """Yields the next `size` bytes in chunks; each chunk overwrites the one before."""
         end = self.at + size
         while self.at < end:
             chunk = self._buffer[:min(_CHUNK, end - self.at)]
@@ -117,17 +117,17 @@ class _Reader:
             yield chunk
 
     def skip_to(self, offset: int | None) -> None:
-        """Reads what belongs to no tensor; `None` is the end of the file."""
+        """Reads up to an offset; `None` is the end of the file."""
         end = files.size_of(self._file) if offset is None else offset
         for _ in self.chunks(end - self.at):
             pass
 
 
 def _nonfinite_rows(tensor: Tensor, piece: Piece, chunks: Iterator[memoryview]) -> int:
-    """How many rows of a piece have numbers that are not finite; uses up its chunks."""
+    """Counts the rows of a piece that have numbers that are not finite; uses up its chunks."""
     import numpy as np
     code, exponent = _EXPONENTS.get(tensor.dtype, ('', 0))
-    # Of a vector each number counts; of columns the part of a row that is in the piece.
+    # In a vector each number counts; in slices of columns, the part of a row in the piece.
     row_bytes = (piece.size // max(piece.rows, 1) if len(tensor.shape) > 1 else tensor.item_bytes)
     count, last, at = 0, -1, 0
     for chunk in chunks:
@@ -144,19 +144,19 @@ def _nonfinite_rows(tensor: Tensor, piece: Piece, chunks: Iterator[memoryview]) 
 
 @functools.cache
 def _zeros(code: str) -> np.ndarray:
-    """As many zeros of a type as a chunk can have."""
+    """Returns as many zeros of a type as a chunk can have."""
     import numpy as np
     return np.zeros(_CHUNK // int(code[1:]), code)
 
 
 def _is_finite(chunk: memoryview, code: str) -> bool:
-    """Whether all numbers are finite; says no where that takes as long as to find which are not."""
+    """Whether all numbers are finite; `False` if there is no fast way to tell."""
     import numpy as np
     if code not in _FLOATS:
         return False
     numbers = np.frombuffer(chunk, _FLOATS[code])
     with np.errstate(invalid='ignore'):
-        # What is not finite is NaN when multiplied by 0, and then the sum is; nothing is faster.
+        # A number that is not finite times 0 is NaN, and so is the sum; nothing is faster.
         return bool(np.dot(numbers, _zeros(_FLOATS[code])[:len(numbers)]) == 0)
 
 
@@ -167,11 +167,11 @@ def check_crcs(prefix: str) -> list[str]:
       prefix: of the checkpoint.
 
     Returns:
-      The names of tensors that have no checksum which is understood here, sorted.
+      The names of the tensors whose checksum is not understood here, sorted.
 
     Raises:
-      CorruptCheckpointError: E613, if a file cannot be read, or does not hold what was written:
-        a problem for each such file, with the names of its damaged tensors.
+      CorruptCheckpointError: E613, if a file cannot be read, or its bytes are not as they were
+        written. It has a problem for each such file, with the names of its damaged tensors.
     """
     bundle = Bundle.open(prefix)
     unknown: set[str] = set()
@@ -187,22 +187,22 @@ def check_crcs(prefix: str) -> list[str]:
 
 
 def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
-    """Makes sure that the files of a checkpoint are those that its manifest lists.
+    """Makes sure that the files of a checkpoint are as its manifest lists them.
 
     Args:
       prefix: of the checkpoint.
-      files: what the manifest says, by name.
+      files: the entries of the manifest, by name.
       how: `'sha256'`, or `'size'`, which reads no data.
 
     Raises:
-      CorruptCheckpointError: E618 with a problem for each file that is missing, a link or
-        another one; E613 if they are as listed, but are no checkpoint.
+      CorruptCheckpointError: E618 with a problem for each file that is missing, a link or another
+        file. E613 if the files are as listed, but are no checkpoint.
     """
     names = sorted(files)
     with _readers() as pool:
         found = list(pool.map(
             lambda name: list(_differences(prefix, name, files[name], how)), names))
-    problems = [Problem('E618', f'checkpoint {shown(os.path.basename(prefix), 255)}',
+    problems = [Problem('E618', label(prefix),
                         f'its file {shown(name, 255)} must be as the manifest says', got,
                         'Use an older one, or restore the file from a copy.')
                 for name, differences in zip(names, found) for got in differences]
@@ -210,13 +210,13 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
         raise CorruptCheckpointError(*problems)
     for name in set(Bundle.open(prefix).files) - set(files):
         raise CorruptCheckpointError(Problem(
-            'E618', f'checkpoint {shown(os.path.basename(prefix), 255)}',
+            'E618', label(prefix),
             'its manifest must list all its files', f'not {shown(name, 255)}',
             'Use an older one, or restore the manifest from a copy.'))
 
 
 def _differences(prefix: str, name: str, stored: StoredFile, how: str) -> Iterator[str]:
-    """What is there instead of a file that a manifest lists; nothing if that is."""
+    """Yields how a file differs from its entry in the manifest; nothing if it does not."""
     if not os.path.lexists(os.path.join(os.path.dirname(prefix), name)):
         yield 'listed in manifest, not found'
         return
@@ -234,7 +234,7 @@ def _differences(prefix: str, name: str, stored: StoredFile, how: str) -> Iterat
 
 
 def _culprits(prefix: str, name: str) -> str:
-    """Which tensors in a file are damaged, as far as it can be told, for a message."""
+    """Returns the end of a message: the damaged tensors of a file, if that can be told."""
     try:
         bundle = Bundle.open(prefix)
         damaged = _damaged(prefix, name, bundle.segments().get(name, []), set())
@@ -251,13 +251,13 @@ def _tensors_text(names: list[str]) -> str:
 
 def _damaged(prefix: str, name: str, segments: list[tuple[Piece, Tensor]], unknown: set[str]
              ) -> list[str]:
-    """The tensors in a data file whose checksum does not hold, sorted.
+    """Returns the tensors in a data file whose checksum does not hold, sorted.
 
     Args:
       prefix: of the checkpoint.
       name: of the file.
-      segments: what is in it.
-      unknown: gets the names of those that cannot be checked.
+      segments: the pieces in the file.
+      unknown: gets the names of tensors that cannot be checked.
     """
     damaged = set()
     with opened(prefix, name) as file:

@@ -1,4 +1,4 @@
-"""Which slots of a table a checkpoint holds, and what they are called there."""
+"""Finds the slots of a table in a checkpoint, and their names there."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ CPU_SUFFIXES = {
     'Adam/m': 'Adam', 'Adam/v': 'Adam_1', 'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1',
     'CenteredRMSProp/ms': 'RMSProp', 'CenteredRMSProp/mg': 'RMSProp_1',
     'CenteredRMSProp/mom': 'RMSProp_2'}
-"""What `tf.train` calls slots that the TPU calls otherwise: those of jobs with use_tpu=False."""
+"""The name of a slot on the TPU -> its name in `tf.train`, as in jobs with use_tpu=False."""
 
 SUFFIXES = frozenset({
     *CPU_SUFFIXES, *CPU_SUFFIXES.values(), 'Adagrad', 'AdagradMomentum/Accumulator',
     'AdagradMomentum/Momentum', 'ProximalAdagrad', 'Ftrl', 'Ftrl_1', 'Momentum', 'ProximalYogi',
     'ProximalYogi_1', 'FrequencyEstimator', 'Adadelta', 'Adadelta_1', 'Lion'})
-"""All that a slot may be called; other tensors below a table, as moving averages, are none."""
+"""All names of slots; other tensors below a table, such as moving averages, are no slots."""
 
 
 def stored_slots(held: Held, table: str, shape: Sequence[int]) -> frozenset[str]:
-    """The suffixes of the slots that are stored for a table of that shape.
+    """Returns the suffixes of the slots that are stored for a table of that shape.
 
     >>> held = Held('model.ckpt-1', {'t/Adam': [4, 2], 't/Ftrl': [4, 9], 't/mean': [4, 2]}, None)
     >>> stored_slots(held, 't', [4, 2])
@@ -32,7 +32,7 @@ def stored_slots(held: Held, table: str, shape: Sequence[int]) -> frozenset[str]
 
 
 def is_slot(tensor: str, tensors: Collection[str]) -> bool:
-    """Whether a tensor is called as a slot of another one.
+    """Whether a tensor has the name of a slot of another one.
 
     >>> is_slot('t/Adam/m', ['t', 't/Adam/m'])
     True
@@ -42,10 +42,10 @@ def is_slot(tensor: str, tensors: Collection[str]) -> bool:
 
 
 def names_there(wanted: Sequence[str], stored: Collection[str]) -> dict[str, str]:
-    """What slots of a job are called in a checkpoint, by what the job calls them.
+    """Returns the names of slots in a checkpoint, by their names in the job.
 
-    Names of a job without a TPU count only if there are just as many: the second slot of RMSProp
-    is another one where there are three.
+    Names of a job without a TPU count only if their number is the same: with three slots the second
+    slot of RMSProp means something else.
 
     >>> names_there(['RMSProp/ms', 'RMSProp/mom'], ['RMSProp', 'RMSProp_1'])
     {'RMSProp/ms': 'RMSProp', 'RMSProp/mom': 'RMSProp_1'}

@@ -1,12 +1,12 @@
-"""The format of a checkpoint's index: sorted keys with their values, in blocks with checksums.
+"""Reads the format of a checkpoint's index: sorted keys with values, in blocks with checksums.
 
-It is that of leveldb's tables, as TensorFlow writes it: blocks of entries one after another, an
-empty block, a block that says where the others are, and 48 bytes at the end. In an entry the part
-of its key that it shares with the key before it is left out; a block ends with the positions of
-entries that leave out nothing.
+It is the format of leveldb's tables, as TensorFlow writes it. There are blocks of entries, an
+empty block, a block with the places of the others, and 48 bytes at the end. An entry leaves out
+the beginning of its key that it shares with the key before it. A block ends with the positions of
+the entries that leave out nothing.
 
-TensorFlow overlooks damage in the places that it does not need. Here every byte is accounted for,
-so that there is none whose change passes unnoticed.
+TensorFlow overlooks damage in places that it does not need. Here every byte is checked, so that no
+change of a byte passes unnoticed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ..proto.wire import Malformed, Span, Wire
 
 MAX_BYTES = 2**28
 MAX_KEYS = 250_000
-"""Each takes some 400 bytes and 10 microseconds. A job of 10,000 tables with two slots each on 6
-hosts has fewer."""
+"""The most keys. Each takes some 400 bytes and 10 microseconds. A job of 10,000 tables with two
+slots each on 6 hosts has fewer."""
 _MAX_KEY_BYTES = 2**26
-"""Of all keys together: what a few bytes of an entry can stand for is long."""
+"""The most bytes of all keys together: a few bytes of an entry can stand for a long key."""
 
 _MAGIC = struct.pack('<Q', 0xdb4775248b80fb57)
 _FOOTER = 48
@@ -32,7 +32,9 @@ _NOT_COMPRESSED = 0
 
 
 def masked(crc: int) -> int:
-    """A CRC32C as files hold it; that of bytes that contain their CRC would be no good one.
+    """Returns a CRC32C as files hold it.
+
+    A plain CRC of bytes that contain their own CRC would be a weak one.
 
     >>> hex(masked(0))
     '0xa282ead8'
@@ -47,8 +49,8 @@ def entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
       content: the whole file, up to `MAX_BYTES`.
 
     Raises:
-      Malformed: if it is not exactly such a table. What was yielded before may be damaged where
-        no checksum shows it.
+      Malformed: if it is not exactly such a table. Entries that were yielded before may be damaged
+        in ways that no checksum shows.
     """
     wire, end = Wire(content), len(content) - _FOOTER
     if end < 0 or content[-len(_MAGIC):] != _MAGIC:
@@ -64,7 +66,7 @@ def entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     previous: bytes | None = None
     for last, (start, stop) in _in_block(wire, index, None):
         block, at = _handle(wire, start, stop)
-        # Blocks that lie one after another also cannot be read many times.
+        # Blocks that must follow each other also cannot be read many times.
         if at != stop or block[0] != before or block[1] + _TRAILER > meta[0]:
             raise Malformed(f'no block where one must be, at byte {before}')
         _check_block(content, block, meta[0])
@@ -81,7 +83,7 @@ def entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _number(wire: Wire, at: int, end: int) -> tuple[int, int]:
-    """A number, and where it ends; it has no more bytes than it needs."""
+    """Returns a number, which has no more bytes than it needs, and its end."""
     value, stop = wire.varint(at, end)
     if stop - at > 1 and wire.content[stop - 1] == 0:
         raise Malformed(f'a number is too long at byte {at}')
@@ -89,7 +91,7 @@ def _number(wire: Wire, at: int, end: int) -> tuple[int, int]:
 
 
 def _handle(wire: Wire, at: int, end: int) -> tuple[Span, int]:
-    """A reference to a block: where its content is, and where the reference ends."""
+    """Returns a reference to a block, as the span of its content, and the end of the reference."""
     start, at = _number(wire, at, end)
     size, at = _number(wire, at, end)
     return (start, start + size), at
@@ -113,7 +115,7 @@ def _in_block(wire: Wire, span: Span, previous: bytes | None) -> Iterator[tuple[
     Args:
       wire: the file.
       span: of the block.
-      previous: a key that all keys must be behind, if there is one.
+      previous: all keys must sort after this one, if it is given.
     """
     start, stop = span
     if stop - start < 4:

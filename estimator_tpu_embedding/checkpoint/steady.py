@@ -1,4 +1,4 @@
-"""What a job that trains does to a checkpoint while somebody else reads it."""
+"""Notices that a training job deletes or replaces a checkpoint while somebody reads it."""
 
 from __future__ import annotations
 
@@ -6,35 +6,34 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from ..errors import CheckpointError, Problem, shown
-from .manifest import PARTIAL, manifest_path
+from ..errors import CheckpointError, Problem
+from .file_names import beginning_of_files, index_of, label, manifest_path, partial_of
 
 LOOKS = 50
-"""So often something is looked at again that changes meanwhile: a job saves and deletes there."""
+"""The most looks at something that a job keeps changing, as it saves and deletes."""
 
 Signature = tuple[tuple[str, int, int, int, int], ...]
 
 
 def signature(checkpoint: str) -> Signature:
-    """What would change if a file of a checkpoint were replaced, written or deleted."""
+    """Returns a value that changes if a file of a checkpoint is replaced, written or deleted."""
     return tuple(sorted(_stats(checkpoint)))
 
 
 def is_gone(checkpoint: str) -> bool:
-    """Whether a checkpoint is none any more, or not yet: a job deletes or publishes it.
+    """Whether a checkpoint does not exist any more, or not yet: a job deletes or publishes it.
 
-    The manifest is what a job takes away first and puts there last, and the index is that of
-    TensorFlow. A checkpoint that lacks other files is damaged, and not gone.
+    A job takes the manifest away first and puts it there last. A checkpoint without a manifest is
+    there as long as its index is. A checkpoint that lacks other files is damaged, and not gone.
     """
-    path = manifest_path(checkpoint)
-    return not os.path.lexists(path) and (
-        os.path.lexists(path + PARTIAL) or not os.path.lexists(f'{checkpoint}.index'))
+    return not os.path.lexists(manifest_path(checkpoint)) and (
+        os.path.lexists(partial_of(checkpoint)) or not os.path.lexists(index_of(checkpoint)))
 
 
 def rotated_away(checkpoint: str) -> CheckpointError:
-    """The error for a checkpoint that was deleted before it was read."""
+    """Returns the error for a checkpoint that was deleted before it was read."""
     return CheckpointError(Problem(
-        'E628', f'checkpoint {shown(os.path.basename(checkpoint), 255)}', 'it must stay until it '
+        'E628', label(checkpoint), 'it must stay until it '
         'is read', 'a job deleted it meanwhile, to make room for newer ones', 'Name a newer one, '
         'or the directory alone; or let the job keep more, by keep_checkpoint_max of its '
         'RunConfig.'))
@@ -42,10 +41,10 @@ def rotated_away(checkpoint: str) -> CheckpointError:
 
 def _stats(checkpoint: str) -> Iterator[tuple[str, int, int, int, int]]:
     directory, base = os.path.split(checkpoint)
-    # What is not there any more is told by who reads it.
+    # The reader of a file says that it is missing.
     with contextlib.suppress(FileNotFoundError), os.scandir(directory or '.') as entries:
         for entry in entries:
-            if entry.name.startswith(base + '.'):
+            if entry.name.startswith(beginning_of_files(base)):
                 with contextlib.suppress(FileNotFoundError):
                     status = entry.stat(follow_symlinks=False)
                     yield (entry.name, status.st_dev, status.st_ino, status.st_size,

@@ -1,7 +1,7 @@
-"""Puts the rows of a stored table into the parts of one in a graph, whatever order they are in.
+"""Writes the rows of a stored table into the parts of a variable, whatever order they are in.
 
-They are read in the order they are stored, a few MB at a time, and written to the parts that they
-belong to, so that beside the tables only some such chunks are in memory.
+Rows are read in the order in which they are stored, a few MB at a time. Each goes to the part that
+it belongs to. So only a few such chunks are in memory beside the tables.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .bundle import Bundle
 from .layout import Source
 
 _CHUNK_BYTES = 2**22
-"""So much is read at a time; about five copies of it exist until it is in its place."""
+"""Bytes that are read at a time; about five copies exist until they are in their places."""
 
 
 def variables_by_name() -> dict[str, tuple[list[int | None] | None, list[tf.Variable]]]:
-    """All variables of the default graph by checkpoint name: the full shape, and the parts."""
+    """Returns full shape and parts of each variable of the default graph, by checkpoint name."""
     found: dict[str, tuple[list[int | None] | None, list[tf.Variable]]] = {}
     for variable in tf.global_variables():
         name, shape = _tf.full_name_and_shape(variable)
@@ -38,10 +38,10 @@ class StreamedRows:
         Args:
           name: of the variable.
           parts: of it, by host.
-          source: where its rows come from.
+          source: of its rows.
 
         Raises:
-          IncompatibleCheckpointError: if the parts are not those of hosts.
+          IncompatibleCheckpointError: E609 if the parts do not have the rows of the hosts.
         """
         here, width = source.here, parts[0].shape.as_list()[-1]
         wanted = [[here.rows_on(host), width] for host in range(len(parts))]
@@ -57,13 +57,13 @@ class StreamedRows:
             self._values = tf.placeholder(kind, [None, width])
             self._begin = [self._beginning_of(part) for part in parts]
             self._write = [self._writing_to(part) for part in parts]
-            # TensorFlow copies all of a variable that was written to by rows whenever it is read
-            # as a whole, until told otherwise.
+            # After rows of a variable were written, TensorFlow copies all of it whenever it is
+            # read as a whole, until that is switched off.
             self._end = [tf.raw_ops.DisableCopyOnRead(resource=part.handle) for part in parts
                          if hasattr(part, 'handle')]
 
     def _beginning_of(self, part: tf.Variable) -> tf.Operation:
-        """Gives a part a buffer of its own, whose values matter only where none is stored."""
+        """Gives a part a buffer of its own; its values matter only for rows that are not stored."""
         if not self._source.is_whole:
             return part.initializer
         empty = tf.raw_ops.Empty(shape=part.shape.as_list(), dtype=part.dtype.base_dtype)
@@ -76,7 +76,7 @@ class StreamedRows:
             resource=part.handle, indices=self._places, updates=self._values)
 
     def restore(self, session: tf.Session, checkpoint: str) -> None:
-        """Writes every row that is stored in a checkpoint to where it belongs."""
+        """Writes every row that a checkpoint stores to its place."""
         source = self._source
         for operation in self._begin:
             session.run(operation)

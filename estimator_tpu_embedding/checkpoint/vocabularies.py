@@ -1,18 +1,18 @@
-"""Whether words have the ids that they had when a checkpoint was written.
+"""Checks that words have the ids that they had when a checkpoint was written.
 
-Rows are those of ids. Where a word has another one, it gets the row of another word, and nothing
-else would tell: shapes are the same.
+A row belongs to an id. A word with another id would get the row of another word. Nothing else would
+show it, since the shapes are the same.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 
 import tensorflow.compat.v1 as tf
 
 from ..core.vocabulary import Vocabulary, Words
 from ..errors import IncompatibleCheckpointError, Problem, shown
+from .file_names import label
 from .manifest import read_manifest
 from .options import CheckpointOptions
 
@@ -20,21 +20,21 @@ from .options import CheckpointOptions
 def check(checkpoint: str, words: Iterable[Words], options: CheckpointOptions) -> None:
     """Warns of each feature whose words have other ids than in a checkpoint.
 
-    A feature that only one of both has is no difference, and a file has no name.
+    A feature that only one of both has is no difference. The name of a file does not matter.
 
     Args:
-      checkpoint: its prefix; one whose manifest does not tell of words fits all.
+      checkpoint: its prefix; one whose manifest records no words fits all.
       words: of the job.
-      options: whether it is an error.
+      options: `strict_vocabulary` makes it an error.
 
     Raises:
-      IncompatibleCheckpointError: E641 for all of them, by `strict_vocabulary`.
+      IncompatibleCheckpointError: E641 for all such features, with `strict_vocabulary`.
       CorruptCheckpointError: if its manifest cannot be read.
     """
     manifest = read_manifest(checkpoint)
     stored = manifest.vocabularies if manifest is not None else {}
     code = 'E641' if options.strict_vocabulary else 'W631'
-    where = f'checkpoint {shown(os.path.basename(checkpoint), 255)}'
+    where = label(checkpoint)
     found = list(_differences(code, where, stored, words))
     if found and options.strict_vocabulary:
         raise IncompatibleCheckpointError(*found)
@@ -43,9 +43,9 @@ def check(checkpoint: str, words: Iterable[Words], options: CheckpointOptions) -
 
 
 def recorded(words: Iterable[Words]) -> dict[str, Vocabulary]:
-    """What a checkpoint of a job says of its words, by feature.
+    """Returns what a checkpoint of a job records of its words, by feature.
 
-    What cannot be read is left out: who looks words up says what is wrong with it.
+    A file that cannot be read is left out; the look-up of its words reports it.
     """
     found = {}
     for one in words:

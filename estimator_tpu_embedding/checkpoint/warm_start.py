@@ -1,4 +1,4 @@
-"""Warm starts: tables begin with rows of another job's checkpoint, each id with its own."""
+"""Starts tables with rows of another job's checkpoint, so that each id gets its own row."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..core.partition import STORED_BY_ID, Partition
+from ..core.partition import Partition
 from ..errors import CorruptCheckpointError, IncompatibleCheckpointError, Problem, shown
 from ..proto import files
 from . import evidence, recover
+from .file_names import index_of, manifest_path
 from .layout import Source, partition_of, tables_out_of_order
-from .manifest import Manifest, StoredTable, manifest_path, read_manifest
+from .manifest import Manifest, StoredTable, read_manifest, tensors_of
 from .options import CheckpointOptions
 from .streaming import StreamedRows, variables_by_name
 
 _IN_EXPORTS = os.path.join('variables', 'variables')
-"""Where a SavedModel has its variables; tables in it are in the order of ids."""
+"""The prefix of the variables in a SavedModel, whose tables are in the order of ids."""
 
 
 def resolved(settings: Any, options: CheckpointOptions) -> Any:
-    """`WarmStartSettings` whose directory is replaced by the checkpoint that is meant.
+    """Returns `WarmStartSettings` with the checkpoint that is meant in the place of a directory.
 
-    TensorFlow would take the one that the file `checkpoint` names; that may be another one.
+    TensorFlow would take the one that the file `checkpoint` names, which may be another one.
 
     Raises:
       CorruptCheckpointError: if it is not whole.
@@ -36,11 +37,14 @@ def resolved(settings: Any, options: CheckpointOptions) -> Any:
 
 
 def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
-    """The prefix of what a warm start names, verified; `None` if a directory has no checkpoint.
+    """Returns the prefix of the checkpoint that a warm start names, after verifying it.
 
     Args:
       source: a checkpoint, or a directory of checkpoints.
-      options: all but `expected_digest` count, which is about the job's own checkpoint.
+      options: all count but `expected_digest`, which is about the job's own checkpoint.
+
+    Returns:
+      `None` if a directory has no checkpoint.
 
     Raises:
       CorruptCheckpointError: if it is not whole; E617 if it is a pipe or the like.
@@ -48,15 +52,15 @@ def checkpoint_of(source: str, options: CheckpointOptions) -> str | None:
     options = dataclasses.replace(options, expected_digest=None)
     if os.path.isdir(source):
         return recover.newest_checkpoint(source, options)
-    if any(map(os.path.lexists, (f'{source}.index', manifest_path(source)))):
+    if any(map(os.path.lexists, (index_of(source), manifest_path(source)))):
         recover.verify(source, options)
-    elif os.path.exists(source):  # Else TensorFlow says that it is not there.
+    elif os.path.exists(source):  # If not, TensorFlow says that it is missing.
         _require_file(source)
     return source
 
 
 def _require_file(source: str) -> None:
-    """Makes sure that TensorFlow can be let read a file for a checkpoint of an old format."""
+    """Makes sure that TensorFlow can safely read a file as a checkpoint of an old format."""
     try:
         files.open_regular(source, follow=True).close()
     except OSError as error:
@@ -67,10 +71,10 @@ def _require_file(source: str) -> None:
 
 
 def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> None:
-    """Makes sure that a graph without the engine is given rows in the order of ids.
+    """Makes sure that a graph without the engine gets rows in the order of ids.
 
     Args:
-      checkpoint: what `resolved` found.
+      checkpoint: the one that `resolved` found.
       options: of the job.
 
     Raises:
@@ -91,7 +95,7 @@ def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> N
 
 
 def _sign(checkpoint: str, options: CheckpointOptions) -> evidence.Found | None:
-    """What says that rows are `mod` where neither a manifest nor an option says how they are."""
+    """Returns a sign that rows are `mod`, if neither a manifest nor an option says their order."""
     is_known = (options.assume is not None or checkpoint.endswith(_IN_EXPORTS)
                 or read_manifest(checkpoint) is not None)
     return None if is_known else evidence.of_mod(checkpoint)
@@ -101,8 +105,8 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
                ) -> Callable[[tf.Session], None] | None:
     """Lets variables begin with the values that `WarmStartSettings` name.
 
-    `tf.train.warm_start` copies rows as they lie. Those that lie otherwise here are put into
-    their places after it.
+    `tf.train.warm_start` copies rows as they lie. Rows that lie otherwise here are put into their
+    places after it.
 
     Args:
       settings: the `WarmStartSettings`.
@@ -110,11 +114,12 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
       options: of the job.
 
     Returns:
-      What to run in a session once variables are initialized, or `None`.
+      A function to call with a session once variables are initialized; `None` if there is nothing
+      left to do.
 
     Raises:
-      IncompatibleCheckpointError: E610 if nobody says how rows are ordered, or if they are to be
-        ordered by another vocabulary as well.
+      IncompatibleCheckpointError: E610 if nothing says how rows are ordered, or if another
+        vocabulary reorders them as well.
       CorruptCheckpointError: if the checkpoint cannot be read.
     """
     before = {id(one): one.initializer for one in tf.global_variables()}
@@ -124,7 +129,7 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
     manifest = read_manifest(checkpoint)
     moved = []
     for table_name, table in tables.items():
-        for name in (table_name, *[f'{table_name}/{slot}' for slot in table.slots]):
+        for name in tensors_of(table_name, table):
             parts = variables_by_name()[name][1]
             if all(part.initializer is before[id(part)] for part in parts):
                 continue  # It is not to be started.
@@ -143,7 +148,7 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
 
 
 def _check_vocabulary(name: str, settings: Any, source: Source) -> None:
-    """Makes sure that rows change places for one reason only."""
+    """Makes sure that rows change places for one reason only: order, or another vocabulary."""
     if name in settings.var_name_to_vocab_info:
         raise IncompatibleCheckpointError(Problem(
             'E610', f'warm start of "{name}"', 'rows that another vocabulary orders must be div '
@@ -153,13 +158,13 @@ def _check_vocabulary(name: str, settings: Any, source: Source) -> None:
 
 def _order_of(manifest: Manifest | None, tensor: str, table: StoredTable,
               options: CheckpointOptions, checkpoint: str) -> Partition:
-    """How rows are ordered in the tensor that a table or slot starts from."""
+    """Returns the order of rows in the tensor from which a table or slot starts."""
     by_tensor = {} if manifest is None else {
-        f'{name}{slot}': stored for name, stored in manifest.tables.items()
-        for slot in ('', *[f'/{suffix}' for suffix in stored.slots])}
+        name: stored for variable, stored in manifest.tables.items()
+        for name in tensors_of(variable, stored)}
     if tensor in by_tensor:
         return partition_of(by_tensor[tensor])
-    by_id = Partition(strategy=STORED_BY_ID[0], vocabulary_size=table.rows, num_hosts=1)
+    by_id = Partition.by_id(table.rows)
     if manifest is not None or checkpoint.endswith(_IN_EXPORTS):
         return by_id
     assumed, sign = options.assumed_order(), _sign(checkpoint, options)

@@ -1,4 +1,4 @@
-"""`etpe explain`: what a code means and what to do.
+"""`etpe explain`: prints the meaning and the remedy of one code.
 
 JSON: `code`, `severity`, `title`, `meaning`, `remedy`.
 """

@@ -1,4 +1,5 @@
-"""INPUT of the commands: what a path, `-` or `py:module:object` holds.
+"""Reads INPUT, the argument of most commands: a path, `-` for standard input, or
+`py:module:object`.
 
 Only `py:` runs code, and only because the user typed it.
 """
@@ -12,25 +13,24 @@ import os
 import sys
 from typing import Any
 
-from ..checkpoint import pointer
+from ..checkpoint import file_names, pointer
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.steady import LOOKS, is_gone, rotated_away
 from ..core.plan import Plan
 from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
 from ..proto import files, reading
 from ..proto.codec import Config, plan_to_config
-from . import stored_names
 
 _PYTHON = 'py:'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """One thing that a command can look at; it has a config or a manifest.
+    """A config or a manifest that a command can show.
 
     Attributes:
-      where: for the user, safe to print.
-      config: a proto that was found; not checked to be a plan.
+      where: its place, for the user; safe to print.
+      config: the proto; not checked to be a plan.
       manifest: the tables of a checkpoint of this package.
     """
 
@@ -40,7 +40,7 @@ class Input:
 
 
 def load(source: str) -> list[Input]:
-    """Everything that a command can look at in what the user named.
+    """Returns all configs and manifests that the argument names.
 
     Args:
       source: a file or SavedModel as `proto.reading.read_sources` takes it, `-` for standard
@@ -48,7 +48,7 @@ def load(source: str) -> list[Input]:
         `py:module:object`.
 
     Returns:
-      One entry or more; of a checkpoint its manifest first.
+      One entry or more. The manifest of a checkpoint comes first.
 
     Raises:
       UnreadableConfigError: if there is nothing, or something that cannot be read.
@@ -58,7 +58,7 @@ def load(source: str) -> list[Input]:
     if os.path.isdir(source) and files.child(source, reading.SAVED_MODELS) is None:
         return _from_directory(source)
     if source != '-' and not os.path.lexists(source) and any(
-            os.path.lexists(source + suffix) for suffix in stored_names.SUFFIXES):
+            map(os.path.lexists, file_names.leading_files(source))):
         return _from_checkpoint(source, [], source)
     return _inputs(reading.read_sources(source))
 
@@ -68,7 +68,7 @@ def _inputs(sources: list[reading.Source]) -> list[Input]:
 
 
 def _from_directory(directory: str) -> list[Input]:
-    """What the newest checkpoint says, or the next, if a job deleted that one meanwhile."""
+    """Inputs of the newest checkpoint, or of the next if a job deleted that one meanwhile."""
     for _ in range(LOOKS):
         prefix = _newest(directory)
         was_there = prefix is not None and not is_gone(prefix)
@@ -90,7 +90,7 @@ def _from_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list
     """The manifest of a checkpoint, if there is one, and each config of its graphs once."""
     found = []
     if prefix is not None:
-        graphs = [f'{prefix}.meta', *graphs]
+        graphs = [file_names.graph_of(prefix), *graphs]
         try:
             manifest = read_manifest(prefix)
         except CorruptCheckpointError as error:
@@ -126,10 +126,10 @@ def _from_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list
 
 
 def _newest(directory: str) -> str | None:
-    """The prefix of the newest checkpoint in a directory; `None` if it holds none.
+    """The prefix of the newest checkpoint in a directory; `None` if there is none.
 
-    The file `checkpoint` names it, by a name in the same directory. What it says otherwise is
-    not followed: then the highest step counts.
+    The file `checkpoint` names it, by a name in the same directory. If the file names anything
+    else, the checkpoint with the highest step is the newest.
     """
     try:
         names = set(os.listdir(directory))
@@ -137,19 +137,23 @@ def _newest(directory: str) -> str | None:
     except OSError as error:
         raise reading.unreadable('E480', reading.label(directory), 'it must be a directory that '
                                  'can be read', shown(error.strerror)) from error
-    found = [name.removesuffix(suffix) for suffix in stored_names.SUFFIXES
-             for name in names if name.endswith(suffix)]
     if named is None:
-        named = max(filter(stored_names.of_a_job, found), default=None,
-                    key=lambda name: stored_names.step_of(name) or 0)
+        found = [name for name in file_names.by_checkpoint(names)
+                 if file_names.is_of_a_job(name) and _is_found(name, names)]
+        named = max(found, default=None, key=lambda name: file_names.step_of(name) or 0)
     return os.path.join(directory, named) if named is not None else None
 
 
 def named_in_state(directory: str, names: set[str]) -> str | None:
-    """The checkpoint that the file `checkpoint` names, if it is one of those in `names`."""
+    """Returns the checkpoint that the file `checkpoint` names, if it is in `names`."""
     named = pointer.read(directory)
     name = named.name_in(directory) if named is not None else None
-    return name if any(f'{name}{suffix}' in names for suffix in stored_names.SUFFIXES) else None
+    return name if name is not None and _is_found(name, names) else None
+
+
+def _is_found(checkpoint: str, names: set[str]) -> bool:
+    """Whether a checkpoint is there, by the names in its directory."""
+    return not names.isdisjoint(file_names.leading_files(checkpoint))
 
 
 def _from_python(source: str) -> list[Input]:

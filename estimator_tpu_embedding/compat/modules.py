@@ -1,4 +1,4 @@
-"""Modules that TensorFlow 2.16 deleted or emptied, made of ours."""
+"""Lists the modules that TensorFlow 2.16 deleted or emptied, and the names that each gets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 from .. import _tf
 from ..estimator import (
-    config, context, enqueue_data, export, hooks, inference, parameters, session_support,
-    slot_variables, table_config, tpu_embedding, tpu_embedding_gradient)
+    context, enqueue_data, export, hooks, inference, parameters, parameters_base, session_support,
+    slot_variables, table_config, tpu_config, tpu_embedding, tpu_embedding_gradient)
 from ..estimator.embedding_spec import EmbeddingConfigSpec
 from ..estimator.estimator import TPUEstimator
 from ..estimator.feed_hook import TPUInfeedOutfeedSessionHook
+from ..estimator.run_config import RunConfig
 from ..estimator.spec import TPUEstimatorSpec
 from ..runner.async_saver import AsyncCheckpointSaverHook
 from ..runner.input_state import CheckpointInputPipelineHook
@@ -25,7 +26,7 @@ NIGHTLY_TPU = 'tensorflow_estimator.python.estimator.tpu'
 
 @functools.cache
 def names_by_module() -> dict[str, dict[str, Any]]:
-    """By the path of a module the names that it gets, the same objects at every call."""
+    """Returns the names that each module gets, by its path; the same objects at every call."""
     of_columns = _named(
         EmbeddingConfigSpec, parameters.AdagradParameters, parameters.AdamParameters,
         parameters.FtrlParameters, parameters.MomentumParameters,
@@ -33,8 +34,9 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         parameters.StochasticGradientDescentParameters)
     return {
         f'{TPU}.tpu_embedding': {
-            name: value for part in (enqueue_data, parameters, slot_variables, table_config,
-                                     tpu_embedding) for name, value in _names_of(part).items()},
+            **{name: value for part in (enqueue_data, slot_variables, table_config, tpu_embedding)
+               for name, value in _names_of(part).items()},
+            **_named(parameters_base._OptimizationParameters), **parameters.ALL},
         f'{TPU}.tpu_embedding_gradient': _names_of(tpu_embedding_gradient),
         f'{TPU}.session_support': {
             **_names_of(session_support),
@@ -43,18 +45,18 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         f'{TPU}.feature_column': _named(split_sequence_columns),
         'tensorflow.python.data.experimental.ops.iterator_ops':
             _named(CheckpointInputPipelineHook),
-        # Not the module that defines TensorFlow's own, whose methods look it up there.
+        # Not the module that defines TensorFlow's own class, whose methods look it up there.
         'tensorflow.python.distribute.cluster_resolver': _named(TPUClusterResolver),
         'tensorflow.python.distribute.cluster_resolver.tpu_cluster_resolver':
             _named(TPUClusterResolver),
         f'{NIGHTLY_TPU}.tpu_config': _named(
-            config.InputPipelineConfig, config.RunConfig, config.TPUConfig),
+            tpu_config.InputPipelineConfig, RunConfig, tpu_config.TPUConfig),
         f'{NIGHTLY_TPU}.tpu_context': _named(context.TPUContext),
         f'{NIGHTLY_TPU}.tpu_estimator': {
             **refused.refused('tpu_estimator'), **_names_of(hooks), **_names_of(inference),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,
                      TPUInfeedOutfeedSessionHook,
-                     config.ExportSavedModelApiVersion, export.BatchConfig,
+                     tpu_config.ExportSavedModelApiVersion, export.BatchConfig,
                      export.export_estimator_savedmodel, parameters.AdagradParameters,
                      parameters.AdamParameters,
                      parameters.StochasticGradientDescentParameters)},
@@ -63,7 +65,7 @@ def names_by_module() -> dict[str, dict[str, Any]]:
 
 
 def other_paths() -> dict[str, str]:
-    """By a path that is gone the path of the module that it led to."""
+    """Returns, by each path that is gone, the path of the module that it led to."""
     return {
         **{f'{TPU}.{name}': f'{NIGHTLY_TPU}.{name}' for name in (
             'error_handling', 'tpu_config', 'tpu_context', 'tpu_estimator', 'util')},
@@ -72,11 +74,13 @@ def other_paths() -> dict[str, str]:
 
 
 def split_sequence_columns(feature_columns: Any) -> tuple[list[Any], list[Any]]:
-    """The columns of sequences among columns of `tensorflow.python.tpu.feature_column`, and the
-    others, as TensorFlow 2.15 and its `contrib` had it.
+    """Splits columns of `tensorflow.python.tpu.feature_column` as TensorFlow 2.15 did.
+
+    Returns:
+      The columns of sequences, and all other columns.
 
     Raises:
-      TypeError: for other columns.
+      TypeError: if a column is of another class.
     """
     classes = _tf.old_tpu_embedding_columns()
     for column in feature_columns:
@@ -92,7 +96,7 @@ def _named(*values: Any) -> dict[str, Any]:
 
 
 def _names_of(part: types.ModuleType) -> dict[str, Any]:
-    """What a module defines: constants, classes and functions, and no imports of its own."""
+    """Returns the constants, classes and functions of a module, without its imports."""
     return {name: value for name, value in vars(part).items()
             if name.isupper() and isinstance(value, int)
             or getattr(value, '__module__', None) == part.__name__}

@@ -1,1 +1,1 @@
-"""Frozen facts and arithmetic. Imports nothing heavier than NumPy, and that only where used."""
+"""Frozen facts and arithmetic. Modules import NumPy only where they use it, and no TensorFlow."""

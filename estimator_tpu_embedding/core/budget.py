@@ -1,4 +1,4 @@
-"""What tables need of memory, and the refusal of those that no memory could hold."""
+"""Computes the memory that tables need, and refuses tables that do not fit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _REMEDY = 'Take fewer or narrower rows, an optimizer with fewer slots, or more m
 
 
 class Memory(NamedTuple):
-    """What a process may have at most.
+    """The memory that a process may use.
 
     Attributes:
-      bytes: how much.
-      source: what limits it, as a message names it.
+      bytes: at most.
+      source: what sets the limit, as messages name it.
     """
 
     bytes: int
@@ -25,12 +25,12 @@ class Memory(NamedTuple):
 
 
 class Need(NamedTuple):
-    """What a table needs. All hosts are in one process, so it is the same on any number.
+    """The memory that a table needs: the same for any number of hosts, which share a process.
 
     Attributes:
-      table: its name.
-      rows: of it.
-      width: of a row.
+      table: name of the table.
+      rows: number of its rows.
+      width: elements of a row.
       slots: the names of its slots.
     """
 
@@ -41,11 +41,11 @@ class Need(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Of rows and slots."""
+        """Bytes of rows and slots."""
         return self.rows * self.width * BYTES_PER_ELEMENT * (1 + len(self.slots))
 
     def __str__(self) -> str:
-        """The arithmetic.
+        """Returns the arithmetic.
 
         >>> print(Need('video', 1000, 8, ('Adagrad',)))
         1,000 rows x width 8 x 4 bytes x (1 + 1 slot "Adagrad") = 64,000 bytes (62.5 KiB)
@@ -58,21 +58,21 @@ class Need(NamedTuple):
 
 
 def needs_of(plan: Plan) -> list[Need]:
-    """What each table of a plan needs; slots count where it trains."""
+    """Returns what each table of a plan needs; slots count if the plan trains."""
     return [Need(table.name, table.vocabulary_size, table.dimension,
                  tuple(slot.suffix for slot in plan.slots(table.name))) for table in plan.tables]
 
 
 def require_fit(needs: Iterable[Need], memory: Memory | None) -> None:
-    """Refuses tables that cannot be held.
+    """Refuses tables that do not fit into memory.
 
     Args:
-      needs: of all tables that are to be there together.
-      memory: what there is; `None` if that is not known.
+      needs: of all tables that the process will hold together.
+      memory: what the process may use; `None` if nobody knows, which refuses nothing.
 
     Raises:
-      ConfigError: naming each table that is too large by itself, or else the largest ones of all
-        that are too large together.
+      ConfigError: names each table that is too large by itself. If there is none, but all tables
+        together are too large, it names the largest ones.
     """
     problems = list(_problems(list(needs), memory)) if memory is not None else []
     if problems:

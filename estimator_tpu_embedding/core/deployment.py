@@ -1,10 +1,10 @@
-"""Who calls input_fn how often, for which cores, and how a batch reaches them.
+"""States which host calls input_fn for which cores, and how each batch reaches them.
 
-| share | an element of the input is | its batch size |
+| share | use of one element of the input | samples in it |
 |---|---|---|
-| `'elements'` | the batch of one core; the cores of an invocation take turns | that of a core |
-| `'split'` | cut into equal parts, one per core | that of all cores of the invocation |
-| `'copies'` | given to every core as it is | that of a core |
+| `'elements'` | the batch of one core; the cores of an invocation take turns | as one core takes |
+| `'split'` | cut into equal parts, one per core | as all cores of the invocation take |
+| `'copies'` | given to every core unchanged | as one core takes |
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Invocation:
     """One call of input_fn.
 
     Attributes:
-      index: among the calls of its run.
-      host: where it is made.
-      cores: whom it feeds.
-      name: for messages: `'host 0'`, or `'core 3'` where each core has its own.
+      index: position among the calls of its run.
+      host: number of the host that makes the call.
+      cores: numbers of the cores that it feeds.
+      name: for messages: `'host 0'`, or `'core 3'` if each core has its own call.
     """
 
     index: int
@@ -37,11 +37,11 @@ class Deployment:
     """The input of one run.
 
     Attributes:
-      topology: hosts, and replicas of the model per host; called cores.
-      system: hosts and cores as they are; differs where a replica takes several cores.
-      is_model_parallel: whether the job says how many cores a replica has, be it one.
+      topology: hosts, and replicas of the model per host, which are called cores.
+      system: real hosts and cores; differs from `topology` if a replica takes several cores.
+      is_model_parallel: whether the job states how many cores a replica has, even if it is one.
       share: see the module.
-      invocations: which together feed every core once.
+      invocations: calls that together feed every core once.
       batch_size: samples of all cores per step.
       batch_size_per_core: samples of one core.
       input_batch_size: samples of one element of the input.
@@ -58,12 +58,12 @@ class Deployment:
 
     @property
     def has_copies(self) -> bool:
-        """Whether all cores get the same samples, so that those of core 0 are all there are."""
+        """Whether all cores get the same samples, so that core 0 has all of them."""
         return self.share == 'copies'
 
 
 def per_host(topology: Topology) -> tuple[Invocation, ...]:
-    """One call on every host, for its cores.
+    """Returns one call on every host, for its cores.
 
     >>> [list(one.cores) for one in per_host(Topology(num_hosts=2, cores_per_host=3))]
     [[0, 1, 2], [3, 4, 5]]
@@ -73,11 +73,11 @@ def per_host(topology: Topology) -> tuple[Invocation, ...]:
 
 
 def per_core(topology: Topology, hosts: Sequence[int]) -> tuple[Invocation, ...]:
-    """One call for every core, on the host that `hosts` has for it."""
+    """Returns one call for every core, on the host that `hosts` names for it."""
     return tuple(Invocation(index=core, host=hosts[core], cores=(core,), name=f'core {core}')
                  for core in range(topology.num_cores))
 
 
 def for_all(topology: Topology) -> tuple[Invocation, ...]:
-    """One call on host 0, for all cores."""
+    """Returns one call on host 0, for all cores."""
     return (Invocation(index=0, host=0, cores=range(topology.num_cores), name='host 0'),)

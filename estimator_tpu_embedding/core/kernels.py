@@ -1,4 +1,4 @@
-"""Which kernels execute a plan, and on how many threads."""
+"""The choice between compiled and stock kernels, and the number of their threads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MAX_THREADS = 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kernels:
-    """What someone says about the kernels; the defaults are those of one who says nothing.
+    """A choice of kernels; each default leaves the decision to others.
 
     Attributes:
-      choice: `'native'` is this package's compiled library, `'stock'` TensorFlow's own operations;
-        `'auto'` is the library where it was built, else the other.
-      threads: of native kernels, in [1, 1024]; by `None` as many as there are cores that the
+      choice: `'native'` for this package's compiled library, or `'stock'` for TensorFlow's own
+        operations. `'auto'` takes the library if it was built, otherwise the stock operations.
+      threads: of native kernels, in [1, 1024]; `None` takes one for each processor core that the
         process may use.
     """
 
@@ -27,7 +27,7 @@ class Kernels:
     threads: int | None = None
 
     def problems(self, where: str) -> Iterator[Problem]:
-        """Yields what is wrong with what was said at `where`."""
+        """Yields each problem of the choice that was made at `where`."""
         if self.choice not in CHOICES:
             yield Problem('E474', where, f'kernels must be one of {", ".join(CHOICES)}',
                           repr(self.choice))
@@ -36,7 +36,7 @@ class Kernels:
                           repr(self.threads), 'Leave it out to use all cores.')
 
     def or_else(self, other: Kernels) -> Kernels:
-        """The same, with what it leaves open as another has it.
+        """Returns this choice, with its open decisions taken from another one.
 
         >>> Kernels('auto', 2).or_else(Kernels('stock', 8))
         Kernels(choice='stock', threads=2)
@@ -46,7 +46,11 @@ class Kernels:
 
 
 def checked(kernels: Kernels, where: str) -> Kernels:
-    """The same; raises ConfigError if something is wrong with it."""
+    """Returns the same choice.
+
+    Raises:
+      ConfigError: if it has a problem.
+    """
     problems = list(kernels.problems(where))
     if problems:
         raise ConfigError(*problems)

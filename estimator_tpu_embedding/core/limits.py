@@ -1,4 +1,4 @@
-"""Ceilings. A declaration beyond one of them is a mistake or an attack, not a job."""
+"""The largest sizes that a declaration may have: beyond them it is a mistake or an attack."""
 
 MAX_VOCABULARY_SIZE = 2**31 - 1
 """Rows of one table: ids are 32-bit in the embedding engine of the hardware."""
@@ -7,10 +7,10 @@ MAX_DIMENSION = 2**16
 """Columns of one table."""
 
 MAX_BUCKETS = 2**31 - 1
-"""Values that a quantized table has: the config holds their number in 32 bits."""
+"""Number of values of a quantized table: the config holds it in 32 bits."""
 
 MAX_QUANTIZED = 1e38
-"""Magnitude of the bounds of a quantized table: their distance is a float32."""
+"""Magnitude of the bounds of a quantized table: the distance between them is a float32."""
 
 MAX_TABLES = 10_000
 MAX_FEATURES = 100_000

@@ -1,4 +1,4 @@
-"""The grammar of table and feature names, and what is doubtful in the name of a directory."""
+"""Checks the names of tables, features and directories, and makes names for TensorFlow."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _IN_PATH = {'parent': 'a part ".."', 'home': '"~"', 'variable': '"$"', 'scheme':
 
 
 def name_problems(kind: str, name: object) -> Iterator[Problem]:
-    """Yields what is wrong with the name of a table or a feature.
+    """Yields each problem of the name of a table or a feature.
 
     A legal name is a non-empty string of printable characters, at most
-    `limits.MAX_NAME_LENGTH` long, whose parts between slashes are not empty, `.` or `..`:
+    `limits.MAX_NAME_LENGTH` long. Its parts between slashes are not empty, `.` or `..`, because
     names become variable names and parts of file names.
 
     Args:
       kind: `'table'` or `'feature'`, for the message.
-      name: what the user gave.
+      name: as the user gave it.
 
     >>> [p.code for p in name_problems('table', '../x')]
     ['E403']
     >>> list(name_problems('table', 'tbl_native-country'))
     []
     """
-    # What is not printable must not reach a terminal.
+    # Characters that are not printable must not reach a terminal.
     begin = (f'"{name[:80]}"' if isinstance(name, str) and name.isprintable()
              else ascii(name)[:80])
     where = f'{kind} {begin}'
@@ -51,7 +51,7 @@ def name_problems(kind: str, name: object) -> Iterator[Problem]:
 
 
 def directory_doubts(path: object) -> Iterator[str]:
-    """Yields what makes `path` lead elsewhere than the plain path of a directory does.
+    """Yields each part of `path` that a plain path of a directory would not have.
 
     >>> list(directory_doubts('$HOME/../x')), list(directory_doubts('/data/profiles'))
     (['a part ".."', '"$"'], [])
@@ -64,13 +64,13 @@ def directory_doubts(path: object) -> Iterator[str]:
 
 
 DUMMY = 'tpu_embedding_dummy_table_variable_'
-"""What the name of the variable begins with by which the gradients of a table are caught."""
+"""Prefix of the names of dummy variables, which catch the gradients of tables."""
 
 
 def is_of_dummy(variable: str) -> bool:
-    """Whether a variable is kept for a dummy, as the slots of its optimizer are.
+    """Whether a variable belongs to a dummy, as the slots of its optimizer do.
 
-    The gradient of a dummy is always 0, so that such a variable carries nothing.
+    The gradient of a dummy is always 0, so such a variable carries no information.
 
     >>> is_of_dummy('OptimizeLoss/tpu_embedding_dummy_table_variable_user/Adam_1')
     True
@@ -79,7 +79,7 @@ def is_of_dummy(variable: str) -> bool:
 
 
 def legal(name: str) -> str:
-    """A name with what TensorFlow does not allow in those of operations replaced.
+    """Replaces the characters that TensorFlow does not allow in names of operations.
 
     >>> legal('a b/c')
     'a_b/c'

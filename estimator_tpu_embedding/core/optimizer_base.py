@@ -1,4 +1,4 @@
-"""What every optimizer of tables has: a rate, options, slots, and checks of its numbers."""
+"""The base class of table optimizers: a rate, options, slots, and checks of its numbers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from ..errors import Problem
 SMALLEST_NORMAL = 2.0**-126
 """An accumulator below this may flush to zero, and 0 / sqrt(0) is not a number."""
 
+Slots = tuple[tuple[str, float | str], ...]
+"""Suffix and first value of each slot; a string names the attribute that holds the value."""
+
 
 def is_number(value: object, lowest: float = -math.inf) -> bool:
     """Whether `value` is a finite number (no bool) that is not below `lowest`."""
@@ -22,11 +25,11 @@ def is_number(value: object, lowest: float = -math.inf) -> bool:
 
 
 def number(default: Any = dataclasses.MISSING, **bounds: float) -> Any:
-    """A field of a dataclass that holds a finite number.
+    """Declares a field of a dataclass that holds a finite number.
 
     Args:
-      default: none if left out.
-      **bounds: of `at_least`, `at_most`, `above`, `below`; `Optimizer.problems` checks them.
+      default: of the field; without it the field has none.
+      **bounds: any of `at_least`, `at_most`, `above`, `below`; `Optimizer.problems` checks them.
     """
     return dataclasses.field(default=default, metadata={'bounds': bounds})
 
@@ -44,7 +47,7 @@ class Limits:
     upper: float | None = None
 
     def problems(self, where: str, what: str) -> Iterator[Problem]:
-        """Yields what is wrong with these bounds on `what` of the object called `where`."""
+        """Yields each problem of these bounds on `what` of the object called `where`."""
         for value in (self.lower, self.upper):
             if value is not None and not is_number(value):
                 yield Problem('E427', where, f'the bounds on {what} must be finite numbers',
@@ -57,11 +60,11 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SlotSpec:
-    """One table of optimizer state, shaped like the table it belongs to.
+    """One slot: optimizer state with the shape of its table.
 
     Attributes:
-      initial_value: what each element starts with.
-      suffix: the checkpoint holds it under `<variable name>/<suffix>`.
+      initial_value: first value of each element.
+      suffix: a checkpoint holds the slot under `<variable name>/<suffix>`.
     """
 
     initial_value: float
@@ -70,21 +73,25 @@ class SlotSpec:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Optimizer:
-    """What every table optimizer has.
+    """How a table is trained; each algorithm is a derived class.
 
     Attributes:
+      field: name of the algorithm in the proto's `parameters` oneof.
+      initial_slots: the slots of the algorithm.
       learning_rate: finite, >= 0; a table's own rate takes precedence.
-      accumulate: sum all gradients of a row over samples, features and cores, then update it
-        once. The hardware's default. Else sum them within each core, and update the row once for
-        each core that has it: the core `id % num_cores` first, then in ascending order, core 0
-        after the last. Every such update decays and bounds the weights.
+      accumulate: whether a row is updated once, with the sum of its gradients over samples,
+        features and cores. This is the hardware's default. Otherwise gradients are summed within
+        each core, and the row is updated once for each core that has it. Core `id % num_cores`
+        comes first, the others follow in ascending order, with core 0 after the last. Every such
+        update decays and bounds the weights.
       clip_weights: bounds on each element of a row after its update.
       clip_gradients: bounds on each element of the summed gradient before the update.
-      decay: `w -= decay * w` on each touched row before the update; `None` is none.
-      decay_times_rate: the factor is `decay * rate` instead.
+      decay: `w -= decay * w` on each touched row before the update; `None` is no decay.
+      decay_times_rate: whether the factor is `decay * rate` instead.
     """
 
     field: ClassVar[str]
+    initial_slots: ClassVar[Slots] = ()
 
     learning_rate: float
     accumulate: bool = True
@@ -95,8 +102,10 @@ class Optimizer:
 
     @property
     def slots(self) -> tuple[SlotSpec, ...]:
-        """The tables of state this optimizer keeps, in the order of the load and retrieve ops."""
-        return ()
+        """The slots, in the order in which the hardware's operations load and retrieve them."""
+        return tuple(SlotSpec(suffix=suffix, initial_value=(
+            getattr(self, initial) if isinstance(initial, str) else initial))
+            for suffix, initial in self.initial_slots)
 
     @property
     def updates_all_rows(self) -> bool:
@@ -104,7 +113,7 @@ class Optimizer:
         return False
 
     def problems(self, where: str) -> Iterator[Problem]:
-        """Yields what is wrong with the hyper-parameters, for the table called `where`."""
+        """Yields each problem of the hyper-parameters, for the table called `where`."""
         if not is_number(self.learning_rate, 0):
             yield Problem('E421', where, 'the learning rate must be a finite number >= 0',
                           repr(self.learning_rate),

@@ -1,8 +1,9 @@
-"""What is known of each table optimizer: one frozen class, one row of facts.
+"""The optimizers of tables: one frozen class each, with its hyper-parameters and slots.
 
-The update rules themselves are in `ops/rules.py`. Every field of an algorithm's message in
-`protos/optimization_parameters.proto` is an attribute of its class here with the same name; an
-attribute more, such as `initial_accumulator`, is what the message does not hold.
+The update rules are in `ops/rules.py`. Each field of an algorithm's message in
+`protos/optimization_parameters.proto` is an attribute of its class here, under the same name.
+A class may have more attributes, such as `initial_accumulator`, which the message does not hold.
+Slots are in the order in which the hardware's operations load and retrieve them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import ClassVar
 
-from .optimizer_base import SMALLEST_NORMAL, Optimizer, SlotSpec, number
+from .optimizer_base import SMALLEST_NORMAL, Optimizer, Slots, number
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,25 +23,23 @@ class StochasticGradientDescent(Optimizer):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Adagrad(Optimizer):
-    """`A += g**2; w -= rate * g / sqrt(A)`.
+    """`A += g**2; w -= rate * g / sqrt(A)`. The slot is `A`.
 
     Attributes:
-      initial_accumulator: what each element of `A` starts with, > 0.
+      initial_accumulator: first value of each element of `A`, > 0.
     """
 
     field: ClassVar[str] = 'adagrad'
+    initial_slots: ClassVar[Slots] = (('Adagrad', 'initial_accumulator'),)
 
     initial_accumulator: float = number(0.1, at_least=SMALLEST_NORMAL)
-
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The sum of squared gradients."""
-        return (SlotSpec(initial_value=self.initial_accumulator, suffix='Adagrad'),)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AdagradMomentum(Optimizer):
     """Adagrad whose preconditioned gradient passes through momentum.
+
+    The slots are the accumulator and the momenta.
 
     Attributes:
       momentum: decay of the momentum.
@@ -51,6 +50,8 @@ class AdagradMomentum(Optimizer):
     """
 
     field: ClassVar[str] = 'adagrad_momentum'
+    initial_slots: ClassVar[Slots] = (
+        ('AdagradMomentum/Accumulator', 0.0), ('AdagradMomentum/Momentum', 0.0))
 
     momentum: float = number()
     use_nesterov: bool = False
@@ -58,48 +59,40 @@ class AdagradMomentum(Optimizer):
     beta2: float = number(1.0)
     epsilon: float = number(1e-10, above=0)
 
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The accumulator and the momenta."""
-        return (SlotSpec(initial_value=0.0, suffix='AdagradMomentum/Accumulator'),
-                SlotSpec(initial_value=0.0, suffix='AdagradMomentum/Momentum'))
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProximalAdagrad(Optimizer):
-    """Adagrad with a proximal step for L1 and L2 regularization.
+    """Adagrad with a proximal step for L1 and L2 regularization. The slot is the accumulator.
 
     Attributes:
       l1: strength, >= 0.
       l2: strength, >= 0.
-      initial_accumulator: what each element of the accumulator starts with, > 0.
+      initial_accumulator: first value of each element of the accumulator, > 0.
     """
 
     field: ClassVar[str] = 'proximal_adagrad'
+    initial_slots: ClassVar[Slots] = (('ProximalAdagrad', 'initial_accumulator'),)
 
     l1: float = number(0.0, at_least=0)
     l2: float = number(0.0, at_least=0)
     initial_accumulator: float = number(0.1, at_least=SMALLEST_NORMAL)
 
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The sum of squared gradients."""
-        return (SlotSpec(initial_value=self.initial_accumulator, suffix='ProximalAdagrad'),)
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Adam(Optimizer):
-    """Adam on the touched rows, or on all of them.
+    """Adam on the touched rows, or on all rows. The slots are both moments.
 
     Attributes:
       beta1: decay of the first moment, in [0, 1).
       beta2: decay of the second moment, in [0, 1).
       epsilon: > 0.
-      use_non_lazy_adam: rows that were not looked up move too.
-      use_sum_inside_sqrt: divide by `sqrt(v + epsilon**2)`, else by `sqrt(v) + epsilon`.
+      use_non_lazy_adam: whether rows that were not looked up move too.
+      use_sum_inside_sqrt: whether to divide by `sqrt(v + epsilon**2)`, and not by
+        `sqrt(v) + epsilon`.
     """
 
     field: ClassVar[str] = 'adam'
+    initial_slots: ClassVar[Slots] = (('Adam/m', 0.0), ('Adam/v', 0.0))
 
     beta1: float = number(0.9, at_least=0, below=1)
     beta2: float = number(0.999, at_least=0, below=1)
@@ -108,33 +101,28 @@ class Adam(Optimizer):
     use_sum_inside_sqrt: bool = True
 
     @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """Both moments."""
-        return (SlotSpec(initial_value=0.0, suffix='Adam/m'),
-                SlotSpec(initial_value=0.0, suffix='Adam/v'))
-
-    @property
     def updates_all_rows(self) -> bool:
-        """What `use_non_lazy_adam` says."""
+        """The same as `use_non_lazy_adam`."""
         return self.use_non_lazy_adam
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ftrl(Optimizer):
-    """Follow the regularized leader.
+    """Follow the regularized leader. The slots are the accumulator and the linear term.
 
     Attributes:
       l1: strength, >= 0.
       l2: strength, >= 0.
       lr_power: power of the accumulator, <= 0.
-      multiply_linear_by_lr: keep the linear term times the learning rate.
+      multiply_linear_by_lr: whether the linear term is kept times the learning rate.
       beta: added to the root of the accumulator.
-      allow_zero_accumulator: an accumulator of 0 is meant.
-      initial_accumulator: what each element of the accumulator starts with, >= 0.
-      initial_linear: what each element of the linear term starts with.
+      allow_zero_accumulator: whether an accumulator of 0 is intended.
+      initial_accumulator: first value of each element of the accumulator, >= 0.
+      initial_linear: first value of each element of the linear term.
     """
 
     field: ClassVar[str] = 'ftrl'
+    initial_slots: ClassVar[Slots] = (('Ftrl', 'initial_accumulator'), ('Ftrl_1', 'initial_linear'))
 
     l1: float = number(0.0, at_least=0)
     l2: float = number(0.0, at_least=0)
@@ -145,16 +133,10 @@ class Ftrl(Optimizer):
     initial_accumulator: float = number(0.1, at_least=0)
     initial_linear: float = number(0.0)
 
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The accumulator and the linear term."""
-        return (SlotSpec(initial_value=self.initial_accumulator, suffix='Ftrl'),
-                SlotSpec(initial_value=self.initial_linear, suffix='Ftrl_1'))
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Momentum(Optimizer):
-    """`M = momentum * M + g; w -= rate * M`.
+    """`M = momentum * M + g; w -= rate * M`. The slot is `M`.
 
     Attributes:
       momentum: decay of the momentum.
@@ -162,19 +144,18 @@ class Momentum(Optimizer):
     """
 
     field: ClassVar[str] = 'momentum'
+    initial_slots: ClassVar[Slots] = (('Momentum', 0.0),)
 
     momentum: float = number()
     use_nesterov: bool = False
-
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The momenta."""
-        return (SlotSpec(initial_value=0.0, suffix='Momentum'),)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RMSProp(Optimizer):
     """The gradient divided by the root of its running mean square, through momentum.
+
+    The slots are the mean square and the momenta. The mean square starts at 0, while `tf.train`
+    starts it at 1.
 
     Attributes:
       rho: decay of the mean square.
@@ -183,21 +164,18 @@ class RMSProp(Optimizer):
     """
 
     field: ClassVar[str] = 'rms_prop'
+    initial_slots: ClassVar[Slots] = (('RMSProp/ms', 0.0), ('RMSProp/mom', 0.0))
 
     rho: float = number()
     momentum: float = number()
     epsilon: float = number()
 
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The mean square, which starts at 0 here and at 1 in `tf.train`, and the momenta."""
-        return (SlotSpec(initial_value=0.0, suffix='RMSProp/ms'),
-                SlotSpec(initial_value=0.0, suffix='RMSProp/mom'))
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ProximalYogi(Optimizer):
     """Yogi with a proximal step for L1 and L2 regularization.
+
+    The slots are the second moment, then the first.
 
     Attributes:
       l1: strength, >= 0.
@@ -205,10 +183,12 @@ class ProximalYogi(Optimizer):
       beta1: decay of the first moment, in [0, 1).
       beta2: decay of the second moment, in [0, 1).
       epsilon: > 0.
-      initial_accumulator: what each element of the second moment starts with, >= 0.
+      initial_accumulator: first value of each element of the second moment, >= 0.
     """
 
     field: ClassVar[str] = 'proximal_yogi'
+    initial_slots: ClassVar[Slots] = (
+        ('ProximalYogi', 'initial_accumulator'), ('ProximalYogi_1', 0.0))
 
     l1: float = number(0.0, at_least=0)
     l2: float = number(0.0, at_least=0)
@@ -217,61 +197,52 @@ class ProximalYogi(Optimizer):
     epsilon: float = number(1e-3, above=0)
     initial_accumulator: float = number(1e-6, at_least=0)
 
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The second moment, then the first, in the order of the load op."""
-        return (SlotSpec(initial_value=self.initial_accumulator, suffix='ProximalYogi'),
-                SlotSpec(initial_value=0.0, suffix='ProximalYogi_1'))
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FrequencyEstimator(Optimizer):
     """Estimates how often a row is looked up; trains nothing.
 
+    The slot is the step of the last look-up.
+
     Attributes:
       tau: learning rate of the estimate.
       max_delta: largest gap between two look-ups that counts.
       outlier_threshold: gaps beyond it, relative to the estimate, are outliers.
-      weight_exponent: of the weight.
+      weight_exponent: exponent of the weight.
     """
 
     field: ClassVar[str] = 'frequency_estimator'
+    initial_slots: ClassVar[Slots] = (('FrequencyEstimator', 0.0),)
 
     tau: float = number()
     max_delta: float = number()
     outlier_threshold: float = number()
     weight_exponent: float = number()
 
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The step of the last look-up."""
-        return (SlotSpec(initial_value=0.0, suffix='FrequencyEstimator'),)
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Adadelta(Optimizer):
     """Steps in the ratio of the running root mean squares of updates and gradients.
 
+    The slots are the mean squares of the gradients, then of the updates.
+
     Attributes:
-      rho: decay of both.
+      rho: decay of both mean squares.
       epsilon: added to both mean squares, > 0.
     """
 
     field: ClassVar[str] = 'adadelta'
+    initial_slots: ClassVar[Slots] = (('Adadelta', 0.0), ('Adadelta_1', 0.0))
 
     rho: float = number(0.95)
     epsilon: float = number(1e-8, above=0)
-
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The mean squares of the gradients, and of the updates."""
-        return (SlotSpec(initial_value=0.0, suffix='Adadelta'),
-                SlotSpec(initial_value=0.0, suffix='Adadelta_1'))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CenteredRMSProp(Optimizer):
     """RMSProp with the running variance of the gradient instead of its mean square.
+
+    The slots are the mean square, the momenta and the mean.
 
     Attributes:
       rho: decay of mean and mean square.
@@ -280,43 +251,34 @@ class CenteredRMSProp(Optimizer):
     """
 
     field: ClassVar[str] = 'centered_rms_prop'
+    initial_slots: ClassVar[Slots] = (
+        ('CenteredRMSProp/ms', 0.0), ('CenteredRMSProp/mom', 0.0), ('CenteredRMSProp/mg', 0.0))
 
     rho: float = number()
     momentum: float = number()
     epsilon: float = number(above=0)
 
-    @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The mean square, the momenta and the mean, in the order of the load op."""
-        return (SlotSpec(initial_value=0.0, suffix='CenteredRMSProp/ms'),
-                SlotSpec(initial_value=0.0, suffix='CenteredRMSProp/mom'),
-                SlotSpec(initial_value=0.0, suffix='CenteredRMSProp/mg'))
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lion(Optimizer):
-    """Steps of equal size, in the direction of a momentum's sign.
+    """Steps of equal size, in the direction of a momentum's sign. The slot is the momentum.
 
     Attributes:
       beta1: weight of the old momentum in the direction, in [0, 1).
       beta2: decay of the momentum, in [0, 1).
-      use_non_lazy_lion: rows that were not looked up move too.
+      use_non_lazy_lion: whether rows that were not looked up move too.
     """
 
     field: ClassVar[str] = 'lion'
+    initial_slots: ClassVar[Slots] = (('Lion', 0.0),)
 
     beta1: float = number(0.9, at_least=0, below=1)
     beta2: float = number(0.99, at_least=0, below=1)
     use_non_lazy_lion: bool = False
 
     @property
-    def slots(self) -> tuple[SlotSpec, ...]:
-        """The momenta."""
-        return (SlotSpec(initial_value=0.0, suffix='Lion'),)
-
-    @property
     def updates_all_rows(self) -> bool:
-        """What `use_non_lazy_lion` says."""
+        """The same as `use_non_lazy_lion`."""
         return self.use_non_lazy_lion
 
 
@@ -325,8 +287,8 @@ OPTIMIZERS: dict[str, type[Optimizer]] = {
         StochasticGradientDescent, Adagrad, AdagradMomentum, ProximalAdagrad, Adam, Ftrl,
         Momentum, RMSProp, ProximalYogi, FrequencyEstimator, Adadelta, CenteredRMSProp, Lion)
 }
-"""By the name of the field of the proto's `parameters` oneof."""
+"""The class of each algorithm, by its field in the proto's `parameters` oneof."""
 
 UNDOCUMENTED = frozenset({
     'bounded_adagrad', 'frequency_aware_adagrad', 'mdl_adagrad_light', 'online_yogi'})
-"""Fields of that oneof whose formulas nobody has published: a rule for them would be a guess."""
+"""Fields of that oneof whose formulas are not published: a rule for them would be a guess."""

@@ -1,6 +1,6 @@
-"""Which host holds which id, in which row: the only place where `div` and `mod` are written.
+"""Maps each id to its host and row: the only arithmetic of the strategies `div` and `mod`.
 
-`div` gives each host a contiguous range of ids, `mod` deals them out like cards. Both give
+`div` gives each host a contiguous range of ids; `mod` deals them out like cards. Both give
 the first `vocabulary_size % num_hosts` hosts one row more than the others. 13 ids on 5 hosts:
 
     div   [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10], [11, 12]]
@@ -21,10 +21,13 @@ if TYPE_CHECKING:  # Tools that read configs start without NumPy, which takes 0.
 
 STRATEGIES = ('div', 'mod')
 STORED_BY_ID = ('div',)
-"""Strategies whose rows a checkpoint holds in the order of ids, for any number of hosts."""
+"""Strategies whose rows a checkpoint holds in the order of ids, on any number of hosts."""
 REMAINDERS = 3840
-"""Ids are counted by their remainder of this: what `spread` finds for `mod` is exact for the
-numbers of hosts that divide it, which are the powers of two up to 256, times 1, 3, 5 or 15."""
+"""Ids are counted by their remainder of a division by this number.
+
+So `spread` is exact for `mod` if the number of hosts divides it. These are the powers of two up
+to 256, times 1, 3, 5 or 15.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +50,26 @@ class Partition:
     vocabulary_size: int
     num_hosts: int
 
+    @classmethod
+    def by_id(cls, rows: int) -> Partition:
+        """Returns the partition of one shard, whose stored row `i` belongs to id `i`.
+
+        >>> Partition.by_id(5)
+        Partition(strategy='div', vocabulary_size=5, num_hosts=1)
+        """
+        return cls(strategy=STORED_BY_ID[0], vocabulary_size=rows, num_hosts=1)
+
     @property
     def fuller_hosts(self) -> int:
-        """How many hosts, the first ones, hold a row more than the others."""
+        """The number of hosts with one row more than the others; they are the first ones."""
         return self.vocabulary_size % self.num_hosts
 
     def rows_on(self, host: int) -> int:
-        """The number of rows that `host` holds."""
+        """Returns the number of rows that `host` holds."""
         return self.vocabulary_size // self.num_hosts + (1 if host < self.fuller_hosts else 0)
 
     def offset_of(self, host: int) -> int:
-        """The stored row at which the rows of `host` begin in a checkpoint tensor."""
+        """Returns the stored row at which the rows of `host` begin in a checkpoint tensor."""
         quotient, rest = divmod(self.vocabulary_size, self.num_hosts)
         return host * quotient + min(host, rest)
 
@@ -72,7 +84,7 @@ class Partition:
         return self.strategy in STORED_BY_ID or min(self.num_hosts, self.vocabulary_size) == 1
 
     def ids_on(self, host: int) -> np.ndarray:
-        """The ids that `host` holds, in row order: int64 `[rows_on(host)]`."""
+        """Returns the ids that `host` holds, in row order: int64 `[rows_on(host)]`."""
         import numpy as np
         if self.strategy == 'mod':
             return np.arange(host, self.vocabulary_size, self.num_hosts, dtype=np.int64)
@@ -80,7 +92,7 @@ class Partition:
         return np.arange(start, start + self.rows_on(host), dtype=np.int64)
 
     def hosts_of_newest(self, count: int) -> int:
-        """How many hosts share the `count` highest ids, `1 <= count <= vocabulary_size`.
+        """Returns how many hosts share the `count` highest ids, `1 <= count <= vocabulary_size`.
 
         >>> [Partition(strategy=strategy, vocabulary_size=22, num_hosts=4).hosts_of_newest(3)
         ...  for strategy in STRATEGIES]
@@ -93,17 +105,17 @@ class Partition:
         return int(last - first + 1)
 
     def spread(self, ranges: Sequence[int], remainders: Sequence[int]) -> tuple[list[float], int]:
-        """How many of some ids each host holds, of which only counts are known.
+        """Estimates how many ids each host holds, from counts of the ids.
 
         Args:
-          ranges: how many ids are in each of equal ranges: id `i` in range `i * R // V`, with
-            `R` ranges and `V` rows.
-          remainders: how many ids have each remainder of a division by `REMAINDERS`.
+          ranges: the number of ids in each of `R` equal ranges of the `V` rows. Id `i` is in
+            range `i * R // V`.
+          remainders: the number of ids with each remainder of a division by `REMAINDERS`.
 
         Returns:
-          `(load, uncertain)`: expected ids by host, where ids of one range or remainder are
-          taken to be spread evenly; and how many ids that concerns. No host has more or less
-          than expected by more than those.
+          `(load, uncertain)`. `load` has the expected number of ids of each host. If several
+          hosts share a range or remainder, its ids are taken to be spread evenly, and
+          `uncertain` counts them. No load is wrong by more than `uncertain`.
 
         >>> Partition(strategy='div', vocabulary_size=8, num_hosts=2).spread([6, 3, 1], [])
         ([7.0, 3.0], 3)
@@ -127,10 +139,9 @@ class Partition:
         return load, uncertain
 
     def locate(self, ids: Any, maximum: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-        """Where ids live.
+        """Returns where ids live.
 
-        Only `+ - * // %` and `maximum` are used, so the same definition serves NumPy arrays
-        and tensors.
+        It uses only `+ - * // %` and `maximum`, so it takes NumPy arrays and tensors.
 
         Args:
           ids: integer array or tensor of any shape, each in `[0, vocabulary_size)`.
@@ -145,15 +156,15 @@ class Partition:
         if quotient == 0:
             return ids, ids - ids
         hosts = maximum(ids // (quotient + 1), (ids - rest) // quotient)
-        # hosts + rest - maximum(...) is the minimum of both: hosts before with a row more.
+        # hosts + rest - maximum(...) is their minimum: the hosts before with one row more.
         starts = hosts * quotient + (hosts + rest - maximum(hosts, rest))
         return hosts, ids - starts
 
     def stored_row(self, ids: np.ndarray) -> np.ndarray:
-        """The row of the checkpoint tensor, all hosts' rows one after another, for each id.
+        """Returns the row of each id in a checkpoint tensor, which holds host after host.
 
-        For `div` this is the id itself; for `mod` it depends on the number of hosts, which is
-        why a `mod` checkpoint means nothing without its manifest.
+        For `div` this is the id itself. For `mod` it depends on the number of hosts, so a `mod`
+        checkpoint means nothing without its manifest.
         """
         import numpy as np
         hosts, rows = self.locate(np.asarray(ids, dtype=np.int64), np.maximum)
@@ -162,9 +173,9 @@ class Partition:
         return np.asarray(offsets[hosts] + rows)
 
     def ids_of_stored_rows(self, first: int, stop: int) -> np.ndarray:
-        """The ids whose rows are stored from `first` up to `stop`: int64 `[stop - first]`.
+        """Returns the ids of the stored rows in `[first, stop)`: int64 `[stop - first]`.
 
-        The inverse of `stored_row`.
+        It is the inverse of `stored_row`.
 
         >>> Partition(strategy='mod', vocabulary_size=22, num_hosts=4).ids_of_stored_rows(5, 10)
         array([20,  1,  5,  9, 13])
@@ -173,6 +184,6 @@ class Partition:
         stored = np.arange(first, stop, dtype=np.int64)
         if self.strategy in STORED_BY_ID:
             return stored
-        # By every strategy a host holds as many rows, so div knows on whom a stored row lies.
+        # Each host holds as many rows under either strategy, so div finds the host.
         hosts, rows = dataclasses.replace(self, strategy='div').locate(stored, np.maximum)
         return np.asarray(rows * self.num_hosts + hosts)

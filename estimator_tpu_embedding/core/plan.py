@@ -1,4 +1,4 @@
-"""The frozen, printable truth about a run, and every rule that involves more than one object."""
+"""Resolves specs into a frozen Plan, or reports every rule that they break together."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ BYTES_PER_ELEMENT = 4
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What will run. Made by `resolve` only, so every rule holds.
+    """The tables, features and settings of a run. Only `resolve` makes it, so every rule holds.
 
     Attributes:
-      tables: sorted by name; each has an optimizer when `mode` is `'training'`.
-      features: by table, then by name: the order of activations and gradients everywhere.
+      tables: sorted by name; each has an optimizer if `mode` is `'training'`.
+      features: sorted by table, then by name: the order of activations and gradients everywhere.
       topology: hosts and cores.
       strategy: `'div'` or `'mod'`, see `core/partition.py`.
       batch_size_per_core: samples per core and step.
       mode: `'training'` or `'inference'`.
       pipelined: whether look-ups run one step ahead of updates.
-      profile_directory: where statistics of the ids are written while training; `''` is nowhere.
+      profile_directory: directory for statistics of the ids of a training; `''` writes none.
     """
 
     tables: tuple[TableSpec, ...]
@@ -47,19 +47,19 @@ class Plan:
         compare=False, repr=False)
 
     def table(self, name: str) -> TableSpec:
-        """The table called `name`."""
+        """Returns the table called `name`."""
         return self.tables[self.table_index(name)]
 
     def table_index(self, name: str) -> int:
-        """The position of a table in `tables`, its `table_id` in the proto."""
+        """Returns the position of a table in `tables`, which is its `table_id` in the proto."""
         return self._index_of[name]
 
     def features_of(self, table: str) -> tuple[FeatureSpec, ...]:
-        """The features that look up in `table`."""
+        """Returns the features that look up in `table`."""
         return self._features_of[table]
 
     def output_shape(self, feature: FeatureSpec) -> tuple[int, ...]:
-        """The shape of the activation of `feature` on one core: `[B, D]` or `[B, L, D]`, say."""
+        """Returns the shape of an activation on one core, for example `[B, D]` or `[B, L, D]`."""
         shape = feature.output_shape
         if shape is None:
             length = (feature.max_sequence_length,) if feature.max_sequence_length else ()
@@ -67,16 +67,16 @@ class Plan:
         return (*shape, self.table(feature.table).dimension)
 
     def num_samples(self, feature: FeatureSpec) -> int:
-        """How many rows an activation of `feature` on one core has; places of sequences count."""
+        """Returns how many rows an activation has on one core; places of sequences count."""
         return math.prod(self.output_shape(feature)[:-1])
 
     def partition(self, table: str) -> Partition:
-        """Where the rows of `table` live."""
+        """Returns the map between the ids and the rows of `table`."""
         return Partition(strategy=self.strategy, num_hosts=self.topology.num_hosts,
                          vocabulary_size=self.table(table).vocabulary_size)
 
     def rate(self, table: str) -> Rate:
-        """The learning rate in force for `table`: its own, else its optimizer's."""
+        """Returns the learning rate of `table`: its own, otherwise its optimizer's."""
         spec = self.table(table)
         if spec.rate is not None:
             return spec.rate
@@ -84,12 +84,12 @@ class Plan:
         return ConstantRate(value=spec.optimizer.learning_rate)
 
     def slots(self, table: str) -> tuple[SlotSpec, ...]:
-        """The slots kept for `table`; none in inference."""
+        """Returns the slots of `table`; inference keeps none."""
         optimizer = self.table(table).optimizer
         return optimizer.slots if optimizer is not None and self.mode == 'training' else ()
 
     def bytes_per_host(self, host: int) -> int:
-        """Bytes of rows and slots on `host`."""
+        """Returns the bytes of rows and slots on `host`."""
         return sum(self.partition(table.name).rows_on(host) * table.dimension * BYTES_PER_ELEMENT
                    * (1 + len(self.slots(table.name))) for table in self.tables)
 
@@ -99,7 +99,7 @@ class Plan:
         return self.batch_size_per_core * self.topology.num_cores
 
     def __str__(self) -> str:
-        """The plan as a table of text, one line per table."""
+        """Returns a text with one line per table."""
         lines = [f'{self.mode}, {self.topology.batch_arithmetic(self.global_batch_size)}, '
                  f'{self.strategy}, {"pipelined" if self.pipelined else "not pipelined"}']
         hosts = range(self.topology.num_hosts)
@@ -120,7 +120,7 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
             batch_size: int, optimizer: Optimizer | None = None, strategy: str = 'div',
             mode: str = 'training', pipelined: bool = False, profile_directory: str = '',
             may_be_empty: bool = False) -> Plan:
-    """Turns declarations into a plan, or says every reason why that cannot be.
+    """Turns declarations into a plan, or reports every problem that they have.
 
     Args:
       tables: in any order.
@@ -132,7 +132,7 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
       mode: `'training'` or `'inference'`; inference needs no optimizer.
       pipelined: see `Plan`.
       profile_directory: see `Plan`.
-      may_be_empty: whether no tables and no features are a plan too, of an engine with nothing
+      may_be_empty: whether a plan without tables and features is legal; its engine has nothing
         to do.
 
     Raises:
@@ -166,7 +166,7 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
 def problems_of(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topology: Topology,
                 *, batch_size: int, optimizer: Optimizer | None, strategy: str, mode: str
                 ) -> list[Problem]:
-    """Every reason why declarations are no plan; see `resolve`."""
+    """Returns every problem of declarations; the arguments are those of `resolve`."""
     return [*_problems_of_each(tables, features, topology, optimizer),
             *_problems_of_names(tables, features),
             *_problems_of_run(tables, topology, batch_size, optimizer, strategy, mode)]
@@ -237,7 +237,7 @@ def _problems_of_run(tables: Sequence[TableSpec], topology: Topology, batch_size
 
 
 def _slot_names(tables: Iterable[TableSpec], optimizer: Optimizer | None) -> dict[str, str]:
-    """The default checkpoint name of every slot, with the name of its table."""
+    """Returns the name of each table by the default checkpoint names of its slots."""
     return {f'{table.name}/{slot.suffix}': table.name for table in tables
             for slot in ((table.optimizer or optimizer).slots  # type: ignore[union-attr]
                          if table.optimizer or optimizer else ())}

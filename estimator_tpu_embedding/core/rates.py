@@ -14,12 +14,12 @@ from .optimizer_base import is_number
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantRate:
-    """A learning rate that never changes. 0.0 freezes the table; it is a value, not absence."""
+    """A learning rate that never changes; 0.0 freezes the table."""
 
     value: float
 
     def problems(self, where: str) -> Iterator[Problem]:
-        """Yields what is wrong with this rate of the object called `where`."""
+        """Yields each problem of this rate of the object called `where`."""
         if not is_number(self.value, 0):
             yield Problem('E421', where, 'the learning rate must be a finite number >= 0',
                           repr(self.value))
@@ -31,13 +31,13 @@ class DynamicRate:
 
     Attributes:
       function: takes the global step (a scalar int64 tensor) and returns a scalar. Two rates
-        are equal when they hold the same function object, as in the original.
+        are equal if they hold the same function object, as in the original.
     """
 
     function: Callable[[Any], Any]
 
     def problems(self, where: str) -> Iterator[Problem]:
-        """Yields what is wrong with this rate of the object called `where`."""
+        """Yields each problem of this rate of the object called `where`."""
         if not callable(self.function) or not isinstance(self.function, Hashable):
             yield Problem('E422', where, 'learning_rate_fn must be callable, and hashable since '
                           'tables with the same function share its tag', repr(self.function))
@@ -63,10 +63,10 @@ def rate_tags(rates: Iterable[Rate]) -> dict[DynamicRate, int]:
 
 
 def twins(rates: Iterable[Rate]) -> Iterator[Problem]:
-    """Yields a warning for every piece of code that several functions of rates run.
+    """Yields a warning for each piece of code that several rate functions share.
 
-    A fresh `functools.partial` or lambda per table makes each rate another function, and so
-    another tag: the hardware then computes and sends each, and cannot fuse their tables.
+    A fresh `functools.partial` or lambda per table gives each rate a function and a tag of its
+    own. The hardware then computes and sends each of them, and cannot fuse their tables.
     """
     of_code: dict[types.CodeType, int] = {}
     for rate in rate_tags(rates):

@@ -1,4 +1,4 @@
-"""What a user declares: tables, features, topology. `plan.resolve` checks them together."""
+"""Declarations of a user: tables, features and topology. `plan.resolve` checks them together."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def is_count(value: object, lowest: int, highest: int) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Quantization:
-    """Rows that are looked up are rounded before they are combined; stored ones are not.
+    """Rounding of the rows that a look-up combines; stored rows keep their values.
 
-    Values are brought to at least `lower`, then to at most `upper`, and then to the nearest of
-    `lower + k * step`. Gradients pass as if nothing were rounded.
+    A value is raised to `lower` if it is less, then lowered to `upper` if it is more. Then it is
+    rounded to the nearest `lower + k * step`. Gradients pass as if nothing were rounded.
 
     Attributes:
-      num_buckets: how many values there are, in [2, 2**31 - 1].
-      lower: the least of them.
-      upper: the greatest of them. Below `lower` it is what all values become.
+      num_buckets: number of distinct values, in [2, 2**31 - 1].
+      lower: the least value.
+      upper: the greatest value. If it is below `lower`, all values become `upper`.
     """
 
     num_buckets: int
@@ -42,11 +42,11 @@ class Quantization:
 
     @property
     def step(self) -> float:
-        """From one value to the next."""
+        """The distance between neighbouring values."""
         return (self.upper - self.lower) / (self.num_buckets - 1)
 
     def problems(self, where: str) -> Iterator[Problem]:
-        """Yields what is wrong with it, of the table that is called `where`."""
+        """Yields each problem of the rounding of the table called `where`."""
         if not is_count(self.num_buckets, 2, limits.MAX_BUCKETS):
             yield Problem('E417', where, f'num_buckets is {self.num_buckets}, must be at least 2 '
                           f'for simulated quantization, and at most {limits.MAX_BUCKETS}')
@@ -61,17 +61,17 @@ class TableSpec:
     """A named matrix of rows, with its optimizer.
 
     Attributes:
-      name: see `core/names.py`.
+      name: `core/names.py` has its grammar.
       vocabulary_size: number of rows, in [1, 2**31 - 1]; ids are in `[0, vocabulary_size)`.
       dimension: width of a row, in [1, 65536].
       combiner: how the rows of one sample become one: `'sum'`, `'mean'`, `'sqrtn'`, or `None`
         for features with one id per sample.
-      initializer: called with the shape of the rows of one host (and `dtype`, and
-        `partition_info` if it takes that) and returns their initial values.
+      initializer: takes the shape of the rows of one host, `dtype`, and `partition_info` if its
+        signature has that; returns the initial values.
       optimizer: how the table is trained; `None` takes the plan's.
-      rate: a learning rate that takes precedence over the optimizer's; `None` takes that one.
-      hot_id_replication: the hardware keeps copies of frequent rows; changes no number.
-      quantization: what looked up rows are rounded to, or `None`.
+      rate: a learning rate that takes precedence over the optimizer's; `None` takes the latter.
+      hot_id_replication: whether the hardware keeps copies of frequent rows; changes no number.
+      quantization: rounding of rows that are looked up; `None` rounds nothing.
     """
 
     name: str
@@ -85,7 +85,7 @@ class TableSpec:
     quantization: Quantization | None = None
 
     def problems(self) -> Iterator[Problem]:
-        """Yields what is wrong with this table alone."""
+        """Yields each problem of this table alone."""
         where = f'table "{self.name}"'
         yield from name_problems('table', self.name)
         if not is_count(self.vocabulary_size, 1, limits.MAX_VOCABULARY_SIZE):
@@ -116,14 +116,15 @@ class FeatureSpec:
     Attributes:
       name: the key of the feature in what `input_fn` returns.
       table: the name of its table.
-      max_sequence_length: 0 for a feature whose ids of one sample are combined; above 0 the
-        activations of the ids are kept apart, padded and cut to this length.
+      max_sequence_length: 0 for a feature whose ids of one sample are combined. Above 0 it is
+        the number of places of a sequence: each id has an activation of its own there.
+        Shorter sequences are padded, longer ones are cut.
       weight_feature: the key of the feature that holds the weights of the ids, or `None`.
-      output_shape: of the activation on one core, without the width; its elements are the samples
-        there. By `None` it is that of the batch, with the sequence length if any.
-      id_policy: what becomes of an id outside of `[0, vocabulary_size)`: `'error'` ends the run,
-        `'drop'` leaves it out, `'clip'` takes the nearest id, `'mod'` the rest of a division by
-        the vocabulary size. All but the first are counted.
+      output_shape: shape of the activation on one core, without the width. If it is `None`, the
+        shape is the batch size, followed by the sequence length if there is one.
+      id_policy: what happens to an id outside of `[0, vocabulary_size)`. `'error'` ends the run,
+        `'drop'` leaves the id out, `'clip'` takes the nearest id, and `'mod'` the remainder of a
+        division by the vocabulary size. All but `'error'` count such ids.
     """
 
     name: str
@@ -134,7 +135,7 @@ class FeatureSpec:
     id_policy: str = 'error'
 
     def problems(self) -> Iterator[Problem]:
-        """Yields what is wrong with this feature alone."""
+        """Yields each problem of this feature alone."""
         yield from name_problems('feature', self.name)
         if not is_count(self.max_sequence_length, 0, limits.MAX_VOCABULARY_SIZE):
             yield Problem('E432', f'feature "{self.name}"',
@@ -151,7 +152,7 @@ class FeatureSpec:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """How many hosts hold shards and run input, and how many cores each feeds.
+    """The number of hosts, which hold shards and run input, and of cores that each host feeds.
 
     >>> str(Topology(num_hosts=2, cores_per_host=4))
     '2 hosts x 4 cores'
@@ -162,22 +163,22 @@ class Topology:
 
     @property
     def num_cores(self) -> int:
-        """Cores of all hosts: replicas of the model."""
+        """The number of cores of all hosts, which are the replicas of the model."""
         return self.num_hosts * self.cores_per_host
 
     def cores_of(self, host: int) -> range:
-        """The cores that `host` feeds; cores are numbered host by host."""
+        """Returns the cores that `host` feeds; cores are numbered host by host."""
         return range(host * self.cores_per_host, (host + 1) * self.cores_per_host)
 
     def batch_arithmetic(self, batch_size: int) -> str:
-        """How a global batch splits: `global 512 = 2 hosts x 4 cores x 64`."""
+        """Returns how a global batch splits: `global 512 = 2 hosts x 4 cores x 64`."""
         return f'global {batch_size} = {self} x {batch_size // self.num_cores}'
 
     def batch_problem(self, name: str, batch_size: object) -> Problem | None:
-        """What is wrong with a global batch size on this topology.
+        """Returns the problem of a global batch size on this topology, or `None`.
 
         Args:
-          name: of the size, as the original's messages begin: `'train batch size'`.
+          name: name of the size, as the original's messages begin: `'train batch size'`.
           batch_size: samples of all cores per step.
         """
         where = name.replace(' ', '_')
@@ -195,7 +196,7 @@ class Topology:
             f'Use {" or ".join(map(str, sizes))}.')
 
     def problems(self) -> Iterator[Problem]:
-        """Yields what is wrong with this topology."""
+        """Yields each problem of this topology."""
         for name, value, highest in (
                 ('hosts', self.num_hosts, limits.MAX_HOSTS),
                 ('cores per host', self.cores_per_host, limits.MAX_CORES_PER_HOST)):
@@ -205,3 +206,36 @@ class Topology:
 
     def __str__(self) -> str:
         return f'{counted(self.num_hosts, "host")} x {counted(self.cores_per_host, "core")}'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class System:
+    """An emulated system.
+
+    Attributes:
+      topology: its size.
+      is_explicit: whether somebody asked for this size. If not, `TPUConfig.num_shards` may set
+        it.
+    """
+
+    topology: Topology = Topology()
+    is_explicit: bool = False
+
+    @classmethod
+    def sized(cls, hosts: int | None, cores: int | None) -> System:
+        """Returns the system of a stated size, unchecked.
+
+        Args:
+          hosts: emulated hosts; 1 if `None`.
+          cores: cores per host; 1 if `None`. If both are `None`, nobody asked for a size.
+
+        >>> System.sized(2, None)
+        System(topology=Topology(num_hosts=2, cores_per_host=1), is_explicit=True)
+        """
+        return cls(Topology(num_hosts=1 if hosts is None else hosts,
+                            cores_per_host=1 if cores is None else cores),
+                   is_explicit=hosts is not None or cores is not None)
+
+    def problems(self) -> Iterator[Problem]:
+        """Yields every problem of its size."""
+        yield from self.topology.problems()

@@ -1,9 +1,9 @@
-"""What is known of the ids that a job looks up in one table, from a sample of its steps.
+"""The profile of one table: counts of the ids that a job looks up, from a sample of its steps.
 
-A profile has a bounded size however large the table is. Of the ids that are looked up most it
-knows how often; of all others only how many lie in each range of the vocabulary and how many have
-each remainder. That is enough to say what each host would hold under `div` and `mod`, also for
-another number of hosts. `core/tally.py` counts; this module needs no NumPy, so tools start fast.
+A profile has a bounded size, however large the table is. It holds how often the most frequent ids
+were looked up. All other ids are counted by range of the vocabulary and by remainder. These counts
+tell how many ids each host would hold under `div` and `mod`, also for another number of hosts.
+`core/tally.py` counts. This module needs no NumPy, so tools start fast.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .plan import Plan
 from .specs import Topology, is_count
 
 HEAVY = 4096
-"""Ids of which it is known how often they were looked up."""
+"""The most ids whose look-ups are counted one by one."""
 MAX_RANGES = 1024
 REGISTERS = 2048
 REGISTER_BITS = 53
-"""Of the 64 bits of a hash those that do not choose one of the 2,048 registers."""
+"""Bits of a 64-bit hash that are left when 11 of them have chosen one of the 2,048 registers."""
 MAX_BUCKETS = 33
 
 _MAX_COUNT = 2**62
@@ -34,9 +34,9 @@ _GOLDEN = 0x9E3779B9
 def is_sampled(step: int) -> bool:
     """Whether a step is one of the 3.1 % whose ids are counted.
 
-    They are 21, 34 or 55 steps apart and, since those are steps along the golden ratio, fall
-    evenly into any period that the data may have; every 32nd step would see one batch only of
-    data that repeats after 32.
+    Sampled steps are 21, 34 or 55 steps apart, along the golden ratio. So they fall evenly into
+    any period that the data may have. If the data repeated after 32 batches, every 32nd step
+    would see one of them only.
 
     >>> [step for step in range(150) if is_sampled(step)]
     [0, 34, 68, 89, 123]
@@ -46,13 +46,13 @@ def is_sampled(step: int) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a profile is about: a table and the run that looked up in it.
+    """The subject of a profile: a table and the run that looked up in it.
 
     Attributes:
-      table: its name.
+      table: name of the table.
       vocabulary_size: its rows, as declared.
-      dimension: its columns.
-      features: `(name, max_sequence_length)` of those that look up in it.
+      dimension: width of its rows.
+      features: `(name, max_sequence_length)` of each feature that looks up in it.
       topology: hosts and cores.
       batch_size: samples of all cores per step.
       strategy: how the run spread rows; it changes none of the counts.
@@ -68,22 +68,22 @@ class Subject:
 
     @property
     def num_ranges(self) -> int:
-        """Into how many equal ranges the vocabulary is cut for counting."""
+        """The number of equal ranges into which the vocabulary is cut for counting."""
         return min(self.vocabulary_size, MAX_RANGES)
 
     @property
     def num_remainders(self) -> int:
-        """How many remainders ids can have."""
+        """The number of remainders that ids can have."""
         return min(self.vocabulary_size, REMAINDERS)
 
     def partition(self, strategy: str, num_hosts: int) -> Partition:
-        """Where ids live under a strategy on so many hosts."""
+        """Returns the map between ids and rows under a strategy on so many hosts."""
         return Partition(strategy=strategy, vocabulary_size=self.vocabulary_size,
                          num_hosts=num_hosts)
 
 
 def subject_of(plan: Plan, table: str) -> Subject:
-    """What a profile of a table of `plan` is about."""
+    """Returns the subject of a profile of a table of `plan`."""
     spec = plan.table(table)
     return Subject(
         table=table, vocabulary_size=spec.vocabulary_size, dimension=spec.dimension,
@@ -97,8 +97,8 @@ class FeatureUse:
     """How one feature was used.
 
     Attributes:
-      ids: that were looked up; those that were missing, dropped or cut off do not count.
-      most: ids of one example.
+      ids: number of ids looked up, without ids that were missing, dropped or cut off.
+      most: the largest number of ids of one example.
       histogram: how many examples had 0, 1, 2 to 3, 4 to 7, ... ids; no zeros at its end.
     """
 
@@ -109,11 +109,11 @@ class FeatureUse:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostLoad:
-    """What each host of the run holds under one strategy, exactly.
+    """The exact load of each host of the run under one strategy.
 
     Attributes:
-      ids: that were looked up there.
-      unique_ids: distinct ids of each sampled step, summed: the rows that were read.
+      ids: by host, the number of ids looked up there.
+      unique_ids: by host, the distinct ids of each sampled step, summed: the rows read.
     """
 
     ids: tuple[int, ...]
@@ -126,20 +126,20 @@ class TableProfile:
 
     Attributes:
       subject: what was profiled.
-      first_step: the global step where the first run began.
-      last_step: the one where the last run was when this was written.
-      steps: that were made, counted again where a run began again from an older checkpoint.
-      sampled_steps: of which the ids were counted.
-      features: in the order of the subject's.
+      first_step: the global step at which the first run began.
+      last_step: the global step of the last run when the profile was written.
+      steps: number of steps; a step that ran again after a restart counts again.
+      sampled_steps: number of steps whose ids were counted.
+      features: in the order of the subject's features.
       unique_ids: distinct ids of each sampled step, summed.
-      heavy: for the ids that were looked up most how often, at least; the true number is up to
-        `undercount` higher. An id that is not there was looked up at most `undercount` times.
-      undercount: at most 1 / 4,097 of all ids; 0, so that `heavy` is all and exact, while no
-        more than 4,096 different ids were looked up.
-      ranges: how many ids are in each of equal ranges of the vocabulary.
-      remainders: how many ids have each remainder of a division by `REMAINDERS`.
-      registers: sketch of the set of all ids.
-      loads: by strategy.
+      heavy: least number of look-ups of each of the most frequent ids. The true number is up to
+        `undercount` higher. Any other id was looked up at most `undercount` times.
+      undercount: at most 1 / 4,097 of all ids. While no more than 4,096 different ids were
+        looked up it is 0: then `heavy` is complete and exact.
+      ranges: number of ids in each of equal ranges of the vocabulary.
+      remainders: number of ids with each remainder of a division by `REMAINDERS`.
+      registers: HyperLogLog sketch of the set of all ids.
+      loads: the load of each host, by strategy.
     """
 
     subject: Subject
@@ -158,22 +158,22 @@ class TableProfile:
 
     @property
     def ids(self) -> int:
-        """Ids of all features."""
+        """The number of ids of all features."""
         return sum(feature.ids for feature in self.features)
 
     @property
     def examples(self) -> int:
-        """Samples of the steps that were counted."""
+        """The number of samples of the steps that were counted."""
         return self.sampled_steps * self.subject.batch_size
 
     def heaviest(self, count: int) -> list[tuple[int, int]]:
-        """`(id, how often at least)` of the ids that were looked up most, most first."""
+        """Pairs of a frequent id and its least number of look-ups, most frequent first."""
         return sorted(self.heavy.items(), key=lambda pair: (-pair[1], pair[0]))[:count]
 
     def distinct(self) -> int:
-        """How many different ids were looked up.
+        """Returns how many different ids were looked up.
 
-        Exact while they are at most 4,096; beyond it an estimate whose standard error is 2.3 %.
+        The number is exact up to 4,096. Above, it is an estimate with a standard error of 2.3 %.
         """
         if not self.undercount:
             return len(self.heavy)
@@ -185,12 +185,12 @@ class TableProfile:
         return min(round(estimate), self.subject.vocabulary_size, self.ids)
 
     def load(self, strategy: str, num_hosts: int) -> tuple[list[float], int]:
-        """How many of the ids each of `num_hosts` hosts would hold.
+        """Returns how many of the ids each of `num_hosts` hosts would hold.
 
         Returns:
-          `(load, uncertain)` as `Partition.spread` gives them. It is exact, with `uncertain` 0,
-          for the number of hosts of the run, for tables of up to 4,096 different ids, and under
-          `mod` for numbers of hosts that divide 3,840.
+          `(load, uncertain)` as `Partition.spread` gives them. The load is exact, and `uncertain`
+          0, in three cases: for the number of hosts of the run, for up to 4,096 different ids,
+          and under `mod` if the number of hosts divides 3,840.
         """
         if num_hosts == self.subject.topology.num_hosts:
             return list(map(float, self.loads[strategy].ids)), 0
@@ -201,7 +201,7 @@ class TableProfile:
         return load, uncertain
 
     def _light(self) -> tuple[list[int], list[int]]:
-        """`ranges` and `remainders` without the ids that are in `heavy`."""
+        """Returns `ranges` and `remainders` without the ids that are in `heavy`."""
         ranges, remainders = list(self.ranges), list(self.remainders)
         for id, count in self.heavy.items():
             ranges[id * len(ranges) // self.subject.vocabulary_size] -= count
@@ -209,7 +209,10 @@ class TableProfile:
         return ranges, remainders
 
     def faults(self) -> Iterator[str]:
-        """Yields what no profile that was counted can be; each later check needs the earlier."""
+        """Yields each contradiction, which no counted profile has.
+
+        Each check relies on the earlier ones.
+        """
         yield from _faults_of_subject(self.subject)
         yield from self._faults_of_sizes()
         total = self.ids

@@ -11,15 +11,15 @@ from .table_profile import (
     HEAVY, MAX_BUCKETS, REGISTER_BITS, REGISTERS, FeatureUse, HostLoad, Subject, TableProfile)
 
 CoreIds = tuple[np.ndarray, np.ndarray]
-"""`(samples, ids)` of one feature on one core for one step, as an `IdBatch` has them."""
+"""`(samples, ids)` of one feature on one core for one step, as in an `IdBatch`."""
 
 
 class Tally:
-    """The counts of one table, which grow.
+    """The growing counts of one table.
 
     Attributes:
-      subject: what is counted.
-      sampled_steps: how many steps were.
+      subject: the table, and the run that looks up in it.
+      sampled_steps: number of steps that were counted.
 
     >>> from .specs import Topology
     >>> subject = Subject(table='t', vocabulary_size=5, dimension=2, features=(('f', 0),),
@@ -31,7 +31,7 @@ class Tally:
     """
 
     def __init__(self, subject: Subject):
-        """Begins with no step."""
+        """Begins without any step."""
         self.subject = subject
         self.sampled_steps = 0
         self._features = {name: _Use() for name, _ in subject.features}
@@ -48,7 +48,7 @@ class Tally:
         """Counts one step.
 
         Args:
-          step: by feature of the subject, the ids of every core of all hosts.
+          step: by feature of the subject, the ids of each core of all hosts.
         """
         per_core = self.subject.batch_size // self.subject.topology.num_cores
         for name, length in self.subject.features:
@@ -72,7 +72,7 @@ class Tally:
         self._add_heavy(ids, counts)
 
     def merge(self, profile: TableProfile) -> None:
-        """Adds what was counted before, or elsewhere, of the same subject."""
+        """Adds earlier counts of the same subject."""
         self.sampled_steps += profile.sampled_steps
         for (name, _), use in zip(self.subject.features, profile.features):
             self._features[name].merge(use)
@@ -88,7 +88,7 @@ class Tally:
                         np.array(list(profile.heavy.values()), np.int64))
 
     def profile(self, *, first_step: int, last_step: int, steps: int) -> TableProfile:
-        """What was counted so far; the arguments are attributes of what is returned."""
+        """Returns the counts so far; the arguments become attributes of the profile."""
         return TableProfile(
             subject=self.subject, first_step=first_step, last_step=last_step, steps=steps,
             sampled_steps=self.sampled_steps,
@@ -101,10 +101,10 @@ class Tally:
                    for strategy, load in self._loads.items()})
 
     def _add_heavy(self, ids: np.ndarray, counts: np.ndarray) -> None:
-        """Adds to the ids that are known one by one, and keeps the heaviest (Misra and Gries).
+        """Adds counts of single ids, and keeps the largest (the algorithm of Misra and Gries).
 
-        With one too many of them, the count of the first that is left out is taken off all that
-        stay. So whatever is lost was lost by 4,097 ids at once, which bounds how much it can be.
+        If there are too many ids, the largest count that is left out is subtracted from all that
+        stay. So 4,097 ids lose each count at once, which bounds the loss.
         """
         every, where = np.unique(np.concatenate([self._heavy[0], ids]), return_inverse=True)
         sums = np.zeros(len(every), np.int64)
@@ -145,7 +145,10 @@ def _no_ids() -> np.ndarray:
 
 
 def _hashed(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each id its HyperLogLog register, and the rank that the register keeps the most of."""
+    """Returns the HyperLogLog register of each id, and its rank.
+
+    A register keeps its largest rank.
+    """
     mixed = ids.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)  # SplitMix64; it wraps.
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

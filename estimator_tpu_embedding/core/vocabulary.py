@@ -1,4 +1,4 @@
-"""Which words have which ids, as digests that tell one run from another."""
+"""Digests of vocabularies, which tell whether two runs give words the same ids."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SHOWN_DIGITS = 12
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """What decides which id a word has.
+    """The facts that decide which id a word has.
 
     Attributes:
-      sha256: of the words in the order of their ids, each followed by a newline, in hexadecimal
-        digits; of the whole file where that is no text.
-      size: how many words have an id of their own.
-      num_oov_buckets: how many ids other words share, beyond those.
-      default_value: the id of other words where there are no such buckets.
+      sha256: hexadecimal digest of the words in the order of their ids, each followed by a
+        newline. For a file that is not text it is the digest of the whole file.
+      size: number of words with an id of their own.
+      num_oov_buckets: number of further ids, which all other words share.
+      default_value: the id of all other words if there are no such buckets.
     """
 
     sha256: str
@@ -31,7 +31,7 @@ class Vocabulary:
 
     @property
     def short_digest(self) -> str:
-        """As much of `sha256` as people compare."""
+        """The first digits of `sha256`, as many as people compare."""
         return self.sha256[:_SHOWN_DIGITS]
 
     def __str__(self) -> str:
@@ -40,17 +40,17 @@ class Vocabulary:
         return f'{counted(self.size, "word")} (SHA-256 {self.short_digest}), {rest}'
 
     def is_possible(self) -> bool:
-        """Whether all numbers are such as a column may have."""
+        """Whether a column may have these numbers."""
         return (is_count(self.size, 0, 2**63 - 1) and is_count(self.num_oov_buckets, 0, 2**63 - 1)
                 and is_count(self.default_value, -2**63, 2**63 - 1))
 
 
 class Words:
-    """The words of one feature, read when somebody asks for their digest, and then only once.
+    """The words of one feature. They are read once, when a digest is asked for.
 
     Attributes:
-      feature: whose words they are.
-      source: how messages call them: `file /data/words.txt`, say.
+      feature: name of the feature.
+      source: name of the words in messages, for example `file /data/words.txt`.
     """
 
     def __init__(self, feature: str, source: str, chunks: Callable[[], Iterable[bytes]], *,
@@ -60,11 +60,11 @@ class Words:
         Args:
           feature: see above.
           source: see above.
-          chunks: reads all words, a line each; raises OSError where it cannot.
-          size: see `Vocabulary`; what follows in `chunks` is no word.
+          chunks: reads all words, one per line; raises OSError if it cannot.
+          size: see `Vocabulary`; further lines of `chunks` are not words.
           num_oov_buckets: see `Vocabulary`.
           default_value: see `Vocabulary`.
-          is_text: else `chunks` are bytes that mean words to TensorFlow only.
+          is_text: whether `chunks` are lines; otherwise only TensorFlow can read them.
         """
         self.feature, self.source = feature, source
         self._chunks, self._is_text = chunks, is_text
@@ -72,7 +72,7 @@ class Words:
         self._digests: dict[int, str] = {}
 
     def vocabulary(self) -> Vocabulary:
-        """What decides on the ids.
+        """Returns the vocabulary of these words.
 
         Raises:
           OSError: if the words cannot be read.
@@ -80,10 +80,10 @@ class Words:
         return self._of_first(self._size)
 
     def as_in(self, stored: Vocabulary) -> Vocabulary:
-        """What decides on the ids that an earlier vocabulary has, too.
+        """Returns the vocabulary of those words that an earlier vocabulary could have, too.
 
-        Words may have been added at the end of it: ids that were there before mean the same, if
-        none of them was that of a bucket.
+        If neither has buckets, words may have been added at the end: the earlier ids still mean
+        the same. Then only as many words count as the earlier vocabulary has.
 
         Raises:
           OSError: if the words cannot be read.
@@ -102,9 +102,9 @@ class Words:
 
 
 def digests_of_lines(chunks: Iterable[bytes], counts: Collection[int]) -> dict[int, str]:
-    """The SHA-256 of the first lines of a text, by how many they are; all are found in one pass.
+    """Returns the SHA-256 of the first lines of a text, by their number, after one pass.
 
-    The last line may lack its newline. Of fewer lines than asked for all count.
+    The last line may lack its newline. If the text has fewer lines, all of them count.
 
     Args:
       chunks: the text, in parts of any size.

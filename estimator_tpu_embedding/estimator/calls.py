@@ -18,9 +18,9 @@ from ..core.plan import Plan
 from ..errors import noted
 from ..runner.input import DATASETS
 from ..runner.model import FeedHookMaker, ModelOutput
-from ..runner.told import told
+from ..runner.call_notes import noting_call
 from . import model_errors
-from .config import InputPipelineConfig
+from .tpu_config import InputPipelineConfig
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
 
@@ -71,7 +71,7 @@ def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode
     taken = _taken(model_fn, offered)
     if labels is not None and 'labels' not in taken:
         raise ValueError('model_fn does not take labels, but input_fn returns labels.')
-    with told(f'model_fn, called in mode {mode!r}{core}', features=features, labels=labels):
+    with noting_call(f'model_fn, called in mode {mode!r}{core}', features=features, labels=labels):
         return model_fn(features=features, **taken)
 
 

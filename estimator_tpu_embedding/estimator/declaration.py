@@ -8,7 +8,7 @@ from typing import Any
 from ..core.specs import Topology
 from ..proto.codec import Config
 from .addresses import lead_here
-from .parameters import _OptimizationParameters
+from .parameters_base import _OptimizationParameters
 from .system import topology_of
 from .table_config import DeviceConfig, FeatureConfig, TableConfig
 

@@ -8,7 +8,7 @@ from ..core import deployment
 from ..core.deployment import Deployment
 from ..core.specs import Topology
 from ..errors import ConfigError
-from .config import InputPipelineConfig, TPUConfig
+from .tpu_config import InputPipelineConfig, TPUConfig
 from .system import topology_of
 
 _TRAIN, _PREDICT = 'train', 'predict'

@@ -10,17 +10,17 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _process, _tf
-from ..checkpoint import compare, directory, following
+from .. import _legacy, _process, _tf, defaults
+from ..checkpoint import directory, following, order_of_ids
 from ..runner import loop, predictions, summaries
-from ..runner.guards import StopAtStep
+from ..runner.stop_at_step import StopAtStep
 from ..runner.model import Job
-from . import calls, settings
+from . import calls, job_checks, settings
 from .checks import check_positive
-from .config import ExportSavedModelApiVersion, InputPipelineConfig, RunConfig
 from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
-from .system import step_limit
+from .run_config import RunConfig, in_this_process
+from .tpu_config import ExportSavedModelApiVersion, InputPipelineConfig
 from .without_tpu import WithoutTpu
 
 _RESERVED = ('batch_size', 'context')
@@ -77,19 +77,20 @@ class TPUEstimator(WithoutTpu):
         self._batch_sizes = dict(zip(_BATCH_SIZES, (
             train_batch_size, eval_batch_size, predict_batch_size)))
         if use_tpu:
-            self._check_for_tpu(config, embedding_config_spec)
-        if settings.strategy_of(embedding_config_spec) == 'mod' and not (use_tpu and eval_on_tpu):
+            job_checks.check_for_tpu(config, self._batch_sizes, embedding_config_spec)
+        strategy = job_checks.strategy_of(embedding_config_spec)
+        if strategy == 'mod' and not (use_tpu and eval_on_tpu):
             raise ValueError('Mod sharding of embedding tables not supported on CPU.')
-        _legacy.estimator_module()._verify_model_fn_args(model_fn, params)
+        _legacy.check_model_fn(model_fn, params)
         with _tf.without_deprecation_warnings():
             super().__init__(model_fn=model_fn, model_dir=model_dir, params=params,
-                             config=settings.in_this_process(config),
+                             config=in_this_process(config),
                              warm_start_from=warm_start_from)
         tf.logging.info('_TPUContext: eval_on_tpu %s', eval_on_tpu)
         if not use_tpu and eval_on_tpu:
             tf.logging.warning('eval_on_tpu ignored because use_tpu is False.')
         if use_tpu:
-            settings.check_directories(self.model_dir, embedding_config_spec)
+            job_checks.check_directories(self.model_dir, embedding_config_spec)
         self._session_config: tf.ConfigProto = settings.without_arithmetic_optimizer(
             self._session_config)
         self._use_tpu = use_tpu
@@ -102,25 +103,6 @@ class TPUEstimator(WithoutTpu):
         if export_saved_model_api_version not in (1, 2, *ExportSavedModelApiVersion):
             raise ValueError('export_saved_model_api_version should be 1 or 2; got '
                              f'{export_saved_model_api_version}.')
-
-    def _check_for_tpu(self, config: RunConfig, spec: EmbeddingConfigSpec | None) -> None:
-        """The checks of the original that apply with use_tpu, in its order."""
-        if self._batch_sizes['train_batch_size'] is None:
-            raise ValueError('`train_batch_size` cannot be `None`')
-        for name, value in self._batch_sizes.items():
-            if value is not None:
-                check_positive(value, name)
-        tpu_config = config.tpu_config
-        mode = tpu_config.per_host_input_for_training
-        if mode == InputPipelineConfig.PER_SHARD_V1 and tpu_config.num_cores_per_replica:
-            raise ValueError('Model parallelism only supports per host input for training. '
-                             'Please adjust TPURunconfig.per_host_input_for_training.')
-        if spec is not None and mode not in (InputPipelineConfig.PER_HOST_V1,
-                                             InputPipelineConfig.PER_HOST_V2):
-            raise ValueError('Only PER_HOST_V1 and PER_HOST_V2 is supported when using TPU '
-                             f'Embedding; got {mode}.')
-        settings.refuse_unsupported(config)
-        settings.warn_of_what_has_no_effect(tpu_config)
 
     def _assert_members_are_not_overridden(self) -> None:
         """Allows what the base class forbids: this class replaces how it runs."""
@@ -135,7 +117,7 @@ class TPUEstimator(WithoutTpu):
         for name, value in (('steps', steps), ('max_steps', max_steps)):
             if value is not None:
                 check_positive(value, f'Train {name}')
-        self._stop = StopAtStep(steps, max_steps, step_limit())
+        self._stop = StopAtStep(steps, max_steps, defaults.current().step_limit)
         return [self._stop]
 
     def train(self, input_fn: Callable[..., Any],
@@ -161,7 +143,7 @@ class TPUEstimator(WithoutTpu):
             with directory.claimed(self.model_dir):
                 options = self._checkpoint_options()
                 checkpoint = directory.settle(self.model_dir, options)
-                compare.check_order_of_ids(checkpoint, options)
+                order_of_ids.check_order_of_ids(checkpoint, options)
                 with self._saving_after(checkpoint), self._starting_warm(checkpoint):
                     return super()._train_model(input_fn, hooks, saving_listeners)
         assert self._stop is not None
@@ -201,16 +183,14 @@ class TPUEstimator(WithoutTpu):
         if found is None:
             tf.logging.warning('Could not find trained model in model_dir: %s, running '
                                'initialization to evaluate.', self.model_dir)
-        nightly = _legacy.estimator_module()
         job = self._job(_legacy.mode_keys().EVAL, input_fn)
-        results = loop.evaluate(job, steps=steps, hooks=nightly._check_hooks_type(hooks),
+        results = loop.evaluate(job, steps=steps, hooks=_legacy.checked_hooks(hooks),
                                 following=found)
         step = results['global_step']
         with tf.Graph().as_default(), summaries.survived(self.eval_dir(name)):
-            nightly._write_dict_to_summary(self.eval_dir(name), results, step)
+            _legacy.write_metrics(self.eval_dir(name), results, step)
             if found is not None:
-                nightly._write_checkpoint_path_to_summary(
-                    self.eval_dir(name), found.prefix, step)
+                _legacy.write_checkpoint_path(self.eval_dir(name), found.prefix, step)
         return results
 
     def predict(self, input_fn: Callable[..., Any], predict_keys: Any = None,
@@ -243,7 +223,7 @@ class TPUEstimator(WithoutTpu):
                 found, input_fn, predict_keys, hooks, found and found.prefix,
                 yield_single_examples)
             return
-        hooks = _legacy.estimator_module()._check_hooks_type(hooks)
+        hooks = _legacy.checked_hooks(hooks)
         if found is None:
             tf.logging.warning('Could not find trained model in model_dir: %s, running '
                                'initialization to predict.', self.model_dir)

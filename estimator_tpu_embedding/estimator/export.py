@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .config import InputPipelineConfig, RunConfig, TPUConfig
+from .. import _legacy
 from .estimator import TPUEstimator
+from .run_config import RunConfig
+from .tpu_config import InputPipelineConfig, TPUConfig
 
 
 class BatchConfig(NamedTuple):
@@ -39,7 +41,7 @@ def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
     config = RunConfig(model_dir=estimator.model_dir, tpu_config=TPUConfig(
         per_host_input_for_training=InputPipelineConfig.PER_HOST_V2))  # Never called for input.
     exporter = TPUEstimator(
-        estimator._model_fn, config=config,
+        _legacy.model_fn_of(estimator), config=config,
         params=estimator.params, use_tpu=True, train_batch_size=2048, eval_batch_size=2048)
     return exporter.export_saved_model(
         export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path)

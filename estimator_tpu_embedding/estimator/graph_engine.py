@@ -7,14 +7,15 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..core.defaults import default_kernels
+from .. import defaults
 from ..core.plan import Plan
 from ..errors import ConfigError, Problem
 from ..hosts.backend import Activations, Backend, CoreBatch, LookupReceipt
 from ..hosts.choice import make_backend
 from ..hosts.delayed import DelayedBackend
-from ..hosts.queues import IdQueues, kinds_of, pack, unpack
+from ..hosts.id_queues import IdQueues
 from ..hosts.tables import HostedTable, create_slots
+from ..hosts.vectors import kinds_of, pack, unpack
 from ..runner import totals, towers
 from ..runner.gradients import GradientCapture
 
@@ -47,7 +48,7 @@ class GraphEngine:
         # Rates are functions of the step that each update is given.
         no_step = tf.zeros([], tf.int64)
         self._backend = make_backend(self._plan, variable_names, no_step,
-                                     slot_names=slot_names, kernels=default_kernels())
+                                     slot_names=slot_names, kernels=defaults.current().kernels)
         if self._plan.pipelined and self._plan.mode == 'training':
             self._backend = DelayedBackend(self._backend)
         tables = self._backend.tables

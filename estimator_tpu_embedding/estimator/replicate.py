@@ -11,9 +11,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import defaults
 from ..errors import Problem, UnsupportedError
 from ..runner.towers import Towers
-from .system import default_system, tpu_topology
+from .system import tpu_topology
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
 
@@ -138,7 +139,7 @@ def initialize_system(embedding_config: Any = None, job: str | None = None,
       Scalar string, a serialized `TopologyProto`: core `c` of host `h` is at `(c, h, 0, 0)`.
     """
     del embedding_config, job, compilation_failure_closes_chips, tpu_cancellation_closes_chips
-    return tf.constant(tpu_topology(default_system().topology).serialized())
+    return tf.constant(tpu_topology(defaults.current().system.topology).serialized())
 
 
 def shutdown_system(job: str | None = None) -> tf.Operation:

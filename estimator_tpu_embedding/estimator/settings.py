@@ -1,4 +1,4 @@
-"""What a job declares -> what the runner takes, and what of it does not run."""
+"""Translates what a job declares into what the runner takes: cadence, look-ups, kernels."""
 
 from __future__ import annotations
 
@@ -10,30 +10,22 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import defaults
 from ..checkpoint.streaming import variables_by_name
 from ..columns import adapt, plain, vocabulary
 from ..core.budget import Need, require_fit
-from ..core.defaults import default_id_policy, default_kernels
 from ..core.kernels import MAX_THREADS, Kernels
-from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..core.vocabulary import Words
-from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
+from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted
 from ..hosts import memory
-from ..runner.hooks import Cadence
+from ..runner.training_hooks import Cadence
 from ..runner.model import Lookups
-from . import feed_hook
-from .addresses import lead_here
 from .checks import check_positive, parse_iterations_per_loop
-from .config import RunConfig, TPUConfig
 from .embedding_spec import EmbeddingConfigSpec
-
-
-_WITHOUT_CLUSTER = {
-    'TF_CONFIG': 'Unset it', 'RunConfig.cluster': 'Give a TPUClusterResolver, or leave it out',
-    'RunConfig.experimental_distribute': 'Leave remote_cluster out'}
+from .run_config import RunConfig
 
 
 def cadence(config: RunConfig) -> Cadence:
@@ -50,93 +42,6 @@ def cadence(config: RunConfig) -> Cadence:
         keep_every_n_hours=config.keep_checkpoint_every_n_hours,
         summary_steps=config.save_summary_steps, log_steps=config.log_step_count_steps,
         save_graph_def=config.checkpoint_save_graph_def)
-
-
-def refuse_unsupported(config: RunConfig) -> None:
-    """Says what of a job this version does not run, all at once.
-
-    Raises:
-      UnsupportedError: if there is anything.
-    """
-    tpu_config = config.tpu_config
-    found: list[Problem] = []
-    if tpu_config.experimental_feed_hook is not None:
-        found += feed_hook.problems_of(tpu_config.experimental_feed_hook)
-    if config.cluster_spec:
-        found += [Problem('E907', where, 'a cluster of processes is not supported yet', remedy=(
-            f'{_WITHOUT_CLUSTER.get(where, "Leave it out")}: hosts are emulated in one process.'))
-            for where in config.clusters_named_by or ['RunConfig.cluster_spec']]
-    if config.train_distribute or config.eval_distribute:
-        found.append(Problem(
-            'E914', 'RunConfig', 'a strategy is for a plain Estimator, or use_tpu='
-            'False: the cores are the replicas', remedy='Leave it out.'))
-    if found:
-        raise UnsupportedError(*found)
-
-
-def in_this_process(config: RunConfig) -> RunConfig:
-    """The config as a TPUEstimator takes it: addresses of TPUs mean the emulated system.
-
-    Where there is a cluster of processes, without a TPU, they are those of its sessions.
-    """
-    master, of_evaluations = config.master, config.evaluation_master
-    if config.cluster_spec:
-        return config
-    lead_here('RunConfig', master=master,
-              evaluation_master=of_evaluations if of_evaluations != master else None)
-    local = copy.copy(config)
-    local._master = local._evaluation_master = ''
-    return local
-
-
-def warn_of_what_has_no_effect(config: TPUConfig) -> None:
-    """Warns once per estimator of settings that change nothing here."""
-    if config.num_shards == 1 and not config.num_cores_per_replica:
-        tf.logging.warning(
-            'Setting TPUConfig.num_shards==1 is an unsupported behavior. Please fix as soon as '
-            'possible (leaving num_shards as None.)')
-    for name, value, why in (
-            ('input_partition_dims', config.input_partition_dims,
-             'the cores of a replica share one memory here'),
-            ('initial_infeed_sleep_secs', config.initial_infeed_sleep_secs or None,
-             'no program is compiled that input would have to wait for')):
-        if value is not None:
-            tf.logging.warning('%s', Problem(
-                'W462', 'TPUConfig', f'{name} has no effect: {why}', str(value)))
-
-
-def check_directories(model_dir: str, spec: EmbeddingConfigSpec | None) -> None:
-    """Refuses directories that this version does not write to.
-
-    Raises:
-      UnsupportedError: for one that is not on this machine.
-      ConfigError: for one of profiles that may lead elsewhere than it seems.
-    """
-    profiles = spec.profile_data_directory if spec is not None else None
-    for where, directory in (('model_dir', model_dir), ('profile_data_directory', profiles)):
-        if isinstance(directory, str) and '://' in directory:
-            raise UnsupportedError(Problem(
-                'E913', where, 'it must be a local directory', directory,
-                'Copy the results when the job has ended.'))
-    doubts = list(directory_doubts(profiles)) if profiles else []
-    if doubts:
-        raise ConfigError(Problem(
-            'E439', 'profile_data_directory', 'it must be the plain path of a directory',
-            f'{", ".join(doubts)} in {shown(repr(profiles))}'))
-
-
-def strategy_of(spec: Any) -> str:
-    """How rows are spread by what was given as a spec, `'div'` without one.
-
-    Raises:
-      ConfigError: if it is none.
-    """
-    if spec is not None and not isinstance(spec, EmbeddingConfigSpec):
-        raise ConfigError(Problem(
-            'E499', 'TPUEstimator', 'embedding_config_spec must be an EmbeddingConfigSpec',
-            type(spec).__name__, 'Give EmbeddingConfigSpec(feature_columns=columns, '
-            'optimization_parameters=...).'))
-    return spec.partition_strategy if spec is not None else 'div'
 
 
 def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str,
@@ -215,7 +120,7 @@ def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | No
     tables, declared = spec.to_specs()
     every = _with_policy(
         [*declared, *adapt.tensor_core_features(spec.tensor_core_feature_columns or [])],
-        default_id_policy() if id_policy is None else id_policy)
+        defaults.current().id_policy if id_policy is None else id_policy)
     return tables, every[:len(declared)], every[len(declared):]
 
 
@@ -254,7 +159,7 @@ def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
 def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:
     """What executes the tables of a job: as its RunConfig says, the process, its sessions."""
     threads = min(session_config.intra_op_parallelism_threads, MAX_THREADS)
-    asked = Kernels(config.kernels, config.kernel_threads).or_else(default_kernels())
+    asked = Kernels(config.kernels, config.kernel_threads).or_else(defaults.current().kernels)
     return asked.or_else(Kernels(threads=threads if threads > 0 else None))
 
 

@@ -1,4 +1,4 @@
-"""The emulated TPU system that a TPUEstimator finds, and what else holds for all of a process."""
+"""The size of the emulated TPU system that a job runs on."""
 
 from __future__ import annotations
 
@@ -6,48 +6,13 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..checkpoint.options import CheckpointOptions
-from ..core.defaults import default_system
+from .. import defaults
 from ..core.specs import Topology
 from ..errors import ConfigError, Problem
 from ..runner.progress import announce
 
 CORES_PER_TPU_HOST = 8
 """Cores of a host of the TPU v2 and v3 systems that TF1 jobs were written for."""
-
-
-_default_checkpoint = CheckpointOptions()
-
-
-def default_checkpoint_options() -> CheckpointOptions:
-    """Those of jobs whose RunConfig does not say them."""
-    return _default_checkpoint
-
-
-def set_default_checkpoint_options(options: CheckpointOptions | None) -> None:
-    """Sets what `default_checkpoint_options` says; `None` is `CheckpointOptions()`."""
-    global _default_checkpoint
-    _default_checkpoint = options or CheckpointOptions()
-
-
-_step_limit: int | None = None
-
-
-def step_limit() -> int | None:
-    """How many steps one call of `train()` makes at most; `None` is no limit."""
-    return _step_limit
-
-
-def set_step_limit(steps: int | None) -> None:
-    """Sets what `step_limit` says.
-
-    Raises:
-      ConfigError: if it is not positive.
-    """
-    global _step_limit
-    if steps is not None and steps < 1:
-        raise ConfigError(Problem('E416', 'steps', 'it must be at least 1', str(steps)))
-    _step_limit = steps
 
 
 def tpu_topology(system: Topology) -> Any:
@@ -71,7 +36,7 @@ def topology_of(master: str | None, resolver: Any, num_shards: int | None,
     Raises:
       ValueError: if `num_shards` is not the number of its replicas.
     """
-    system = getattr(resolver, 'emulated_system', None) or default_system()
+    system = defaults.system_of(resolver)
     if num_shards is None or num_shards * cores_per_replica == system.topology.num_cores:
         return system.topology
     if system.is_explicit:

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from ..core.defaults import default_id_policy
+from .. import defaults
 from ..core.plan import Plan, resolve
 from ..core.rates import DynamicRate
 from ..core.specs import TableSpec
@@ -86,8 +86,9 @@ class TPUEmbedding:
                                         if mode == INFERENCE else optimization_parameters)
         tables, features = configs_to_specs(table_to_config_dict, feature_to_config_dict)
         # Whether ids have weights is only said with the ids.
-        features = [dataclasses.replace(feature, weight_feature=feature.name,
-                                        id_policy=default_id_policy()) for feature in features]
+        policy = defaults.current().id_policy
+        features = [dataclasses.replace(feature, weight_feature=feature.name, id_policy=policy)
+                    for feature in features]
         self.plan: Plan = resolve(
             tables, features, topology, batch_size=batch_size, strategy=partition_strategy,
             mode='inference' if mode == INFERENCE else 'training',

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _process
+from .. import _legacy, _process, defaults
 from ..checkpoint import directory, following, restore, scaffolds, vocabularies, warm_start
 from ..checkpoint.following import Following, followed
 from ..checkpoint.options import CheckpointOptions
@@ -22,10 +22,9 @@ from ..runner import summaries
 from ..runner.graph import refuse_foreign_sums
 from ..runner.progress import announce
 from . import calls, cpu_training, settings
-from .config import InputPipelineConfig
 from .embedding_spec import EmbeddingConfigSpec
 from .spec import TPUEstimatorSpec
-from .system import default_checkpoint_options
+from .tpu_config import InputPipelineConfig
 
 _Estimator: Any = _legacy.estimator_class()
 
@@ -226,7 +225,7 @@ class WithoutTpu(_Estimator):
     def _checkpoint_options(self) -> CheckpointOptions:
         """What the RunConfig says of checkpoints, else what the process does."""
         options: CheckpointOptions | None = self.config.checkpoint
-        return default_checkpoint_options() if options is None else options
+        return defaults.current().checkpoint if options is None else options
 
     def _params_without_tpu(self, mode: str) -> Any:
         batch_size = self._batch_size(mode)
@@ -237,3 +236,9 @@ class WithoutTpu(_Estimator):
         keys = _legacy.mode_keys()
         return self._batch_sizes[{keys.TRAIN: 'train_batch_size', keys.EVAL: 'eval_batch_size',
                                   keys.PREDICT: 'predict_batch_size'}[mode]]
+
+
+def train_batch_size(estimator: Any) -> int | None:
+    """Returns the global batch size of trainings; `None` if the Estimator does not know one."""
+    return (estimator._batch_sizes['train_batch_size'] if isinstance(estimator, WithoutTpu)
+            else None)

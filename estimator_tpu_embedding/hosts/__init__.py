@@ -1,1 +1,1 @@
-"""Where shards live and how a step reaches them."""
+"""Engines and backends: where the shards of tables live, and how a step reaches them."""

@@ -1,9 +1,13 @@
-"""Which engine executes a plan: that of the native kernels, or that of stock operations."""
+"""Chooses the engine of a plan, native or stock, and opens it for a graph or for functions.
+
+This is the one place that does either: `runner/` and `estimator/` ask for a backend in a graph,
+`midlevel/` for an engine in functions.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -12,13 +16,13 @@ from ..core.budget import needs_of, require_fit
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import Problem, SetupError
-from ..native import library
-from . import memory
+from ..native import layout, library
+from . import lease, memory
 from .backend import Backend, Engine
-from .local import LocalEngine
-from .native import make_engine
-from .queued import QueuedBackend
-from .tables import create_tables
+from .engine_backend import EngineBackend
+from .native import NativeEngine, make_engine
+from .stock import StockEngine
+from .tables import HostedTable, create_tables
 
 
 def make_backend(plan: Plan, variable_names: Mapping[str, str],
@@ -28,12 +32,13 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
     """Creates the tables of a plan and their engine in the default graph.
 
     Args:
-      plan: what to execute.
+      plan: the plan.
       variable_names: for each table the name of its variable.
-      global_step: what dynamic learning rates are functions of.
-      slot_names: for each table the names of its slots; by `None` they are below the variable's.
-      skips_nonfinite: gradients that are not finite make an update one that changes nothing,
-        instead of an error.
+      global_step: the argument of dynamic learning rates.
+      slot_names: for each table the names of its slots; if it is `None` they are below the
+        variable's.
+      skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise it
+        fails.
       kernels: which engine, and its threads.
 
     Raises:
@@ -44,17 +49,38 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
     _process.require_threads('TPUEmbedding')
     require_fit(needs_of(plan), memory.limit())
     engine: Engine
-    if uses_native(kernels.choice):
+    if _uses_native(kernels.choice):
         engine = make_engine(plan, variable_names, slot_names, skips_nonfinite=skips_nonfinite,
                              threads=kernels.threads or 0)
     else:
-        engine = LocalEngine(plan, create_tables(plan, variable_names, slot_names),
+        engine = StockEngine(plan, create_tables(plan, variable_names, slot_names),
                              skips_nonfinite=skips_nonfinite)
-    return QueuedBackend(engine, global_step)
+    return EngineBackend(engine, global_step)
 
 
-def uses_native(choice: str) -> bool:
-    """Whether the native kernels execute a plan; warns, once, where they should but cannot.
+def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
+                settle: Callable[[], None]) -> Engine:
+    """Opens an engine for functions, over variables that exist; it closes when they are gone.
+
+    Args:
+      plan: the plan, of one host.
+      tables: its tables by name, of variables that are `native.owned.OwnedVariable`.
+      kernels: which engine, and its threads.
+      settle: see `lease.attach`.
+
+    Raises:
+      SetupError: if the native kernels are asked for and cannot be used.
+    """
+    if not _uses_native(kernels.choice):
+        lease.attach(tables, None, settle)
+        return StockEngine(plan, tables)
+    handle = library.load().ete_open(**layout.attributes(plan, kernels.threads or 0))
+    lease.attach(tables, handle, settle)
+    return NativeEngine(plan, tables, handle, in_functions=True)
+
+
+def _uses_native(choice: str) -> bool:
+    """Returns whether the native kernels execute a plan; warns once if they should but cannot.
 
     Args:
       choice: see `core.kernels.Kernels`.
@@ -76,7 +102,7 @@ def uses_native(choice: str) -> bool:
 
 @functools.cache
 def _tell(reason: str, remedy: str) -> None:
-    """Once per process: a job has an engine for each of its runs."""
+    """Warns once per process, because a job has an engine for each of its runs."""
     tf.logging.warning('%s', Problem(
         'W006', 'kernels', 'the native kernels cannot be used, so tables are trained with '
         "TensorFlow's own operations, several times slower", reason, remedy))

@@ -1,9 +1,9 @@
-"""Updates one step behind: for loops that do not say whether another step follows.
+"""A backend that updates one step behind, for loops that do not say whether another step follows.
 
-With `pipeline_execution_with_tensor_core=True` what a step looks up lacks exactly the update of
-the step before it. `PipelinedBackend` looks up ahead, which needs to know that there is a next
-batch. Here instead the gradients of a step wait, and are applied by the next step after its own
-look-up, beside its model; `retrieve` applies those of the last one.
+With `pipeline_execution_with_tensor_core=True` the lookup of a step lacks exactly the update of the
+step before it. `PipelinedBackend` looks up ahead, and must know whether there is a next batch. Here
+the gradients of a step wait instead. The next step applies them after its own lookup, beside its
+model, and `retrieve` applies the gradients of the last step.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Sequence
 
 import tensorflow.compat.v1 as tf
 
-from .backend import Activations, Backend, BackendAround, LookupReceipt
+from .backend import Activations, Backend, LookupReceipt
+from .pending import PendingUpdate
+from .wrapper import BackendWrapper
 
 
-class DelayedBackend(BackendAround):
-    """Another backend, whose updates wait for the next step. See `backend.Backend`."""
+class DelayedBackend(BackendWrapper):
+    """Wraps a backend so that its updates wait for the next step. See `backend.Backend`."""
 
     def __init__(self, backend: Backend):
-        """Makes the updates of `backend` wait."""
+        """Wraps `backend`, in the default graph."""
         super().__init__(backend)
-        of_core = self.kinds + [tf.float32] * len(self.plan.features)
-        self._waiting = tf.queue.FIFOQueue(
-            1, [tf.int64] + of_core * self.plan.topology.num_cores, name='gradients_that_wait')
+        self._pending = PendingUpdate(self, [tf.int64], self._update_late)
 
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         return self._backend.lookup(core=core)
@@ -32,37 +32,23 @@ class DelayedBackend(BackendAround):
                gradients: Sequence[Activations]) -> tf.Tensor:
         with tf.control_dependencies([activation for receipt in receipts
                                       for activation in receipt.activations.values()]):
-            done = self._apply_what_waits()
+            done = self._pending.make()
         with tf.control_dependencies([done]):
-            waits = self._waiting.enqueue([tf.cast(receipts[0].step, tf.int64)] + [
-                tensor for receipt, gradient in zip(receipts, gradients)
-                for tensor in [*receipt.packed,
-                               *[gradient[feature.name] for feature in self.plan.features]]])
+            waits = self._pending.put([tf.cast(receipts[0].step, tf.int64)],
+                                      [receipt.packed for receipt in receipts], gradients)
         with tf.control_dependencies([waits]):
-            return tf.zeros([len(self.plan.tables)], tf.bool)  # Of these nothing is known yet.
+            # Nothing is known yet of the gradients that wait.
+            return tf.zeros([len(self.plan.tables)], tf.bool)
 
     def retrieve(self) -> tf.Operation:
-        with tf.control_dependencies([self._apply_what_waits()]):
+        with tf.control_dependencies([self._pending.make()]):
             return self._backend.retrieve()
 
     def close(self) -> tf.Operation:
-        return tf.group(self._backend.close(), self._waiting.close(cancel_pending_enqueues=True))
+        return tf.group(self._backend.close(), self._pending.close())
 
-    def _apply_what_waits(self) -> tf.Tensor:
-        """Applies the gradients of the step before, if there was one; gives 0."""
-        return tf.cond(self._waiting.size() > 0, self._apply, lambda: tf.constant(0))
-
-    def _apply(self) -> tf.Tensor:
-        step, *tensors = self._waiting.dequeue()
-        features = self.plan.features
-        at = len(self.kinds)
-        per_core = at + len(features)
-        receipts, gradients = [], []
-        for first in range(0, len(tensors), per_core):
-            of_core = tensors[first:first + per_core]
-            receipts.append(LookupReceipt(step, tuple(of_core[:at]), {}))
-            gradients.append({
-                feature.name: tf.ensure_shape(values, self.plan.output_shape(feature))
-                for feature, values in zip(features, of_core[at:])})
-        with tf.control_dependencies([self._backend.update(receipts, gradients)]):
-            return tf.constant(0)
+    def _update_late(self, facts: list[tf.Tensor], packed: list[list[tf.Tensor]],
+                     gradients: list[Activations]) -> tf.Tensor:
+        step, = facts
+        return self._backend.update(
+            [LookupReceipt(step, tuple(of_core), {}) for of_core in packed], gradients)

@@ -1,6 +1,6 @@
-"""How much memory this process may have at most, as the system says.
+"""Finds the limit on the memory of this process, which the system sets.
 
-These are hard limits, whatever is free just now: what is above them fails for certain.
+These are hard limits, whatever is free just now: a job that needs more fails for certain.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ..proto import files
 
 _GROUPS = pathlib.Path('/sys/fs/cgroup')
 _MOST = 2**20
-"""Bytes that are read of a file of the system."""
+"""Bytes read of a file of the system, at most."""
 
 _UNLIMITED = 2**60
 
 
 def limit() -> Memory | None:
-    """The tightest limit, or `None` if the system says nothing."""
+    """Returns the tightest limit, or `None` if the system says nothing."""
     return min(_limits(), key=lambda memory: memory.bytes, default=None)
 
 
@@ -37,7 +37,7 @@ def _limits() -> Iterator[Memory]:
 
 
 def _of_process() -> Iterator[Memory]:
-    """What is left of the limits that a shell sets by `ulimit`."""
+    """Yields the rest of each limit that a shell sets by `ulimit`."""
     taken = _fields('/proc/self/status')
     for name, kind, field in (('RLIMIT_AS', resource.RLIMIT_AS, 'VmSize'),
                               ('RLIMIT_DATA', resource.RLIMIT_DATA, 'VmData')):
@@ -47,7 +47,7 @@ def _of_process() -> Iterator[Memory]:
 
 
 def _files_of_groups(listing: str) -> Iterator[pathlib.Path]:
-    """The files with the limits of the groups of a process and of those that these are in.
+    """Yields the files with the limits of a process's control groups and of all groups above them.
 
     Args:
       listing: `/proc/self/cgroup`: lines `0::/a/b` of version 2, `4:memory:/a/b` of version 1.
@@ -61,13 +61,13 @@ def _files_of_groups(listing: str) -> Iterator[pathlib.Path]:
         else:
             continue
         parts = pathlib.PurePosixPath(path).parts[1:]
-        # In a container the path may be that of the system outside, which is not there.
+        # In a container the path may be the one of the system outside, which does not exist here.
         for end in range(len(parts) + 1) if '..' not in parts else (0,):
             yield root.joinpath(*parts[:end], name)
 
 
 def _fields(path: str) -> dict[str, int]:
-    """The lines `name: 12 kB` of a file, in bytes."""
+    """Reads the lines `name: 12 kB` of a file; returns bytes by name."""
     found = {}
     for line in _text(path).splitlines():
         name, _, value = line.partition(':')
@@ -78,7 +78,7 @@ def _fields(path: str) -> dict[str, int]:
 
 
 def _text(path: str) -> str:
-    """What a file of the system holds; empty if it is not there."""
+    """Returns the text of a file of the system; empty if there is no such file."""
     try:
         with files.open_regular(path, follow=True) as stream:
             return files.read_at_most(stream, _MOST).decode(errors='replace')

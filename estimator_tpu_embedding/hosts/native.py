@@ -1,9 +1,9 @@
-"""Any number of emulated hosts and cores in this process, in the kernels of `native/`.
+"""The native engine: looks up and updates rows on emulated hosts with the kernels of `native/`.
 
-The engine owns the memory of all rows and slots, and the variables are views of it. Between two
-runs a variable is the truth: the engine's writes are seen in it, and what anybody assigned to it,
-which gives it a buffer of TensorFlow's, is taken over by the engine at the beginning of the next
-run that looks up or updates.
+It serves any number of emulated hosts and cores in this process. The engine owns the memory of all
+rows and slots, and the variables are views of it. Between two runs a variable is the truth. The
+engine's writes show in it. An assignment gives it a buffer of TensorFlow's, and the engine takes
+that over at the beginning of the next run that looks up or updates.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from ..ops import checks
 from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch
 from .rates import at_step, require_finite
-from .tables import HostedTable, create_tables
+from .tables import HostedTable, create_tables, parts_of
 
 
 class NativeEngine:
-    """The engine of a plan inside this process. See `backend.Engine` for the verbs.
+    """Executes a plan with native kernels. See `backend.Engine` for the verbs.
 
     Attributes:
-      plan: what it executes.
+      plan: the plan.
       kernels: `'native'`.
-      kinds: of the one vector that holds all ids of one core and step, grouped by sample and row.
+      kinds: one dtype: a vector holds all ids of one core and step, grouped by sample and row.
       tables: the variables, by table name.
     """
 
@@ -44,23 +44,23 @@ class NativeEngine:
         """Executes a plan.
 
         Args:
-          plan: what to execute.
+          plan: the plan.
           tables: its tables, whose variables are or become views of the engine's memory.
-          engine: its handle.
-          in_functions: whether the verbs are called in functions, of which each may be executed
-            many times; else all is in the default graph.
-          skips_nonfinite: gradients that are not finite make an update one that changes nothing,
-            instead of an error.
+          engine: the handle of the engine.
+          in_functions: whether the verbs are called in functions, which may be executed many
+            times each. Otherwise all is in the default graph.
+          skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
+            it fails.
         """
         self.plan = plan
         self.kinds = [tf.int32]
         self.tables = tables
         self._operations: Any = library.load()
         self._engine = engine
-        self._parts = _parts_of(tables)
+        self._parts = parts_of(tables)
         self._skips_nonfinite = skips_nonfinite
-        # In a function those that touch the same variables are executed in the order in which
-        # they were written.
+        # In a function, operations that take the same handles are executed in the order of the
+        # program.
         self._handles = [part.handle for part in self._parts] if in_functions else []
         self._attached: tf.Tensor | None = None
         if not in_functions:
@@ -93,7 +93,7 @@ class NativeEngine:
             tf.ensure_shape(next(next_weights), [None]) if feature.weight_feature else None)
             for feature in features}
 
-    def look_up(self, packed: Sequence[tf.Tensor]) -> Activations:
+    def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         features = self.plan.features
         found = self._operations.ete_lookup(
             engine=self._now_attached(), grouped=packed[0], handles=self._handles,
@@ -101,8 +101,8 @@ class NativeEngine:
         return {feature.name: self._shaped(feature, rows)
                 for feature, rows in zip(features, found)}
 
-    def apply(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
-              rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+    def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
+               rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
         names = [table.name for table in self.plan.tables]
         bad = tf.ensure_shape(self._operations.ete_update(
             engine=self._now_attached(), grouped=[grouped for grouped, in packed],
@@ -111,7 +111,7 @@ class NativeEngine:
             rates=tf.stack([rates[name] for name in names]), handles=self._handles),
             [len(names)])
         with tf.control_dependencies([bad]):
-            # In a function nothing that writes a variable is executed in between.
+            # In a function nothing writes a variable between the two.
             required = [] if self._attached is None else [self._require_attached(step)]
             if not self._skips_nonfinite:
                 required.append(require_finite(names, bad, step))
@@ -119,7 +119,7 @@ class NativeEngine:
             return bad > 0
 
     def _shaped(self, feature: FeatureSpec, rows: tf.Tensor) -> tf.Tensor:
-        """The rows of the samples of a core, as the activation of a feature."""
+        """Gives the rows of a core's samples the shape of a feature's activation."""
         shape = self.plan.output_shape(feature)
         if len(shape) != 2:
             return tf.reshape(rows, shape)
@@ -130,11 +130,12 @@ class NativeEngine:
         return self._attach() if self._attached is None else self._attached
 
     def _attach(self) -> tf.Tensor:
-        """The handle of the engine, once every variable is a view of its memory.
+        """Returns the engine's handle, once every variable is a view of its memory.
 
-        A graph has it once: a run that looks up for many cores checks once. One part after another
-        is taken over, so no more than one of them exists twice. The engine knows the value from
-        before the assignment on, so all reads give it, and a run that ends halfway loses nothing.
+        A graph has this once, so a run that looks up for many cores checks once. The parts are
+        taken over one after another, so at most one of them exists twice. The engine knows the
+        value before the variable gets its view. So all reads give that value, and a run that ends
+        halfway loses nothing.
         """
         detached = self._operations.ete_detached(
             engine=self._engine, values=[in_place(part.handle) for part in self._parts])
@@ -147,7 +148,7 @@ class NativeEngine:
                     view = self._operations.ete_view(
                         engine=self._engine, value=value, part=number)
                     assigned = tf.raw_ops.AssignVariableOp(resource=part.handle, value=view)
-                # Afterwards, since then `value` is all that is left of the former buffer.
+                # Afterwards, because then only `value` holds the former buffer.
                 with tf.control_dependencies([assigned]):
                     last = [self._operations.ete_take(
                         engine=self._engine, value=value, part=number).op]
@@ -159,7 +160,7 @@ class NativeEngine:
             return tf.identity(self._engine)
 
     def _require_attached(self, step: tf.Tensor) -> tf.Operation:
-        """Fails if a variable got another value during the step, which the update did not see."""
+        """Fails if a variable was assigned during the step, so that the update did not see it."""
         detached = self._operations.ete_detached(engine=self._engine, values=[
             tf.raw_ops.ReadVariableOp(resource=part.handle, dtype=tf.float32)
             for part in self._parts])
@@ -176,11 +177,12 @@ def make_engine(plan: Plan, variable_names: Mapping[str, str],
     """Creates the tables of a plan and their engine in the default graph.
 
     Args:
-      plan: what to execute.
+      plan: the plan.
       variable_names: for each table the name of its variable.
-      slot_names: for each table those of its slots; by `None` they are below the variable's.
+      slot_names: for each table the names of its slots; if it is `None` they are below the
+        variable's.
       skips_nonfinite: see `NativeEngine`.
-      threads: of the engine; 0 is one per core that the process may use.
+      threads: how many the engine has; 0 is one per core that the process may use.
       patience_ms: how long an update waits for runs that save a table before it fails, in
         milliseconds.
     """
@@ -191,8 +193,8 @@ def make_engine(plan: Plan, variable_names: Mapping[str, str],
     numbers = itertools.count()
 
     def creator(_: Any, **kwargs: Any) -> TableVariable:
-        # The first two are of variables without a handle. A value cached on a device would be a
-        # plain read, which shares the memory of the engine with whatever takes it.
+        # The first two arguments belong to variables without a handle. A value cached on a device
+        # would be a plain read, which shares the engine's memory with its consumers.
         ignored = {'use_resource', 'expected_shape', 'caching_device'}
         return TableVariable(engine=engine, part=next(numbers), **{
             name: value for name, value in kwargs.items() if name not in ignored})
@@ -203,15 +205,9 @@ def make_engine(plan: Plan, variable_names: Mapping[str, str],
     return NativeEngine(plan, tables, engine, skips_nonfinite=skips_nonfinite)
 
 
-def _parts_of(tables: Mapping[str, HostedTable]) -> list[Any]:
-    """The variables of tables, in the order of the parts of the engine."""
-    return [part for table in tables.values()
-            for parts in (table.rows, *table.slots.values()) for part in parts]
-
-
 def _require_parts_in_order(tables: Mapping[str, HostedTable]) -> None:
-    """Fails if creators of the user did not let each variable be made once."""
-    for number, part in enumerate(_parts_of(tables)):
+    """Fails unless the user's variable creators made each variable exactly once."""
+    for number, part in enumerate(parts_of(tables)):
         if not isinstance(part, TableVariable) or part.number != number:
             raise ConfigError(Problem(
                 'E477', f'variable "{part.name}" of a table',

@@ -1,9 +1,9 @@
-"""Look-ups one step ahead: while the model of a step runs, the next batch is looked up.
+"""A backend that looks up one step ahead: the next batch, while the model of a step runs.
 
-With `pipeline_execution_with_tensor_core=True` the hardware looks up batch N + 1 before it
-updates for batch N, so what a step sees lacks exactly the update of the step before it. Here
-that look-up is part of the run of step N: it needs nothing of the model, so TensorFlow executes
-both at once, and the update of step N waits for it. What was looked up waits in a queue.
+With `pipeline_execution_with_tensor_core=True` the hardware looks up batch N + 1 before it updates
+for batch N. So a step sees rows that lack exactly the update of the step before it. Here that
+lookup is part of the run of step N. It needs nothing of the model, so TensorFlow executes both at
+once, and the update of step N waits for it. The activations wait in a queue.
 """
 
 from __future__ import annotations
@@ -13,31 +13,33 @@ from collections.abc import Sequence
 import tensorflow.compat.v1 as tf
 
 from ..ops.ids import IdBatch
-from .backend import Activations, Backend, BackendAround, LookupReceipt
+from .backend import Activations, Backend, LookupReceipt
+from .components import CoreComponents
+from .wrapper import BackendWrapper
 
 
-class PipelinedBackend(BackendAround):
-    """Another backend, one step ahead. See `backend.Backend` for the verbs.
+class PipelinedBackend(BackendWrapper):
+    """Wraps a backend so that it looks up one step ahead. See `backend.Backend` for the verbs.
 
     Attributes:
-      plan, kernels, kinds, tables: those of the other backend.
-      has_next: must be fed `True` with every step that another step follows.
+      plan, kernels, kinds, tables: as in the wrapped backend.
+      has_next: a placeholder; feed `True` with every step that another step follows.
     """
 
     def __init__(self, backend: Backend, global_step: tf.Variable):
-        """Makes `backend` run ahead.
+        """Wraps `backend`, in the default graph.
 
         Args:
-          backend: for training; its `lookup` is not to be called by anyone else.
-          global_step: what dynamic learning rates are functions of.
+          backend: for training; nobody else may call its `lookup`.
+          global_step: the argument of dynamic learning rates.
         """
         super().__init__(backend)
         self.has_next = tf.placeholder_with_default(False, [], 'has_next')
         self._global_step = global_step
         self._cores = range(self.plan.topology.num_cores)
-        # The ids, and the activations in the order of features.
-        kinds = self.kinds + [tf.float32] * len(self.plan.features)
-        self._ahead = [tf.queue.FIFOQueue(1, kinds, name=f'looked_up_for_core_{core}')
+        self._components = CoreComponents(self)
+        self._ahead = [tf.queue.FIFOQueue(1, self._components.kinds,
+                                          name=f'looked_up_for_core_{core}')
                        for core in self._cores]
         self._next = tf.cond(self.has_next, self._look_ahead, lambda: tf.constant(0))
 
@@ -48,11 +50,8 @@ class PipelinedBackend(BackendAround):
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
-            tensors = self._ahead[core].dequeue()
-        at = len(self.kinds)
-        activations = {feature.name: tf.ensure_shape(values, self.plan.output_shape(feature))
-                       for feature, values in zip(self.plan.features, tensors[at:])}
-        return activations, LookupReceipt(step, tuple(tensors[:at]), activations)
+            packed, activations = self._components.unflatten(self._ahead[core].dequeue())
+        return activations, LookupReceipt(step, tuple(packed), activations)
 
     def update(self, receipts: Sequence[LookupReceipt],
                gradients: Sequence[Activations]) -> tf.Tensor:
@@ -64,9 +63,9 @@ class PipelinedBackend(BackendAround):
             queue.close(cancel_pending_enqueues=True) for queue in self._ahead])
 
     def end(self, *, host: int, core: int) -> tf.Operation:
-        """Lets the last step look ahead where the data ended before the job did.
+        """Hands over an empty batch, for the last step to look up if the data ended early.
 
-        What it finds is never used: the batch itself is missing.
+        Nobody uses its activations, because the batch itself is missing.
         """
         empty = {feature.name: IdBatch(
             tf.zeros([0], tf.int32), tf.zeros([0], tf.int64), 0,
@@ -74,12 +73,11 @@ class PipelinedBackend(BackendAround):
         return self._backend.enqueue(empty, host=host, core=core)
 
     def _look_ahead(self) -> tf.Tensor:
-        """Looks up the next batch of every core; gives 0 when that is done."""
+        """Looks up the next batch of every core; returns 0 when that is done."""
         stored = []
         for core in self._cores:
             activations, receipt = self._backend.lookup(core=core)
             stored.append(self._ahead[core].enqueue(
-                [*receipt.packed, *[activations[feature.name]
-                                    for feature in self.plan.features]]))
+                self._components.flatten(receipt.packed, activations)))
         with tf.control_dependencies(stored):
             return tf.constant(0)

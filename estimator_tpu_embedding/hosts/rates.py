@@ -1,4 +1,4 @@
-"""Learning rates of a step, and what is checked of a step before any row changes."""
+"""The learning rates of a step, and the checks of rates and gradients before any row changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from ..ops import checks
 
 
 def rates_at(plan: Plan, step: tf.Tensor) -> dict[str, tf.Tensor]:
-    """The learning rate of each table at `step`, float32 scalars; a shared function is called once.
+    """Returns the learning rate of each table at `step`, float32 scalars by name.
+
+    A function that several tables share is called once.
 
     Raises:
       ConfigError: if a function of the step gives no scalar, as the original does.
@@ -29,7 +31,7 @@ def rates_at(plan: Plan, step: tf.Tensor) -> dict[str, tf.Tensor]:
 
 
 def require_rates(plan: Plan, rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Operation:
-    """Fails for what no constant rate could be."""
+    """Fails if a dynamic rate is not a finite number >= 0."""
     dynamic = [name for name in rates if isinstance(plan.rate(name), DynamicRate)]
     if not dynamic:
         return tf.no_op()
@@ -42,12 +44,12 @@ def require_rates(plan: Plan, rates: Mapping[str, tf.Tensor], step: tf.Tensor) -
 
 
 def require_finite(tables: Sequence[str], bad: tf.Tensor, step: tf.Tensor) -> tf.Operation:
-    """Fails if gradients are not finite, of which rows would come that no later step repairs.
+    """Fails if gradients are not finite: no later step could repair the rows they would give.
 
     Args:
-      tables: names.
-      bad: int32, for each table how many elements of its gradients are not finite.
-      step: of the look-up.
+      tables: their names.
+      bad: int32 `[tables]`, how many elements of each table's gradients are not finite.
+      step: the global step of the lookup.
     """
     return checks.require_of_tables(
         tables, bad > 0, Problem(
@@ -55,17 +57,17 @@ def require_finite(tables: Sequence[str], bad: tf.Tensor, step: tf.Tensor) -> tf
             remedy='Look for a division or a logarithm in the loss that can meet 0. '
             'A TPUEstimator goes on without such steps by RunConfig(nonfinite_gradients="skip").'),
         got=lambda first: at_step(step, tf.strings.join(
-            [tf.strings.as_string(bad[first]), ' elements that are not'])))
+            [tf.strings.as_string(bad[first]), ' elements that are not'])), step=step)
 
 
 def at_step(step: tf.Tensor, got: tf.Tensor) -> tf.Tensor:
-    """What was found and when: scalar strings, `step` an integer."""
+    """Appends the global step, an integer, to the scalar string `got`."""
     return tf.strings.join([got, ', at global step ', tf.strings.as_string(step)])
 
 
 def _rate_at(step: tf.Tensor, rate: DynamicRate, table: str) -> tf.Tensor:
-    """What a function of the step gives; all that goes wrong names the table."""
-    # Where the function fails in a step, it is the name of its operations that TensorFlow tells.
+    """Calls a function of the step; every error names the table."""
+    # If an operation of the function fails in a step, TensorFlow tells only the operation's name.
     with tf.name_scope('learning_rate_of/' + re.sub(r'[^\w./-]', '_', table, flags=re.ASCII)):
         try:
             value = tf.convert_to_tensor(rate.function(step))

@@ -1,8 +1,8 @@
-"""Tables and slots as variables, one part per host.
+"""Creates the variables of tables and slots, one part per host.
 
 A table `name` of 7 rows on 2 hosts is `name/part_0` (4 rows) and `name/part_1` (3 rows); its
 slots are `name/Adagrad/part_0` and so on. TensorFlow saves the parts as slices of one tensor
-`name` of the full shape, which is what a checkpoint of the original holds.
+`name` of the full shape, as in a checkpoint of the original.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..core.specs import TableSpec
 from ..errors import Problem
 
 LARGE_BYTES = 2**20
-"""Up to here a part begins as TensorFlow has it, even where that keeps its first values."""
+"""Larger parts are initialised so that no second copy of their first values stays in memory."""
 
 SLICE_BYTES = 2**24
-"""How much of a constant of the whole table is copied at a time."""
+"""Bytes of a constant of the whole table that are copied at a time."""
 
 
 class HostedTable(NamedTuple):
@@ -32,7 +32,7 @@ class HostedTable(NamedTuple):
 
     Attributes:
       spec: the table.
-      rows: one variable per host that holds rows, `[rows_on(host), D]`.
+      rows: one variable per host that holds rows, float32 `[rows_on(host), D]`.
       slots: per slot of the optimizer, one variable per such host.
     """
 
@@ -47,12 +47,13 @@ def create_tables(plan: Plan, variable_names: Mapping[str, str],
     """Creates the variables of every table in the default graph.
 
     Args:
-      plan: which tables, on how many hosts.
+      plan: says which tables there are, and on how many hosts.
       variable_names: for each table the name of its variable.
-      slot_names: for each table those of its slots; by `None` they are below the variable's.
+      slot_names: for each table the names of its slots; if it is `None` they are below the
+        variable's.
 
     Returns:
-      By table name.
+      The tables by name.
     """
     tables = {}
     for table in plan.tables:
@@ -68,18 +69,24 @@ def create_tables(plan: Plan, variable_names: Mapping[str, str],
     return tables
 
 
+def parts_of(tables: Mapping[str, HostedTable]) -> list[Any]:
+    """Returns all variables of tables, in the order of the parts of the native engine."""
+    return [part for table in tables.values()
+            for parts in (table.rows, *table.slots.values()) for part in parts]
+
+
 def create_slots(plan: Plan, table: TableSpec, slots: Sequence[SlotSpec], names: Sequence[str]
                  ) -> dict[str, tuple[tf.Variable, ...]]:
     """Creates the variables of slots of one table in the default graph.
 
     Args:
-      plan: on how many hosts.
+      plan: says how many hosts there are.
       table: one of its tables.
-      slots: which, also those that the plan does not train.
+      slots: which slots; the plan need not train them.
       names: of their variables.
 
     Returns:
-      By suffix of the slot one variable per host that holds rows.
+      By suffix of the slot, one variable per host that holds rows.
     """
     parts = min(table.vocabulary_size, plan.topology.num_hosts)
     return {slot.suffix: _partitioned(
@@ -88,7 +95,7 @@ def create_slots(plan: Plan, table: TableSpec, slots: Sequence[SlotSpec], names:
 
 
 def _initializer(plan: Plan, table: TableSpec) -> Callable[..., Any]:
-    """What gives the rows of one host their initial values."""
+    """Returns the initializer of the rows of one host."""
     initializer: Any = table.initializer or tf.truncated_normal_initializer(
         stddev=1 / math.sqrt(table.dimension))
     if inspect.isclass(initializer):  # As `tf.get_variable` calls it.
@@ -100,7 +107,7 @@ def _initializer(plan: Plan, table: TableSpec) -> Callable[..., Any]:
     matrix = np.asarray(getattr(initializer, 'value', 0.0))
     if matrix.shape != (table.vocabulary_size, table.dimension):
         return initializer
-    # A constant of the whole table: TensorFlow would give it to every host as it is.
+    # A constant of the whole table: TensorFlow would give all of it to each host.
     partition = plan.partition(table.name)
     hosts = {partition.offset_of(host): host for host in range(plan.topology.num_hosts)
              if partition.rows_on(host)}
@@ -121,24 +128,27 @@ def _is_large(shape: Sequence[int]) -> bool:
 
 
 def _known_when_run(number: int | Sequence[int]) -> tf.Tensor:
-    """int32; TensorFlow does not turn what depends on it into constants, which it would keep."""
+    """Returns an int32 tensor that stops TensorFlow from folding its consumers into constants.
+
+    A session would keep such constants in memory.
+    """
     return tf.raw_ops.Empty(shape=np.shape(number), dtype=tf.int32, init=True) + number
 
 
 def _in_slices(shape: Sequence[int], rows_between: Callable[[int, int], np.ndarray]
                ) -> tf.Tensor:
-    """float32 of a shape, filled in place, so that no more than a slice exists twice.
+    """Fills a float32 tensor in place, so that at most one slice exists twice.
 
     Args:
       shape: `[rows, width]`.
-      rows_between: gives the rows from one number up to another.
+      rows_between: returns the rows from one number up to another.
     """
     rows, width = shape
     step = max(1, SLICE_BYTES // (4 * width))
     whole = tf.raw_ops.Empty(shape=shape, dtype=tf.float32)
     for start in range(0, rows, step):
         end = min(start + step, rows)
-        with tf.control_dependencies([whole]):  # Else all slices would be made at once.
+        with tf.control_dependencies([whole]):  # Otherwise all slices exist at once.
             values = tf.numpy_function(
                 lambda start=start, end=end: rows_between(start, end).astype(np.float32),
                 [], tf.float32)
@@ -148,13 +158,13 @@ def _in_slices(shape: Sequence[int], rows_between: Callable[[int, int], np.ndarr
 
 
 def _never_kept(initializer: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets a large part that begins with one number everywhere have a buffer of its own.
+    """Wraps an initializer so that a large part filled with one number gets a buffer of its own.
 
-    A session keeps its constants, and fills of a known shape are turned into such; a variable
-    that begins with one is copied when it is first read or written by row.
+    A session keeps its constants, and TensorFlow turns a fill of a known shape into a constant. A
+    variable that begins with a constant is copied when it is first read or written by row.
 
     Args:
-      initializer: of any kind; what else it gives stays as it is.
+      initializer: of any kind; its other values stay as they are.
     """
     knows_part = 'partition_info' in inspect.signature(initializer).parameters
 
@@ -172,7 +182,7 @@ def _never_kept(initializer: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _only_number_in(value: Any, shape: Sequence[int]) -> tf.Tensor | None:
-    """What fills a tensor of a shape, if its operation says so; `None` for all else."""
+    """Returns the one number in a tensor of a shape, if its operation shows it, or `None`."""
     if (not isinstance(value, tf.Tensor) or not value.shape.is_fully_defined()
             or value.shape.as_list() != list(shape)):
         return None
@@ -185,7 +195,7 @@ def _only_number_in(value: Any, shape: Sequence[int]) -> tf.Tensor | None:
 
 def _partitioned(name: str, shape: tuple[int, int], parts: int,
                  initializer: Callable[..., Any]) -> tuple[tf.Variable, ...]:
-    """`parts` variables whose sizes differ by at most one row, larger ones first."""
+    """Creates `parts` variables whose sizes differ by at most one row, larger ones first."""
     return tuple(tf.get_variable(
         name, shape=shape, dtype=tf.float32, initializer=_never_kept(initializer),
         trainable=False, use_resource=True, partitioner=tf.fixed_size_partitioner(parts)))

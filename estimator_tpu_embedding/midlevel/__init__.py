@@ -1,6 +1,6 @@
-"""The TF2 face: TPUEmbedding over the engine of this package, and the emulated TPUStrategy.
+"""The TF2 classes: `TPUEmbedding` over the engine of this package, and the emulated `TPUStrategy`.
 
-Importing it imports nothing heavy; the first use of a name imports TensorFlow.
+Importing this module imports nothing heavy; the first use of a name imports TensorFlow.
 """
 
 import importlib
@@ -25,5 +25,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names, loaded or not."""
+    """Returns the public names, loaded or not."""
     return sorted({*globals(), *__all__})

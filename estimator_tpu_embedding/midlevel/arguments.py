@@ -1,4 +1,4 @@
-"""The arguments of `TPUEmbedding(...)`, of every version of TensorFlow that has the class."""
+"""Binds the arguments of `TPUEmbedding(...)` by the signature of TensorFlow 2.3 or a later one."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 def _of_today(feature_config: Any, optimizer: Any,
               pipeline_execution_with_tensor_core: bool = False) -> None:
-    """Those of TensorFlow 2.4 and later."""
+    """The signature of TensorFlow 2.4 and later."""
 
 
 def _of_2_3(feature_config: Any, batch_size: int, optimizer: Any,
             pipeline_execution_with_tensor_core: bool = False,
             initialize_tpu_embedding: bool = True) -> None:
-    """Those of TensorFlow 2.3."""
+    """The signature of TensorFlow 2.3."""
 
 
 TODAY = inspect.signature(_of_today)
 
 
 def bound(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by name, with defaults; an int in the second place is a batch size.
+    """Returns the arguments by name, with defaults; an int in the second place is a batch size.
 
     >>> bound(({}, 64, 'an optimizer'), {})['batch_size']
     64

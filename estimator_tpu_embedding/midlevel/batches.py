@@ -1,4 +1,4 @@
-"""What one replica is given and gives back, checked: ids of features, gradients of activations."""
+"""Reads and checks the ids and the gradients of one replica, and counts the ids."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class Batches:
     """The features of one object, once their shapes are known.
 
     Attributes:
-      output_shapes: of each feature on one replica, without the width.
+      output_shapes: the shape of each feature on one replica, without the width.
     """
 
     def __init__(self, declared: Declared, output_shapes: Sequence[tuple[int, ...]], policy: str):
-        """Makes the counts.
+        """Makes the variable with the counts of ids.
 
         Args:
           declared: the features.
           output_shapes: see above.
-          policy: what becomes of ids out of range, see `core.specs.FeatureSpec`.
+          policy: for ids out of range, see `core.specs.FeatureSpec`.
         """
         self.output_shapes = list(output_shapes)
         self._declared = declared
@@ -43,7 +43,7 @@ class Batches:
                 trainable=False, name='id_counts', dtype=tf.int64)
 
     def read(self, features: Sequence[Any], weights: Sequence[Any]) -> dict[str, IdBatch]:
-        """The ids of one replica by the names of features, and counts what becomes of them."""
+        """Returns the ids of one replica by the names of features, and counts them."""
         batches = {}
         with tf.device(HOST):
             for number, (value, weight) in enumerate(zip(features, weights)):
@@ -55,7 +55,7 @@ class Batches:
         return batches
 
     def gradients(self, flat: Sequence[Any]) -> list[tf.Tensor]:
-        """Gradients of activations in the order of features, zeros where there is none."""
+        """Returns the gradients of activations in the order of features, zeros for `None`."""
         checked = []
         for path, feature, shape, gradient in zip(
                 self._declared.paths, self._declared.features, self.output_shapes, flat):
@@ -77,12 +77,12 @@ class Batches:
         return checked
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """See `TPUEmbedding.id_counts`."""
+        """Returns the counts by feature, see `TPUEmbedding.id_counts`."""
         return {path: dict(zip(_COUNTED, map(int, row)))
                 for path, row in zip(self._declared.paths, self._counts.numpy())}
 
     def _count(self, number: int, counts: IdCounts) -> None:
-        """Adds up what is not known to be nothing."""
+        """Adds the counts of a feature, except counts that are known to be 0."""
         for column, name in enumerate(_COUNTED):
             count = getattr(counts, name)
             if tf.get_static_value(count) != 0:

@@ -1,4 +1,4 @@
-"""`Declared` -> `TPUEmbeddingConfiguration`, byte for byte as TensorFlow 2.15 writes it.
+"""Encodes a declaration as `TPUEmbeddingConfiguration`, byte for byte as TensorFlow 2.15 does.
 
 The config of TF1, in `proto/codec.py`, has another order and no names of features.
 """
@@ -20,14 +20,14 @@ def config_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, n
     """Encodes a declaration.
 
     Args:
-      declared: tables in their order, features in that of `tf.nest.flatten`.
-      output_shapes: of each feature on one replica, without the width.
-      num_hosts: of the system. A small table is raised to a row on each, as in the original.
+      declared: the tables, and the features in the order of `tf.nest.flatten`.
+      output_shapes: the shape of each feature on one replica, without the width.
+      num_hosts: of the system. A small table is raised to one row per host, as in the original.
       num_cores: of all hosts.
-      pipelined: whether look-ups run one step ahead of updates.
+      pipelined: whether lookups run one step ahead of updates.
 
     Returns:
-      A message whose mode is always TRAINING: the original says at each enqueue what it is for.
+      A message whose mode is always TRAINING, because the original tells the mode at each enqueue.
     """
     config = Config(mode=Config.TRAINING, num_hosts=num_hosts, num_tensor_cores=num_cores,
                     sharding_strategy=Config.DIV_DEFAULT,

@@ -1,6 +1,6 @@
-"""The user's structure of `FeatureConfig` -> `Declared` -> `Plan`.
+"""Checks the user's structure of `FeatureConfig`s, and makes a `Declared` and a `Plan` of it.
 
-The configs are TensorFlow's own objects; what their constructors check is not checked again.
+The configs are TensorFlow's own objects. The checks of their constructors are not repeated.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .optimizers import core_optimizer, is_supported, rate_of, slot_names
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Declared:
-    """What one TPUEmbedding object was made of. Made by `declare` only.
+    """The tables and features of one TPUEmbedding object. Made by `declare` only.
 
     Attributes:
       structure: the user's feature_config.
-      paths: where each feature is in it, `'a/b'`; `''` for a bare FeatureConfig. In the order
-        of `tf.nest.flatten`, as all that is flat.
+      paths: the path of each feature in it, `'a/b'`; `''` for a bare FeatureConfig. All flat
+        values are in the order of `tf.nest.flatten`.
       features: the FeatureConfigs.
-      tables: the TableConfigs, each once, in order of first appearance; all have a name, and an
+      tables: the TableConfigs, each once, in order of first appearance. All have a name, and an
         optimizer unless none was needed.
     """
 
@@ -40,16 +40,16 @@ class Declared:
     tables: tuple[Any, ...]
 
     def flatten(self, structure: Any, what: str) -> list[Any]:
-        """The leaves of a structure that must be that of feature_config.
+        """Returns the leaves of a structure, which must be like feature_config.
 
         Args:
-          structure: its leaves may be anything but nested: tensors, sparse and ragged tensors,
-            values of replicas, `None`.
-          what: what it is to the user: `'features'`, `'weights'` or `'gradients'`.
+          structure: its leaves may be anything that is not nested: tensors, sparse and ragged
+            tensors, values of replicas, `None`.
+          what: the name for messages: `'features'`, `'weights'` or `'gradients'`.
 
         Raises:
           InputShapeError: for other keys or another number of leaves; E531.
-          StructureTypeError: for a list in place of a dict or a tuple, say; E531.
+          StructureTypeError: for another type of container, such as a list for a tuple; E531.
         """
         try:
             tf.nest.assert_same_structure(self.structure, structure)
@@ -60,20 +60,20 @@ class Declared:
         return list(tf.nest.flatten(structure))
 
     def pack(self, flat: Iterable[Any]) -> Any:
-        """One value for each feature -> the structure of feature_config, of the same types."""
+        """Packs one value for each feature into the structure of feature_config."""
         return tf.nest.pack_sequence_as(self.structure, list(flat))
 
 
 def declare(feature_config: Any, optimizer: Any, *, needs_optimizer: bool) -> Declared:
     """Checks a declaration and completes its tables, as the original does.
 
-    A table without an optimizer gets `optimizer`, one without a name `table_<position>`: the
-    user's objects are changed, unless there is an error.
+    A table without an optimizer gets `optimizer`, and a table without a name gets
+    `table_<position>`. This changes the user's objects, unless there is an error.
 
     Args:
       feature_config: a FeatureConfig or a nested structure of them.
       optimizer: of `tf.tpu.experimental.embedding`, or `None`.
-      needs_optimizer: whether every table must have one, to be trained.
+      needs_optimizer: whether every table must have an optimizer.
 
     Raises:
       ConfigError: with all problems.
@@ -101,7 +101,7 @@ def declare(feature_config: Any, optimizer: Any, *, needs_optimizer: bool) -> De
 
 
 def feature_names(declared: Declared) -> tuple[str, ...]:
-    """A legal name for each feature, that no other has: its path wherever that is one."""
+    """Returns a legal and unique name for each feature: its path if that is legal and unique."""
     names: dict[str, None] = {}
     paths = set(declared.paths)
     for position, path in enumerate(declared.paths):
@@ -115,19 +115,19 @@ def feature_names(declared: Declared) -> tuple[str, ...]:
 
 def plan_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, replicas: int,
             pipelined: bool, id_policy: str, training: bool) -> Plan:
-    """The plan of one engine: one host, a core per replica.
+    """Makes the plan of one engine: one host, a core per replica.
 
     Args:
       declared: tables and features.
-      output_shapes: of each feature on one replica, without the width.
-      replicas: of the strategy.
-      pipelined: whether look-ups run one step ahead of updates.
+      output_shapes: the shape of each feature on one replica, without the width.
+      replicas: how many the strategy has.
+      pipelined: whether lookups run one step ahead of updates.
       id_policy: see `core.specs.FeatureSpec`.
       training: whether tables are updated; then each needs an optimizer.
 
     Returns:
-      Features have the names `feature_names(declared)`, in the order of plans, and room for
-      weights, which any batch may have.
+      A plan whose features have the names `feature_names(declared)`, in the order of plans. Each
+      has room for weights, because any batch may have some.
 
     Raises:
       ConfigError: with all problems.
@@ -138,7 +138,7 @@ def plan_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, rep
         FeatureSpec(name=name, table=feature.table.name, output_shape=tuple(shape),
                     weight_feature=name, id_policy=id_policy)
         for name, feature, shape in zip(names, declared.features, output_shapes)]
-    # Every feature has a batch of its own; that of the plan is only shown.
+    # Every feature has its own batch size; the plan's batch size is only shown.
     batch = max((shape[0] for shape in output_shapes if shape), default=1)
     return resolve(tables, features, Topology(num_hosts=1, cores_per_host=replicas),
                    batch_size=batch * replicas, pipelined=pipelined,
@@ -173,7 +173,7 @@ def _problems(declared: Declared, names: Sequence[Any], optimizers: Sequence[Any
                 for name, feature in zip(feature_names(declared), declared.features)]
     for problem in problems_of(tables, features, Topology(), batch_size=1, optimizer=None,
                                strategy='div', mode='inference'):
-        if problem.code != 'E404':  # Said below in the words of the original.
+        if problem.code != 'E404':  # Reported below in the words of the original.
             yield problem
     yield from _name_clashes(names, optimizers)
 
@@ -190,7 +190,7 @@ def _name_clashes(names: Sequence[Any], optimizers: Sequence[Any]) -> Iterator[P
 
 
 def _table_spec(table: Any, name: Any, optimizer: Any) -> TableSpec:
-    """The table of the core, unchecked; `optimizer` is supported or `None`."""
+    """Returns the `TableSpec` of a TableConfig, unchecked; `optimizer` is supported or `None`."""
     config = table.quantization_config
     rate = None if optimizer is None else rate_of(optimizer)
     return TableSpec(
@@ -203,12 +203,12 @@ def _table_spec(table: Any, name: Any, optimizer: Any) -> TableSpec:
 
 
 def feature_label(path: str) -> str:
-    """A feature of this path, as messages name it."""
+    """Returns the name of a feature of this path in messages."""
     return f'feature "{shown(path)}"' if path else 'the feature'
 
 
 def _difference(declared: Any, given: Any, what: str, path: tuple[str, ...] = ()) -> Problem:
-    """Where two structures that differ do so first."""
+    """Returns the first difference of two structures that differ."""
     for key, one, other in _children(declared, given):
         try:
             tf.nest.assert_same_structure(one, other)
@@ -222,7 +222,7 @@ def _difference(declared: Any, given: Any, what: str, path: tuple[str, ...] = ()
 
 
 def _children(declared: Any, given: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """(key, child of one, child of the other), if their parents have the same keys."""
+    """Yields (key, child of one, child of the other), if their parents have the same keys."""
     if isinstance(declared, Mapping) and isinstance(given, Mapping):
         if declared.keys() == given.keys():
             yield from ((key, declared[key], given[key]) for key in declared)
@@ -232,7 +232,7 @@ def _children(declared: Any, given: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _outline(structure: Any) -> str:
-    """One level of a structure, for a message."""
+    """Describes one level of a structure, for a message."""
     kind = type(structure).__name__
     if isinstance(structure, Mapping):
         return f'a {kind} with the keys {shown(", ".join(sorted(map(str, structure))), 200)}'

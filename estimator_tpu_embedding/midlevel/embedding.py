@@ -1,4 +1,7 @@
-"""`tf.tpu.experimental.embedding.TPUEmbedding`, which on a CPU can only hold tables, at work."""
+"""The `TPUEmbedding` of TF2, which looks up rows and trains tables in functions on a CPU.
+
+On a CPU, TensorFlow's class of that name can only hold tables.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _process, _tf
-from ..core import defaults
+from .. import _process, _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, NotInFunctionError, Problem
 from ..hosts.backend import Activations
 from . import arguments, config_proto, declaration, shapes, tables
 from .batches import Batches
-from .engine import Runtime
+from .runtime import Runtime
 from .pairing import EITHER, INFERENCE, TRAINING
 from .replicas import Replicas
 
@@ -27,11 +29,11 @@ class TPUEmbedding(_AutoTrackable):
     """Looks up rows of tables for features, and trains the tables by the rules of the TPU.
 
     It has the names, arguments and errors of `tf.tpu.experimental.embedding.TPUEmbedding` of
-    TensorFlow 2.15 to 2.21, and takes the arguments of 2.3 too. Where the original needs a TPU,
-    this one works in any `tf.function`: under no strategy, `OneDeviceStrategy`,
-    `MirroredStrategy` over logical CPU devices, and the emulated `tf.distribute.TPUStrategy` of
-    `install(hosts=, cores=)`. Elsewhere than under a `TPUStrategy`, `embedding_tables` are
-    trainable variables, as in the original.
+    TensorFlow 2.15 to 2.21, and takes the arguments of 2.3 too. The original needs a TPU; this
+    class works in any `tf.function`. The strategy may be none, `OneDeviceStrategy`,
+    `MirroredStrategy` over logical CPU devices, or the emulated `tf.distribute.TPUStrategy` of
+    `install(hosts=, cores=)`. Except under a `TPUStrategy`, `embedding_tables` are trainable
+    variables, as in the original.
 
     >>> api = tf.tpu.experimental.embedding
     >>> table = api.TableConfig(4, 2, tf.ones_initializer(), combiner='sum', name='video')
@@ -54,19 +56,19 @@ class TPUEmbedding(_AutoTrackable):
         """Declares tables and features.
 
         Args:
-          feature_config: a FeatureConfig or a nested structure of them. Their TableConfigs are
-            given an optimizer and a name if they have none.
+          feature_config: a FeatureConfig or a nested structure of them. A TableConfig without an
+            optimizer or a name is given one.
           optimizer: of `tf.tpu.experimental.embedding`, for tables without their own; `None`
-            where tables are not trained.
+            if tables are not trained.
           pipeline_execution_with_tensor_core: whether a step looks up before the step before it
-            has updated. The update that waits at the end is done before tables are saved or read
+            has updated. The update that waits at the end is made before tables are saved or read
             outside of functions, and before a batch with training=False is looked up.
           batch_size: in 2.3 the second argument, samples of all replicas per step.
           initialize_tpu_embedding: in 2.3, `False` lets one more object exist under one
             `TPUStrategy`.
 
         Raises:
-          ConfigError: a ValueError, with all that is wrong.
+          ConfigError: a ValueError, with all problems.
         """
         _process.require_threads('TPUEmbedding')
         given = arguments.bound(args, kwargs)
@@ -75,8 +77,8 @@ class TPUEmbedding(_AutoTrackable):
             given['feature_config'], given['optimizer'], needs_optimizer=self._replicas.are_tpu)
         self._pipelined = bool(given['pipeline_execution_with_tensor_core'])
         self._joins = not given.get('initialize_tpu_embedding', True)
-        self._id_policy = defaults.default_id_policy()
-        self._kernels = defaults.default_kernels()
+        self._id_policy = defaults.current().id_policy
+        self._kernels = defaults.current().kernels
         self._runtime: Runtime | None = None
         self._batches: Batches | None = None
         self._built = False
@@ -99,8 +101,8 @@ class TPUEmbedding(_AutoTrackable):
           per_replica_batch_size: samples per replica, instead.
 
         Raises:
-          InputShapeError: a ValueError, for shapes that contradict the FeatureConfigs, or, under
-            a TPUStrategy, that stay unknown.
+          InputShapeError: a ValueError, for shapes that contradict the FeatureConfigs, or that
+            stay unknown under a TPUStrategy.
           CallError: a RuntimeError, if another object exists under the same TPUStrategy.
         """
         if self._built:
@@ -118,24 +120,24 @@ class TPUEmbedding(_AutoTrackable):
                 name: str | None = None, device: str | None = None) -> None:
         """Hands over the ids of one step.
 
-        Outside of `strategy.run` for all replicas, inside for the own one. All that lacks is
-        said by an error that ends the function; then no replica has the batch.
+        Outside of `strategy.run` it serves all replicas, inside only its own. If something is
+        wrong, an error ends the function, and no replica has the batch.
 
         Args:
-          features: a structure like `feature_config` of ids, integers of any type: tensors of the
-            shape of samples (a last dimension of 1 may follow), SparseTensors of rank 2 or more, or
-            RaggedTensors of rank 2. They may be values of replicas, as distributed datasets give.
-          weights: `None`, or such a structure of what is of the same type and has its values at
-            the same places; any of them may be `None`.
-          training: whether the batch gets gradients: a bool, or a scalar tensor of it.
-          name: links the calls of one look-up, which are paired among themselves. With a name
-            `training` says nothing: a batch gets gradients if an `apply_gradients` of that name
+          features: a structure like `feature_config` of ids, integers of any type. Tensors have
+            the shape of samples, perhaps with a last dimension of 1. SparseTensors have rank 2 or
+            more, RaggedTensors rank 2. They may be per-replica values of a distributed dataset.
+          weights: `None`, or such a structure of weights. A weight has the type of its ids and
+            values at the same places, or it is `None`.
+          training: whether the batch gets gradients: a bool, or a bool scalar tensor.
+          name: links the calls of one lookup, which are paired among themselves. With a name
+            `training` is ignored: a batch gets gradients if an `apply_gradients` of that name
             follows `dequeue` in the same function.
           device: `'/TPU:2'` hands over for replica 2 only.
 
         Raises:
-          InputShapeError: a ValueError, for other structures, types or shapes than expected.
-          StructureTypeError: a TypeError, for other types of sequences in the structure.
+          InputShapeError: a ValueError, for an unexpected structure, type or shape.
+          StructureTypeError: a TypeError, for an unexpected type of sequence in the structure.
           NotInFunctionError: if it is called eagerly.
         """
         self._require_function('enqueue')
@@ -162,7 +164,7 @@ class TPUEmbedding(_AutoTrackable):
 
     @_as_written
     def dequeue(self, name: str | None = None) -> Any:
-        """The activations of the oldest batch of this replica that is enqueued.
+        """Looks up the oldest enqueued batch of this replica, and returns its activations.
 
         Args:
           name: see `enqueue`.
@@ -172,12 +174,12 @@ class TPUEmbedding(_AutoTrackable):
           `[*output shape, dim]`. Samples without ids are zeros.
 
         Raises:
-          CallError: a RuntimeError, if nothing was ever enqueued or built, or outside of
-            `strategy.run` where there are replicas.
+          CallError: a RuntimeError, if nothing was ever enqueued or built, or, with several
+            replicas, outside of `strategy.run`.
         """
         runtime, replica = self._ready('dequeue')
         with tf.name_scope(name or 'dequeue'):
-            found = runtime.dequeue(replica, name)
+            found = runtime.lookup(replica, name)
         return self._declared.pack(
             found[feature] for feature in declaration.feature_names(self._declared))
 
@@ -187,17 +189,17 @@ class TPUEmbedding(_AutoTrackable):
 
         Gradients are summed over samples and replicas, not averaged; then each row that was
         looked up is updated once. Without accumulation they are summed over the samples of each
-        replica, and a row is updated once for each replica that looked it up: first that of the
-        number `id % replicas`, then in ascending order, replica 0 after the last.
+        replica, and a row is updated once for each replica that looked it up. Replica
+        `id % replicas` comes first, the others follow in ascending order, replica 0 after the last.
 
         Args:
           gradients: a structure like `feature_config` of float32 tensors of the shapes of the
-            activations. `None` is zeros: rows count as updated, by which Adam moves them.
+            activations. `None` means zeros: the rows still count as updated, so Adam moves them.
           name: see `enqueue`.
 
         Raises:
-          InputShapeError: a ValueError, for what is no tensor or of another shape.
-          CallError: a RuntimeError, as `dequeue`; and without an optimizer.
+          InputShapeError: a ValueError, for a value that is no tensor or has another shape.
+          CallError: a RuntimeError, as `dequeue`; also if a table has no optimizer.
         """
         runtime, _ = self._ready('apply_gradients')
         batches = self._batches
@@ -208,14 +210,14 @@ class TPUEmbedding(_AutoTrackable):
         def apply_all(by_replica: Sequence[Sequence[tf.Tensor]]) -> None:
             by_name: list[Activations] = [dict(zip(names, flat)) for _, *flat in by_replica]
             with tf.name_scope(name or 'apply_gradients'):
-                runtime.apply(by_name, by_replica[0][0], name)
+                runtime.update(by_name, by_replica[0][0], name)
 
-        # Rates are asked for where this is called: what they read may differ between replicas.
+        # Rates are computed in each replica, because the values that they read may differ there.
         self._replicas.together([runtime.rates(), *own], apply_all)
 
     @property
     def embedding_tables(self) -> dict[Any, tf.Variable]:
-        """The variables of tables, `[vocabulary_size, dim]`, by the user's TableConfigs.
+        """The variables of the tables, `[vocabulary_size, dim]`, by the user's TableConfigs.
 
         Raises:
           CallError: a RuntimeError, under a TPUStrategy, except while a SavedModel is made.
@@ -243,12 +245,12 @@ class TPUEmbedding(_AutoTrackable):
             num_cores=self._replicas.number, pipelined=self._pipelined)
 
     def id_counts(self) -> dict[str, dict[str, int]]:
-        """How many ids were not looked up as they came, since the object exists.
+        """Returns how many ids were dropped or changed since the object exists.
 
         Returns:
-          By the path of the feature, such as `'a/b'`: `truncated`, beyond the end of their
-          sequences, and `out_of_range`, outside of the table, where `install(ids=)` has a policy
-          for those.
+          Two counts by the path of the feature, such as `'a/b'`. `truncated` counts the ids beyond
+          the end of their sequences. `out_of_range` counts the ids outside of the table, if
+          `install(ids=)` has a policy for them.
         """
         return {} if self._batches is None else self._batches.counts()
 
@@ -268,14 +270,14 @@ class TPUEmbedding(_AutoTrackable):
             training=all(table.optimizer is not None for table in self._declared.tables))
         batches, runtime = self._batches, Runtime(plan, self._variables, self._kernels)
         self._runtime = runtime
-        # Traced, and made ready to run, once for all replicas. It must not be a tf.function to
-        # those who look for functions among the attributes: SavedModels would hold it.
+        # Traced, and made ready to run, once for all replicas. The partial hides that it is a
+        # tf.function: a SavedModel would save every tf.function among the attributes.
         self._read = functools.partial(tf.function(
             lambda *of_replica: runtime.pack(batches.read(*of_replica)), autograph=False,
             experimental_attributes={'_noinline': True}))
 
     def _ready(self, method: str) -> tuple[Runtime, int]:
-        """What looks up and updates, and the number of this replica."""
+        """Returns the runtime, and the number of this replica."""
         self._require_function(method)
         if self._runtime is None:
             raise _unbuilt(method)

@@ -1,7 +1,7 @@
-"""One feature of one replica, dense, sparse or ragged -> `IdBatch`.
+"""Reads the ids of one feature on one replica, dense, sparse or ragged, into an `IdBatch`.
 
-A sample is a cell of the output shape, and its number that of the cell in row-major order. What
-cannot be seen while a function is traced is checked when it runs.
+Each cell of the output shape is a sample; cells are numbered in row-major order. Facts that are
+unknown while a function is traced are checked when it runs.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ def read(path: str, value: Any, weight: Any, config: Any, output_shape: tuple[in
     """Reads the ids of one feature on one replica.
 
     Args:
-      path: of the feature, for messages.
-      value: integers: a dense tensor of rank 1 or `[..., 1]`, whose every id is a sample;
-        a SparseTensor of rank >= 2, whose last dimension is reduced; or a RaggedTensor of rank 2,
-        whose rows are samples, or sequences of as many samples as there are for each row. Ids of
-        `config.max_sequence_length`, if no output shape is declared, are sequences too.
-      weight: a number for each id, sparse or ragged as `value` is and at the same places; `None`
+      path: the path of the feature, for messages.
+      value: integers. In a dense tensor of rank 1 or `[..., 1]` every id is a sample. In a
+        SparseTensor of rank >= 2 the last dimension is reduced. In a RaggedTensor of rank 2 each
+        row is a sample, or a sequence of samples if the output shape has several per row. Ids of
+        rank 2 are sequences too if `config` has a `max_sequence_length` and no output shape.
+      weight: a number for each id, sparse or ragged as `value` and at the same places; `None`
         is 1 for each. In a sequence it weights the only id of its sample.
       config: the FeatureConfig.
-      output_shape: of the feature on a replica, without the width; each dimension >= 1.
-      policy: what becomes of ids out of the vocabulary, see `core.specs.FeatureSpec`.
+      output_shape: the shape of the feature on a replica, without the width; each dimension >= 1.
+      policy: for ids out of the vocabulary, see `core.specs.FeatureSpec`.
 
     Returns:
-      A batch of `prod(output_shape)` samples, sorted by sample, and what became of all ids: those
-      past the end of their sequence are counted as truncated. It fails to evaluate, with E535, if
-      an id is in no cell of the output shape, and as `ops.ids.check` does.
+      A batch of `prod(output_shape)` samples, sorted by sample, and the counts of all ids. Ids
+      past the end of their sequence count as truncated. The batch fails to evaluate if
+      `ops.ids.check` fails, and with E535 if an id is in no cell of the output shape.
 
     Raises:
-      InputShapeError: for a type or a static shape that cannot be.
+      InputShapeError: for an illegal type or static shape.
     """
     incoming = shapes.of_input(path, config, value)
     for problem in shapes.disagreement(path, tf.TensorShape(output_shape), incoming):
@@ -67,8 +67,8 @@ class _Reader:
     """Reads one feature; see `read`.
 
     Attributes:
-      path: of the feature.
-      output_shape: of it.
+      path: the path of the feature.
+      output_shape: its shape on a replica, without the width.
       is_sequence: whether ids of rank 2 are cut to the last dimension of the output shape.
     """
 
@@ -102,10 +102,10 @@ class _Reader:
                 f'not match type input which is {kind.__name__}.'))
 
     def dense(self, value: tf.Tensor) -> Reading:
-        """Every id is a sample."""
+        """Reads a dense tensor: every id is a sample."""
         known = value.shape.num_elements()
         if known is None:
-            # As many dimensions as the output shape, or fewer whose rows are laid out in those.
+            # It has as many dimensions as the output shape, or fewer; then its rows are reshaped.
             rank = len(self.output_shape)
             same = (tf.equal(tf.shape(value)[:rank], self.output_shape)
                     if value.shape.rank == rank + 1 else tf.equal(tf.size(value), self.size))
@@ -115,12 +115,12 @@ class _Reader:
                 value = tf.identity(value)
         elif known != self.size:
             raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
-        # With [size] for [-1], TensorFlow takes the size for granted, and leaves the check out.
+        # With [size] instead of [-1], TensorFlow would rely on the size and remove the check.
         flat = tf.reshape(tf.cast(value, tf.int64), [-1])
         return _reading(IdBatch(tf.range(self.size), flat, self.size))
 
     def sparse(self, value: tf.SparseTensor, weight: Any) -> Reading:
-        """All but the last index is the sample; in sequences the last is too."""
+        """Reads a sparse tensor: all indices but the last are the sample; in sequences, all are."""
         bounds, rows = self._bounds(value.shape), value.shape[0]
         if rows not in (None, bounds[0]):  # 0: `shapes` lets it pass, as the original does.
             raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
@@ -143,7 +143,7 @@ class _Reader:
         return _cut(batch, tf.cast(tf.minimum(ordered.indices[:, 1], length), tf.int32), length)
 
     def ragged(self, value: tf.RaggedTensor, weight: Any) -> Reading:
-        """Each row is a sample, or a sequence of as many samples as there are for each row."""
+        """Reads a ragged tensor: each row is a sample, or a sequence of samples."""
         count = tf.size(value.values)
         ends = tf.cast(value.row_splits[1:], tf.int32)
         # value_rowids() takes the time of rows times the longest row.
@@ -161,7 +161,7 @@ class _Reader:
 
     def _length_of_rows(self, value: tf.RaggedTensor, rows: tf.Tensor
                         ) -> tuple[int | tf.Tensor, list[tf.Operation]]:
-        """How many samples each row is, and the checks that it needs."""
+        """Returns how many samples each row stands for, and the checks that this needs."""
         cuts, known = self._cuts(value.shape), value.shape[0]
         wanted = self.output_shape[0] if cuts else self.size
         one_each = cuts or len(self.output_shape) == 1
@@ -177,7 +177,7 @@ class _Reader:
         return self.size // wanted if one_each else self.size // at_least_one, [check]
 
     def _cuts(self, shape: tf.TensorShape) -> bool:
-        """Whether rows are sequences, cut to the last dimension of the output shape."""
+        """Returns whether rows are sequences, cut to the last dimension of the output shape."""
         if not self.is_sequence or shape.rank != 2:
             return False
         if len(self.output_shape) != 2:
@@ -185,7 +185,7 @@ class _Reader:
         return True
 
     def _bounds(self, shape: tf.TensorShape) -> tuple[int, ...]:
-        """The bounds of all indices of a sparse tensor but the last."""
+        """Returns the bounds of all indices of a sparse tensor but the last."""
         own = tuple(shape[:-1])
         if self._cuts(shape):
             return self.output_shape[:1]
@@ -202,16 +202,16 @@ class _Reader:
 
 
 def _numbers(what: str, vector: tf.Tensor) -> tf.Tensor:
-    """A scalar string of all numbers."""
+    """Returns a scalar string of all numbers in a vector."""
     return tf.strings.join([what, ' [', tf.strings.reduce_join(
         tf.strings.as_string(vector), separator=', '), ']'])
 
 
 def _row_major(indices: tf.Tensor, bounds: tuple[int, ...]) -> tf.Tensor:
-    """The number of the cell, int32 `[n]`, that each of int64 `[n, rank]` is in but for the last.
+    """Returns the number of each index's cell, int32 `[n]`; the last dimension does not count.
 
     Args:
-      indices: of a sparse tensor.
+      indices: of a sparse tensor, int64 `[n, rank]`.
       bounds: of each dimension but the last.
     """
     cells = indices[:, 0]
@@ -221,7 +221,13 @@ def _row_major(indices: tf.Tensor, bounds: tuple[int, ...]) -> tf.Tensor:
 
 
 def _cut(batch: IdBatch, place: tf.Tensor, length: int | tf.Tensor) -> Reading:
-    """Sequences: samples are rows until here, int32 `place` is that of each id in its row."""
+    """Cuts sequences to `length`; turns rows into samples.
+
+    Args:
+      batch: its `samples` are rows.
+      place: int32 `[n]`, the place of each id in its row.
+      length: samples per row.
+    """
     kept = place < length
     cells = batch._replace(samples=batch.samples * length + place)
     truncated = tf.reduce_sum(tf.cast(~kept, tf.int64))

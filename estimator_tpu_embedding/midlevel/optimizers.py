@@ -1,7 +1,7 @@
-"""Optimizers of `tf.tpu.experimental.embedding` -> those of the core.
+"""Converts optimizers of `tf.tpu.experimental.embedding` to optimizers of the core.
 
-The classes are TensorFlow's own, which users make and compare. What their constructors check is
-not checked again.
+The classes are TensorFlow's own, because users make and compare them. The checks of their
+constructors are not repeated.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _api = tf.tpu.experimental.embedding
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Kind:
-    """What is known of one class of TF2.
+    """How one class of TF2 is converted.
 
     Attributes:
       core: its class in the core.
       slots: the names of its slots on disk, in the order of `core.slots`.
-      numbers: what it alone has, by the name in the core.
+      numbers: returns the hyper-parameters that only this class has, by their names in the core.
     """
 
     core: type[Optimizer]
@@ -55,7 +55,7 @@ _KINDS: dict[type, _Kind] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _IgnoringStep:
-    """A function of nothing as a function of the step; equal where the functions are equal."""
+    """Makes a function of the step from one without arguments; equal if the functions are equal."""
 
     function: Callable[[], Any]
 
@@ -64,19 +64,19 @@ class _IgnoringStep:
 
 
 def is_supported(optimizer: object) -> bool:
-    """Whether an object is one of the optimizers that train a table."""
+    """Returns whether an object is one of the optimizers that can train a table."""
     return isinstance(optimizer, tuple(_KINDS))
 
 
 def core_optimizer(optimizer: Any) -> Optimizer:
-    """The optimizer of the core with the same numbers, unchecked.
+    """Returns the optimizer of the core with the same numbers, unchecked.
 
     Args:
       optimizer: one that `is_supported`.
 
     Returns:
-      Its learning rate is 0.0 if that of `optimizer` is callable; `rate_of` has it then. A decay
-      of 0 is none, as in the proto.
+      An optimizer whose learning rate is 0.0 if the rate of `optimizer` is callable; `rate_of`
+      returns that rate. A decay of 0 means no decay, as in the proto.
     """
     kind = _kind_of(optimizer)
     rate = optimizer.learning_rate
@@ -92,7 +92,7 @@ def core_optimizer(optimizer: Any) -> Optimizer:
 
 
 def rate_of(optimizer: Any) -> Rate:
-    """The learning rate; functions that are equal, as bound methods may be, give equal rates."""
+    """Returns the learning rate; equal functions, such as bound methods, give equal rates."""
     rate = optimizer.learning_rate
     if callable(rate):
         return DynamicRate(function=_IgnoringStep(rate))
@@ -100,7 +100,7 @@ def rate_of(optimizer: Any) -> Rate:
 
 
 def slot_names(optimizer: Any) -> tuple[str, ...]:
-    """The names of the slots on disk, in the order of `core_optimizer(optimizer).slots`."""
+    """Returns the names of the slots on disk, in the order of `core_optimizer(optimizer).slots`."""
     return _kind_of(optimizer).slots
 
 

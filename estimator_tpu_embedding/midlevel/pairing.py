@@ -1,12 +1,12 @@
-"""Where batches wait between `enqueue`, `dequeue` and `apply_gradients`.
+"""The queues in which batches wait between `enqueue`, `dequeue` and `apply_gradients`.
 
-On the hardware the three are paired by the order of queues alone, and where a program pairs them
-otherwise it hangs. Here nothing waits: what finds its queue empty or full fails, and says why.
+The hardware pairs the three calls by the order of queues alone, and a program that pairs them
+otherwise hangs. Here no call waits: a call that finds its queue empty or full fails and says why.
 
-A step may also fail in its middle by something else, an assertion of the model, say. What it left
-in the queues would give all later steps the activations of the steps before them. So where the
-calls of a step are traced in one graph, which executes all of them, it is known how many batches
-are to be found, and what is left over is given up.
+A step may also fail halfway for another reason, such as an assertion of the model. The batches
+that it left in the queues would then give all later steps the activations of earlier steps. If the
+calls of a step are traced in one graph, that graph executes all of them. So the number of batches
+to be found is known, and leftover batches are given up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..ops import checks
 from .tables import on_host
 
 INFERENCE, TRAINING, EITHER = 0, 1, 2
-"""What becomes of a batch: it gets no gradients, it must, or it may."""
+"""The uses of a batch: it gets no gradients, it must get some, or it may."""
 
 CAPACITY = 64
 """Batches per replica that may wait to be dequeued."""
@@ -42,22 +42,22 @@ _APART = Problem(
 
 
 class Pairing:
-    """The batches of one object, by replica, in the order in which they came."""
+    """The batches of one object, by replica, in the order of their `enqueue`."""
 
     def __init__(self, replicas: int, kinds: Sequence[tf.DType]):
         """Makes the queues, which live as long as this object.
 
         Args:
           replicas: how many, >= 1.
-          kinds: dtypes of what is kept of a batch, at least one.
+          kinds: the dtypes of the packed ids of a batch, at least one.
         """
         kinds = [tf.int32, *kinds]
         self._enqueued = [tf.queue.FIFOQueue(CAPACITY, kinds) for _ in range(replicas)]
         self._looked_up = [tf.queue.FIFOQueue(1, kinds) for _ in range(replicas)]
-        # Of the batches that wait, those that no graph that enqueues them dequeues too.
+        # How many batches wait that are not dequeued by the graph that enqueued them.
         self._left = [_state(0) for _ in range(replicas)]
         self._followed_enqueues, self._followed_dequeues = _Followed(), _Followed()
-        # Functions that are called, as each stands in many checks.
+        # Functions, not copies, because each is used in many checks.
         self._give_up = [_called(functools.partial(self._empty, replica))
                          for replica in range(replicas)]
 
@@ -66,8 +66,8 @@ class Pairing:
         """Appends one batch for each of `replicas`; fails with E557 if one of them has no room.
 
         Args:
-          packed: for each of them a batch.
-          replicas: their numbers.
+          packed: for each of the replicas a batch.
+          replicas: the numbers of the replicas.
           use: int32 scalar, one of the constants above.
         """
         self._followed_enqueues.interrupt(replicas)
@@ -75,7 +75,7 @@ class Pairing:
                     for replica in replicas]
         sizes = self._sizes(replicas)
         fits, as_expected = sizes < CAPACITY, tf.equal(sizes, expected)
-        if len(replicas) == len(self._looked_up):  # They are at the same place of the program.
+        if len(replicas) == len(self._looked_up):  # All are at one place of the program.
             kept = [one.size() for one in self._looked_up]
             as_expected &= tf.equal(kept, kept[0])
         room = self._unless(
@@ -92,10 +92,11 @@ class Pairing:
                 self._enqueued[replica].enqueue([use, *batch])
 
     def take(self, replica: int) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        """The oldest batch of a replica, and its use; it is kept for gradients if it may get any.
+        """Takes the oldest batch of a replica, and keeps it for gradients if it may get any.
 
-        When it is evaluated it fails with E554 if there is none, and with E555 if the last one
-        must still get its gradients.
+        Returns:
+          The use of the batch, and its packed ids. To evaluate them fails with E554 if there is no
+          batch, and with E555 if the batch before must still get its gradients.
         """
         waiting = self._enqueued[replica]
         with tf.control_dependencies([checks.require(waiting.size() > 0, Problem(
@@ -106,8 +107,8 @@ class Pairing:
             is_followed, use_if_known = self._followed_enqueues.remove(replica)
             if not is_followed:
                 self._left[replica].assign_sub(1)
-        # Where apply_gradients follows, only a failure of another kind leaves it out. A name says
-        # by that alone what its batch is for.
+        # If apply_gradients follows, only an unrelated failure can leave it out. For a name, this
+        # alone decides the use of its batch.
         followed = self._followed_dequeues.add([replica], use_if_known)
         use = tf.where(use == EITHER, tf.where(followed, EITHER, INFERENCE), use)
         kept_use = tf.where(followed & (use == TRAINING), EITHER, use)
@@ -117,13 +118,14 @@ class Pairing:
             return tf.identity(use), [tf.identity(tensor) for tensor in packed]
 
     def take_looked_up(self) -> list[list[tf.Tensor]]:
-        """For each replica the batch whose gradients have come.
+        """Takes for each replica the batch whose gradients have come.
 
-        When it is evaluated it fails with E556 if a replica has none, and with E548 if they are
-        not of the same step.
+        Returns:
+          For each replica the packed ids. To evaluate them fails with E556 if a replica has no
+          batch, and with E548 if the batches are not of the same step.
 
         Raises:
-          CallError: if one that must get its gradients was dequeued before, in the same graph.
+          CallError: if the same graph dequeued an earlier batch that must get its gradients too.
         """
         everywhere = range(len(self._looked_up))
         for replica in everywhere:
@@ -159,7 +161,7 @@ class Pairing:
         return tf.constant(0)
 
     def _sizes(self, replicas: Sequence[int]) -> tf.Tensor:
-        """How many batches of some replicas wait to be dequeued."""
+        """Returns how many batches of some replicas wait to be dequeued."""
         return tf.stack([self._enqueued[replica].size() for replica in replicas])
 
     def _unless(self, fine: tf.Tensor, replicas: Sequence[int],
@@ -184,11 +186,11 @@ class Pairing:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class _Call:
-    """A call of a graph.
+    """A call in a graph.
 
     Attributes:
-      followed: bool: whether the other call follows, once the graph is traced.
-      use: of the batch, `None` if that is known only when the graph is executed.
+      followed: bool: whether the other call follows; final once the graph is traced.
+      use: the use of the batch, `None` if it is known only when the graph is executed.
     """
 
     followed: OwnedVariable
@@ -196,7 +198,7 @@ class _Call:
 
 
 class _Followed:
-    """Calls, by graph and replica, that another call in the same graph is to follow."""
+    """Notes the calls, by graph and replica, after which the same graph has the other call too."""
 
     def __init__(self) -> None:
         self._open: weakref.WeakKeyDictionary[tf.Graph, dict[int, list[_Call]]] = (
@@ -205,12 +207,12 @@ class _Followed:
         self._interrupted: set[int] = set()
 
     def count(self, replica: int) -> tf.Tensor:
-        """Calls that are to be followed later in the graph, once that is traced."""
+        """Returns how many calls so far are followed later in the graph, once it is traced."""
         return tf.add_n([tf.constant(0), *(
             tf.cast(_read(call.followed), tf.int32) for call in self._of_graph()[replica])])
 
     def interrupt(self, replicas: Sequence[int]) -> None:
-        """Counts no call around a loop, a condition or a function that calls, too, as followed."""
+        """Treats calls outside as not followed, if a loop, a condition or a function calls too."""
         graph = getattr(tf.compat.v1.get_default_graph(), 'outer_graph', None)
         while graph is not None:
             for replica in replicas:
@@ -218,7 +220,7 @@ class _Followed:
             graph = getattr(graph, 'outer_graph', None)
 
     def add(self, replicas: Sequence[int], use: int | None) -> tf.Tensor:
-        """Notes a call; gives whether it is followed by another one, once the graph is traced."""
+        """Notes a call; returns whether the other call follows, once the graph is traced."""
         call = _Call(_state(False), use)
         for replica in replicas:
             self._of_graph()[replica].append(call)
@@ -226,7 +228,11 @@ class _Followed:
         return _read(call.followed)
 
     def remove(self, replica: int, *, newest: bool = False) -> tuple[bool, int | None]:
-        """Notes a call that follows one that is open: whether there is one, and its use."""
+        """Notes that the other call follows an open call.
+
+        Returns:
+          Whether there is such an open call, and its use.
+        """
         calls = self._of_graph()[replica]
         call = calls.pop(-1 if newest else 0) if calls else None
         if call is None or id(call) in self._interrupted:
@@ -236,7 +242,7 @@ class _Followed:
         return True, call.use
 
     def is_open(self, replica: int, use: int) -> bool:
-        """Whether a call of this use is open."""
+        """Returns whether a call of this use is open."""
         return any(call.use == use for call in self._of_graph()[replica])
 
     def _of_graph(self) -> dict[int, list[_Call]]:
@@ -245,12 +251,12 @@ class _Followed:
 
 
 def _called(function: Callable[[], Any]) -> Callable[[], Any]:
-    """A function that is traced once and not copied to where it is called."""
+    """Returns a function that is traced once and not inlined into its callers."""
     return tf.function(function, autograph=False, experimental_attributes={'_noinline': True})
 
 
 def _state(value: int | bool) -> OwnedVariable:
-    """A variable that outlives graphs, and that no strategy replicates."""
+    """Creates a variable that outlives graphs and that no strategy replicates."""
     with on_host():
         return OwnedVariable(initial_value=value, trainable=False,
                              dtype=tf.bool if isinstance(value, bool) else tf.int32)

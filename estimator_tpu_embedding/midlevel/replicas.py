@@ -1,4 +1,4 @@
-"""Which replicas there are, which one is being traced, and what belongs to it."""
+"""The replicas of a strategy: their number, the one that is being traced, and its values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _initialized: weakref.ref[Any] | None = None
 
 
 def forget_initialized() -> None:
-    """Lets the next object under a TPUStrategy be the only one; the system was initialized."""
+    """Forgets the object that has the emulated TPU, because the system was initialized anew."""
     _set_initialized(None)
 
 
@@ -30,27 +30,27 @@ class Replicas:
     """The replicas of one strategy.
 
     Attributes:
-      number: how many.
+      number: how many replicas there are.
       num_hosts: emulated hosts; 1 under other strategies than a TPUStrategy.
-      are_tpu: whether they are those of an emulated TPU.
+      are_tpu: whether the strategy is an emulated TPUStrategy.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy):
-        """Of the strategy under which an object is created."""
+        """Describes the replicas of `strategy`, under which an object is created."""
         self._strategy = strategy
         self.number: int = strategy.num_replicas_in_sync
         self.are_tpu = is_tpu_strategy(strategy)
         self.num_hosts: int = strategy.extended.num_hosts if self.are_tpu else 1
 
     def initialize(self, owner: Any, *, joins: bool) -> None:
-        """Makes an object the one that has the engine of an emulated TPU, as long as it exists.
+        """Reserves the engine of an emulated TPU for an object, as long as the object exists.
 
         Args:
-          owner: the object. It may come again.
-          joins: whether it wants to share that of another, as 2.3 allows.
+          owner: the object. It may ask again.
+          joins: whether it wants to share the engine of another object, as 2.3 allows.
 
         Raises:
-          CallError: if there is another.
+          CallError: if another object has the engine.
           UnsupportedError: for an object that wants to share.
         """
         if not self.are_tpu:
@@ -70,7 +70,7 @@ class Replicas:
         _set_initialized(weakref.ref(owner))
 
     def fed(self, device: str | None) -> list[int]:
-        """The replicas for which `enqueue` is called here."""
+        """Returns the replicas for which `enqueue` is called here."""
         if device is not None:
             found = re.search(r'TPU:(\d+)$', device)
             if not found or int(found[1]) >= self.number:
@@ -82,7 +82,7 @@ class Replicas:
         return list(range(self.number)) if context is None else [_number(context)]
 
     def own(self, method: str) -> int:
-        """The replica in which `method` is called."""
+        """Returns the number of the replica in which `method` is called."""
         context = self._context(method)
         if context is not None:
             return _number(context)
@@ -91,7 +91,7 @@ class Replicas:
         return 0
 
     def value(self, value: Any, replica: int) -> Any:
-        """What of a value belongs to one replica; all of it, if it is not one of replicas."""
+        """Returns one replica's part of a value, or all of it if it has no parts."""
         if self._context('enqueue') is not None or self.number == 1 and tf.is_tensor(value):
             return value
         values = self._strategy.experimental_local_results(value)
@@ -120,7 +120,7 @@ class Replicas:
                 remedy='Put the loop around strategy.run.')) from error
 
     def _context(self, method: str) -> Any:
-        """The replica that is being traced, `None` outside of `strategy.run`.
+        """Returns the context of the traced replica, `None` outside of `strategy.run`.
 
         Raises:
           CallError: in one of several replicas of another strategy.

@@ -1,8 +1,8 @@
-"""The shape of each feature's activation on one replica, its width left off.
+"""Finds the shape of each feature's activation on one replica, without the width.
 
-It comes from `FeatureConfig.output_shape`, else from `build`, else from the first `enqueue`; what
-comes later must agree and changes nothing. The texts of errors are those of the original, and so
-are its oddities: `tests/golden/tf2_shapes.json` has what it makes of some hundred cases.
+The shape comes from `FeatureConfig.output_shape`, otherwise from `build`, otherwise from the first
+`enqueue`. Later shapes must agree and change nothing. Error texts and oddities are the original's:
+`tests/golden/tf2_shapes.json` has its results for some hundred cases.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from .declaration import Declared, feature_label
 
 
 def of_inputs(declared: Declared, flat_inputs: Sequence[Any]) -> list[tf.TensorShape]:
-    """What the inputs of one replica say; dimensions may be unknown.
+    """Returns the shapes that the inputs of one replica imply; dimensions may be unknown.
 
     Args:
       declared: tables and features.
       flat_inputs: a dense, sparse or ragged tensor for each feature.
 
     Raises:
-      InputShapeError: for a rank that cannot be, or a value that is no tensor; all at once.
+      InputShapeError: with all illegal ranks and all values that are no tensors.
     """
     return _each(declared, flat_inputs, of_input)
 
 
 def of_input(path: str, feature: Any, value: Any) -> tf.TensorShape:
-    """What one input says of the output shape of its FeatureConfig, as `of_inputs` has it."""
+    """Returns the output shape that one input implies for its FeatureConfig; see `of_inputs`."""
     return _without_last(path, feature, _input_shape(path, feature, value))
 
 
 def of_build(declared: Declared, per_replica_input_shapes: Any,
              per_replica_batch_size: int | None) -> list[tf.TensorShape] | None:
-    """What the arguments of `build` say; `None` if nothing.
+    """Returns the shapes that the arguments of `build` imply; `None` if they imply none.
 
     Args:
       declared: tables and features.
-      per_replica_input_shapes: a structure of `TensorShape`, flat the length of features, of
-        inputs whose last dimension is reduced; or samples per replica; or `None`.
+      per_replica_input_shapes: a structure with one `TensorShape` per feature, of inputs whose
+        last dimension is reduced; or samples per replica; or `None`.
       per_replica_batch_size: samples per replica, or `None`; the other argument comes first.
 
     Raises:
-      InputShapeError: for other things than shapes, or a rank that cannot be.
+      InputShapeError: for values that are no shapes, or an illegal rank.
     """
     given = per_replica_batch_size or None
     if per_replica_input_shapes is not None:
@@ -66,11 +66,11 @@ def of_build(declared: Declared, per_replica_input_shapes: Any,
 
 def resolve(declared: Declared, incoming: Sequence[tf.TensorShape] | None
             ) -> list[tuple[int, ...]]:
-    """The output shape of every feature.
+    """Returns the output shape of every feature.
 
     Args:
       declared: tables and features, whose own output shapes count first.
-      incoming: from `of_build` or `of_inputs`; `None` is nothing known.
+      incoming: from `of_build` or `of_inputs`; `None` if nothing is known.
 
     Raises:
       InputShapeError: if they contradict each other, or a dimension stays unknown or is 0.
@@ -98,7 +98,7 @@ def resolve(declared: Declared, incoming: Sequence[tf.TensorShape] | None
 
 def check(declared: Declared, output_shapes: Sequence[tuple[int, ...]],
           incoming: Sequence[tf.TensorShape]) -> None:
-    """Makes sure that the inputs of a further `enqueue` fit.
+    """Checks that the inputs of a further `enqueue` fit.
 
     Args:
       declared: tables and features.
@@ -112,7 +112,7 @@ def check(declared: Declared, output_shapes: Sequence[tuple[int, ...]],
 
 
 def is_sequence(feature: Any) -> bool:
-    """Whether the ids of a sample of this FeatureConfig are kept apart, if they have rank 2."""
+    """Returns whether ids of rank 2 of this FeatureConfig are sequences."""
     return feature.output_shape.rank is None and feature.max_sequence_length > 0
 
 
@@ -126,7 +126,7 @@ def _require_agreement(declared: Declared, shapes: Sequence[tf.TensorShape],
 
 def disagreement(path: str, shape: tf.TensorShape, incoming: tf.TensorShape
                  ) -> Iterator[Problem]:
-    """Yields how an output shape contradicts what comes later; both may be partly unknown."""
+    """Yields how an output shape contradicts a later one; both may be partly unknown."""
     if shape.rank is not None and incoming.rank is not None and not _agree(shape, incoming):
         yield Problem(
             'E534', feature_label(path), f'Inconsistent shape founded for input feature {path}, '
@@ -134,7 +134,7 @@ def disagreement(path: str, shape: tf.TensorShape, incoming: tf.TensorShape
 
 
 def _agree(shape: tf.TensorShape, incoming: tf.TensorShape) -> bool:
-    # Rows of one or two dimensions may be laid out in more.
+    # Rows of one or two dimensions may be reshaped to more.
     if incoming.rank in (1, 2) and shape.rank > incoming.rank:
         return True
     return shape.rank == incoming.rank and not any(
@@ -143,7 +143,7 @@ def _agree(shape: tf.TensorShape, incoming: tf.TensorShape) -> bool:
 
 def _each(declared: Declared, values: Iterable[Any],
           shape_of: Callable[[str, Any, Any], tf.TensorShape]) -> list[tf.TensorShape]:
-    """A shape of each value, or the problems of all."""
+    """Returns the shape of each value, or raises with the problems of all."""
     shapes: list[tf.TensorShape] = []
     problems: list[Problem] = []
     for path, feature, value in zip(declared.paths, declared.features, values):
@@ -157,7 +157,7 @@ def _each(declared: Declared, values: Iterable[Any],
 
 
 def _input_shape(path: str, feature: Any, value: Any) -> tf.TensorShape:
-    """The static shape of an input, with the length of its sequences before the last dimension."""
+    """Returns an input's static shape, with the sequence length before the last dimension."""
     if not isinstance(value, (tf.Tensor, tf.SparseTensor, tf.RaggedTensor)):
         raise InputShapeError(Problem(
             'E510', feature_label(path), f'Input {path} is of unknown type {type(value)}. Please '
@@ -171,7 +171,7 @@ def _input_shape(path: str, feature: Any, value: Any) -> tf.TensorShape:
 
 
 def _wrong_ranks(path: str, value: Any) -> Iterator[str]:
-    """Yields what is wrong with the rank of an input."""
+    """Yields the problems of the rank of an input."""
     rank = value.shape.rank
     if rank is None:
         yield f'the rank of input {path} must be known'
@@ -193,7 +193,7 @@ def _wrong_ranks(path: str, value: Any) -> Iterator[str]:
 
 
 def _without_last(path: str, feature: Any, shape: tf.TensorShape) -> tf.TensorShape:
-    """The output shape of an input shape."""
+    """Returns the output shape of an input shape."""
     if not shape.rank:
         raise InputShapeError(Problem('E532', feature_label(path), 'Received input tensor of '
                                       f'shape {shape}. Rank must be 1 and above'))

@@ -1,10 +1,10 @@
 """The emulated `tf.distribute.TPUStrategy`: replicas on logical CPU devices of this process.
 
-TensorFlow has three classes of that name, with arguments of their own, and so there are three
-here, under the names that TensorFlow's have: Keras takes every class whose `__name__` begins with
-`TPUStrategy` for one of a TPU. It must, since each emulated host has an input of its own, as on a
-TPU, and only for these does Keras put predictions back into the order of their samples; it also
-keeps metrics as it does on a TPU. `isinstance` with any of the three is true for all of them.
+TensorFlow has three classes of that name with different arguments, so there are three here too.
+Their names are TensorFlow's, because Keras takes every class whose `__name__` begins with
+`TPUStrategy` for a TPU. Keras must do so, because each emulated host has an input of its own, as on
+a TPU. Only then does Keras put predictions back into the order of their samples. It also keeps
+metrics as on a TPU. `isinstance` with any of the three is true for all of them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .system import Extended
 
 
 def is_tpu_strategy(strategy: Any) -> bool:
-    """Whether a strategy is an emulated TPUStrategy."""
+    """Returns whether a strategy is an emulated TPUStrategy."""
     return isinstance(strategy, _Emulated)
 
 
 class _AnyOfThree(type):
-    """The class of the three classes: what is an instance of one is one of each."""
+    """The metaclass of the three classes: an instance of one is an instance of each."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return super().__instancecheck__(instance) or (
@@ -32,7 +32,7 @@ class _AnyOfThree(type):
 
 
 class _Emulated:
-    """What the three have in common."""
+    """The common part of the three classes."""
 
     extended: Any
 
@@ -42,15 +42,16 @@ class _Emulated:
 
         Args:
           fn: a `tf.function`, or any function where one is being traced.
-          args: of each call; of `tf.distribute.DistributedValues` the part of the replica.
-          kwargs: as `args`.
+          args: the arguments of each call; a `tf.distribute.DistributedValues` is replaced by the
+            replica's part.
+          kwargs: like `args`.
           options: a `tf.distribute.RunOptions`, which changes nothing here.
 
         Returns:
-          What the calls return, as `tf.distribute.DistributedValues`.
+          The results of the calls, as `tf.distribute.DistributedValues`.
 
         Raises:
-          UnsupportedError: if it would run eagerly, which a TPU does not either.
+          UnsupportedError: if the function would run eagerly; a TPU cannot do that either.
         """
         if tf.executing_eagerly() and not any(isinstance(one, (
                 tf.types.experimental.GenericFunction, tf.types.experimental.ConcreteFunction))
@@ -64,14 +65,14 @@ class _Emulated:
 
     @property
     def cluster_resolver(self) -> Any:
-        """The resolver that the strategy was given, else one that finds the same system."""
+        """The resolver that the strategy was given, otherwise one that finds the same system."""
         if self.extended.resolver is None:
-            # By its name in TensorFlow: install() has put the emulated one there.
+            # By its name in TensorFlow, where install() has put the emulated one.
             self.extended.resolver = tf.distribute.cluster_resolver.TPUClusterResolver('local')
         return self.extended.resolver
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
-        """The tensor: a replica has one core.
+        """Returns the tensor, because a replica has one core.
 
         Raises:
           ValueError: for another core than 0, or if the strategy was told to split by itself.
@@ -89,11 +90,11 @@ class _Emulated:
 
     def experimental_split_to_logical_devices(self, tensor: Any,
                                               partition_dimensions: Sequence[int]) -> Any:
-        """The tensor: a replica has one core.
+        """Returns the tensor, because a replica has one core.
 
         Args:
           tensor: of known rank.
-          partition_dimensions: into how many parts to split each dimension: all are 1.
+          partition_dimensions: the number of parts of each dimension; all must be 1.
 
         Raises:
           ValueError: for other numbers.
@@ -110,7 +111,7 @@ class _Emulated:
         return tensor
 
     def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
-        """The tensor: a replica has one core."""
+        """Returns the tensor, because a replica has one core."""
         return tensor
 
 
@@ -125,8 +126,8 @@ class TPUStrategyV2(_Emulated, tf.distribute.MirroredStrategy, metaclass=_AnyOfT
         """Makes replicas on logical CPU devices.
 
         Args:
-          tpu_cluster_resolver: a `TPUClusterResolver` of this package, whose system has a replica
-            on each of its cores; `None` is the system that `install()` was told of.
+          tpu_cluster_resolver: a `TPUClusterResolver` of this package; each core of its system gets
+            a replica. `None` is the system that `install()` was given.
           experimental_device_assignment: a `tf.tpu.experimental.DeviceAssignment` of fewer
             replicas, each on one core.
           experimental_spmd_xla_partitioning: changes nothing for replicas of one core.
@@ -135,7 +136,7 @@ class TPUStrategyV2(_Emulated, tf.distribute.MirroredStrategy, metaclass=_AnyOfT
           SetupError: if there are too few logical CPU devices, and it is too late for more.
           UnsupportedError: for replicas of several cores.
         """
-        # Not that of MirroredStrategy, which makes an `extended` of its own.
+        # Skips the constructor of MirroredStrategy, which makes its own `extended`.
         super(tf.distribute.MirroredStrategy, self).__init__(Extended(
             self, tpu_cluster_resolver, experimental_device_assignment,
             experimental_spmd_xla_partitioning))
@@ -147,7 +148,7 @@ class TPUStrategy(_Emulated, tf.distribute.MirroredStrategy, metaclass=_AnyOfThr
     _is_name_of_tensorflow = True
 
     def __init__(self, tpu_cluster_resolver: Any = None, device_assignment: Any = None):
-        """Makes replicas as `TPUStrategyV2` does, whose arguments and errors these are."""
+        """Makes replicas as `TPUStrategyV2` does, with the same arguments and errors."""
         super(tf.distribute.MirroredStrategy, self).__init__(Extended(
             self, tpu_cluster_resolver, device_assignment))
 
@@ -165,5 +166,5 @@ class TPUStrategyV1(_Emulated, tf.compat.v1.distribute.MirroredStrategy, metacla
 
     @property
     def steps_per_run(self) -> int:
-        """What the strategy was given, or 1."""
+        """The number that the strategy was given, or 1."""
         return int(self.extended.steps_per_run)

@@ -1,4 +1,4 @@
-"""What is behind the emulated TPUStrategy: where its replicas are, and what feeds them."""
+"""The devices of an emulated TPUStrategy's replicas, and the datasets that feed them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _tf_distribute
-from ..core.defaults import default_system
+from .. import defaults
+from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
 
@@ -27,9 +27,9 @@ class InputOptions(tf.distribute.InputOptions):
         """Makes the options.
 
         Args:
-          experimental_fetch_to_device: `False` leaves what datasets give on the host, which
-            features for TPUEmbedding need; `None` is `True`.
-          *args: the other arguments of TensorFlow's.
+          experimental_fetch_to_device: `False` leaves the elements of datasets on the host, as
+            features for TPUEmbedding need it; `None` is `True`.
+          *args: the other arguments of TensorFlow's class.
           experimental_prefetch_to_device: the old name of the first.
           **kwargs: see `args`.
 
@@ -45,7 +45,7 @@ class InputOptions(tf.distribute.InputOptions):
 
 
 def configure_devices(count: int) -> None:
-    """Makes sure that there are `count` logical CPU devices, or more.
+    """Makes `count` or more logical CPU devices, unless they exist.
 
     It may be called when operations have run already. Sessions keep their one CPU.
 
@@ -53,7 +53,7 @@ def configure_devices(count: int) -> None:
       count: >= 1.
 
     Raises:
-      SetupError: if someone has set a smaller number, other than 1: that cannot be changed.
+      SetupError: if somebody has set a smaller number above 1, because that cannot be changed.
     """
     if count == 1:
         return
@@ -65,16 +65,16 @@ def configure_devices(count: int) -> None:
             'Call install(hosts=..., cores=...) for the largest system before the first strategy '
             'is made, and leave the devices to it.'))
     if found < count:
-        # For the largest strategy that is to be expected: there is no second time.
-        _tf_distribute.add_logical_cpus(max(count, default_system().topology.num_cores))
+        # For the largest strategy that may follow, because the number can be set only once.
+        distribute.add_logical_cpus(max(count, defaults.current().system.topology.num_cores))
 
 
-class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
-    """What `strategy.extended` is.
+class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
+    """The `extended` of an emulated strategy: its devices, datasets and session configs.
 
     Attributes:
       steps_per_run: for Keras, which asks for it.
-      resolver: that the strategy was given, or `None`.
+      resolver: the resolver that the strategy was given, or `None`.
       is_spmd: whether tensors may not be assigned to one of the cores of a replica.
     """
 
@@ -83,24 +83,24 @@ class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
 
     def __init__(self, strategy: Any, resolver: Any, assignment: Any, is_spmd: bool = False,
                  steps_per_run: int | None = None):
-        """Makes that of a strategy.
+        """Makes the `extended` of a strategy.
 
         Args:
-          strategy: which is being made.
-          resolver: says the size of the system; that of `install()` if `None`.
-          assignment: of replicas to cores, or `None` for a replica on each.
+          strategy: the strategy, which is being made.
+          resolver: says the size of the system; if it is `None`, the system of `install()`.
+          assignment: of replicas to cores, or `None` for a replica on each core.
           is_spmd: whether tensors may not be assigned to one of the cores of a replica.
           steps_per_run: 1 if `None`.
         """
-        system = (getattr(resolver, 'emulated_system', None) or default_system()).topology
+        system = defaults.system_of(resolver).topology
         hosts = _hosts_of_replicas(system, assignment)
         configure_devices(len(hosts))
         devices = [f'/cpu:{replica}' for replica in range(len(hosts))]
-        # One process and one memory: no collectives, which start threads and wait for each other.
+        # In one process no collectives are needed; they would start threads that wait for others.
         super().__init__(strategy, devices, tf.distribute.ReductionToOneDevice())
         self.steps_per_run = 1 if steps_per_run is None else steps_per_run
         self.resolver, self.is_spmd = resolver, is_spmd
-        # TensorFlow looks for it where a class has this name.
+        # TensorFlow reads this attribute of classes of this name.
         self._device_assignment = assignment
         self._cores_per_host = system.cores_per_host
         cpu = self._input_workers_devices[0][0]
@@ -110,22 +110,22 @@ class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
 
     @property
     def num_hosts(self) -> int:
-        """Emulated hosts that feed a replica."""
+        """The number of emulated hosts that feed a replica."""
         return len(self._input_workers_devices)
 
     @property
     def num_replicas_per_host(self) -> int:
-        """Replicas of a host."""
+        """The number of replicas of a host."""
         return min(self._cores_per_host, self._num_replicas_in_sync)
 
     @property
     def tpu_hardware_feature(self) -> Any:
         """A `tf.tpu.experimental.HardwareFeature`: there is an accelerator for tables, V1."""
-        return tf.tpu.experimental.HardwareFeature(_tf_distribute.hardware_with_accelerator())
+        return tf.tpu.experimental.HardwareFeature(distribute.hardware_with_accelerator())
 
     @property
     def _tpu_devices(self) -> Any:
-        """What only tables on SparseCores, of TPUEmbeddingV2, ask a strategy for.
+        """Refuses: only TPUEmbeddingV2, for tables on SparseCores, asks a strategy for this.
 
         Raises:
           UnsupportedError: always.
@@ -137,7 +137,7 @@ class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def experimental_logical_device(self, logical_device_id: int) -> Iterator[None]:
-        """A context that changes nothing: a replica has one core.
+        """Returns a context that changes nothing, because a replica has one core.
 
         Raises:
           ValueError: for another core than 0.
@@ -171,7 +171,7 @@ class Extended(_tf_distribute.mirrored_extended()):  # type: ignore[misc]
 
 
 def _hosts_of_replicas(system: Topology, assignment: Any) -> list[int]:
-    """The host of each replica.
+    """Returns the host of each replica.
 
     Raises:
       UnsupportedError: for replicas of several cores.
@@ -188,7 +188,7 @@ def _hosts_of_replicas(system: Topology, assignment: Any) -> list[int]:
 
 
 def _check_options(options: Any) -> None:
-    """Refuses what a TPUStrategy refuses.
+    """Refuses options that a TPUStrategy refuses.
 
     Raises:
       UnsupportedError: for a dataset per replica.
@@ -201,7 +201,7 @@ def _check_options(options: Any) -> None:
 
 
 def _check_fetched(element_spec: Any, options: Any) -> None:
-    """Refuses what cannot be fetched to a TPU, so that jobs that run here run there.
+    """Refuses elements that cannot be fetched to a TPU, so that jobs that run here run there.
 
     Raises:
       InputShapeError: for sparse and ragged tensors.

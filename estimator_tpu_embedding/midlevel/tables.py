@@ -1,7 +1,7 @@
-"""The variables of tables and slots, tracked as the original tracks them.
+"""Creates the variables of tables and slots of a `TPUEmbedding`, tracked as in the original.
 
-A table `t` with a slot `s` is saved as the children `t` and `t/s` of the object, which also has
-both below `_variables`. The values and their shapes are the same for any number of replicas.
+A table `t` with a slot `s` is saved as the children `t` and `t/s` of the object. Both are also
+below its `_variables`. The values and their shapes are the same for any number of replicas.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _tf, _tf_distribute
+from .. import _tf
+from .._tf import distribute
 from ..core.budget import Need, require_fit
 from ..errors import ConfigError, Problem
 from ..hosts import memory
@@ -22,29 +23,29 @@ from ..native.owned import OwnedVariable
 from .optimizers import slot_names
 
 HOST = '/device:CPU:0'
-"""Where tables are, and all that works on them; replicas may be on other logical devices."""
+"""The device of tables and of all their operations; replicas may be on other logical devices."""
 
 PARAMETERS = 'parameters'
 
 
 @contextlib.contextmanager
 def on_host() -> Iterator[None]:
-    """Eager, outside of functions and replicas, on the device of tables."""
+    """Enters an eager context on the device of tables, outside of functions and replicas."""
     with tf.init_scope(), tf.device(HOST):
         yield
 
 
 def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool
            ) -> dict[str, dict[str, OwnedVariable]]:
-    """Makes the variables of all tables, or takes the values that `owner` was restored with.
+    """Makes the variables of all tables, or takes the values with which `owner` was restored.
 
     Args:
-      owner: a trackable, whose children they become.
+      owner: a trackable; the variables become its children.
       tables: TableConfigs that have names.
       trainable: whether tables are trainable variables; slots are not.
 
     Returns:
-      By the name of the table `'parameters'`, then its slots in the order of the core; all are
+      By the name of the table: `'parameters'`, then its slots in the order of the core. All are
       float32 `[vocabulary_size, dim]`.
 
     Raises:
@@ -72,7 +73,7 @@ def _create_table(owner: Any, table: Any, trainable: bool) -> dict[str, OwnedVar
     rows = create_child(table.name, table.initializer, trainable)
     if table.optimizer is None:
         return {PARAMETERS: rows}
-    # Functions of the user make slots in their own way; theirs must be of the same class.
+    # Functions of the user may make slots too; those must be of the same class.
     with tf.variable_creator_scope(_create_owned):
         slots = _tf.create_slots(table.optimizer, rows, lambda name, initializer: create_child(
             f'{table.name}/{name}', initializer))
@@ -88,16 +89,16 @@ def _create_table(owner: Any, table: Any, trainable: bool) -> dict[str, OwnedVar
 
 
 def _initial_value(initializer: Any, shape: tuple[int, int]) -> tf.Tensor:
-    """What an initializer gives, made in place if it can be.
+    """Returns the value of an initializer, made in place if possible.
 
-    Eagerly, random initializers hold three tensors of this size at once. In a function there is
-    one, and the same numbers; but after `tf.random.set_seed` those would be others than
-    TensorFlow's class has, and equal in all tables of one initializer.
+    An eager random initializer holds three tensors of this size at once. A function holds one, and
+    gives the same numbers. After `tf.random.set_seed` it would give other numbers than TensorFlow's
+    class, and equal numbers for all tables of one initializer. So an eager one is used then.
     """
     make = functools.partial(initializer, shape, dtype=tf.float32)
-    with contextlib.suppress(TypeError, ValueError):  # Of what has no signature.
+    with contextlib.suppress(TypeError, ValueError):  # It may have no signature.
         if 'shard_info' in inspect.signature(initializer).parameters:
-            make = functools.partial(make, shard_info=_tf_distribute.whole_shard(shape))
+            make = functools.partial(make, shard_info=distribute.whole_shard(shape))
     if isinstance(initializer, _tf.random_initializers()) and _tf.global_seed() is None:
         return tf.function(make, autograph=False)()
     return make()

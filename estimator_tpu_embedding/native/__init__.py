@@ -1,1 +1,1 @@
-"""The engine in C++, as operations of TensorFlow, and what Python must know to use it."""
+"""The compiled engine: its TensorFlow operations, its variables, and how a plan is encoded."""

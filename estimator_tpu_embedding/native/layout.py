@@ -1,4 +1,4 @@
-"""A plan as the numbers that the engine is made from."""
+"""Encodes a plan as the attributes of the operation that makes the native engine."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ..core.plan import Plan
 from . import rules
 
 COMBINERS = {None: 0, 'sum': 0, 'mean': 1, 'sqrtn': 2}
-"""A table without a combiner has one id per sample, of which the sum is that one."""
+"""A table without a combiner has one id per sample, so a sum gives the row of that id."""
 
 NO_RULE = -1
 
 PATIENCE_MS = 120_000
-"""How long the engine waits before it writes what another run saves: some 50 GB take so long."""
+"""How long an update waits for a run that saves the same table: long enough to save some 50 GB."""
 
 
 def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict[str, Any]:
-    """The attributes of the operation EteEngine, by name.
+    """Returns the attributes of the operation EteEngine, by name.
 
     Args:
-      plan: what the engine is to execute.
-      threads: how many it has; 0 is one per core that the process may use.
+      plan: the plan of the engine.
+      threads: how many the engine has; 0 is one per core that the process may use.
       patience_ms: how long an update waits for runs that save a table before it fails, in
         milliseconds; from 0 to 86,400,000, which is a day.
     """
@@ -51,7 +51,7 @@ def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict
 
 
 def _grids(plan: Plan) -> list[float]:
-    """What looked up rows are rounded to, as `src/layout.h` has it; empty if no table does that."""
+    """Encodes the rounding of looked-up rows as in `src/layout.h`; empty if no table rounds."""
     if not any(table.quantization for table in plan.tables):
         return []
     return [number for table in plan.tables for number in (
@@ -60,9 +60,9 @@ def _grids(plan: Plan) -> list[float]:
 
 
 def tables_of_parts(plan: Plan) -> Iterator[str]:
-    """Yields for each part of the engine, in the order of their numbers, the name of its table.
+    """Yields the name of the table of each part of the engine, in the order of the parts.
 
-    They are counted by table, by its rows and then each slot, by host that holds rows.
+    The order is by table, then its rows and each slot, then the hosts that hold rows.
     """
     for table in plan.tables:
         hosts = min(table.vocabulary_size, plan.topology.num_hosts)

@@ -1,4 +1,4 @@
-"""The compiled library: found and loaded once per process, or the reason why not."""
+"""Loads the compiled library once per process, or says why it cannot be used."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import tensorflow.compat.v1 as tf
 
 PATH = pathlib.Path(__file__).with_name('libete_kernels.so')
-"""Where the build of this package puts it."""
+"""The file that the build of this package makes."""
 
 _INSTALL_AGAIN = (
-    # The first two options since this package is there, the next for the wheel that pip keeps of
-    # the last build, the last for a wheel of an index.
+    # The first two options, because this package is installed already. The third, because pip
+    # keeps the wheel of the last build. The last, against the wheel of an index.
     '`pip install --force-reinstall --no-deps --no-cache-dir --no-binary estimator_tpu_embedding '
     'SOURCE`, where SOURCE is what was installed, such as a folder or estimator_tpu_embedding')
 
@@ -30,17 +30,20 @@ _loaded: _Loaded | None = None
 
 
 def load() -> Any:
-    """The module with a function per operation, as `ete_lookup`; `None` if `why_not` says why."""
+    """Returns the module with a function per operation, such as `ete_lookup`, or `None`.
+
+    `why_not` says why it is `None`.
+    """
     return _once().operations
 
 
 def why_not() -> str:
-    """Why there is no library in this process; empty if there is one."""
+    """Returns why this process cannot use the library; empty if it can."""
     return _once().why_not
 
 
 def remedy() -> str:
-    """What to do against `why_not`; empty if there is a library."""
+    """Returns how to repair the cause in `why_not`; empty if the library can be used."""
     return _once().remedy
 
 
@@ -67,7 +70,7 @@ def _load() -> _Loaded:
     if not hasattr(operations, 'ete_engine'):
         return _Loaded(None, f'this process has loaded another copy of {PATH.name}',
                        'Let a process import one installation of this package only.')
-    with contextlib.suppress(KeyError):  # A module that was reloaded has registered both before.
+    with contextlib.suppress(KeyError):  # Both are registered if this module was reloaded.
         tf.RegisterGradient('EteRead')(_gradient_of_read)
         tf.RegisterGradient('EteReadRows')(_gradient_of_rows)
     return _Loaded(operations, '')

@@ -1,9 +1,9 @@
-"""The variable of a table in eager mode and in functions, whose value is the engine's memory.
+"""The variable of a table in eager mode and in functions; its value is memory of the engine.
 
-As in `variables.py`, but there is no session, and the variable exists before its engine does: it
-is a plain one until an engine is attached, and after that engine was closed. What is read is never
-the memory that the engine writes: an eager read is an operation of the engine, and a read in a
-function is made of TensorFlow's own, so that a SavedModel of it is executed without this package.
+It is the counterpart of `variables.py`, without a session. The variable exists before its engine.
+It is a plain variable until an engine is attached, and again after that engine was closed. No read
+returns the memory that the engine writes. An eager read is an operation of the engine. A read in a
+function consists of TensorFlow's own operations, so a SavedModel of it runs without this package.
 """
 
 from __future__ import annotations
@@ -34,35 +34,35 @@ class _Owner(NamedTuple):
 
 
 class OwnedVariable(_ResourceVariable):
-    """Rows or a slot of a table, float32 `[rows, width]`. Used as any other variable.
+    """The rows or one slot of a table, float32 `[rows, width]`. Used as any other variable.
 
-    It is made as `tf.Variable` is, but no creator of variables is asked: a strategy does not
-    replicate it. Savers write it without a copy, for which updates wait.
+    It takes the arguments of `tf.Variable`, but it asks no variable creator, so no strategy
+    replicates it. Savers write it without a copy, and updates wait for them.
 
-    A read in a function that is executed gives what the variable is at that place of the program;
-    it neither calls `before_read` nor knows of an assignment that an engine failed to take over.
+    A read in a function that is executed gives the value at that place of the program. It does not
+    call `before_read`, and does not know of an assignment that an engine failed to take over.
     """
 
     _owner: _Owner | None = None
 
     def attach(self, engine: tf.Tensor | None, part: int, before_read: Callable[[], None]) -> None:
-        """Makes the variable one of an engine, which may take its memory over from now on.
+        """Attaches the variable to an engine, which may take its memory over from now on.
 
         Args:
-          engine: the handle of the engine: an eager int64 scalar, until `detach`. `None` for one
-            that has no memory of its own: the variable stays a plain one, but for `before_read`.
-          part: the number of the part in the engine, of the shape of this variable.
-          before_read: called before the value is read or written in eager mode, and, to trace what
-            it does, in functions that save. It may let the engine apply what is pending, but must
-            not use the methods of this variable.
+          engine: the handle of the engine: an eager int64 scalar, until `detach`. `None` for the
+            stock engine: the variable stays a plain one, apart from `before_read`.
+          part: the number of the part in the engine; the part has the shape of this variable.
+          before_read: called before the value is read or written in eager mode, and traced into
+            functions that save. It may let the engine make pending updates, but must not use the
+            methods of this variable.
         """
         self._owner = _Owner(engine, part, before_read)
 
     def detach(self) -> None:
-        """Makes it a plain variable with the value it has; for when the engine is closed.
+        """Makes it a plain variable with its present value; for when the engine is closed.
 
-        What was assigned since the last step of the engine stays. The memory of the engine lives
-        on as the value, until another is assigned.
+        An assignment since the last step of the engine stays. The engine's memory stays the value
+        until another one is assigned.
         """
         self._owner = None
 
@@ -83,28 +83,28 @@ class OwnedVariable(_ResourceVariable):
             copy=not no_copy)
 
     def numpy(self) -> Any:
-        """The value as an array of its own: the only copy that is made."""
+        """Returns the value as an array of its own, with a single copy."""
         if not tf.executing_eagerly():
             return super().numpy()
         return self._read_variable_op(no_copy=True).numpy()
 
     def _copy_trackable_to_cpu(self, object_map: Any) -> None:
-        """For checkpoints in the background: in a function that is traced once, then executed."""
+        """Copies the value for a background checkpoint, in a function that is traced once."""
         if self._owner is not None:
             self._owner.before_read()
         super()._copy_trackable_to_cpu(object_map)
 
     def _restore_from_tensors(self, restored_tensors: Any) -> Any:
-        """Gets the values of a checkpoint, which people restore when an update cannot be made."""
+        """Takes the values of a checkpoint, also if a pending update cannot be made."""
         with contextlib.suppress(tf.errors.InvalidArgumentError):
             self._settle()
         return super()._restore_from_tensors(restored_tensors)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
-        """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
+        """Returns rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
         self._settle()
         if self._owner is None or self._owner.engine is None:
-            # Once written by row it would be copied for each other read.
+            # Not from its value: after a first write by row, TensorFlow copies that at every read.
             return super().sparse_read(indices, name=name)
         if not tf.executing_eagerly():
             return self._before_writes(tf.gather, super()._read_variable_op(), indices, name=name)
@@ -114,18 +114,19 @@ class OwnedVariable(_ResourceVariable):
                 rows=tf.cast(indices, tf.int64), part=self._owner.part)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> tf.Tensor:
-        """Elements or rows, see `tf.gather_nd`."""
+        """Returns elements or rows, see `tf.gather_nd`."""
         if tf.executing_eagerly():
             return tf.gather_nd(self.read_value(), indices, name=name)
         return self._before_writes(tf.gather_nd, super()._read_variable_op(), indices, name=name)
 
     def _before_writes(self, copy: Callable[..., tf.Tensor], *args: Any, **kwargs: Any
                        ) -> tf.Tensor:
-        """What is copied from the value in a function, before later operations write that.
+        """Copies from the value in a function, before later operations write the value.
 
-        The operations of TensorFlow that gather from a resource are of no use here: they give the
-        variable a buffer of its own first. Those that copy from a value do not use the resource,
-        so that without the last one, which does and stands behind them, nobody would wait.
+        TensorFlow's operations that gather from a resource are of no use: they first give the
+        variable a buffer of its own. Operations that copy from a value do not use the resource, so
+        a later write would not wait for them. The last operation here uses the resource and waits
+        for the copy, so that later writes wait too.
         """
         with tf.device(self.device):
             copied = copy(*args, **kwargs)
@@ -134,7 +135,7 @@ class OwnedVariable(_ResourceVariable):
         return copied
 
     def _lazy_read(self, op: Any) -> Any:
-        """What writes return: reads of it, too, give no memory of the engine."""
+        """Returns the result of a write; reads of that result are copies too."""
         if tf.executing_eagerly():
             return self
         unread = super()._lazy_read(op)
@@ -144,7 +145,7 @@ class OwnedVariable(_ResourceVariable):
 
 
 def _settled(write: Callable[..., Any]) -> Callable[..., Any]:
-    """What is pending in the engine comes before what is written now."""
+    """Wraps a write, so that pending updates are made before it."""
     @functools.wraps(write)
     def settle_and_write(self: OwnedVariable, *args: Any, **kwargs: Any) -> Any:
         self._settle()

@@ -1,7 +1,7 @@
-"""What the native kernels need to know of an optimizer: the number of its rule, and 24 floats.
+"""Encodes an optimizer for the native kernels: as the number of its rule, and 24 floats.
 
-`src/rules.h` has one struct per rule. Where a rule uses `1 - b`, it is passed beside `b`: computed
-in double precision as TensorFlow's ops have it, since `1 - float32(0.999)` is off by 1e-5.
+`src/rules.h` has one struct per rule. If a rule uses `1 - b`, that is passed beside `b`. It is
+computed in double precision, as in TensorFlow's ops, because `1 - float32(0.999)` is off by 1e-5.
 """
 
 from __future__ import annotations
@@ -85,24 +85,26 @@ RULES: dict[type[Optimizer], tuple[int, Callable[[Any], tuple[float, ...]]]] = {
     o.CenteredRMSProp: (11, _rms_prop),
     o.Lion: (12, _lion),
 }
-"""The number of each rule, and what gives its own options, in the order of its struct's `o[i]`."""
+"""The number of each rule, and a function that returns the rule's own options, as its struct's
+`o[i]` has them."""
 
 
 def encoded(optimizer: Optimizer) -> tuple[int, tuple[float, ...]]:
-    """The number of an optimizer's rule, and its options."""
+    """Returns the number of an optimizer's rule, and its options."""
     return RULES[type(optimizer)][0], options_of(optimizer)
 
 
 def options_of(optimizer: Optimizer) -> tuple[float, ...]:
-    """The options of a table that this optimizer trains, in the order of `src/options.h`.
+    """Returns the options of a table that this optimizer trains, in the order of `src/options.h`.
 
     Args:
-      optimizer: one whose `problems` are none.
+      optimizer: has no `problems`.
 
     Returns:
-      `OPTIONS` floats: whether gradients are accumulated and whether all rows are updated (0 or
-      1), whether weights decay, by how much, whether that is times the rate, the bounds on
-      weights and on gradients (infinite for none), the rule's own options, and zeros.
+      `OPTIONS` floats. First come flags, 0 or 1: whether gradients are accumulated, whether all
+      rows are updated, whether weights decay. Then the decay, and whether it is multiplied by the
+      rate. Then the bounds on weights and on gradients, infinite for none. Then the rule's own
+      options, and zeros.
     """
     options = (
         optimizer.accumulate, optimizer.updates_all_rows,

@@ -1,10 +1,10 @@
-"""Variables of tables, of which the engine has the memory.
+"""The variable of a table in a graph; its value is memory of the engine.
 
-Between two steps the value of such a variable is a tensor over the memory of the engine, so it
-need not be copied to be read. But the engine writes there, and TensorFlow hands out the values of
-variables by reference, even as NumPy arrays: so whoever reads gets a copy, or, to save it, a view
-that keeps the engine from writing until it is freed. An assignment, or a write of some rows, gives
-the variable a buffer of TensorFlow's; it is then up to the engine to take that over.
+Between two steps the value of such a variable is a tensor over the memory of the engine, so no
+second copy exists. But the engine writes there, and TensorFlow hands out the values of variables
+by reference, even as NumPy arrays. So a read returns a copy. A Saver gets a view instead, and the
+engine does not write until the view is freed. An assignment, or a write of some rows, gives the
+variable a buffer of TensorFlow's, and the engine takes that over later.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TableVariable(_ResourceVariable):
     """A part of a table, float32 `[rows, width]`. Used as any other variable.
 
     Attributes:
-      number: of the part in the engine.
+      number: the number of the part in the engine.
     """
 
     _graph_element: tf.Tensor
@@ -34,7 +34,7 @@ class TableVariable(_ResourceVariable):
         Args:
           engine: the handle of the engine.
           part: its number in the engine.
-          **kwargs: as variable creators are given them.
+          **kwargs: the arguments that variable creators are given.
         """
         self._ete_engine = engine
         self.number = part
@@ -42,14 +42,14 @@ class TableVariable(_ResourceVariable):
         plain_read = self._graph_element
         with tf.init_scope(), tf.name_scope(f'{self.op.name}/Read/'):
             self._graph_element = self._read_variable_op()
-            # Of what is in a proto TensorFlow follows the first inputs to a plain read.
+            # From a tensor in a proto, TensorFlow follows first inputs until it is at a plain read.
             _, self._in_proto = tf.identity_n([plain_read, self._graph_element])
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """As a variable with a cached value, for `.meta` files.
+        """Describes it, for `.meta` files, as a variable with a cached value.
 
-        Imported, it is one of TensorFlow's, whose plain reads share the memory of the engine. The
-        cached value, which all get that take the variable for a tensor, is a copy.
+        An imported one is a plain variable, whose plain reads share the memory of the engine. Its
+        cached value is a copy, and everybody who uses the variable as a tensor gets that.
         """
         self._cached_value = self._in_proto
         try:
@@ -64,7 +64,7 @@ class TableVariable(_ResourceVariable):
             part=self.number, copy=not no_copy)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
-        """Rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
+        """Returns rows: float32 `[..., width]`, for integers of any shape. See `tf.gather`."""
         with tf.name_scope(name, 'Gather'):
             rows = tf.cast(indices, tf.int64)
             value = in_place(self.handle)
@@ -73,17 +73,17 @@ class TableVariable(_ResourceVariable):
             return tf.ensure_shape(found, rows.shape.concatenate(self.shape[1:]))
 
     def gather_nd(self, indices: Any, name: str | None = None) -> tf.Tensor:
-        """Elements or rows, see `tf.gather_nd`."""
+        """Returns elements or rows, see `tf.gather_nd`."""
         return tf.gather_nd(self.read_value(), indices, name=name)
 
 
 def is_of_engine(variable: Any) -> bool:
-    """Whether something that can be saved is such a variable, or what a session reads of one."""
+    """Returns whether a saveable object is such a variable, or the tensor of its read."""
     return isinstance(variable, TableVariable) or (
         isinstance(variable, tf.Tensor) and variable.op.type == 'EteRead')
 
 
 def in_place(handle: tf.Tensor) -> tf.Tensor:
-    """The value of the variable of a handle, not copied; for those who know what they do."""
+    """Returns the value of a variable without a copy; the caller must neither keep nor write it."""
     with tf.control_dependencies([tf.raw_ops.DisableCopyOnRead(resource=handle)]):
         return tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32)

@@ -1,1 +1,4 @@
-"""Tensors in, tensors out, in stock TensorFlow ops. No sessions, no variables made, no hosts."""
+"""Ids, lookups and update rules as functions from tensors to tensors, in stock TensorFlow ops.
+
+They create no variable, use no session and know no hosts.
+"""

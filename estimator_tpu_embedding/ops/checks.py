@@ -1,8 +1,8 @@
-"""Run-time checks of tensors that surface as the same typed errors as checks of Python values.
+"""Checks tensors when a graph runs, and turns the failures into `Problem`s again.
 
-A check is an assert op whose message carries the fields of a `Problem`; `message_to_problem`
-reads them back from the error that the session raised, wherever and by whichever thread. Where
-nobody does, in functions of TF2, the message is for those who read it.
+A check is an assert op whose message carries the fields of a `Problem`. `message_to_problem` reads
+them back from the error that the session raised, in any thread. In functions of TF2 nobody reads
+them back, so there the message is plain text.
 """
 
 from __future__ import annotations
@@ -18,60 +18,64 @@ _BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
 
 
 def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor,
-            where: tf.Tensor | str | None = None) -> tf.Operation:
-    """An op that fails with `problem` unless all of `condition` holds.
+            where: tf.Tensor | str | None = None, step: tf.Tensor | None = None) -> tf.Operation:
+    """Returns an op that fails with `problem` unless all of `condition` holds.
 
     Args:
       condition: bool, any shape.
-      problem: what to say; its `got` is replaced by the value of `got`.
+      problem: the error; `got` replaces its `got`.
       got: scalar string, built from the offending values.
-      where: scalar string in place of the `where` of `problem`, if that is not known before.
+      where: scalar string that replaces the `where` of `problem`, if it is known only at run time.
+      step: integer scalar that replaces the `step` of `problem`, or `None`.
     """
     where = problem.where if where is None else where
     if tf.executing_eagerly_outside_functions():
         message = tf.strings.join([
             f'{problem.code} ', where, f': {problem.rule}; got ', got, f'.  {problem.remedy}'])
     else:
-        message = tf.strings.join([f'{_BEGIN}{problem.code}', where, problem.rule, got,
+        at = '' if step is None else tf.strings.as_string(step)
+        message = tf.strings.join([f'{_BEGIN}{problem.code}', where, problem.rule, got, at,
                                    f'{problem.remedy}{_END}'], separator=_SEPARATOR)
     return tf.debugging.Assert(tf.reduce_all(condition), [message])
 
 
 def require_of_tables(tables: Sequence[str], fails: tf.Tensor, problem: Problem, *,
-                      got: Callable[[tf.Tensor], tf.Tensor]) -> tf.Operation:
-    """An op that fails with `problem`, about the first table for which `fails` holds.
+                      got: Callable[[tf.Tensor], tf.Tensor], step: tf.Tensor | None = None
+                      ) -> tf.Operation:
+    """Returns an op that fails with `problem`, about the first table for which `fails` holds.
 
     Args:
-      tables: names, at least one.
+      tables: their names, at least one.
       fails: bool, one per table.
-      problem: what to say; `where` and `got` are replaced.
+      problem: the error; its `where` and `got` are replaced.
       got: position of that table -> scalar string.
+      step: see `require`.
     """
     first = tf.argmax(tf.cast(fails, tf.int32))
     names = tf.constant([f'table "{name}"' for name in tables])
-    return require(~fails, problem, got=got(first), where=names[first])
+    return require(~fails, problem, got=got(first), where=names[first], step=step)
 
 
 def first_values(values: tf.Tensor, most: int = 3) -> tf.Tensor:
-    """The first few of a vector as one scalar string: `12, 13, 14`."""
+    """Returns the first few values of a vector as one scalar string: `12, 13, 14`."""
     return tf.strings.reduce_join(tf.strings.as_string(values[:most]), separator=', ')
 
 
 def masked(values: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
-    """The elements for which `kept`, bool of the shape of `values`, holds, as a vector.
+    """Returns the elements for which `kept`, bool of the shape of `values`, holds, as a vector.
 
-    Does what `tf.boolean_mask` does for these, with 4 operations, not 29: each core of each job
-    has some of these per feature, and building them took a good part of its start.
+    It replaces `tf.boolean_mask`, with 4 operations instead of 29. Each core of each job has some
+    of these per feature, and building them took a good part of the start of a job.
     """
     return tf.gather_nd(values, tf.where(kept))
 
 
 def message_to_problem(message: str) -> Problem | None:
-    """The problem that the message of a failed `require` carries, or `None`.
+    """Returns the problem that the message of a failed `require` carries, or `None`.
 
     >>> message_to_problem(
-    ...     'assertion failed: [<<ete|E501|ete|feature "a"|ete|be small|ete|7|ete||ete>>]')
-    Problem(code='E501', where='feature "a"', rule='be small', got='7', remedy='')
+    ...     'assertion failed: [<<ete|E501|ete|feature "a"|ete|be small|ete|7|ete|12|ete||ete>>]')
+    Problem(code='E501', where='feature "a"', rule='be small', got='7', remedy='', step=12)
     """
     found = re.search(re.escape(_BEGIN) + '(.*?)' + re.escape(_END), message, re.DOTALL)
     if found is None:
@@ -79,4 +83,7 @@ def message_to_problem(message: str) -> Problem | None:
     # The assert op escapes the bytes of its strings as C does.
     text = found.group(1).encode().decode('unicode_escape')
     fields = text.encode('latin-1', 'replace').decode('utf-8', 'replace').split(_SEPARATOR)
-    return Problem(*fields) if len(fields) == 5 else None
+    if len(fields) != 6:
+        return None
+    code, where, rule, got, step, remedy = fields
+    return Problem(code, where, rule, got, remedy, int(step) if step else None)

@@ -1,4 +1,4 @@
-"""Rows of one feature -> activations, and gradients of activations -> gradients of rows."""
+"""Combines rows of one feature into activations, and spreads gradients back over the rows."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from .ids import IdBatch
 
 
 def shares(batch: IdBatch, combiner: str | None) -> tf.Tensor | None:
-    """How much each id counts in its sample.
+    """Returns the factor of each id's row in the activation of its sample.
 
-    Forward and backward pass both use it, so they cannot disagree. An id of weight `w` among
-    ids of weights `w_i` counts `w` (sum, `None`), `w / sum(w_i)` (mean) or
-    `w / sqrt(sum(w_i**2))` (sqrtn); 0 where that divides by 0.
+    The forward and the backward pass both use it, so they cannot disagree. An id of weight `w`
+    among ids of weights `w_i` has the factor `w` (sum, `None`), `w / sum(w_i)` (mean) or
+    `w / sqrt(sum(w_i**2))` (sqrtn). The factor is 0 where the divisor is 0.
 
     Returns:
-      float32 `[n, 1]`, or `None` where every share is 1.
+      float32 `[n, 1]`, or `None` if every factor is 1.
     """
     weights = batch.weights
     if combiner in ('sum', None):
@@ -31,7 +31,7 @@ def shares(batch: IdBatch, combiner: str | None) -> tf.Tensor | None:
 
 
 def combine(rows: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:
-    """The activation of each sample; exact zeros for a sample without ids.
+    """Returns the activation of each sample; exact zeros for a sample without ids.
 
     Args:
       rows: float32 `[n, D]`, the row of each id.
@@ -47,7 +47,7 @@ def combine(rows: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:
 
 
 def spread(gradient: tf.Tensor, batch: IdBatch, combiner: str | None) -> tf.Tensor:
-    """The gradient that each id's row receives from the gradient of the activations.
+    """Returns the gradient that each id's row receives from the gradient of the activations.
 
     Args:
       gradient: float32 `[num_samples, D]`.

@@ -1,4 +1,4 @@
-"""Dense, sparse and ragged tensors of ids -> `IdBatch`, checked and counted."""
+"""Reads ids from dense, sparse and ragged tensors into an `IdBatch`, and checks and counts them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from . import weights as weights_of
 from .checks import first_values, masked, require
 
 MISSING = -1
-"""What a vocabulary maps an unknown word to: no row, zeros, counted."""
+"""The id of a word that a vocabulary does not know: it has no row, gives zeros, and is counted."""
 
 
 class IdBatch(NamedTuple):
     """The ids of one feature on one core for one step.
 
     Attributes:
-      samples: int32 `[n]`, the sample each id belongs to; non-decreasing, in
-        `[0, num_samples)`. Every place of a sequence of length `L` is a sample here: place `t`
-        of sample `b` is `b * L + t`.
+      samples: int32 `[n]`, the sample of each id; non-decreasing, in `[0, num_samples)`. Every
+        place of a sequence of length `L` is a sample here: place `t` of sample `b` is `b * L + t`.
       ids: int64 `[n]`, each in `[0, vocabulary_size)` once `check` has run.
       num_samples: samples on this core, times the length of sequences; known when the graph is
         built.
-      weights: float32 `[n]`; `None` is 1 for each.
+      weights: float32 `[n]`; `None` is 1 for each id.
     """
 
     samples: tf.Tensor
@@ -35,13 +34,13 @@ class IdBatch(NamedTuple):
 
 
 class IdCounts(NamedTuple):
-    """What became of the ids of one feature in one batch; int64 scalars.
+    """Counts what became of the ids of one feature in one batch; int64 scalars.
 
     Attributes:
       seen: ids that were looked up.
       missing: places without an id: zeros of a dense tensor of rank >= 2, unknown words.
       truncated: ids beyond the length of their sequence.
-      out_of_range: ids outside of the vocabulary, where a policy keeps these from being an error.
+      out_of_range: ids outside of the vocabulary, if the policy does not make them an error.
     """
 
     seen: tf.Tensor
@@ -51,13 +50,13 @@ class IdCounts(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What was read of one feature, unchecked.
+    """The ids of one feature as they were read, unchecked.
 
     Attributes:
       batch: the ids.
       missing: see `IdCounts`.
       truncated: see `IdCounts`.
-      lengths: of sequences: the last used place + 1, at most `L`, int64 `[B]`; else `None`.
+      lengths: of sequences: the last used place + 1, at most `L`, int64 `[B]`; otherwise `None`.
     """
 
     batch: IdBatch
@@ -68,15 +67,15 @@ class Reading(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Reads the ids of one feature on one core from what `input_fn` returned.
+    """Reads the ids of one feature on one core from a value of `input_fn`.
 
     Attributes:
-      where: which feature on which core, for messages.
+      where: the feature and the core, for messages.
       num_samples: samples per core.
-      combiner: the table's. `None` wants exactly one id per sample in a dense tensor.
-      sequence_length: above 0 the ids of one sample are a sequence, cut to this length.
-      may_lack_samples: whether fewer than `num_samples` are accepted; those that lack have no
-        ids, and none of them is counted.
+      combiner: the combiner of the table. `None` requires one id per sample in a dense tensor.
+      sequence_length: if it is above 0, the ids of one sample are a sequence, cut to this length.
+      may_lack_samples: whether fewer than `num_samples` are accepted. The others have no ids, and
+        no missing id of them is counted.
     """
 
     where: str
@@ -92,10 +91,10 @@ class Reader:
           value: int32 or int64; a dense tensor `[B]` or `[B, ...]`, a `SparseTensor` of rank
             >= 2 or a `RaggedTensor`, with `B == num_samples`. A dense tensor of rank >= 2 of a
             table with a combiner, or of a sequence, holds 0 where an id is missing, as on the
-            hardware; in a dense tensor of rank 1 every id counts. The second dimension of a
+            hardware. In a dense tensor of rank 1 every id counts. The second dimension of a
             sequence is its place.
-          weights: numbers at the places of the ids, a `SparseTensor` or `RaggedTensor` as
-            `value` is; `None` is 1 for each.
+          weights: numbers at the places of the ids, in a tensor of the type of `value`, sparse or
+            ragged; `None` is 1 for each.
 
         Raises:
           InputShapeError: for another type, or a shape that is known to be wrong.
@@ -129,7 +128,7 @@ class Reader:
         return self._from_dense(value)
 
     def _fits(self, samples: Any) -> Any:
-        """Whether a batch may have so many samples: a bool for an int, else a tensor."""
+        """Returns whether a batch may have so many samples: a bool for an int, or a tensor."""
         if self.may_lack_samples:
             return samples <= self.num_samples
         return (samples == self.num_samples if isinstance(samples, int)
@@ -158,7 +157,7 @@ class Reader:
             Reading(batch, none, none))
 
     def _cut(self, batch: IdBatch, places: tf.Tensor, missing: tf.Tensor) -> Reading:
-        """Sequences from ids and the places of the ids in their samples."""
+        """Makes sequences from ids and the places of the ids in their samples."""
         used = tf.math.unsorted_segment_max(places + 1, batch.samples, self.num_samples)
         lengths = tf.clip_by_value(used, 0, self.sequence_length)
         kept = places < self.sequence_length
@@ -209,7 +208,7 @@ def _sparse_of_ragged(value: object) -> object:
 
 
 def only(batch: IdBatch, kept: tf.Tensor) -> IdBatch:
-    """The ids of a batch for which `kept`, bool `[n]`, holds."""
+    """Returns the ids of a batch for which `kept`, bool `[n]`, holds."""
     places = tf.where(kept)[:, 0]
     return batch._replace(
         samples=tf.gather(batch.samples, places), ids=tf.gather(batch.ids, places),
@@ -229,15 +228,15 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
     """Makes sure that every id has a row.
 
     Args:
-      where: which feature on which core, for messages.
+      where: the feature and the core, for messages.
       reading: the ids.
       vocabulary_size: rows of the table.
       policy: see `core.specs.FeatureSpec.id_policy`.
 
     Returns:
-      A batch whose ids are in `[0, vocabulary_size)`, and what became of all. With the policy
-      `'error'` it fails to evaluate, with E501, if an id is not. Ids are compared before any
-      cast, so 2**32 + 1 is never row 1.
+      A batch whose ids are in `[0, vocabulary_size)`, and the counts of all ids. With the policy
+      `'error'` the batch fails to evaluate, with E501, if an id is out of range. Ids are compared
+      before any cast, so 2**32 + 1 is never row 1.
     """
     batch = reading.batch
     wrong = (batch.ids < 0) | (batch.ids >= vocabulary_size)

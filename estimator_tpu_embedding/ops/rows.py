@@ -1,4 +1,4 @@
-"""Gather rows of one shard, sum duplicate gradients, write rows back."""
+"""Gathers rows of one shard, sums duplicate gradients, and writes rows back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..core.specs import Quantization
 
 
 def sum_duplicates(ids: tf.Tensor, gradients: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """One gradient per distinct id: the sum over its occurrences.
+    """Sums the gradients of each distinct id over its occurrences.
 
     Args:
       ids: int64 `[n]`.
@@ -22,14 +22,14 @@ def sum_duplicates(ids: tf.Tensor, gradients: tf.Tensor) -> tuple[tf.Tensor, tf.
 
 
 def turns(ids: tf.Tensor, core: int, num_cores: int) -> tf.Tensor:
-    """When the sums of a core are applied to rows that are updated core by core.
+    """Returns the turn in which a core's sums are applied, for rows that are updated core by core.
 
-    A row resides on core `id % num_cores`, whose turn is 0; the others follow in ascending order,
-    core 0 after the last one. So in one turn every row meets one core.
+    A row resides on core `id % num_cores`, and that core has turn 0. The others follow in
+    ascending order, core 0 after the last one. So in one turn one core updates each row.
 
     Args:
       ids: int64 `[n]`.
-      core: whose sums they are.
+      core: the core that has the sums.
       num_cores: of the whole system.
 
     Returns:
@@ -39,7 +39,7 @@ def turns(ids: tf.Tensor, core: int, num_cores: int) -> tf.Tensor:
 
 
 def rounded(rows: tf.Tensor, quantization: Quantization | None) -> tf.Tensor:
-    """What is looked up of float32 `rows` of any shape; see `Quantization`."""
+    """Rounds looked-up float32 `rows` of any shape as `quantization` says; see `Quantization`."""
     if quantization is None:
         return rows
     lower, upper, step = quantization.lower, quantization.upper, quantization.step
@@ -48,17 +48,17 @@ def rounded(rows: tf.Tensor, quantization: Quantization | None) -> tf.Tensor:
 
 
 def read(shard: tf.Variable, rows: tf.Tensor) -> tf.Tensor:
-    """The given rows of a shard: float32 `[n, D]` for int64 `[n]`."""
+    """Returns the given rows of a shard: float32 `[n, D]` for int64 `[n]`."""
     return tf.gather(shard, rows)
 
 
 def spread_over_all(shard: tf.Variable, rows: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
-    """float32 `[rows of the shard, D]`: `values` at the distinct `rows`, zeros elsewhere."""
+    """Returns float32 `[rows of shard, D]`: `values` at the distinct `rows`, zeros elsewhere."""
     return tf.scatter_nd(tf.expand_dims(rows, 1), values, shard.shape.as_list())
 
 
 def read_all(shard: tf.Variable) -> tf.Tensor:
-    """All rows of a shard."""
+    """Returns all rows of a shard."""
     return shard.read_value()
 
 

@@ -1,12 +1,12 @@
 """One update rule per optimizer: (rows, slots, gradient, rate) -> (rows, slots).
 
-The formulas are those of TensorFlow's `optimization_parameters.proto` and, where that only links
-to them, of the CPU kernels of `tf.raw_ops.ResourceApply...`; for Proximal Yogi, which neither
-has, that of TensorFlow Addons' Yogi. All are element-wise. In each rule `w` are rows and `g` is
-the gradient. Adam and Yogi have no bias correction, as on the hardware.
+The formulas come from TensorFlow's `optimization_parameters.proto`. If that only links to a
+formula, it comes from the CPU kernels of `tf.raw_ops.ResourceApply...`. Proximal Yogi is in neither
+and follows TensorFlow Addons' Yogi. All formulas are element-wise. In each rule `w` are rows and
+`g` is the gradient. Adam and Yogi have no bias correction, as on the hardware.
 
-A root may be 0, since processors take numbers below 2**-126 for 0. What would be divided by it is
-0 then: the element stays where it is, where 0 / 0 would make it a NaN.
+A root may be 0, because processors take numbers below 2**-126 for 0. A quotient by such a root is 0
+here. So the element stays as it is, where 0 / 0 would make it a NaN.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Rule = Callable[[Any, tf.Tensor, Slots, tf.Tensor, tf.Tensor], Updated]
 
 def update_rows(optimizer: Optimizer, rows: tf.Tensor, slots: Slots, gradient: tf.Tensor,
                 rate: tf.Tensor) -> Updated:
-    """One step of an optimizer on touched rows, options included.
+    """Makes one step of an optimizer on touched rows, options included.
 
     The order is the documented one: clip the gradient, decay the weights, apply the rule, clip
     the weights.
 
     Args:
-      optimizer: which rule, with its hyper-parameters.
+      optimizer: says which rule, with its hyper-parameters.
       rows: float32 `[u, D]`.
       slots: one float32 `[u, D]` per slot, in the order of `optimizer.slots`.
-      gradient: float32 `[u, D]`, the summed one of each row.
+      gradient: float32 `[u, D]`, the summed gradient of each row.
       rate: float32 scalar.
 
     Returns:
@@ -105,7 +105,7 @@ def _ftrl(optimizer: o.Ftrl, w: tf.Tensor, slots: Slots, g: tf.Tensor, rate: tf.
 
     accumulator = slots[0] + tf.square(g)
     change = power(accumulator) - power(slots[0])
-    # A rate of 0 freezes the table: see below. Here it must only not be divided by.
+    # A rate of 0 freezes the table: see below. Here it only must not be a divisor.
     scale = tf.where(rate > 0, rate, tf.ones_like(rate))
     if optimizer.multiply_linear_by_lr:
         linear = slots[1] + scale * g - change * w
@@ -147,7 +147,7 @@ def _proximal_yogi(optimizer: o.ProximalYogi, w: tf.Tensor, slots: Slots, g: tf.
 
 def _frequency_estimator(optimizer: o.FrequencyEstimator, w: tf.Tensor, slots: Slots,
                          g: tf.Tensor, rate: tf.Tensor) -> Updated:
-    # The "learning rate" of this one is the global step, and its gradient is 0.
+    # The "learning rate" of this optimizer is the global step, and its gradient is 0.
     gap = rate - slots[0]
     capped = tf.minimum(gap, optimizer.max_delta)
     smoothed = w * (1 - optimizer.tau) + capped * optimizer.tau
@@ -184,12 +184,12 @@ def _decayed(old: tf.Tensor, new: tf.Tensor, decay: float) -> tf.Tensor:
 
 
 def _over(values: tf.Tensor, divisor: tf.Tensor) -> tf.Tensor:
-    """A quotient that is 0 where the divisor is: see the top of this file."""
+    """Returns a quotient that is 0 where the divisor is 0: see the top of this file."""
     return tf.math.divide_no_nan(values, divisor)
 
 
 def _shrunk(values: tf.Tensor, rates: tf.Tensor, l1: float, l2: float) -> tf.Tensor:
-    """The proximal step for L1 and L2 regularization."""
+    """Makes the proximal step for L1 and L2 regularization."""
     return tf.sign(values) * tf.maximum(tf.abs(values) - rates * l1, 0.0) / (1 + rates * l2)
 
 

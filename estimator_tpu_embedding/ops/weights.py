@@ -1,4 +1,4 @@
-"""The weights of ids: finite, and at the places of the ids."""
+"""Reads the weights of ids, and checks that they are finite and at the places of the ids."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from .checks import first_values, masked, require
 
 
 def sparse(where: str, ids: tf.SparseTensor, weights: object) -> tf.Tensor | None:
-    """The weight of each id, in the order that `tf.sparse.reorder` gives the ids.
+    """Returns the weight of each id, in the order that `tf.sparse.reorder` gives the ids.
 
     Args:
-      where: which feature, for messages.
+      where: the feature, for messages.
       ids: of any rank.
       weights: a SparseTensor of numbers at the same indices; `None` is 1 for each.
 
     Returns:
-      float32 `[n]`, or `None` if `weights` is. It fails to evaluate, with E518, for other
+      float32 `[n]`, or `None` if `weights` is `None`. It fails to evaluate, with E518, for other
       indices or a weight that is not finite.
 
     Raises:
@@ -32,18 +32,18 @@ def sparse(where: str, ids: tf.SparseTensor, weights: object) -> tf.Tensor | Non
 
 
 def ragged(where: str, ids: tf.RaggedTensor, weights: object) -> tf.Tensor | None:
-    """The weight of each id, in the order of the ids.
+    """Returns the weight of each id, in the order of the ids.
 
     Args:
-      where: which feature, for messages.
+      where: the feature, for messages.
       ids: of rank 2.
       weights: a RaggedTensor of numbers with the same rows; `None` is 1 for each.
 
     Returns:
-      As `sparse` does.
+      As `sparse`.
 
     Raises:
-      InputShapeError: as `sparse` does.
+      InputShapeError: as `sparse`.
     """
     if weights is None:
         return None
@@ -70,14 +70,14 @@ def _elsewhere(where: str, got: str = '') -> Problem:
 
 def _checked(where: str, weights: tf.Tensor, places: tf.Tensor, ids: tf.Tensor,
              places_of_ids: tf.Tensor) -> tf.Tensor:
-    """The weights as float32, which fail to evaluate unless they are finite and at their places.
+    """Returns weights as float32; they fail to evaluate unless finite and at the ids' places.
 
     Args:
-      where: which feature, for messages.
+      where: the feature, for messages.
       weights: numbers `[n]`.
-      places: of them, in any form whose first dimension may be compared.
+      places: the places of the weights, in any form whose first dimension may be compared.
       ids: `[n]`.
-      places_of_ids: in the same form.
+      places_of_ids: the places of the ids, in the same form.
     """
     if not places.shape.is_compatible_with(places_of_ids.shape):
         raise InputShapeError(_elsewhere(

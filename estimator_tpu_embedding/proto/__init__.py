@@ -1,1 +1,1 @@
-"""Plans as bytes. Imports protobuf, never TensorFlow."""
+"""Reads and writes configs and profiles as protobuf messages, without TensorFlow."""

@@ -1,7 +1,7 @@
-"""How much the configs of one source may hold in all, counted before any of them is parsed.
+"""Limits how much all configs of one source may hold, before any of them is parsed.
 
-Every table and feature takes some 100 bytes of memory and a few microseconds in each command even
-if it is empty, and a graph may carry many configs: what counts is their sum.
+A table or feature takes some 100 bytes of memory even if it is empty, and a few microseconds in
+each command. A graph may carry many configs, so the limits are on their sum.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .codec import Config
 from .wire import LENGTH, MAX_FIELDS, VARINT, Malformed, Wire
 
 MAX_BYTES = 64 * 2**20
-"""Of all configs of one source."""
+"""Bytes of all configs of one source."""
 MAX_SHAPE = 8
 """Numbers in the `input_shape` of a feature; TF1 writes one or two, TF2 the rank of the samples."""
 
@@ -22,10 +22,10 @@ _SHAPE = {1: LENGTH, **dict.fromkeys(range(2, 8), VARINT), 9: LENGTH, 10: LENGTH
 
 
 class Allowance:
-    """What the configs of one source may still hold.
+    """The rest of the limits that the configs of one source have not used up.
 
     Args:
-      what: that holds the configs, for the user: `'a config'`, `'all configs of a graph'`.
+      what: name of the source in messages: `'a config'`, `'all configs of a graph'`.
     """
 
     def __init__(self, what: str) -> None:
@@ -37,8 +37,8 @@ class Allowance:
         """Counts a serialized config.
 
         Raises:
-          UnreadableConfigError: if there is too much of something.
-          Malformed: if it is no config.
+          UnreadableConfigError: if a limit is exceeded.
+          Malformed: if the message is no config.
         """
         wire.left = self._fields_left
         known = False
@@ -69,10 +69,10 @@ class Allowance:
 
 
 def check_parsed(config: Config, where: str) -> None:
-    """Refuses a config that has too much of something; text is counted only here.
+    """Refuses a parsed config that exceeds a limit; only this function counts text.
 
     Raises:
-      UnreadableConfigError: if it has.
+      UnreadableConfigError: if a limit is exceeded.
     """
     for kind, parts, most in (('tables', config.table_descriptor, limits.MAX_TABLES),
                               ('features', config.feature_descriptor, limits.MAX_FEATURES)):
@@ -84,10 +84,10 @@ def check_parsed(config: Config, where: str) -> None:
 
 
 def check_shape(count: int, where: str) -> None:
-    """Refuses a feature with an `input_shape` of `count` numbers if that is too many.
+    """Refuses a feature with too many numbers in its `input_shape`.
 
     Raises:
-      UnreadableConfigError: if it is.
+      UnreadableConfigError: if `count` exceeds `MAX_SHAPE`.
     """
     if count > MAX_SHAPE:
         raise _too_much('E487', where, 'the input_shape of a feature must have at most '
@@ -95,7 +95,7 @@ def check_shape(count: int, where: str) -> None:
 
 
 def _check_long_feature(wire: Wire, span: tuple[int, int], where: str) -> None:
-    """Refuses a shape that would take memory; shorter ones are counted when they are parsed."""
+    """Refuses a shape that would take much memory; shorter shapes are counted after parsing."""
     single = packed = 0
     for number, kind, (start, end) in wire.fields(span):
         if number == _INPUT_SHAPE:

@@ -1,8 +1,7 @@
-"""Plan -> `TPUEmbeddingConfiguration`; optimizer <-> `OptimizationParameters`.
+"""Encodes a plan as `TPUEmbeddingConfiguration`; encodes and decodes optimizers.
 
-Encoding fills the message as TF 2.15 does in TF1, down to the fields that it leaves empty (feature
-names, `num_features`, `batch_size_per_tensor_core`), so equal declarations give equal bytes.
-`decoding` is the way back.
+Equal declarations give the bytes of TF 2.15 in TF1. So the fields that it leaves empty stay empty:
+feature names, `num_features` and `batch_size_per_tensor_core`. `decoding` decodes configs.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ HotIds = parameters_pb2.HotIdReplicationConfiguration
 MODES = {'inference': Config.INFERENCE, 'training': Config.TRAINING}
 STRATEGIES = {'div': Config.DIV_DEFAULT, 'mod': Config.MOD}
 INFERENCE_OPTIMIZER = OPTIMIZERS['stochastic_gradient_descent'](learning_rate=1.0)
-"""What the original writes for tables that are not trained."""
+"""The optimizer that the original writes for tables that are not trained."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RateOfTag:
-    """Stands in a decoded plan for a learning rate whose function is not in the message."""
+    """The learning rate of a decoded plan whose function the message does not hold."""
 
     tag: int
 
@@ -46,8 +45,8 @@ def plan_to_config(plan: Plan) -> Config:
 
     Returns:
       A message with one `table_descriptor` per table and one `feature_descriptor` per feature,
-      in the plan's order. `vocabulary_size` is raised to the number of hosts, as in the
-      original, since the engine wants a row on every host.
+      in the plan's order. As in the original, `vocabulary_size` is raised to the number of
+      hosts, because the hardware wants a row on every host.
     """
     config = Config(
         mode=MODES[plan.mode], num_hosts=plan.topology.num_hosts,
@@ -81,7 +80,7 @@ def plan_to_config(plan: Plan) -> Config:
 
 
 def encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
-    """Writes all of an optimizer but its learning rate, as the original does."""
+    """Writes everything of an optimizer but its learning rate, as the original does."""
     parameters.gradient_accumulation_status = (
         Accumulation.ENABLED if optimizer.accumulate else Accumulation.DISABLED)
     for limits, message in ((optimizer.clip_gradients, parameters.gradient_clipping_limits),
@@ -100,7 +99,10 @@ def encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
 
 
 def decode_optimizer(parameters: Parameters) -> Optimizer:
-    """The optimizer of a message whose algorithm is one of `OPTIMIZERS`, its numbers unchecked."""
+    """Returns the optimizer of a message, and does not check its numbers.
+
+    The caller has checked that its algorithm is one of `OPTIMIZERS`.
+    """
     field = parameters.WhichOneof('parameters')
     assert field is not None, 'as the caller promises'
     message = getattr(parameters, field)

@@ -1,8 +1,8 @@
-"""`TPUEmbeddingConfiguration` -> plan.
+"""Decodes a `TPUEmbeddingConfiguration` into a plan.
 
-TF1 writes tables and features in the order of plans, with one batch; TF2 in any order, with names
-and a shape of its own for each feature. Both give a plan that encodes to the same message but for
-what has no effect, or an error: nothing else is lost silently.
+TF1 writes tables and features in the order of plans, with one batch size for all features. TF2
+writes them in any order, with names, and with a shape for each feature. Either message gives an
+error, or a plan that encodes to the same message. Only parts without effect may differ.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from .codec import (
 def config_to_plan(config: Config) -> Plan:
     """Decodes a message into a plan.
 
-    A message holds no combiners, initializers, initial slot values or rate functions; the plan
-    has their defaults, and `RateOfTag` for the functions. Features without a name, or with that
-    of another, are called `<table>:<position>`. Tables and features get the order of plans; what
-    their order was, the names of features and whether narrow tables are packed is not kept.
+    A message holds no combiners, initializers, initial slot values or rate functions. The plan
+    has their defaults, and `RateOfTag` for the functions. A feature is called
+    `<table>:<position>` if it has no name, or if another feature has the same. Tables and
+    features get the order of plans. The plan does not keep their former order, the names of
+    features, and whether narrow tables are packed.
 
     Raises:
-      ConfigError: all reasons why the message is not a plan, fields that a plan cannot hold
-        among them.
+      ConfigError: with every reason why the message is not a plan, such as fields that a plan
+        cannot hold.
       UnsupportedError: if the only reason is an optimizer whose formula is not documented.
     """
     tables, features = _declared(config)
@@ -59,10 +60,10 @@ def config_to_plan(config: Config) -> Plan:
 
 
 def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
-    """The tables and features of a message, as far as they can be read.
+    """Returns the tables and features of a message, as far as they can be read.
 
-    What cannot, and `_problems_of` says, has a stand-in that `resolve` has nothing against: so
-    all problems of a message come at once.
+    Each unreadable part gets a stand-in that `resolve` accepts, and `_problems_of` reports it.
+    So the user sees all problems of a message at once.
     """
     tables = [
         TableSpec(name=_legal('table', descriptor.name, position),
@@ -90,13 +91,16 @@ def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
 
 
 def _batch_of(config: Config) -> int:
-    """Samples per core and step; of features of TF2, whose own batches may differ, the most."""
+    """Returns the samples per core and step.
+
+    Features of TF2 may have batch sizes of their own, of which this is the largest.
+    """
     return max((feature.input_shape[0] for feature in config.feature_descriptor
                 if feature.input_shape and feature.input_shape[0] > 0), default=1)
 
 
 def _layout(shape: Sequence[int], batch: int) -> dict[str, Any]:
-    """What a FeatureSpec says of an `input_shape`: nothing if it is illegal."""
+    """Returns the arguments of a FeatureSpec for an `input_shape`; none if it is illegal."""
     if min(shape, default=0) < 1:
         return {}
     if len(shape) <= 2 and shape[0] == batch:
@@ -105,7 +109,7 @@ def _layout(shape: Sequence[int], batch: int) -> dict[str, Any]:
 
 
 def _legal(kind: str, name: str, position: int) -> str:
-    """The name, or one for an object whose own is illegal."""
+    """Returns the name, or a stand-in if it is illegal."""
     return f'{kind} {position}' if any(name_problems(kind, name)) else name
 
 
@@ -123,7 +127,7 @@ def _topology_problems(config: Config) -> list[Problem]:
 
 
 def _problems_of(config: Config) -> list[Problem]:
-    """What is wrong with a message beyond what `resolve` finds."""
+    """Returns the problems of a message that `resolve` does not find."""
     problems = _topology_problems(config)
     if config.mode not in MODES.values():
         problems.append(Problem('E441', 'mode', 'it must be TRAINING or INFERENCE',
@@ -144,7 +148,7 @@ def _problems_of(config: Config) -> list[Problem]:
         if feature.name:
             problems += name_problems('feature', feature.name)
     for table in config.table_descriptor:
-        # Here, not in `resolve`: its other problems would print the name as it is.
+        # Checked here first: the other problems that `resolve` finds print the raw name.
         problems += name_problems('table', table.name)
         field = table.optimization_parameters.WhichOneof('parameters')
         if field not in OPTIMIZERS.keys() | UNDOCUMENTED:
@@ -177,12 +181,12 @@ def _are_hot_ids_replicated(parameters: Parameters) -> bool:
 
 
 def _refuse_loss(config: Config, plan: Plan, names: Sequence[str]) -> None:
-    """Raises unless the plan encodes to what counts of the message.
+    """Raises an error unless the plan encodes to the parts of the message that have an effect.
 
     Args:
       config: the message.
-      plan: what came of it.
-      names: in the plan, of the features in the order of the message.
+      plan: its decoded form.
+      names: names in the plan of the features, in the order of the message.
     """
     want, again = _ordered(config, plan, names), plan_to_config(plan)
     if again.SerializeToString(deterministic=True) == want.SerializeToString(deterministic=True):
@@ -195,7 +199,7 @@ def _refuse_loss(config: Config, plan: Plan, names: Sequence[str]) -> None:
 
 
 def _ordered(config: Config, plan: Plan, names: Sequence[str]) -> Config:
-    """The message in the order of the plan, without what has no effect."""
+    """Returns the message in the order of the plan, without the parts that have no effect."""
     want = Config()
     want.CopyFrom(config)
     want.ClearField('table_descriptor')
@@ -217,7 +221,7 @@ def _ordered(config: Config, plan: Plan, names: Sequence[str]) -> Config:
 
 
 def _bytes_of(config: Config, name: str) -> bytes:
-    """One field of a message, alone, as bytes."""
+    """Returns one field of a message as bytes."""
     single = Config()
     single.CopyFrom(config)
     single.DiscardUnknownFields()

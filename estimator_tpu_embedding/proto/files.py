@@ -1,7 +1,7 @@
-"""The one way this package opens what others wrote: regular files only, never more than asked.
+"""Opens files that strangers wrote: regular files only, and never more bytes than asked for.
 
-A named pipe would block, a device would never end or do something, a link inside a directory may
-lead out of it.
+A named pipe would block. A device may never end, or may do something. A link inside a directory
+may lead out of it. No other module of the package opens such files.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import stat
 from typing import BinaryIO
 
 NO_FILE = 'a pipe, socket or device'
-"""What an error says of what can be read by its name only at a risk."""
+"""The text of the error for a name that is not safe to read."""
 
 _CHUNK = 2**20
 
@@ -21,7 +21,7 @@ def open_regular(path: str, *, follow: bool) -> BinaryIO:
     """Opens a regular file for reading.
 
     Args:
-      path: where it is.
+      path: path of the file.
       follow: whether `path` itself may be a link; `False` for files that the user did not name.
 
     Raises:
@@ -29,7 +29,7 @@ def open_regular(path: str, *, follow: bool) -> BinaryIO:
       ValueError: if no file can have that name.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    # Looked at before it is opened, since opening a device may already do something.
+    # Checked before it is opened, because opening a device may already do something.
     require_regular(os.stat(path, follow_symlinks=follow))
     descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
     try:
@@ -41,10 +41,10 @@ def open_regular(path: str, *, follow: bool) -> BinaryIO:
 
 
 def require_regular(status: os.stat_result) -> None:
-    """Makes sure that what was looked at is a regular file.
+    """Requires that a result of `stat` describes a regular file.
 
     Raises:
-      OSError: with what it is, if it is something else.
+      OSError: names the kind of any other file.
     """
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, 'a directory')
@@ -55,29 +55,29 @@ def require_regular(status: os.stat_result) -> None:
 
 
 def size_of(file: BinaryIO) -> int:
-    """The size of an open file in bytes."""
+    """Returns the size of an open file in bytes."""
     return os.fstat(file.fileno()).st_size
 
 
 def read_at_most(stream: BinaryIO, most: int, begun: bytearray | None = None) -> bytearray:
-    """The bytes of a stream up to its end, or the first `most` of them.
+    """Returns the bytes of a stream up to its end, or the first `most` of them.
 
     Args:
-      stream: what to read.
-      most: bytes in all.
-      begun: what was read of it before; it grows and is returned.
+      stream: stream to read.
+      most: the most bytes in all.
+      begun: bytes that were read before; it grows and is returned.
     """
     content = bytearray() if begun is None else begun
-    # Piece by piece: one call would reserve room for all that is allowed.
+    # Piece by piece: a single call would reserve memory for the allowed maximum.
     while len(content) < most and (chunk := stream.read(min(_CHUNK, most - len(content)))):
         content += chunk
     return content
 
 
 def child(directory: str, names: tuple[str, ...]) -> str | None:
-    """The path of the first of `names` that is in a directory; `None` if there is none.
+    """Returns the path of the first of `names` that is in a directory, or `None`.
 
-    Links count, also dangling ones: what is there is opened or refused, not passed over.
+    Links count, even if they are dangling: an entry is opened or refused, but not skipped.
     """
     paths = [os.path.join(directory, name) for name in names]
     return next((path for path in paths if os.path.lexists(path)), None)

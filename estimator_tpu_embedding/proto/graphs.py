@@ -1,7 +1,7 @@
-"""Where graphs carry embedding configs: as strings of nodes, the text format or the binary one.
+"""Finds the embedding configs that the nodes of a graph carry, in its text or binary format.
 
-A graph is a program. Here it is bytes: nothing is imported, no function is built, no type URL is
-looked up, and all that is read of a node are its name, its operation and three attributes.
+A graph is a program, but this module treats it as bytes. It imports nothing, builds no function
+and looks up no type URL. It reads only the name of a node, its operation and three attributes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from . import text
 from .wire import LENGTH, VARINT, Malformed, Span, Wire
 
 MAX_DEPTH = 100
-"""Of a text graph: protobuf's own limit."""
+"""The deepest nesting of a text graph, which is protobuf's own limit."""
 
 _ATTRIBUTES = {b'config', b'embedding_config', b'tpu_embedding_config'}
 _COMMON = b'config'
 
-KINDS = {  # by name: the wire types of the fields at the top, the path to the GraphDef
+KINDS = {  # name: the wire types of the fields at the top, and the path to the GraphDef
     'SavedModel': ({1: VARINT, 2: LENGTH}, (2, 2)),
     'MetaGraphDef': (dict.fromkeys(range(1, 8), LENGTH), (2,)),
     'GraphDef': ({1: LENGTH, 2: LENGTH, 3: VARINT, 4: LENGTH, 5: LENGTH}, ())}
@@ -27,7 +27,7 @@ FIRST_WORDS = {
     'node', 'library', 'versions', 'version', 'debug_info', 'meta_info_def', 'graph_def',
     'saver_def', 'collection_def', 'signature_def', 'asset_file_def', 'object_graph_def',
     'saved_model_schema_version', 'meta_graphs'}
-"""What the text of a GraphDef, MetaGraphDef or SavedModel can begin with."""
+"""Words that may begin the text of a GraphDef, MetaGraphDef or SavedModel."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +35,8 @@ class Carrier:
     """A node that carries a config.
 
     Attributes:
-      function: the name of the function it is in; empty for the graph itself.
-      node: its name.
+      function: name of the function that has the node; empty for the graph itself.
+      node: name of the node.
       config: the serialized config.
     """
 
@@ -46,7 +46,7 @@ class Carrier:
 
 
 def _is_carrier(op: bytes) -> bool:
-    """Whether an operation is one of the embedding engine; calls of functions are not."""
+    """Whether an operation belongs to the embedding engine; a call of a function does not."""
     return b'TPU' in op or op.startswith(b'ComputeDedupData')
 
 
@@ -55,10 +55,10 @@ def in_binary(wire: Wire, path: tuple[int, ...]) -> Iterator[Carrier]:
 
     Args:
       wire: the message.
-      path: where it has its GraphDef, see `KINDS`.
+      path: path to its GraphDef, see `KINDS`.
 
     Raises:
-      Malformed: if it is no such message.
+      Malformed: if the message is of another kind.
     """
     for graph in wire.all_at(path, wire.whole()):
         for number, kind, value in wire.fields(graph):
@@ -70,7 +70,7 @@ def in_binary(wire: Wire, path: tuple[int, ...]) -> Iterator[Carrier]:
 
 
 def _mentions_configs(wire: Wire, span: Span) -> bool:
-    """Whether it is worth to walk a message; almost all nodes are passed over."""
+    """Whether a message may hold configs; almost all nodes are skipped without a walk."""
     return wire.content.find(_COMMON, *span) >= 0
 
 
@@ -93,7 +93,7 @@ def _of_node(wire: Wire, span: Span, function: bytes) -> Iterator[Carrier]:
 
 @dataclasses.dataclass(slots=True)
 class _Message:
-    """A message of a text graph: the name of its field, and the strings found in it so far."""
+    """A message of a text graph: the name of its field, and its strings so far."""
 
     field: bytes
     strings: dict[bytes, bytearray] = dataclasses.field(default_factory=dict)
@@ -124,20 +124,20 @@ def in_text(content: bytes | bytearray) -> Iterator[Carrier]:
             closed = path.pop()
             if not path:
                 raise Malformed('a bracket closes what was not opened')
-            field = closed.field  # In a list the next message belongs to it too.
+            field = closed.field  # In a list the next message belongs to the same field.
             yield from _close(closed, path[-1])
         elif token[0] not in _QUOTES:
             field, begun = token, None
         elif field in _STRINGS.get(path[-1].field, ()):
             if begun is None:
                 begun = path[-1].strings[field] = bytearray()
-            begun += token[1:-1]  # Strings beside each other are one.
+            begun += token[1:-1]  # Adjacent strings are one string.
     if len(path) > 1:
         raise Malformed('it ends inside a message')
 
 
 def _close(closed: _Message, parent: _Message) -> Iterator[Carrier]:
-    """Hands what a message held to the one around it; yields what a node carried."""
+    """Passes the strings of a message on to the enclosing one; yields the carrier of a node."""
     strings = closed.strings
     if closed.field == b'value' and parent.field == b'attr':
         parent.strings.update(strings)

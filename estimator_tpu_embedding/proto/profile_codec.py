@@ -1,4 +1,4 @@
-"""Profiles of tables as bytes, and as what strangers may have written in their place."""
+"""Encodes profiles of tables as bytes, and decodes bytes that a stranger may have written."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from .wire import LENGTH, VARINT, Malformed, Wire
 
 FORMAT = 1
 MAX_BYTES = 2**21
-"""Of one profile; one with all counts at their highest takes an eighth without its features."""
+"""Bytes of one profile at most.
+
+A profile with the largest counts takes an eighth of it, without its features.
+"""
 
 _TABLE, _FEATURES = 3, 14
 _ATTRIBUTES = ('first_step', 'last_step', 'steps', 'sampled_steps', 'unique_ids', 'undercount')
 
 
 def encode(profile: TableProfile, created_by: str) -> bytes:
-    """The content of the file of a profile; `created_by` is name and version of the writer."""
+    """Returns the content of a profile's file; `created_by` has the writer's name and version."""
     subject = profile.subject
     message = Message(
         format=FORMAT, created_by=created_by, table=subject.table,
@@ -42,10 +45,10 @@ def encode(profile: TableProfile, created_by: str) -> bytes:
 
 
 def decode(content: bytes | bytearray) -> TableProfile:
-    """The profile that `encode` was given.
+    """Returns the profile that `encode` was given.
 
     Raises:
-      Malformed: if the content is no profile, or one that no counting can give.
+      Malformed: if the content is no profile, or contradicts itself.
     """
     message = _message(content)
     if message.format != FORMAT:
@@ -69,7 +72,7 @@ def decode(content: bytes | bytearray) -> TableProfile:
 
 
 def read(path: str) -> tuple[TableProfile, int]:
-    """The profile in a file, and the size of the file in bytes.
+    """Returns the profile in a file, and the size of the file in bytes.
 
     Raises:
       OSError, ValueError: if there is none; a link is not followed.

@@ -1,4 +1,4 @@
-"""The quantization of a table <-> `SimulatedQuantization`."""
+"""Encodes and decodes the quantization of a table, as `SimulatedQuantization`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def encode(quantization: Quantization, message: SimulatedQuantization) -> None:
 
 
 def decode(message: SimulatedQuantization) -> Quantization | None:
-    """What a message says, its numbers unchecked; `None` if it is not enabled."""
+    """Returns the quantization in a message, unchecked; `None` if it is not enabled."""
     if not message.enabled:
         return None
     limits = message.clipping_limits

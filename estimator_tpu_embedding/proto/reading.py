@@ -1,8 +1,8 @@
-"""Embedding configs out of what a user points at: files, SavedModels and streams, never trusted.
+"""Reads embedding configs from files, SavedModels and streams, none of which is trusted.
 
-What a file is, is seen from its bytes, not from its name. Its first bytes say how much of it may
-be read; then it is text (a config, a graph or base64) or binary (a graph or a config). All that
-is wrong with it comes out as `UnreadableConfigError`, in one line that is safe to print.
+The bytes of a file tell its kind, not its name. Its first bytes tell how much of it may be read.
+Text is a config, a graph or base64; binary content is a graph or a config. Every problem raises
+`UnreadableConfigError`, with one line that is safe to print.
 """
 
 from __future__ import annotations
@@ -28,31 +28,33 @@ from .wire import LENGTH, Malformed, Wire
 MAX_TEXT = 2**20
 MAX_TEXT_GRAPH = 64 * 2**20
 MAX_BINARY_GRAPH = 256 * 2**20
-"""Bytes that are read at most, by what the content is; base64 is text. A graph may be larger than
-the configs in it, see `ceilings`."""
+"""The most bytes that are read, by kind of content; base64 is text.
+
+A graph may be larger than the configs in it, which `ceilings` limits.
+"""
 MAX_CONFIGS = 100
-"""Different configs in one graph."""
+"""The most different configs in one graph."""
 
 _HEAD = 2**16
 NO_CONFIG = 'E488'
-"""The code if a graph is whole and carries no config."""
+"""The code of the error for a whole graph that carries no config."""
 
 SAVED_MODELS = ('saved_model.pb', 'saved_model.pbtxt')
 _ACCEPTED = ('Accepted: a TPUEmbeddingConfiguration (text, binary, base64) or a graph (GraphDef, '
              'MetaGraphDef, SavedModel).')
 _BASE64 = re.compile(rb'[A-Za-z0-9+/_\-\s]++[=\s]*+')
-# What text does not contain; a binary message has one of them within a few bytes.
+# Text has none of these; a binary message has one of them within a few bytes.
 _CONTROLS = re.compile(rb'[\x00-\x08\x0b\x0e-\x1f\x7f]')
 _BOM = b'\xef\xbb\xbf'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A config and where it was found.
+    """A config and its origin.
 
     Attributes:
       where: for the user: `'cfg.pbtxt'`, `'saved_model.pb: node "ConfigureTPUEmbedding"'`.
-      config: what was found there; not checked to be a plan.
+      config: the config, not checked to be a plan.
     """
 
     where: str
@@ -60,17 +62,17 @@ class Source:
 
 
 def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
-    """The configs in a file, the directory of a SavedModel, or a stream.
+    """Returns the configs in a file, the directory of a SavedModel, or a stream.
 
     Args:
       source: a path, or `-` for standard input.
-      stdin: what to read for `-`; that of the process if `None`.
+      stdin: stream to read for `-`; the process's own if `None`.
 
     Returns:
-      One entry or more; equal configs of a graph are one, named after the first node.
+      One entry or more. Equal configs of a graph are one entry, named after the first node.
 
     Raises:
-      UnreadableConfigError: if there is none.
+      UnreadableConfigError: if there is no config.
     """
     if source == '-':
         stream = stdin or (sys.stdin.buffer if sys.stdin is not None else io.BytesIO())
@@ -88,14 +90,14 @@ def read_sources(source: str, *, stdin: BinaryIO | None = None) -> list[Source]:
 
 
 def read_file(path: str, *, follow: bool = True) -> list[Source]:
-    """The configs in one file.
+    """Returns the configs in one file.
 
     Args:
-      path: where it is.
+      path: path of the file.
       follow: whether it may be a link; `False` for files that the user did not name.
 
     Raises:
-      UnreadableConfigError: if there is none. The code is `NO_CONFIG` if it is a graph.
+      UnreadableConfigError: if there is no config. The code is `NO_CONFIG` if it is a graph.
     """
     try:
         with files.open_regular(path, follow=follow) as file:
@@ -115,35 +117,35 @@ def _unopened(where: str, error: OSError | ValueError) -> UnreadableConfigError:
 
 
 def read_bytes(content: bytes, where: str) -> list[Source]:
-    """The configs in the content of a file.
+    """Returns the configs in the content of a file.
 
     Args:
-      content: all of it.
-      where: what to call it.
+      content: all bytes of the file.
+      where: name of the content in messages.
 
     Raises:
-      UnreadableConfigError: if there is none.
+      UnreadableConfigError: if there is no config.
     """
     return _read(io.BytesIO(content), len(content), where)
 
 
 def label(path: str) -> str:
-    """A path as a message may hold it."""
+    """Returns a path in a form that is safe to print."""
     return path if path.isprintable() else shown(path, 4096)
 
 
 def unreadable(code: str, where: str, rule: str, got: str = '', remedy: str = ''
                ) -> UnreadableConfigError:
-    """The error for one source."""
+    """Returns the error for one source."""
     return UnreadableConfigError(Problem(code, where, rule, got, remedy))
 
 
 def _read(stream: BinaryIO, size: int | None, where: str) -> list[Source]:
-    """The configs in a stream; its `size` is `None` if only reading tells."""
+    """Returns the configs in a stream; `size` is `None` if nobody knows it before reading."""
     content = files.read_at_most(stream, _HEAD)
     what, most = _kind_and_limit(content)
     try:
-        if content[:1] == b'\0':  # No message begins so; what does may never end: /dev/zero.
+        if content[:1] == b'\0':  # No message does; /dev/zero does, without end.
             raise Malformed('it begins with a zero')
         if size is None or size <= most:
             size = len(files.read_at_most(stream, most + 1, content))
@@ -157,7 +159,7 @@ def _read(stream: BinaryIO, size: int | None, where: str) -> list[Source]:
 
 
 def _kind_and_limit(head: bytearray) -> tuple[str, int]:
-    """What content is that begins so, and how many bytes of it may be read."""
+    """Returns the kind of the content, and how many bytes of it may be read."""
     if _CONTROLS.search(head):
         return 'binary content', MAX_BINARY_GRAPH
     if text.first_word(head) in graphs.FIRST_WORDS:
@@ -204,7 +206,7 @@ def _from_base64(content: bytearray, where: str) -> Config:
 
 
 def _from_binary(content: bytearray, where: str) -> list[Source]:
-    """The configs in a serialized graph, or the config that it is if it is none."""
+    """Returns the configs in a serialized graph, or the config that the content itself is."""
     shape = Wire(content).shape()
     wire, is_graph = Wire(content), False
     for kind, (types, path) in graphs.KINDS.items():
@@ -217,17 +219,18 @@ def _from_binary(content: bytearray, where: str) -> list[Source]:
         if found:
             return _from_nodes(found, where)
         is_graph = True
-    if is_graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):  # Numbers, in a config.
+    # In a config these fields are numbers.
+    if is_graph and ((2, LENGTH) in shape or (4, LENGTH) in shape):
         raise _no_config(where, 'a binary graph')
     return [Source(where=where, config=_from_wire(Wire(content), where, Allowance('a config')))]
 
 
 def _from_wire(wire: Wire, where: str, allowance: Allowance) -> Config:
-    """The config that a serialized message is."""
+    """Returns the config that a serialized message is."""
     allowance.admit(wire, where)
     try:
         config = Config.FromString(bytes(wire.content))
-    except (DecodeError, ValueError) as error:  # The latter by protobuf without C.
+    except (DecodeError, ValueError) as error:  # ValueError: protobuf without C.
         raise Malformed('not a whole TPUEmbeddingConfiguration with names in UTF-8') from error
     return _checked(config, where)
 
@@ -242,7 +245,7 @@ def _checked(config: Config, where: str) -> Config:
 
 def _by_config(carriers: Iterable[graphs.Carrier], where: str
                ) -> dict[bytes, tuple[graphs.Carrier, int]]:
-    """Of each distinct config the first node that carries it, and how many do."""
+    """Returns, by config, the first node that carries it and the number of such nodes."""
     found: dict[bytes, tuple[graphs.Carrier, int]] = {}
     for carrier in carriers:
         first, count = found.get(carrier.config, (carrier, 0))

@@ -1,8 +1,9 @@
-"""The text format of protos, as far as it must be understood before protobuf's parser sees it.
+"""Splits the text format of protos into tokens, and checks it before protobuf parses it.
 
-That parser recurses per brace, and a text graph would need TensorFlow's message types or unknown
-fields allowed. So a pass over the tokens checks what is to be parsed, and `graphs.py` picks the
-few strings that matter out of a graph: one regular expression, no recursion, no messages.
+Protobuf's parser recurses for each brace. For a graph it would need TensorFlow's message types,
+or would have to allow unknown fields. So a pass over the tokens checks every text first, and
+`graphs.py` takes the few strings that matter from a graph. It needs one regular expression, no
+recursion and no messages.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ MAX_DIGITS = 100
 MAX_TOKENS = 8_000_000
 MAX_STRING = 4 * 2**20
 MAX_BACKSLASHES = 32
-"""In a row: protobuf takes the square of their number."""
+"""The most backslashes in a row: protobuf takes a time that grows with their square."""
 
 _COMMENT = rb'#[^\n]*+'
 _STRING = rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|\'[^\'\\\n]*+(?:\\.[^\'\\\n]*+)*+\''
-# A message that holds neither strings nor messages, as most of a graph do.
+# A message that holds neither strings nor messages, like most messages of a graph.
 _PLAIN = rb'[{<][^{}<>"\'#]*+[}>]'
 _TOKEN = re.compile(_COMMENT + rb'|(' + _STRING + rb'|[{}<>\[\]"\']|[\w.+-]++)')
 _TOKEN_OF_GRAPH = re.compile(
@@ -32,7 +33,7 @@ _CONTROLS = dict(zip(b'abfnrtv', b'\a\b\f\n\r\t\v'))
 
 
 def first_word(content: bytes | bytearray) -> str:
-    """The name of the first field; empty if there is none."""
+    """Returns the name of the first field; empty if there is none."""
     found = _FIRST_WORD.match(content)
     return found[1].decode() if found is not None else ''
 
@@ -42,8 +43,8 @@ def tokens(content: bytes | bytearray, *, of_graph: bool) -> Iterator[bytes]:
 
     Args:
       content: the text.
-      of_graph: leave out, too, what cannot matter there: messages that hold neither strings
-        nor messages, and square brackets.
+      of_graph: whether to leave out, too, square brackets and messages that hold neither
+        strings nor messages. They do not matter in a graph.
 
     Raises:
       Malformed: if there are too many, or a string does not end.
@@ -60,7 +61,7 @@ def tokens(content: bytes | bytearray, *, of_graph: bool) -> Iterator[bytes]:
 
 
 def check(content: bytes | bytearray) -> None:
-    """Makes sure that protobuf's parser can be given a text.
+    """Requires that a text is safe for protobuf's parser.
 
     Raises:
       Malformed: if it is nested too deeply, or holds a number with too many digits or a string
@@ -81,7 +82,7 @@ def check(content: bytes | bytearray) -> None:
 
 
 def unescaped(content: bytes) -> bytes:
-    """The bytes that a string of the text format stands for, its quotes left off.
+    """Returns the bytes of a string of the text format, which is given without its quotes.
 
     >>> unescaped(rb'\\n\\003\\x41\\"')
     b'\\n\\x03A"'

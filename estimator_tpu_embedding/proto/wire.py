@@ -1,7 +1,7 @@
-"""Serialized protos of strangers, walked field by field without building messages.
+"""Walks serialized protos of strangers field by field, without building messages.
 
-protobuf makes an object of some 100 bytes out of the two bytes of an empty sub-message: 16 MiB
-of empty nodes take 900 MB as a `GraphDef`. A walk takes no memory, and its time has a ceiling.
+Protobuf makes an object of some 100 bytes from the two bytes of an empty sub-message. So 16 MiB of
+empty nodes take 900 MB as a `GraphDef`. A walk takes no memory, and its time has a limit.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 MAX_FIELDS = 1_000_000
-"""Fields that are looked at in one file; a graph has about one per node."""
+"""The most fields that are looked at in one file; a graph has about one per node."""
 
 Span = tuple[int, int]
 
 
 class Malformed(ValueError):
-    """Content that is not what it is being read as; says why."""
+    """Raised with the reason if content is not of the kind that it is read as."""
 
 
 class Wire:
@@ -25,7 +25,7 @@ class Wire:
 
     Attributes:
       content: its bytes.
-      left: how many more fields are looked at.
+      left: number of fields that may still be looked at.
     """
 
     def __init__(self, content: bytes | bytearray):
@@ -36,7 +36,7 @@ class Wire:
         """Yields (number, wire type, span of the value) of the fields of one message.
 
         Args:
-          span: where the message is, as (start, end).
+          span: place of the message, as (start, end).
 
         Raises:
           Malformed: if it is not a serialized message, or `MAX_FIELDS` are used up.
@@ -56,14 +56,14 @@ class Wire:
                 _, at = self.varint(at, end)
             elif kind in (FIXED32, FIXED64):
                 at += 4 if kind == FIXED32 else 8
-            else:  # Groups, which no message of TensorFlow has, and what does not exist.
+            else:  # Groups, which no message of TensorFlow has, and unknown types.
                 raise Malformed(f'wire type {kind} at byte {start}')
             if number == 0 or at > end:
                 raise Malformed(f'no whole field at byte {start}')
             yield number, kind, (start, at)
 
     def varint(self, at: int, end: int) -> tuple[int, int]:
-        """The number that begins at `at`, and where it ends; at `end` at the latest."""
+        """Returns the number that begins at `at` and its end, which is at most `end`."""
         value = shift = 0
         while at < end and shift < 64:
             byte = self.content[at]
@@ -86,17 +86,17 @@ class Wire:
                 yield from self.all_at(path[1:], value)
 
     def last_at(self, path: tuple[int, ...], span: Span) -> bytes:
-        """The last value at a path, which is the one that counts; empty if there is none."""
+        """Returns the last value at a path, which takes effect; empty if there is none."""
         start = end = 0
         for start, end in self.all_at(path, span):
             pass
         return bytes(self.content[start:end])
 
     def whole(self) -> Span:
-        """The span of the message itself."""
+        """Returns the span of the message itself."""
         return 0, len(self.content)
 
     def shape(self) -> collections.Counter[tuple[int, int]]:
-        """How often each (number, wire type) occurs at the top."""
+        """Returns how often each (number, wire type) occurs at the top."""
         return collections.Counter((number, kind) for number, kind, _ in
                                    self.fields(self.whole()))

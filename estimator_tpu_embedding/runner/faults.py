@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gc
-import re
 import sys
 import threading
 import traceback
@@ -39,9 +38,8 @@ class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
 
     @property
     def step(self) -> int | None:
-        """The global step with which the step in question began, where the message has it."""
-        found = re.search(r'at (?:global )?step (\d+)', str(self))
-        return int(found.group(1)) if found else None
+        """The global step with which the step at fault began; of E620, the one to be saved."""
+        return next((one.step for one in self.problems if one.step is not None), None)
 
     def tell_checkpoint(self, checkpoint: str | None) -> None:
         """Adds to the message what is left to go on from."""

@@ -31,12 +31,12 @@ def require_finite_loss(loss: Any, session: tf.Session, global_step: tf.Variable
     """
     if np.all(np.isfinite(loss)):
         return
-    shown = 'NaN' if math.isnan(loss) else str(loss)
+    shown, step = 'NaN' if math.isnan(loss) else str(loss), _before(session, global_step)
     tf.logging.error('Model diverged with loss = %s.', shown)
     raise DivergedError(Problem(
         'E803', 'NaN loss during training', 'the loss must be finite',
-        f'{shown}, at global step {_before(session, global_step)}',
-        'Look for a division or a logarithm of 0 in the model; lower the learning rate.'))
+        f'{shown}, at global step {step}',
+        'Look for a division or a logarithm of 0 in the model; lower the learning rate.', step))
 
 
 def require_few_skipped(in_a_row: int, step: int) -> None:
@@ -54,7 +54,7 @@ def require_few_skipped(in_a_row: int, step: int) -> None:
     raise DivergedError(Problem(
         'E805', 'nonfinite_gradients="skip"', f'fewer than {MOST_SKIPPED} steps in a row may have '
         'gradients that are not finite', f'{in_a_row}, at global step {step}',
-        'Start again from an older checkpoint, with a lower learning rate.'))
+        'Start again from an older checkpoint, with a lower learning rate.', step))
 
 
 class FiniteLoss(tf.train.NanTensorHook):
@@ -92,11 +92,12 @@ class FiniteWeights(tf.train.SessionRunHook):
             found = _FAILED_CHECK.search(error.message)
             if found is None:
                 raise
+            step = _before(session, self._global_step)
             raise DivergedWeightsError(Problem(
                 'E804', f'variable "{found.group(1)}"', 'its values must be finite',
-                f'"{found.group()}", at global step {_before(session, self._global_step)}',
-                'Look for a division or a logarithm of 0 in the model; lower the learning rate.'
-            )) from error
+                f'"{found.group()}", at global step {step}',
+                'Look for a division or a logarithm of 0 in the model; lower the learning rate.',
+                step)) from error
 
 
 def _before(session: tf.Session, global_step: tf.Variable | None) -> int:

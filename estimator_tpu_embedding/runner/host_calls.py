@@ -12,14 +12,14 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
-from .told import told
+from .call_notes import noting_call
 
 HostCall = tuple[Callable[..., Any], Any]
 
 
 def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
     """What the function called `name` of a spec makes of tensors by position or by name."""
-    with told(f'the function {name}[0] of the TPUEstimatorSpec', tensors=tensors):
+    with noting_call(f'the function {name}[0] of the TPUEstimatorSpec', tensors=tensors):
         if not isinstance(tensors, Mapping):
             return function(*tensors)
         try:

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 from ..errors import Problem, UnsupportedError
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from .ending import PROMPT_SECONDS, Shutdown
+from .shutdown import PROMPT_SECONDS, Shutdown
 from .faults import SESSION_LOST, Failures, nothing_came, of_pipeline
 from .input import END_OF_INPUT, Drawing, HostFeed, drawing
 from .progress import RunReport

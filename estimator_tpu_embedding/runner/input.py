@@ -12,7 +12,7 @@ from ..core.deployment import Deployment, Invocation
 from ..errors import InputShapeError, Problem
 from ..hosts.backend import QUEUE_CAPACITY
 from ..ops import checks
-from . import padding, shares
+from . import batch_parts, padding
 
 END_OF_INPUT = 'E521'
 DATASETS = (tf.data.Dataset, tf.compat.v2.data.Dataset)
@@ -101,7 +101,7 @@ def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
         element itself, whose tensors have other values in every step.
       deployment: how an element reaches the cores.
       invocation: of input_fn.
-      axes: see `shares.parts_of`; of features and labels.
+      axes: see `batch_parts.parts_of`; of features and labels.
       padded: for a prediction: elements may be smaller, and after the last one come empty ones
         for ever. The source must be a dataset.
 
@@ -156,8 +156,8 @@ def _shared(batch: Batch, deployment: Deployment, cores: int, where: str,
     if deployment.has_copies:
         return [batch] * cores
     size, rows = deployment.batch_size_per_core, batch.rows
-    parts = shares.parts_of((batch.features, batch.labels), cores, size, where, axes=axes,
-                            may_be_short=rows is not None)
+    parts = batch_parts.parts_of((batch.features, batch.labels), cores, size, where, axes=axes,
+                                 may_be_short=rows is not None)
     return [Batch(features, labels,
                   None if rows is None else tf.clip_by_value(rows - index * size, 0, size))
             for index, (features, labels) in enumerate(parts)]

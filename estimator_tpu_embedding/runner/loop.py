@@ -15,15 +15,15 @@ from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage, default_saver
 from .background import Background
 from .graph import StepGraph
-from .guards import StopAtStep
+from .stop_at_step import StopAtStep
 from .host_calls import call_on_host
-from .hooks import Cadence, Saving, training_hooks
+from .training_hooks import Cadence, Saving, training_hooks
 from .model import Job, concatenate
 from .pace import FixedPace
 from .progress import announce
-from .session import Run
-from .sessions import RecoveringCreator
-from .values import scaffold_of
+from .run import Run
+from .session_creators import RecoveringCreator
+from .initial_values import scaffold_of
 
 
 def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook],

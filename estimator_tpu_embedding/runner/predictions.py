@@ -14,9 +14,9 @@ from .graph import StepGraph
 from .model import Job
 from .pace import FixedPace
 from .progress import RunReport
-from .session import Run
+from .run import Run
 from .signals import woken_by_interrupt
-from .values import scaffold_of
+from .initial_values import scaffold_of
 
 _MOST_BYTES = 2**30
 

@@ -143,6 +143,14 @@ class RunReport:
                 f'others at global step {step}', 'No table was changed by this step; more such '
                 'steps are counted. What the model trains itself is not kept from them.'))
 
+    def tell_that_nothing_is_saved(self) -> None:
+        """Warns that this training leaves no checkpoint."""
+        self.directory = ''
+        announce(str(Problem(
+            'W007', 'RunConfig', 'this training leaves no checkpoint',
+            'save_checkpoints_steps=None and save_checkpoints_secs=None',
+            'Set one of them to keep what is trained.')))
+
     def examples_per_second(self) -> float:
         """Samples of all cores per second; 0 before the first step ended."""
         return _per_second(self.steps * self.batch_size, self.seconds)
@@ -162,23 +170,22 @@ class RunReport:
 
     def _ids(self) -> str:
         """Ids that were not looked up, and steps that changed no table."""
-        of_kind: dict[str, list[str]] = {'missing': []}
-        for path, count in self.not_looked_up().items():
-            kind, _, feature = path.partition('/')
-            of_kind.setdefault(kind, []).append(f'{feature} {count}')
-        counts = ', '.join(f'ids {kind.replace("_", " ")}: {", ".join(features) or "none"}'
-                           for kind, features in of_kind.items())
+        lost = self.not_looked_up()
+        counts = ', '.join(
+            f'ids {kind.replace("_", " ")}: ' + (', '.join(
+                f'{feature} {count}' for feature, count in lost[kind].items()) or 'none')
+            for kind in KINDS if lost[kind] or kind == 'missing')
         if self.skipped_steps:
             tables = ', '.join(f'{name} {count}' for name, count in sorted(self.refused.items()))
             counts += (f', steps that changed no table: {self.skipped_steps} '
                        f'(gradients not finite: {tables})')
         return counts
 
-    def not_looked_up(self) -> dict[str, int]:
-        """How many ids were missing, truncated or out of range, by `<kind>/<feature>`."""
-        return {f'{kind}/{name}': getattr(counts, kind)
-                for kind in KINDS
-                for name, counts in sorted(self.counts.items()) if getattr(counts, kind)}
+    def not_looked_up(self) -> dict[str, dict[str, int]]:
+        """Counts the ids that were missing, truncated or out of range, by kind and feature."""
+        counts = sorted(self.counts.items())
+        return {kind: {name: getattr(of_feature, kind) for name, of_feature in counts
+                       if getattr(of_feature, kind)} for kind in KINDS}
 
     def finish(self) -> None:
         """Tells the user, and adds this report to those of the process."""
@@ -243,8 +250,9 @@ class RateHook(tf.train.SessionRunHook):
         skipped = self._skipped()
         if self._output_dir is None:
             return
-        counts = {f'tpu_embedding/ids_{path}': count
-                  for path, count in self._report.not_looked_up().items()}
+        counts = {f'tpu_embedding/ids_{kind}/{feature}': count
+                  for kind, of_kind in self._report.not_looked_up().items()
+                  for feature, count in of_kind.items()}
         counts.update(skipped)
         counts.update({f'tpu_embedding/secs_per_step/{name}': seconds / steps
                        for name, seconds in dataclasses.asdict(split).items()})

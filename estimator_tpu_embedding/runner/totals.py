@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import tensorflow.compat.v1 as tf
 
 from ..errors import counted
-from ..hosts import updates
+from ..hosts import update_counts
 from .measures import sum_of
 from .progress import KINDS, RunReport, rate_of, reports
 
@@ -61,7 +61,7 @@ def _where(places: Sequence[str]) -> str:
 
 def _in_functions() -> Iterator[str]:
     """The steps of every `TPUEmbedding` of TF2 that trained."""
-    steps = [number for number in updates.numbers() if number]
+    steps = [number for number in update_counts.numbers() if number]
     if len(steps) == 1:
         yield f'train {counted(steps[0], "step")} by TPUEmbedding'
     elif steps:

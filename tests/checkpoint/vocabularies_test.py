@@ -11,7 +11,7 @@ from harness.checkpoints import signed
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint import vocabularies
-from estimator_tpu_embedding.checkpoint.manifest import manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.columns.vocabulary import words_of
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError

@@ -9,9 +9,9 @@ from harness import forged
 from harness.forged import entry
 from harness.processes import run_etpe
 
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.index import slice_key
-from estimator_tpu_embedding.checkpoint.manifest import (
-    Manifest, StoredTable, manifest_path, read_manifest)
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, read_manifest
 from estimator_tpu_embedding.checkpoint.scan import scan
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.core.vocabulary import Vocabulary

@@ -1,6 +1,7 @@
 from harness.commands import SEVERAL, config_of, saved
 
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 
 ONE, EIGHT = 'census_training_1x1.pbtxt', 'census_training_2x4_mod.pbtxt'
 TEXT = '''\

@@ -9,7 +9,8 @@ from google.protobuf import text_format
 from harness.processes import run_python
 from harness.wire import graph, meta_graph, node, saved_model
 
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.cli.inputs import load
 from estimator_tpu_embedding.errors import UnreadableConfigError
 from estimator_tpu_embedding.proto.codec import Config

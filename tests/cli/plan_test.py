@@ -3,7 +3,8 @@ import time
 import pytest
 from harness.commands import SEVERAL, config_of, saved
 
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 
 TEXT = f'''\
 {SEVERAL}: global 8 = 2 hosts x 2 cores x 2, mod

@@ -15,12 +15,13 @@ from harness.parts import long_except
 from harness.processes import EXAMPLE, HANDWRITTEN, ROOT, run_etpe, run_python
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.cli import run as run_command
+from estimator_tpu_embedding.cli import run_options
 from estimator_tpu_embedding.compat import notebook
 from estimator_tpu_embedding.compat import script as programs
 from estimator_tpu_embedding.errors import SetupError
-from estimator_tpu_embedding.estimator import system
 
 RESULT = re.compile(r'step (\d+): accuracy ([\d.]+), auc ([\d.]+), loss ([\d.]+)')
 
@@ -208,18 +209,18 @@ def test_usage_errors_are_one_line_after_the_usage_and_status_2(arguments, text)
 
 
 def test_what_is_meant_by_differences_to_a_checkpoint_reaches_the_options_of_jobs(monkeypatch):
-    monkeypatch.setattr(system, '_default_checkpoint', CheckpointOptions())
-    head, rest = run_command.split_at_script([
+    monkeypatch.setattr(defaults, '_current', defaults.Defaults())
+    head, rest = run_options.split_at_script([
         '--grow', 'a', '--grow=b', '--drop', 'c', '--reset-slots', 'd', '--rename', 'e=x/f',
         '--assume', 'mod:2', '--follow-pointer', 'job.py', '--drop', 'mine'])
     assert rest == ['--drop', 'mine']
     parser = argparse.ArgumentParser()
     run_command.configure(parser)
-    options = run_command._checkpoint_options(parser.parse_args(head))
+    options = run_options.checkpoint_options(parser.parse_args(head))
     assert options == CheckpointOptions(
         grow=['a', 'b'], drop=['c'], reset_slots=['d'], rename={'e': 'x/f'}, assume='mod:2',
         follow_pointer=True)
-    system.set_default_checkpoint_options(options)
+    defaults.set_current(defaults.Defaults(checkpoint=options))
     said = CheckpointOptions(verify='size')
     for config, meant in ((ete.RunConfig(), options), (ete.RunConfig(checkpoint=said), said),
                           (ete.RunConfig().replace(checkpoint=said, tf_random_seed=1), said)):

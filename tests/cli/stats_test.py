@@ -8,7 +8,8 @@ from harness.commands import SEVERAL, config_of, saved
 from harness.profiles import profile_of, subject
 
 from estimator_tpu_embedding.checkpoint import profile_files
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.core import table_profile, tally
 
 RUN = {'hosts': 2, 'cores': 2, 'batch_size': 8, 'strategy': 'mod'}

@@ -7,8 +7,9 @@ import tensorflow as tf
 from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.compat import devices
-from estimator_tpu_embedding.core import defaults
+from estimator_tpu_embedding.core.specs import System
 
 SCRIPT = '''
 import json
@@ -59,8 +60,8 @@ def test_there_is_a_device_per_replica_and_what_is_placed_there_runs():
 @pytest.fixture
 def listed(monkeypatch):
     monkeypatch.setattr(devices, '_last', None)
-    yield {name: function for path, name, function in devices.replaced() if path == 'config'}
-    defaults.set_default_system(None, None)
+    monkeypatch.setattr(defaults, '_current', defaults.Defaults())
+    return {name: function for path, name, function in devices.replaced() if path == 'config'}
 
 
 def test_the_cores_are_those_of_the_system_that_was_found_last(listed):
@@ -68,7 +69,7 @@ def test_the_cores_are_those_of_the_system_that_was_found_last(listed):
         return [len(function('TPU')) for function in listed.values()]
 
     assert count() == [1, 1]
-    defaults.set_default_system(2, 4)
+    defaults.set_current(defaults.Defaults(system=System.sized(2, 4)))
     assert count() == [8, 8]
     ete.TPUClusterResolver(hosts=1, cores=3)
     assert count() == [3, 3]

@@ -12,7 +12,8 @@ import tensorflow.compat.v1 as tf
 from harness.processes import free_addresses
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding import _distribution, _legacy, _tf_distribute
+from estimator_tpu_embedding import _distribution, _legacy
+from estimator_tpu_embedding._tf import distribute
 
 nightly = _legacy.load()
 X = np.random.default_rng(0).normal(size=[16, 3]).astype(np.float32)
@@ -197,7 +198,7 @@ CLUSTER = {'chief': ['a:1'], 'worker': ['b:1', 'c:1'], 'ps': ['d:1'], 'evaluator
 
 def config_of_task(cluster, job, index):
     """The RunConfig of an Estimator that the coordinator calls as a task."""
-    coordinator = _tf_distribute.coordinator()
+    coordinator = distribute.coordinator()
     with coordinator._WorkerContext(None, tf.train.ClusterSpec(cluster), job, index):
         return _distribution._for_this_task(
             types.SimpleNamespace(_config=nightly.RunConfig()), 'train', 'a strategy')._config

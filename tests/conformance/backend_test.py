@@ -23,7 +23,7 @@ OPTIMIZERS = {  # One of each way to write rows; all the others are in optimizer
     'adagrad, no accumulation': Adagrad(learning_rate=.3, accumulate=False, decay=.05),
     'adam, not lazy': Adam(learning_rate=.1, use_non_lazy_adam=True, beta1=.7, beta2=.8)}
 TOPOLOGIES = [(1, 4), (2, 2), (5, 1)]
-PLACES = [*itertools.product(['local'], ['div', 'mod'], TOPOLOGIES),
+PLACES = [*itertools.product(['stock'], ['div', 'mod'], TOPOLOGIES),
           # That a place does not matter to native kernels is shown bit for bit below.
           *[('native', strategy, topology) for strategy, topology in (
               ('mod', (2, 2)), ('div', (5, 1)))]]
@@ -252,7 +252,7 @@ def test_two_runs_are_bit_equal(backend):
 
 
 @pytest.mark.parametrize('backend, optimizer', [graphs.of_backend(*one) for one in (
-    ('local', 'adagrad'), ('native', 'adagrad'), ('native', 'adam, not lazy'))])
+    ('stock', 'adagrad'), ('native', 'adagrad'), ('native', 'adam, not lazy'))])
 def test_all_topologies_and_strategies_give_the_same_tables(backend, optimizer):
     """Same global batches; activations may differ in the last bits of sums, rows hardly more.
 
@@ -386,7 +386,7 @@ def test_updates_without_accumulation_are_the_same_in_both_kinds_of_control_flow
     switch()
     try:
         test_five_steps_agree_with_the_reference(
-            'local', 'mod', (2, 2), 'adagrad, no accumulation')
+            'stock', 'mod', (2, 2), 'adagrad, no accumulation')
     finally:
         (tf.enable_control_flow_v2 if was_on else tf.disable_control_flow_v2)()
 
@@ -400,7 +400,7 @@ def test_a_row_with_a_gradient_of_0_is_updated_and_an_untouched_one_only_if_not_
                               optimizer=optimizer)],
                    [FeatureSpec(name='friend', table='user')], Topology(), batch_size=2)
     with tf.Graph().as_default():
-        run = Run('local', plan)
+        run = Run('stock', plan)
         run({'friend': [[0], [1]]}, {'friend': np.ones([2, 1], np.float32)})  # both gain momentum
         before = run.state()['user']
         run({'friend': [[0], []]}, {'friend': np.zeros([2, 1], np.float32)})

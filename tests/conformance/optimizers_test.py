@@ -26,8 +26,8 @@ TOPOLOGIES = [(1, 1), (2, 2), (3, 1), (5, 1)]
 # backend_test.py shows; without accumulation in every place with as many cores, which take turns.
 TAKES_TURNS = [case for case in ALL if not case.optimizer.accumulate]
 PLACES = [
-    ('local', 'div', (1, 1), ALL), ('local', 'mod', (2, 2), ALL),
-    *[('local', strategy, topology, ALL[number::6]) for number, (strategy, topology) in enumerate(
+    ('stock', 'div', (1, 1), ALL), ('stock', 'mod', (2, 2), ALL),
+    *[('stock', strategy, topology, ALL[number::6]) for number, (strategy, topology) in enumerate(
         [('mod', (1, 1)), ('div', (2, 2)), *itertools.product(['div', 'mod'], TOPOLOGIES[2:])])],
     ('native', 'div', (1, 1), ALL), ('native', 'mod', (3, 1), ALL),
     ('native', 'div', (2, 2), TAKES_TURNS), ('native', 'div', (5, 1), TAKES_TURNS)]

@@ -63,7 +63,7 @@ class Step:
 
 @pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn'])
 @pytest.mark.parametrize('backend, weighted', [
-    graphs.of_backend('local', True), graphs.of_backend('native', True),
+    graphs.of_backend('stock', True), graphs.of_backend('native', True),
     graphs.of_backend('native', False)])
 def test_batches_with_weights_and_without_agree_with_the_reference(backend, weighted, combiner):
     """Also those that are looked up in one step, by two cores, and update the same rows."""
@@ -87,7 +87,7 @@ def test_batches_with_weights_and_without_agree_with_the_reference(backend, weig
 
 def test_weights_that_no_queue_of_the_stock_engine_has_room_for_are_not_dropped():
     with tf.Graph().as_default():
-        made = graphs.local_backend(
+        made = graphs.stock_backend(
             make_plan('sum', False), {'t': 't'}, tf.train.create_global_step())
         batch = {name: graphs.id_batch([[1]], [[2.]]) for name in FEATURES}
         with pytest.raises(ValueError, match='no weights for feature "first"'):

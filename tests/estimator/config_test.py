@@ -8,9 +8,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core import defaults
+from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.kernels import Kernels
-from estimator_tpu_embedding.estimator import settings
+from estimator_tpu_embedding.estimator import job_checks, settings
 
 ITERATIONS = (
     'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value or '
@@ -162,7 +162,7 @@ def test_the_cluster_of_emulated_hosts_is_told_but_no_cluster_of_processes():
         assert config.cluster_spec.num_tasks('worker') == 2
         assert not config.cluster_spec  # By which the Estimator sees that it runs alone.
         assert not config.session_config.HasField('cluster_def')
-        settings.refuse_unsupported(config)
+        job_checks.refuse_unsupported(config)
 
 
 DistributeConfig = collections.namedtuple(
@@ -171,7 +171,7 @@ DistributeConfig = collections.namedtuple(
 
 def problems_of(config):
     with pytest.raises(ete.UnsupportedError) as caught:
-        settings.refuse_unsupported(config)
+        job_checks.refuse_unsupported(config)
     return [(problem.code, problem.where) for problem in caught.value.problems]
 
 
@@ -272,7 +272,7 @@ def test_in_a_cluster_sessions_get_no_device_filters_and_an_evaluator_no_master_
     ({'kernel_threads': 1}, Kernels('stock'), 3, Kernels('stock', 1))])
 def test_kernels_are_those_of_the_job_then_of_the_process_and_threads_also_of_the_session(
         monkeypatch, arguments, process, intra_op, wanted):
-    monkeypatch.setattr(defaults, '_default_kernels', process)
+    monkeypatch.setattr(defaults, '_current', defaults.Defaults(kernels=process))
     session_config = tf.ConfigProto(intra_op_parallelism_threads=intra_op)
     config = ete.RunConfig(**arguments).replace(tf_random_seed=1)
     assert settings.kernels_of(config, session_config) == wanted

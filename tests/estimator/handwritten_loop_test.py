@@ -9,9 +9,9 @@ from harness.parts import long_except
 from harness.processes import run_python
 from tensorflow.python.tpu import training_loop
 
-from estimator_tpu_embedding import _tf
-from estimator_tpu_embedding.core import defaults
+from estimator_tpu_embedding import _tf, defaults
 from estimator_tpu_embedding.core.kernels import Kernels
+from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError, UnsupportedError
 from estimator_tpu_embedding.estimator import replicate, tpu_embedding_gradient
 from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
@@ -182,7 +182,7 @@ def test_in_inference_a_table_has_the_slots_of_its_own_optimizer():
 
 @pytest.mark.parametrize('kernels', graphs.KERNELS)
 def test_a_saver_hands_slots_through_an_inference(kernels, tmp_path, monkeypatch):
-    monkeypatch.setattr(defaults, '_default_kernels', Kernels(kernels))
+    monkeypatch.setattr(defaults, '_current', Defaults(kernels=Kernels(kernels)))
     names = {'t': legacy_api.AdagradSlotVariableNames('sums')}
 
     def made(mode):
@@ -314,12 +314,9 @@ def test_negative_places_of_a_sequence_do_not_reach_the_sample_before():
         activations_of(made, [{'f': ids}])
 
 
-def test_a_policy_for_ids_out_of_range_holds_here_too_and_is_told(capfd):
-    defaults.set_default_id_policy('drop')
-    try:
-        found = activations_of(embedding(), [{'f': data([[0, 9], [], [7], [1]])}])
-    finally:
-        defaults.set_default_id_policy(None)
+def test_a_policy_for_ids_out_of_range_holds_here_too_and_is_told(capfd, monkeypatch):
+    monkeypatch.setattr(defaults, '_current', Defaults(id_policy='drop'))
+    found = activations_of(embedding(), [{'f': data([[0, 9], [], [7], [1]])}])
     np.testing.assert_allclose(found['f'][:, 0], [1, 0, 0, 2])
     assert 'feature "f" on core 0: 2 ids out of range; policy "drop"' in capfd.readouterr().err
 
@@ -352,7 +349,7 @@ def test_a_step_sees_all_updates_before_it():
 @pytest.mark.parametrize('ids_come_first', [True, False])
 def test_pipelined_a_step_lacks_the_update_before_it_and_retrieve_lacks_none(
         monkeypatch, kernels, ids_come_first):
-    monkeypatch.setattr(defaults, '_default_kernels', Kernels(kernels))
+    monkeypatch.setattr(defaults, '_current', Defaults(kernels=Kernels(kernels)))
     made = embedding(pipeline_execution_with_tensor_core=True)
     assert trained(made, 3, ids_come_first) == ([0, 0, -1], -3)
 
@@ -361,7 +358,7 @@ def test_pipelined_a_step_lacks_the_update_before_it_and_retrieve_lacks_none(
 @pytest.mark.parametrize('ids_come_first', [True, False])
 def test_ids_are_grouped_where_they_are_enqueued_if_the_tables_are_there(
         monkeypatch, ids_come_first):
-    monkeypatch.setattr(defaults, '_default_kernels', Kernels('native'))
+    monkeypatch.setattr(defaults, '_current', Defaults(kernels=Kernels('native')))
     made, ids = embedding(), [{'f': data([[0], [], [], []])}]
     if ids_come_first:
         made.generate_enqueue_ops(ids)

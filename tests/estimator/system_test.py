@@ -1,17 +1,21 @@
 import pytest
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core import defaults
-from estimator_tpu_embedding.core.specs import Topology
+from estimator_tpu_embedding import defaults
+from estimator_tpu_embedding.core.specs import System, Topology
+from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import system
 from estimator_tpu_embedding.runner import progress
 
 
 @pytest.fixture(autouse=True)
-def default_put_back():
-    yield
-    defaults.set_default_system(None, None)
+def default_put_back(monkeypatch):
+    monkeypatch.setattr(defaults, '_current', Defaults())
+
+
+def set_system(hosts, cores):
+    defaults.set_current(Defaults(system=System.sized(hosts, cores)))
 
 
 def topology(num_shards=None, resolver=None, master=''):
@@ -21,15 +25,15 @@ def topology(num_shards=None, resolver=None, master=''):
 @pytest.mark.parametrize('name', [None, '', 'local'])
 def test_the_three_local_names_mean_the_default_system_of_one_core(name):
     assert topology(resolver=ete.TPUClusterResolver(name)) == Topology()
-    defaults.set_default_system(2, 4)
+    set_system(2, 4)
     assert topology(resolver=ete.TPUClusterResolver(name)) == Topology(
         num_hosts=2, cores_per_host=4)
 
 
 def test_a_missing_number_is_one():
-    defaults.set_default_system(3, None)
+    set_system(3, None)
     assert topology() == Topology(num_hosts=3)
-    defaults.set_default_system(None, 3)
+    set_system(None, 3)
     assert topology() == Topology(cores_per_host=3)
 
 
@@ -50,7 +54,7 @@ def test_num_shards_that_no_tpu_has_asks_for_a_stated_size():
 
 @pytest.mark.section('3.1')
 def test_num_shards_must_agree_with_a_size_that_was_asked_for():
-    defaults.set_default_system(2, 2)
+    set_system(2, 2)
     assert topology(4).num_cores == 4
     with pytest.raises(ValueError, match=r'TPUConfig.num_shards is not set correctly.*'
                                          r'num_replicas should be \(4\), got \(8\)'):
@@ -62,15 +66,9 @@ def test_num_shards_must_agree_with_a_size_that_was_asked_for():
 @pytest.mark.parametrize('hosts, cores', [(0, 1), (1, 0), (-1, None), (10**6, 1)])
 def test_sizes_out_of_range_are_refused(hosts, cores):
     with pytest.raises(ConfigError, match='E410 topology'):
-        defaults.set_default_system(hosts, cores)
+        set_system(hosts, cores)
     with pytest.raises(ConfigError, match='E410 topology'):
         ete.TPUClusterResolver(hosts=hosts, cores=cores)
-
-
-@pytest.mark.parametrize('steps', [0, -1])
-def test_a_limit_of_no_steps_is_refused(steps):
-    with pytest.raises(ConfigError, match=f'E416 steps: it must be at least 1; got {steps}'):
-        system.set_step_limit(steps)
 
 
 def test_every_name_and_address_finds_the_emulated_system_and_says_so(monkeypatch):
@@ -110,7 +108,7 @@ def test_the_cluster_of_a_resolver_has_a_task_per_host_at_an_address_that_nobody
 def test_the_system_that_install_was_told_of_is_in_the_cluster_too():
     resolver = ete.TPUClusterResolver('node-1')
     assert resolver.cluster_spec().num_tasks('worker') == 1
-    defaults.set_default_system(3, 2)
+    set_system(3, 2)
     assert resolver.cluster_spec().num_tasks('worker') == 3
 
 

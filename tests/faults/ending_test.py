@@ -17,7 +17,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.saver import CommittingSaver
 from estimator_tpu_embedding.errors import CheckpointWriteError
-from estimator_tpu_embedding.runner import hooks as runner_hooks
+from estimator_tpu_embedding.runner import training_hooks
 from estimator_tpu_embedding.runner.faults import SessionLostError
 
 STEPS = 6
@@ -179,7 +179,7 @@ def test_h07_sigterm_during_a_commit_lets_it_complete(
         def __init__(self, *args, **kwargs):
             super().__init__(*args, on_phase=on_phase, **kwargs)
 
-    monkeypatch.setattr(runner_hooks, 'CommittingSaver', Watched)
+    monkeypatch.setattr(training_hooks, 'CommittingSaver', Watched)
     with pytest.raises(Ended):
         train(tmp_path, steps=20, save_checkpoints_steps=2, keep_checkpoint_max=1)
     assert phases.count('stage') == phases.count('retained')  # Each that began is complete.
@@ -193,7 +193,7 @@ PHASES = ['stage', 'staged', 'guarded', 'synced', 'publish.0', 'publish.1', 'pub
 COMMITS = textwrap.dedent("""
     import os, signal, sys
     from harness.tiny import Tiny
-    from estimator_tpu_embedding.checkpoint import commit
+    from estimator_tpu_embedding.checkpoint import commit, removal
     from estimator_tpu_embedding.checkpoint.files import Storage
     from estimator_tpu_embedding.checkpoint.recover import recover
     from estimator_tpu_embedding.checkpoint.retention import Retention
@@ -217,7 +217,7 @@ COMMITS = textwrap.dedent("""
             found = recover(directory)
             assert tiny.is_at(found.prefix, found.step), ends_at
             print(ends_at, found.step)
-            commit.clean(storage)
+            removal.clean(storage)
             save(3, saved)
             assert recover(directory).step == 3
     assert 'tensorflow' not in sys.modules

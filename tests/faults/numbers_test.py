@@ -237,7 +237,7 @@ def plan_of(rate):
 def one_step(rate_fn):
     """Rows of ones after a step with gradients of ones, in the default graph."""
     plan = plan_of(DynamicRate(function=rate_fn))
-    backend = graphs.local_backend(plan, {'movie': 'movie'}, tf.train.create_global_step())
+    backend = graphs.stock_backend(plan, {'movie': 'movie'}, tf.train.create_global_step())
     enqueue = backend.enqueue({'f': graphs.id_batch([[0], [1]])}, host=0, core=0)
     _, receipt = backend.lookup(core=0)
     update = backend.update([receipt], [{'f': tf.ones([2, 1])}])

@@ -9,7 +9,7 @@ from harness import sweeps
 from harness.checkpoints import signed
 from harness.faults import Faults, FaultyStorage
 
-from estimator_tpu_embedding.checkpoint import commit, manifest
+from estimator_tpu_embedding.checkpoint import commit, manifest, removal
 from estimator_tpu_embedding.checkpoint import recover as recovery
 from estimator_tpu_embedding.checkpoint.directory import claimed, continue_from, saved_in
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
@@ -101,7 +101,7 @@ def test_c16_a_manifest_lists_only_files_of_its_own_checkpoint(folders, tiny):
     (mine / 'model.ckpt-1.tables.json.partial').write_text(signed(fields))
     before = contents(other)
     with FaultyStorage(str(mine), Faults()) as storage:
-        commit.clean(storage)
+        removal.clean(storage)
     assert contents(other) == before
 
 

@@ -19,7 +19,7 @@ from harness.processes import started
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint import recover
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.manifest import manifest_path
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.errors import CheckpointError, IncompatibleCheckpointError
 

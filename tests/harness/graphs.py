@@ -7,9 +7,9 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
-from estimator_tpu_embedding.hosts.local import LocalEngine
+from estimator_tpu_embedding.hosts.engine_backend import EngineBackend
 from estimator_tpu_embedding.hosts.native import make_engine
-from estimator_tpu_embedding.hosts.queued import QueuedBackend
+from estimator_tpu_embedding.hosts.stock import StockEngine
 from estimator_tpu_embedding.hosts.tables import create_tables
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.ids import IdBatch
@@ -19,19 +19,19 @@ needs_native = pytest.mark.skipif(
 """For tests of native kernels; conformance/coverage_test.py fails if a compiler is there."""
 
 
-def local_backend(plan, variable_names, global_step, **kwargs):
+def stock_backend(plan, variable_names, global_step, **kwargs):
     """One of stock operations, with tables of its own."""
     tables = create_tables(plan, variable_names)
-    return QueuedBackend(LocalEngine(plan, tables, **kwargs), global_step)
+    return EngineBackend(StockEngine(plan, tables, **kwargs), global_step)
 
 
 def native_backend(plan, variable_names, global_step, **kwargs):
     """One of native kernels with two threads, with tables of its own."""
-    return QueuedBackend(make_engine(plan, variable_names, None, threads=2, **kwargs),
+    return EngineBackend(make_engine(plan, variable_names, None, threads=2, **kwargs),
                          global_step)
 
 
-BACKENDS = {'local': local_backend, 'native': native_backend}
+BACKENDS = {'stock': stock_backend, 'native': native_backend}
 """By the name that tests have for it."""
 
 

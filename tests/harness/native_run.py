@@ -6,8 +6,8 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.core.optimizers import StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.hosts.engine_backend import EngineBackend
 from estimator_tpu_embedding.hosts.native import make_engine
-from estimator_tpu_embedding.hosts.queued import QueuedBackend
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.native.variables import in_place
 
@@ -35,7 +35,7 @@ class Run:
         samples = plan.batch_size_per_core
         ids = [[core] + [[]] * (samples - 1) for core in cores] if ids is None else ids
         ids = [[one if isinstance(one, list) else [one] for one in of_core] for of_core in ids]
-        self.backend = QueuedBackend(make_engine(plan, {'t': 't'}, None, **options),
+        self.backend = EngineBackend(make_engine(plan, {'t': 't'}, None, **options),
                                      tf.train.create_global_step())
         self.table = self.backend.tables['t']
         self.parts = self.table.rows

@@ -1,12 +1,13 @@
 """Strategies of TF2, and TPUEmbedding fed with global batches under any of them."""
 
+import dataclasses
 import functools
 
 import numpy as np
 import tensorflow as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core import defaults
+from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.midlevel import strategy, system
 from estimator_tpu_embedding.midlevel.embedding import TPUEmbedding
@@ -33,16 +34,15 @@ def make(name):
 
 def embedding_under(made, *args, kernels='native', policy='error', **kwargs):
     """A TPUEmbedding, alone, under a strategy."""
-    before = defaults.default_kernels(), defaults.default_id_policy()
-    defaults.set_default_kernels(Kernels(kernels))
-    defaults.set_default_id_policy(policy)
+    before = defaults.current()
+    defaults.set_current(dataclasses.replace(
+        before, kernels=Kernels(kernels), id_policy=policy))
     try:
         forget_initialized()
         with made.scope():
             return TPUEmbedding(*args, **kwargs)
     finally:
-        defaults.set_default_kernels(before[0])
-        defaults.set_default_id_policy(before[1])
+        defaults.set_current(before)
 
 
 def split(made, value, dtype=tf.int64):

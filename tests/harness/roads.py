@@ -11,8 +11,9 @@ import json
 import sys
 
 E, NIGHTLY = 'estimator_tpu_embedding.', 'tensorflow_estimator.python.estimator.'
-ESTIMATOR, CONFIG, CONTEXT = E + 'estimator.estimator.', E + 'estimator.config.', (
-    E + 'estimator.context.')
+ESTIMATOR, CONTEXT = E + 'estimator.estimator.', E + 'estimator.context.'
+TPU_CONFIG = E + 'estimator.tpu_config.TPUConfig'
+RUN_CONFIG = E + 'estimator.run_config.RunConfig'
 STRATEGY, EMBEDDING = E + 'midlevel.strategy.', E + 'midlevel.embedding.TPUEmbedding'
 V1, V2 = 'tensorflow_estimator._api.v1.', 'tensorflow_estimator._api.v2.'
 
@@ -25,19 +26,17 @@ ROADS = [  # a statement, what it names then, and what that must be
      NIGHTLY + 'inputs.numpy_io.numpy_input_fn'),
     ('import tensorflow as tf', 'tf.estimator.experimental.RNNEstimator',
      NIGHTLY + 'canned.rnn.RNNEstimator'),
-    ('import tensorflow as tf', 'tf.compat.v1.estimator.tpu.RunConfig', CONFIG + 'RunConfig'),
+    ('import tensorflow as tf', 'tf.compat.v1.estimator.tpu.RunConfig', RUN_CONFIG),
     ('import tensorflow as tf', 'tf.compat.v1.estimator.DNNClassifier',
      NIGHTLY + 'canned.dnn.DNNClassifier'),
-    ('import tensorflow as tf', 'tf.compat.v2.compat.v1.estimator.tpu.TPUConfig',
-     CONFIG + 'TPUConfig'),
-    ('import tensorflow as tf', 'tf.compat.v1.compat.v1.estimator.tpu.TPUConfig',
-     CONFIG + 'TPUConfig'),
+    ('import tensorflow as tf', 'tf.compat.v2.compat.v1.estimator.tpu.TPUConfig', TPU_CONFIG),
+    ('import tensorflow as tf', 'tf.compat.v1.compat.v1.estimator.tpu.TPUConfig', TPU_CONFIG),
     ('import tensorflow as tf', 'tf.compat.v1.compat.v2.estimator.Estimator',
      NIGHTLY + 'estimator.EstimatorV2'),
     ('import tensorflow as tf', 'tf.data.experimental.CheckpointInputPipelineHook',
      E + 'runner.input_state.CheckpointInputPipelineHook'),
     ('import tensorflow as tf', 'tf.compat.v1.tpu.experimental.FtrlParameters',
-     E + 'estimator.parameters.FtrlParameters'),
+     E + 'estimator.parameters_sums.FtrlParameters'),
     ('import tensorflow as tf', 'tf.compat.v2.distribute.cluster_resolver.TPUClusterResolver',
      E + 'compat.resolver.TPUClusterResolver'),
     ('import tensorflow as tf', 'tf.distribute.TPUStrategy', STRATEGY + 'TPUStrategyV2'),
@@ -74,9 +73,9 @@ ROADS = [  # a statement, what it names then, and what that must be
     ('from tensorflow.compat.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
     ('from tensorflow._api.v2.compat.v1 import estimator', 'estimator', V1 + 'estimator'),
     ('from tensorflow.compat.v1.tpu.experimental import AdamParameters', 'AdamParameters',
-     E + 'estimator.parameters.AdamParameters'),
+     E + 'estimator.parameters_averages.AdamParameters'),
     ('import tensorflow.compat.v1.tpu.experimental as e', 'e.AdagradParameters',
-     E + 'estimator.parameters.AdagradParameters'),
+     E + 'estimator.parameters_sums.AdagradParameters'),
     ('from tensorflow.compat.v1.tpu import cross_replica_sum', 'cross_replica_sum',
      E + 'estimator.cross_shard.cross_replica_sum'),
     ('from tensorflow.data.experimental import CheckpointInputPipelineHook',
@@ -95,7 +94,7 @@ ROADS = [  # a statement, what it names then, and what that must be
      'tensorflow_estimator.python.estimator.tpu.tpu_estimator.TPUEstimator',
      ESTIMATOR + 'TPUEstimator'),
     ('from tensorflow_estimator.python.estimator.tpu import tpu_config', 'tpu_config.RunConfig',
-     CONFIG + 'RunConfig'),
+     RUN_CONFIG),
     ('from tensorflow_estimator.python.estimator.tpu import tpu_context',
      'tpu_context.TPUContext', CONTEXT + 'TPUContext'),
     ('from tensorflow_estimator.python.estimator.tpu.tpu_estimator import BatchConfig',
@@ -104,7 +103,7 @@ ROADS = [  # a statement, what it names then, and what that must be
      'MomentumParameters', 'MomentumParameters', E + 'estimator.parameters.MomentumParameters'),
     ('from tensorflow.python.tpu import tpu_estimator', 'tpu_estimator.TPUEstimator',
      ESTIMATOR + 'TPUEstimator'),
-    ('import tensorflow.python.tpu.tpu_config as e', 'e.TPUConfig', CONFIG + 'TPUConfig'),
+    ('import tensorflow.python.tpu.tpu_config as e', 'e.TPUConfig', TPU_CONFIG),
     ('from tensorflow.python.tpu.tpu_context import TPUContext', 'TPUContext',
      CONTEXT + 'TPUContext'),
     ('from tensorflow.python.tpu import util', 'util', NIGHTLY + 'tpu.util'),

@@ -1,4 +1,4 @@
-"""What the native engine makes of values that its variables are assigned, beside other runs."""
+"""The native engine takes over values that are assigned to its variables, beside other runs."""
 
 import contextlib
 import threading

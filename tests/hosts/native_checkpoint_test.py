@@ -1,4 +1,4 @@
-"""What savers write of the variables of the native engine, and read into them."""
+"""Savers write and restore the variables of the native engine."""
 
 import concurrent.futures
 import itertools

@@ -1,4 +1,4 @@
-"""What users of TPUEmbedding can do wrong, and what it says to that."""
+"""The errors of TPUEmbedding for wrong calls."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Ways to use TPUEmbedding: in loops, with changing rates, weights and shapes, by many."""
+"""Ways to use TPUEmbedding: in loops, with changing rates, weights and shapes, in many objects."""
 
 import gc
 import threading

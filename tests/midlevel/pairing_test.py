@@ -1,9 +1,8 @@
-"""Every order of enqueue, dequeue and apply_gradients that is wrong is an error, and is over then.
+"""Every wrong order of enqueue, dequeue and apply_gradients is an error, and the next step works.
 
-A program is a string: `+` enqueues with training=True, `-` with False, `=` with a name, which then
-is that of all calls, `d`
-dequeues, `g` applies gradients, `!` fails if it is told to. Tables are compared with a mirror in
-NumPy, so that a batch of another step would be seen.
+A program is a string. `+` enqueues with training=True, `-` with False, `=` with a name, which all
+calls of the program then have. `d` dequeues, `g` applies gradients, `!` fails on request. Tables
+are compared with a mirror in NumPy, which shows a batch of another step.
 """
 
 import contextlib

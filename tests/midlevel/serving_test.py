@@ -1,4 +1,4 @@
-"""What was trained here is served and restored by TensorFlow alone, without this package."""
+"""TensorFlow alone, without this package, serves and restores tables that were trained here."""
 
 import numpy as np
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Variables of tables: made once, held once, and closed with what they belong to."""
+"""Variables of tables are made once, are held once, and end with their object."""
 
 import functools
 import gc

@@ -1,5 +1,5 @@
-// Checks the inner functions without TensorFlow: tools/sanitize_native.py runs it with the
-// sanitizers, which see what a test of the operations cannot.
+// Runs all checks of the engine's functions without TensorFlow. tools/sanitize_native.py runs it
+// with the sanitizers, which find faults that a test of the operations cannot.
 #include "driver.h"
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What the checks of the inner functions share: a failure that says where, and random plans.
+// The common part of the checks: a failure that says where it is, and random plans.
 #ifndef ETE_TESTS_DRIVER_H_
 #define ETE_TESTS_DRIVER_H_
 

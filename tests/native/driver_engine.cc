@@ -1,4 +1,4 @@
-// Lifetimes, the lock, the registry, and many threads on one engine.
+// Checks the lifetimes of engines, their lock and registry, and many threads on one engine.
 #include <thread>
 
 #include "driver.h"

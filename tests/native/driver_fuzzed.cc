@@ -1,4 +1,4 @@
-// Batches with anything in them: an error or a result, and no access outside of any memory.
+// Checks that batches of random words give an error or a result, and no access out of bounds.
 #include <algorithm>
 
 #include "driver.h"

@@ -1,4 +1,4 @@
-// Grouped batches against a naive grouping, back to ids, and what is refused.
+// Checks grouped batches against a naive grouping, their way back to ids, and refused ids.
 #include <cmath>
 #include <map>
 

@@ -1,4 +1,4 @@
-// Layout, pool, memory and access, each by itself.
+// Checks layout, pool, memory and access, each by itself.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Look-ups and updates of whole engines: against a naive reference in double, and bit for bit
-// alike for any number of threads, any spread over cores and every instruction set.
+// Checks lookups and updates of whole engines against a naive reference in double precision. They
+// are bit for bit equal for any number of threads, any spread over cores, every instruction set.
 #include <cmath>
 #include <cstring>
 

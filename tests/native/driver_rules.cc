@@ -1,5 +1,5 @@
-// The inner loops give the same bits with every instruction set, and updates do what the options
-// of a table say: core by core, all rows, what counts as not finite.
+// Checks that the inner loops give the same bits with every instruction set, and that updates
+// follow the options of a table: core by core, all rows, gradients that are not finite.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

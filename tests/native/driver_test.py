@@ -1,4 +1,4 @@
-"""The checks of the inner functions in C++, without the sanitizers that tools/ has for them."""
+"""Runs the checks in C++; `tools/sanitize_native.py` runs them with sanitizers."""
 
 import importlib.util
 import pathlib

@@ -1,4 +1,4 @@
-"""Where C++ puts an id is where `core/partition.py` says."""
+"""C++ puts each id where `core/partition.py` does."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever comes in, it is an error of TensorFlow that comes out."""
+"""The native operations answer any illegal input with an error of TensorFlow."""
 
 import shutil
 

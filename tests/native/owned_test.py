@@ -1,4 +1,4 @@
-"""The variables of tables in eager mode and in functions: memory of the engine, never lent."""
+"""Variables of tables in eager mode and in functions never hand out memory of the engine."""
 
 import numpy as np
 import pytest

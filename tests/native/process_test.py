@@ -1,4 +1,4 @@
-"""What the native kernels take of the machine: memory, large pages, and time when idle."""
+"""The resources of native kernels: memory, large pages, and no time when idle."""
 
 import contextlib
 import mmap

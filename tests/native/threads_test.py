@@ -1,4 +1,4 @@
-"""Whatever the number of threads, the results are the same, bit for bit."""
+"""The results are the same for any number of threads, bit for bit."""
 
 import numpy as np
 import pytest

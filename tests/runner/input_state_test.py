@@ -12,7 +12,7 @@ from harness import jobs
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.errors import CorruptCheckpointError
-from estimator_tpu_embedding.runner import session
+from estimator_tpu_embedding.runner import run
 from estimator_tpu_embedding.runner.input_state import CheckpointInputPipelineHook
 
 # The label of the first sample of a step is the number of the step.
@@ -168,7 +168,7 @@ def numbers(params):
 
 def test_a_loop_that_is_cut_short_leaves_no_batch_behind(tmp_path, monkeypatch):
     asked = itertools.count()  # About once per step, and once a second while a batch is lacking.
-    monkeypatch.setattr(session.Termination, 'is_asked',  # As SIGTERM does it.
+    monkeypatch.setattr(run.Termination, 'is_asked',  # As SIGTERM does it.
                         lambda self: next(asked) >= 100)
     estimator = make(tmp_path, iterations=10**6, hosts=1, cores=1)
     estimator.train(numbers, max_steps=10**6, hooks=[CheckpointInputPipelineHook(estimator)])

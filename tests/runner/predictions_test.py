@@ -14,7 +14,7 @@ from harness.parts import long_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import InputPipelineError, InputShapeError
-from estimator_tpu_embedding.runner import progress, session
+from estimator_tpu_embedding.runner import progress, run
 
 pytestmark = pytest.mark.section('11')
 
@@ -381,7 +381,7 @@ def test_what_is_looked_up_for_padding_is_no_id_that_a_policy_would_count(tmp_pa
 
 def test_a_host_that_has_ended_and_is_slow_to_fill_up_batches_ends_no_other(
         tmp_path, monkeypatch):
-    plain = session.drawing
+    plain = run.drawing
 
     def slow(of_session, number, feed):
         draw = plain(of_session, number, feed)
@@ -391,6 +391,6 @@ def test_a_host_that_has_ended_and_is_slow_to_fill_up_batches_ends_no_other(
             return draw()
         return one
 
-    monkeypatch.setattr(session, 'drawing', slow)
+    monkeypatch.setattr(run, 'drawing', slow)
     ids = [list(range(3 * BATCH)), []]
     assert predicted_ids(make(tmp_path, hosts=2), ids_input_fn(*ids)) == ids[0]

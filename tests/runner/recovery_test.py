@@ -15,7 +15,7 @@ from harness.parts import long_except
 from harness.processes import ROOT
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.runner import session as session_module
+from estimator_tpu_embedding.runner import run
 from estimator_tpu_embedding.runner.faults import SessionLostError
 
 TABLE = 'dense_features/f_embedding/embedding_weights'
@@ -112,7 +112,7 @@ def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
 @pytest.mark.section('16')
 @pytest.mark.parametrize('error', long_except(ERRORS, 0))
 def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
-    plain, drawn = session_module.drawing, []
+    plain, drawn = run.drawing, []
 
     def failing(session, number, feed):
         draw = plain(session, number, feed)
@@ -125,7 +125,7 @@ def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
             return draw()
         return one
 
-    monkeypatch.setattr(session_module, 'drawing', failing)
+    monkeypatch.setattr(run, 'drawing', failing)
     make(tmp_path).train(jobs.input_fn_of(STEPS), max_steps=8)
     assert results(tmp_path)[0] == 8 and len(drawn) > 8
 

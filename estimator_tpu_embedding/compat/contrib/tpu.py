@@ -8,7 +8,8 @@ import tensorflow.compat.v1 as tf
 
 from ... import _tf
 from ...estimator import parameters
-from ...estimator.config import InputPipelineConfig, RunConfig, TPUConfig
+from ...estimator.run_config import RunConfig
+from ...estimator.tpu_config import InputPipelineConfig, TPUConfig
 from ...estimator.context import TPUContext
 from ...estimator.embedding_spec import EmbeddingConfigSpec
 from ...estimator.estimator import TPUEstimator

@@ -1,9 +1,9 @@
-// Who may touch the rows of an engine when: look-ups together, updates alone, and nobody writes
-// what a saver still reads.
+// The lock on the rows of an engine: lookups share them, an update has them alone, and nobody
+// writes rows that a saver still reads.
 //
 // A *view* is memory of a table that TensorFlow holds beyond the operation that gave it, such as
 // the value that a saver writes to disk. Views are counted by table. Nobody waits for a view
-// while holding up others: the run that has one may need more of them before it can end.
+// while holding up others, because the run that has a view may need more of them before it ends.
 #ifndef ETE_ACCESS_H_
 #define ETE_ACCESS_H_
 

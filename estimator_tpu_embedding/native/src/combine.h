@@ -1,4 +1,4 @@
-// Rows of tables -> activations of features.
+// Combines rows of tables into the activations of features.
 #ifndef ETE_COMBINE_H_
 #define ETE_COMBINE_H_
 

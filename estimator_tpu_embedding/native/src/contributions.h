@@ -1,9 +1,9 @@
-// What the cores say about the rows of one table, brought into one order.
+// Brings the occurrences of the rows of one table, from the batches of all cores, into one order.
 //
-// Where a table accumulates, the occurrences of a row come in the order (feature, core, sample),
-// whatever the number of cores and threads, so that sums are always formed alike. Where it does
-// not, they come core by core, those of one core in the order (feature, sample). Of n cores the
-// first is the one on which the row resides, id % n by both strategies; the next ones ascend from
+// If a table accumulates gradients, the occurrences of a row come in the order (feature, core,
+// sample). So sums are formed alike for any number of cores and threads. If it does not, the
+// occurrences come core by core, and within a core in the order (feature, sample). The first of n
+// cores is the one on which the row resides, id % n by both strategies. The next cores ascend from
 // there, and core 0 follows core n - 1.
 #ifndef ETE_CONTRIBUTIONS_H_
 #define ETE_CONTRIBUTIONS_H_

@@ -1,4 +1,4 @@
-// How many threads can work at the same time in this process.
+// Counts the threads that can work at the same time in this process.
 #ifndef ETE_CORES_H_
 #define ETE_CORES_H_
 

@@ -1,10 +1,10 @@
-// Numbers below 2**-126 count as 0 while one of these lives, on this thread only.
+// A scope in which numbers below 2**-126 count as 0, on this thread only.
 //
-// TensorFlow's own threads work like that. Those of a Pool have on some systems what the thread had
-// that made the Pool (Linux on x86), on others the processor's default, and callers of an engine
-// may be of any kind. So whatever computes sets it: else what becomes of such a number would
-// depend on which thread meets it, and moments that decay towards 0 would take many times as long
-// on some processors.
+// TensorFlow's own threads work like that. The threads of a Pool inherit the mode of the thread
+// that made the Pool on some systems (Linux on x86), and have the processor's default on others.
+// Callers of an engine may be of any kind. So every computation sets the mode. Otherwise the result
+// for such a number would depend on the thread, and moments that decay towards 0 would take many
+// times as long on some processors.
 #ifndef ETE_DENORMALS_H_
 #define ETE_DENORMALS_H_
 

@@ -1,4 +1,4 @@
-// Which instruction set the kernels use: the best that this processor has.
+// Chooses the instruction set of the kernels: the best that this processor has.
 #ifndef ETE_DISPATCH_H_
 #define ETE_DISPATCH_H_
 

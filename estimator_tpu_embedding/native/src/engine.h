@@ -1,4 +1,4 @@
-// The rows and slots of all tables of a plan, and who works on them.
+// The engine: holds the rows and slots of all tables of a plan, looks up and updates.
 //
 // An engine owns one block of memory per table and per slot; the blocks hold the parts of all
 // hosts one after another. *Part number*: for each table, for its rows and then each slot, for

@@ -1,4 +1,4 @@
-// What every function here throws for a fault that a caller can cause.
+// The exception that every function here throws for a fault that a caller can cause.
 //
 // The operations turn it into a TF_Status of the same number, so no C++ exception ever reaches
 // TensorFlow.

@@ -1,4 +1,4 @@
-// Whether any summed gradient is not finite, before anything is written.
+// Counts the summed gradients that are not finite, before anything is written.
 #ifndef ETE_FINITE_H_
 #define ETE_FINITE_H_
 

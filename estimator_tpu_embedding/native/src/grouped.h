@@ -1,8 +1,8 @@
-// The grouped batch: what one core looks up in one step, sorted both by sample and by row.
+// The grouped batch: the ids of one core and step, sorted both by sample and by row.
 //
-// A vector of 32-bit words, an int32 tensor outside. It is untrusted when it is read: `read_group`
-// checks that every array of a table lies inside the vector; whoever uses a number of such an
-// array as an index checks it at that moment, because anything can be in it.
+// It is a vector of 32-bit words, and an int32 tensor outside. It is untrusted when it is read.
+// `read_group` checks that every array of a table lies inside the vector. Code that uses a number
+// of such an array as an index checks it at that moment, because anything can be in it.
 //
 //   word 0 kMagic, 1..2 hash of the layout (low, high), 3 words used (the vector may be longer),
 //   4 number of tables T, 5 zero, 6 .. 6+T-1 first word of the section of each table

@@ -1,4 +1,4 @@
-// Ids of one core and step to a grouped batch (see grouped.h), and back.
+// Packs the ids of one core and step as a grouped batch (see grouped.h), and unpacks them.
 #ifndef ETE_IDS_H_
 #define ETE_IDS_H_
 

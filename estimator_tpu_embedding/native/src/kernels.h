@@ -1,8 +1,8 @@
 // The inner loops, as a table of functions: one table for each instruction set.
 //
-// The loops trust what they are given: whoever fills a job has checked every index. All tables
-// give the same bits. This header is read by objects of different instruction sets, so it has
-// plain data only; see lanes.h.
+// The loops trust their arguments: the code that fills a job has checked every index. All tables
+// give the same bits. Objects of different instruction sets include this header, so it has plain
+// data only; see lanes.h.
 #ifndef ETE_KERNELS_H_
 #define ETE_KERNELS_H_
 

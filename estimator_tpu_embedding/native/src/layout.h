@@ -1,4 +1,4 @@
-// The numbers of a plan: tables, features, and on which physical row each id lives.
+// The numbers of a plan: its tables, its features, and the physical row of each id.
 //
 // A table is held by `part_rows.size()` hosts (never more than it has rows). The rows of one host
 // lie together, in row order; each host begins at a multiple of 16 physical rows, so that its

@@ -1,4 +1,4 @@
-// The layouts of one engine: its own, and those of batches with weights for other features.
+// The layouts of one engine: its own, and one for each other choice of features with weights.
 #ifndef ETE_LAYOUTS_H_
 #define ETE_LAYOUTS_H_
 

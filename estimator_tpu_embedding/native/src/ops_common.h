@@ -1,7 +1,7 @@
-// What all operations share: tensors and attributes in, tensors out, and faults as a TF_Status.
+// The common part of all operations: tensors and attributes in, tensors and faults out.
 //
-// A kernel is a class with a constructor of `const Attributes&` and a `compute(Context&)`, both of
-// which throw for what is wrong. No C++ exception passes from here to TensorFlow.
+// A kernel is a class with a constructor of `const Attributes&` and a `compute(Context&)`. Both
+// throw for faults. A fault becomes a TF_Status, so no C++ exception reaches TensorFlow.
 #ifndef ETE_OPS_COMMON_H_
 #define ETE_OPS_COMMON_H_
 

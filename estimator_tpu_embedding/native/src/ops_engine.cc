@@ -1,4 +1,5 @@
-// EteEngine and EteOpen: make an engine, and give its handle. EteClose ends one of EteOpen.
+// The operations that make an engine and give its handle, EteEngine and EteOpen, and EteClose,
+// which ends an engine of EteOpen.
 #include <chrono>
 #include <mutex>
 #include <optional>

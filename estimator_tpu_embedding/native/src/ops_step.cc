@@ -1,5 +1,5 @@
-// What happens in every step: EteGroup in the infeed, then EteLookup and EteUpdate. EteUngroup is
-// for those who count ids.
+// The operations of every step: EteGroup in the infeed, then EteLookup and EteUpdate. EteUngroup
+// unpacks ids for statistics.
 #include <string>
 #include <vector>
 

@@ -1,8 +1,9 @@
-// Between TensorFlow's variables and the memory of the engine: EteDetached, EteView, EteTake,
-// EteRead and EteReadRows.
+// The operations between TensorFlow's variables and the memory of the engine: EteDetached, EteView,
+// EteTake, EteRead and EteReadRows.
 //
 // The value of a variable comes as a tensor. It is either the memory of the engine, or a buffer of
-// TensorFlow's that the variable got since: then the variable is *detached*, and has the truth.
+// TensorFlow's that an assignment gave the variable. Then the variable is *detached*, and its
+// buffer holds the valid rows.
 #include <string>
 #include <vector>
 

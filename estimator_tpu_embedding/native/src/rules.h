@@ -1,4 +1,4 @@
-// One struct per optimizer: how rows and slots become new ones, from a gradient and a rate.
+// The update rules, one struct per optimizer: (rows, slots, gradient, rate) -> (rows, slots).
 //
 // The formulas and the order of operations are those of ops/rules.py, in float32. `w` is a vector
 // of weights, `s` the same elements of each slot, `g` of the gradient; all are changed in place

@@ -1,4 +1,4 @@
-// The section of one table while a grouped batch is written (see grouped.h), piece by piece.
+// Writes the section of one table in a grouped batch (see grouped.h), piece by piece.
 //
 // A piece is some of the ids of one feature; pieces can be worked on side by side.
 #ifndef ETE_SECTION_H_

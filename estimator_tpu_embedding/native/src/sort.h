@@ -1,7 +1,7 @@
-// Radix sort of (row, payload) keys, and the runs of equal rows in what is sorted.
+// Radix sort of (row, payload) keys, and the runs of equal rows in the sorted keys.
 //
 // A key is an unsigned integer whose low `payload_bits` are a payload and whose bits above are a
-// row. Sorting looks at the row only and is stable. Keys of 32 bits where both fit, else of 64.
+// row. Sorting looks at the row only and is stable. Keys have 32 bits if both fit, otherwise 64.
 #ifndef ETE_SORT_H_
 #define ETE_SORT_H_
 

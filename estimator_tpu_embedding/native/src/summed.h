@@ -1,4 +1,4 @@
-// The rows of a range with their summed gradients, some rows at a time.
+// Sums the gradients of the rows of a range, some rows at a time.
 #ifndef ETE_SUMMED_H_
 #define ETE_SUMMED_H_
 

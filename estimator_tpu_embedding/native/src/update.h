@@ -1,4 +1,4 @@
-// Gradients of activations -> rows and slots changed by the optimizers.
+// Changes rows and slots by the optimizers, from the gradients of activations.
 #ifndef ETE_UPDATE_H_
 #define ETE_UPDATE_H_
 

@@ -1,0 +1,78 @@
+"""Strategies: the coordinator of a cluster, replicas, logical devices, TPUStrategy's module.
+
+The package does not hand out these functions: its users import this module itself. There are
+three: the strategies of plain Estimators (`_distribution.py`), the emulated TPUStrategy
+(`midlevel/`), and `compat/`, which puts that strategy in its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def coordinator() -> Any:
+    """Returns the module that configures a process of a cluster and starts its server.
+
+    Its `run_distribute_coordinator` has no public name. Keras has copies, but they know no
+    evaluators. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.distribute import distribute_coordinator
+    return distribute_coordinator
+
+
+def task() -> Any:
+    """Returns the task of the process or thread that the coordinator calls: type, id, address.
+
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.distribute import distribute_coordinator_context
+    return distribute_coordinator_context.get_current_worker_context()
+
+
+def mirrored_extended() -> Any:
+    """Returns the class of `tf.distribute.MirroredStrategy().extended`.
+
+    The public strategy makes no other class. Derived classes may override these methods:
+    `_experimental_distribute_dataset(dataset, options)`,
+    `_distribute_datasets_from_function(dataset_fn, options)` and `_update_config_proto(config)`.
+    They may set `_input_workers_devices`. For each call of a `dataset_fn` it has the device of
+    the dataset, and the devices of the replicas that the dataset feeds. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.distribute import mirrored_strategy
+    return mirrored_strategy.MirroredExtended
+
+
+def tpu_strategy_module() -> Any:
+    """Returns the module that defines `TPUStrategyV2`, `TPUStrategy` and `TPUStrategyV1`.
+
+    Other modules of TensorFlow ask it for these names when they call `isinstance`. The module
+    itself does not look them up. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.distribute import tpu_strategy
+    return tpu_strategy
+
+
+def add_logical_cpus(count: int) -> None:
+    """Splits the logical CPU into `count` of them, also after operations have run.
+
+    The public `tf.config.set_logical_device_configuration` fails then. It also changes sessions
+    that are given no config, while this function leaves sessions alone. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.eager import context
+    context.context().set_logical_cpu_devices(count)
+
+
+def hardware_with_accelerator() -> Any:
+    """Returns the proto of a TPU with tables (V1), for `tf.tpu.experimental.HardwareFeature`.
+
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.core.protobuf.tpu import topology_pb2
+    return topology_pb2.TPUHardwareFeature(
+        embedding_feature=topology_pb2.TPUHardwareFeature.EmbeddingFeature.V1)
+
+
+def whole_shard(shape: tuple[int, ...]) -> Any:
+    """Returns the `shard_info` of an initializer for a whole variable. Checked: 2.16-2.21."""
+    from tensorflow.python.trackable import base
+    return base.ShardInfo(shape, (0,) * len(shape))

@@ -1,0 +1,194 @@
+"""Parses and builds the names of checkpoint files; no other module knows their grammar.
+
+    model.ckpt-7                        a checkpoint: a base, a hyphen and its step
+    model.ckpt-7.index                  says where its tensors are
+    model.ckpt-7.data-00000-of-00002    holds their bytes
+    model.ckpt-7.meta                   holds the graph, if it was saved too
+    model.ckpt-7.tables.json            its manifest, which only this package writes
+    model.ckpt-7.tables.json.partial    the manifest while a job publishes or deletes the checkpoint
+    .ete-stage-7-0123abcd               the folder in which a job writes the files of step 7
+    checkpoint                          names the newest checkpoint of the directory
+    input.ckpt-7, checkpoint_input      the same for the states of the iterators of an input
+
+A step is written as every saver writes it: in decimal digits, without leading zeros. So each
+checkpoint has one name. `model.ckpt-007` is a name without a step, as `best` is.
+
+A function that takes a checkpoint takes its name, or its prefix, which is a path that ends so.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from ..errors import shown
+
+BASE = 'model.ckpt'
+"""The base of the names that a job gives its checkpoints, unless somebody chose another one."""
+POINTER = 'checkpoint'
+STAGED_POINTER = f'{POINTER}.tmp'
+"""The name of the file `checkpoint` while it is being written."""
+
+INDEX, DATA, GRAPH, MANIFEST = '.index', '.data', '.meta', '.tables.json'
+"""The kinds of files; but for `DATA` each is how the name of such a file ends."""
+PARTIAL = f'{MANIFEST}.partial'
+"""The kind of a manifest whose files belong to no checkpoint: it is being published or deleted."""
+
+_STAGE = '.ete-stage-'
+_STEP = re.compile(r'-(0|[1-9][0-9]{0,18})\Z')
+_DATA = re.compile(r'(.+)\.data-[0-9]{5}-of-[0-9]{5}', re.DOTALL)
+_OF_FORMAT_V1 = re.compile(r'(.+?)(?:-[0-9]{5}-of-[0-9]{5})?', re.DOTALL)
+_UNFINISHED = re.compile(
+    re.escape(STAGED_POINTER) + r'(-[0-9a-f]{8})?'
+    r'|(graph\.pbtxt|checkpoint(_input\w*)?)\.tmp[0-9a-f]{32}', re.ASCII)
+
+
+class Part(NamedTuple):
+    """Says what a file is: the checkpoint that it belongs to, and its kind."""
+
+    checkpoint: str
+    kind: str
+
+
+def parse(file: str) -> Part | None:
+    """Returns what a name or a path says of a file; `None` if it is no file of a checkpoint.
+
+    >>> parse('model.ckpt-7.data-00000-of-00002')
+    Part(checkpoint='model.ckpt-7', kind='.data')
+    >>> parse('events') is None
+    True
+    """
+    data = _DATA.fullmatch(file)
+    if data is not None:
+        return Part(data[1], DATA)
+    for kind in (INDEX, GRAPH, MANIFEST, PARTIAL):
+        if file.endswith(kind) and file != kind:
+            return Part(file.removesuffix(kind), kind)
+    return None
+
+
+def name_of(base: str, step: int) -> str:
+    """Returns the name of the checkpoint of a step."""
+    return f'{base}-{step}'
+
+
+def step_of(checkpoint: str) -> int | None:
+    """Returns the step that a name ends with; `None` if it has none.
+
+    >>> step_of('model.ckpt-7'), step_of('model.ckpt-007'), step_of('best')
+    (7, None, None)
+    """
+    found = _STEP.search(checkpoint)
+    return int(found[1]) if found is not None else None
+
+
+def base_of(checkpoint: str) -> str:
+    """Returns what stands before the last hyphen of a name: of one with a step, its base."""
+    return checkpoint.rpartition('-')[0]
+
+
+def is_of_a_job(name: str) -> bool:
+    """Whether a checkpoint is named as a job names its own by default."""
+    return base_of(name) == BASE and step_of(name) is not None
+
+
+def label(checkpoint: str) -> str:
+    """Returns how messages call a checkpoint; it is safe to print."""
+    return f'checkpoint {shown(os.path.basename(checkpoint), 255)}'
+
+
+def index_of(checkpoint: str) -> str:
+    """Returns the name or path of its index."""
+    return checkpoint + INDEX
+
+
+def graph_of(checkpoint: str) -> str:
+    """Returns the name or path of its graph."""
+    return checkpoint + GRAPH
+
+
+def manifest_path(checkpoint: str) -> str:
+    """Returns the name or path of its manifest."""
+    return checkpoint + MANIFEST
+
+
+def partial_of(checkpoint: str) -> str:
+    """Returns the name or path of its manifest while it is being published or deleted."""
+    return checkpoint + PARTIAL
+
+
+def data_of(checkpoint: str, shards: int) -> list[str]:
+    """Returns the names or paths of its data files, in the order of their numbers."""
+    return [f'{checkpoint}.data-{shard:05d}-of-{shards:05d}' for shard in range(shards)]
+
+
+def leading_files(checkpoint: str) -> list[str]:
+    """Returns the files by which a checkpoint is found; where one is, the checkpoint is there."""
+    return [checkpoint + kind for kind in (INDEX, GRAPH, MANIFEST)]
+
+
+def beginning_of_files(checkpoint: str) -> str:
+    """Returns what the names of all files of a checkpoint begin with."""
+    return f'{checkpoint}.'
+
+
+def by_checkpoint(files: Iterable[str]) -> dict[str, list[str]]:
+    """Returns the names of the files of each checkpoint, sorted, by its name.
+
+    Files of TensorFlow's old format V1 have no suffix. They count if another file of the
+    checkpoint is there, or if they have names as a job gives them. A `PARTIAL` never counts.
+
+    >>> by_checkpoint(['a.index', 'model.ckpt-3', 'events'])
+    {'a': ['a.index'], 'model.ckpt-3': ['model.ckpt-3']}
+    """
+    found: dict[str, list[str]] = {}
+    rest = []
+    for file in sorted(files):
+        part = parse(file)
+        if part is None:
+            rest.append(file)
+        elif part.kind != PARTIAL:
+            found.setdefault(part.checkpoint, []).append(file)
+    for file in rest:
+        match = _OF_FORMAT_V1.fullmatch(file)
+        if match is not None and (match[1] in found or is_of_a_job(match[1])):
+            found.setdefault(match[1], []).append(file)
+    return found
+
+
+def is_of_format_v1(checkpoint: str, files: Collection[str]) -> bool:
+    """Whether a checkpoint with these files, as `by_checkpoint` finds them, has the format V1."""
+    return index_of(checkpoint) not in files and any(parse(file) is None for file in files)
+
+
+def new_stage(step: int) -> str:
+    """Returns a name for the folder of a save, which no other save has."""
+    return f'{_STAGE}{step}-{secrets.token_hex(4)}'
+
+
+def is_stage(name: str) -> bool:
+    """Whether a folder of that name is one in which a job writes a checkpoint."""
+    return name.startswith(_STAGE)
+
+
+def new_staged_pointer() -> str:
+    """Returns another name for the staged pointer, where something else has the usual one."""
+    return f'{STAGED_POINTER}-{secrets.token_hex(4)}'
+
+
+def is_unfinished(file: str) -> bool:
+    """Whether a file has the name that this package or TensorFlow gives it until it is written."""
+    return _UNFINISHED.fullmatch(file) is not None
+
+
+def base_of_states(name: str) -> str:
+    """Returns the base of the names of the states of iterators, such as `'input.ckpt'`."""
+    return f'{name}.ckpt'
+
+
+def pointer_to_states(name: str) -> str:
+    """Returns the name of the file that does for states what `checkpoint` does for models."""
+    return f'{POINTER}_{name}'

@@ -1,0 +1,102 @@
+"""Deletes checkpoints, and what killed jobs left, so that no crash leaves half of one unnoticed.
+
+A job first renames the manifest of a checkpoint to `.partial`: from then on the checkpoint does
+not count. Then it deletes the files that the manifest lists, and the `.partial` last. If the job
+is killed in between, the next one finds the `.partial` and goes on.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Sequence
+
+from absl import logging
+
+from ..errors import CheckpointError, CorruptCheckpointError, Problem, shown
+from . import file_names
+from .file_names import PARTIAL, manifest_path, partial_of
+from .files import Storage
+from .manifest import read_file
+
+
+def clean(storage: Storage) -> int:
+    """Deletes what killed jobs left behind; returns how many such things there were.
+
+    Nobody else may be committing into the directory.
+
+    Raises:
+      CheckpointError: E623 if a link or something else is where a stage should be.
+    """
+    count = 0
+    for name in storage.names():
+        if file_names.is_stage(name):
+            require_kind(storage, name, stat.S_ISDIR)
+        try:
+            count += _clean_one(storage, name)
+        except OSError as error:  # It takes room, but is in nobody's way.
+            logging.warning('%s is left where it is: %s', storage.path(name), error)
+    return count
+
+
+def _clean_one(storage: Storage, name: str) -> bool:
+    """Deletes what a name stands for, if a killed job left it; returns whether it did."""
+    part = file_names.parse(name)
+    if file_names.is_stage(name):
+        storage.remove_folder(name)
+    elif file_names.is_unfinished(name):
+        storage.remove(name)
+    elif part is not None and part.kind == PARTIAL and (
+            file_names.step_of(part.checkpoint) is not None):
+        delete_marked(storage, part.checkpoint)
+    else:
+        return False
+    return True
+
+
+def mark(storage: Storage, names: Sequence[str]) -> list[str]:
+    """Marks checkpoints as deleted, by renaming their manifests; returns the names of these.
+
+    A checkpoint without a manifest is left alone. If this job is killed, the next one deletes all
+    that is marked. So the file `checkpoint` may forget a checkpoint only after it is marked.
+    """
+    marked = [name for name in names if storage.status(manifest_path(name)) is not None]
+    for name in marked:
+        storage.rename(manifest_path(name), partial_of(name))
+    if marked:
+        storage.sync()
+    return marked
+
+
+def delete_marked(storage: Storage, name: str) -> None:
+    """Deletes the files that the `.partial` of a checkpoint lists, and then the `.partial`."""
+    marker = partial_of(name)
+    if storage.status(manifest_path(name)) is None:
+        try:
+            listed = read_file(storage.path(marker), name).files
+        except CorruptCheckpointError as error:
+            logging.warning('%s The files of this step are left where they are.', error)
+            return
+        for file in listed:
+            status = storage.status(file)
+            if status is not None and stat.S_ISREG(status.st_mode):
+                storage.remove(file)
+        storage.sync()
+    storage.remove(marker)
+
+
+def require_kind(storage: Storage, name: str, is_kind: Callable[[int], bool]) -> None:
+    """Makes sure that nothing but a file, or a folder, has a name that a checkpoint needs.
+
+    Args:
+      storage: of the directory.
+      name: which is free, or of that kind.
+      is_kind: `stat.S_ISREG` or `stat.S_ISDIR`.
+
+    Raises:
+      CheckpointError: E623 if not.
+    """
+    status = storage.status(name)
+    if status is not None and not is_kind(status.st_mode):
+        raise CheckpointError(Problem(
+            'E623', shown(storage.path(name), 200), 'a checkpoint must consist of files, and what '
+            'is staged lies in a folder', 'a link or something else in that place', 'Remove it.'))

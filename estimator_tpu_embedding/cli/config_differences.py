@@ -1,0 +1,177 @@
+"""Finds the differences of two configs, and whether a checkpoint of the first fits the second.
+
+A checkpoint holds the rows and slots of tables by name. A difference is breaking if
+`checkpoint/compare.py` refuses it to a training without an option. Breaking are a renamed or
+removed table, another shape, and missing slots. Learning rates, features, the number of hosts and
+all other things may change the training, but not the restored values.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any
+
+from .tags import Tags
+from .config_view import FeatureView, TableView, Value, View
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One difference.
+
+    Attributes:
+      kind: `'changed'`, `'added'`, `'removed'` or `'renamed'`.
+      where: name of a table, or `''` for the run as a whole. It is the name in the second config;
+        for a removed table, in the first.
+      what: the part that differs, such as `'rows'`.
+      before: in the first config; `None` if absent.
+      after: in the second.
+      breaking: whether a checkpoint of the first cannot be restored for it.
+      why: in a few words.
+    """
+
+    kind: str
+    where: str
+    what: str
+    before: Any = None
+    after: Any = None
+    breaking: bool = False
+    why: str
+
+
+def differences(a: View, b: View) -> list[Difference]:
+    """Returns all differences of two configs or of two checkpoints: first of the run, then by
+    table.
+    """
+    return [*_of_run(a, b), *sorted(_of_tables(a, b), key=lambda one: (one.where, one.kind))]
+
+
+def _of_run(a: View, b: View) -> Iterator[Difference]:
+    for what in ('mode', 'strategy', 'hosts', 'cores', 'batch_size_per_core'):
+        why = ('rows get the new order when they are restored' if what in ('strategy', 'hosts')
+               else 'not in a checkpoint')
+        yield from _changed('', what, getattr(a, what), getattr(b, what), False, why)
+    batch = _batch(a, b)
+    yield from _changed('', 'features without a table', _features(a.strays, batch),
+                        _features(b.strays, batch))
+    yield from _settings('', a.settings, b.settings)
+
+
+def _changed(where: str, what: str, before: Any, after: Any, breaking: bool = False,
+             why: str = 'not in a checkpoint') -> Iterator[Difference]:
+    if before != after:
+        yield Difference(kind='changed', where=where, what=what, before=before, after=after,
+                         breaking=breaking, why=why)
+
+
+def _settings(where: str, a: Mapping[str, Value], b: Mapping[str, Value]) -> Iterator[Difference]:
+    for name in sorted(a.keys() | b.keys()):
+        yield from _changed(where, name, a.get(name), b.get(name))
+
+
+def _of_tables(a: View, b: View) -> Iterator[Difference]:
+    pairs, removed, added = _paired(a.tables, b.tables, lambda table: table.name)
+    tags, batch = Tags(pairs), _batch(a, b)
+    renamed, removed, added = _paired(*tags.aligned(removed, added),
+                                      lambda table: _content(table, batch))
+    for before, after in renamed:
+        yield Difference(kind='renamed', where=after.name, what='table', before=before.name,
+                         after=after.name, breaking=True,
+                         why='same shape, optimizer and features')
+    for table in removed:
+        yield Difference(kind='removed', where=table.name, what='table', before=_shape(table),
+                         breaking=True, why='training would lose it')
+    for table in added:
+        yield Difference(kind='added', where=table.name, what='table', after=_shape(table),
+                         why='it begins with initial values')
+    for before, after in pairs:
+        yield from _rows(before, after, a, b)
+        yield from _of_table(before, after, tags)
+        yield from _changed(after.name, 'features', _features(before.features, batch),
+                            _features(after.features, batch))
+
+
+def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[TableView], Hashable]
+            ) -> tuple[list[tuple[TableView, TableView]], list[TableView], list[TableView]]:
+    """Pairs of tables with an equal key, in order, and the tables of `a` and of `b` without a
+    partner.
+    """
+    waiting: dict[Hashable, collections.deque[TableView]] = collections.defaultdict(
+        collections.deque)
+    for table in a:
+        waiting[key(table)].append(table)
+    pairs, added = [], []
+    for table in b:
+        if waiting[key(table)]:
+            pairs.append((waiting[key(table)].popleft(), table))
+        else:
+            added.append(table)
+    return pairs, [table for tables in waiting.values() for table in tables], added
+
+
+def _content(table: TableView, batch: int) -> Hashable:
+    """All facts of a table but its name, to find a renamed table."""
+    return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table),
+            tuple(sorted(table.settings.items())), _features(table.features, batch))
+
+
+def _batch(a: View, b: View) -> int:
+    """How many dimensions of a shape are the batch of the run; features may have their own."""
+    return 0 if None in (a.batch_size_per_core, b.batch_size_per_core) else 1
+
+
+def _features(features: Iterable[FeatureView], batch: int) -> tuple[str, ...]:
+    """Names and shapes past the batch; positions depend on other tables."""
+    return tuple(f'{feature.name or "unnamed"}{list(feature.shape[batch:]) or ""}'
+                 for feature in features)
+
+
+def _rate(table: TableView) -> Value:
+    return table.learning_rate if table.tag is None else f'tag {table.tag}'
+
+
+def _shape(table: TableView) -> str:
+    return f'{table.rows} x {table.dimension}'
+
+
+def _rows(table: TableView, other: TableView, a: View, b: View) -> Iterator[Difference]:
+    """Compares rows. A config has the rows of its job, but at least as many as hosts."""
+    true, others = _true_rows(table, a), _true_rows(other, b)
+    if max(true.start, others.start) < min(true.stop, others.stop):
+        breaking, why = False, ('the checkpoint decides: a config has no fewer rows than hosts, '
+                                'the job may have')
+    else:
+        breaking, why = True, 'another shape'
+    yield from _changed(other.name, 'rows', table.rows, other.rows, breaking, why)
+
+
+def _true_rows(table: TableView, view: View) -> range:
+    """The numbers of rows that the job of this view can have."""
+    raised = view.kind == 'config' and table.rows == view.hosts
+    return range(1 if raised else table.rows, table.rows + 1)
+
+
+def _of_table(a: TableView, b: TableView, tags: Tags) -> Iterator[Difference]:
+    yield from _changed(b.name, 'dimension', a.dimension, b.dimension, True, 'another shape')
+    breaking, why = _effect_of_slots(a, b)
+    if a.optimizer != b.optimizer:
+        yield from _changed(b.name, 'optimizer', a.optimizer, b.optimizer, breaking, why)
+    else:
+        yield from _changed(b.name, 'slots', a.slots, b.slots, breaking, why)
+    if not tags.agree(a, b):
+        before, after = _rate(a), _rate(b)
+        if before == after:
+            before, after = tags.others(a, b)
+        yield from _changed(b.name, 'learning_rate', before, after)
+    yield from _settings(b.name, a.settings, b.settings)
+
+
+def _effect_of_slots(a: TableView, b: TableView) -> tuple[bool, str]:
+    if a.slots is None or b.slots is None:
+        return True, 'the slots are not known'
+    missing = [slot for slot in b.slots if slot not in a.slots]
+    if missing:
+        return True, f'a checkpoint lacks the slots {", ".join(missing)}'
+    return False, 'slots that are left out are not read'

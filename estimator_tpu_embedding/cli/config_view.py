@@ -1,0 +1,277 @@
+"""Holds the contents of a config or a checkpoint as plain data, which most commands show.
+
+People inspect broken configs above all. So nothing is checked here, and nothing is refused: a
+number that makes no sense is shown as it is. `proto.decoding.config_to_plan` judges configs.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..core.optimizers import OPTIMIZERS
+from ..core.plan import BYTES_PER_ELEMENT
+from ..proto import codec
+from ..proto.ceilings import MAX_SHAPE
+from .inputs import Input
+
+PADDING = 8
+"""The memory of the hardware holds rows whose width is a multiple of this many floats."""
+
+OTHER_SLOTS = {
+    'mdl_adagrad_light': ('accumulators', 'weights', 'benefits'),
+    'online_yogi': ('vs', 'linears')}
+"""Slots that TensorFlow documents for algorithms which this package does not train.
+
+The first are inputs of TensorFlow's load op. Of the algorithms that are neither here nor in
+`OPTIMIZERS` the slots are not known.
+"""
+
+_LARGEST_FLOAT32 = 2.0**128 - 2.0**104
+
+Value = bool | int | float | str | tuple[Any, ...] | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureView:
+    """One feature.
+
+    Attributes:
+      position: in the config, from 0; TF1 code gives features no other name.
+      name: may be empty.
+      shape: `[batch]` or `[batch, length]` on one core; in TF2 of any rank.
+    """
+
+    position: int
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TableView:
+    """One table.
+
+    Attributes:
+      name: of the table; in a checkpoint, of its variable.
+      rows: vocabulary size.
+      dimension: columns, not padded.
+      optimizer: its field in the proto; `None` where it is not stated.
+      settings: hyper-parameters that differ from their defaults or have none, and rarer fields.
+      learning_rate: the constant; `None` where it is not stated or not constant.
+      tag: of a learning rate that depends on the step, else `None`.
+      slots: names of the slots that are kept; `None` if unknown.
+      features: that look up here.
+    """
+
+    name: str
+    rows: int
+    dimension: int
+    optimizer: str | None = None
+    settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
+    learning_rate: Value = None
+    tag: int | None = None
+    slots: tuple[str, ...] | None
+    features: tuple[FeatureView, ...] = ()
+
+    @property
+    def padded_dimension(self) -> int:
+        """Columns as the memory of the hardware holds them."""
+        return -(-max(self.dimension, 0) // PADDING) * PADDING
+
+    @property
+    def copies(self) -> int:
+        """Number of matrices of the table's shape: the table and its known slots."""
+        return 1 + len(self.slots or ())
+
+    @property
+    def bytes_per_row(self) -> int:
+        """Bytes of a row and its slots, not padded."""
+        return max(self.dimension, 0) * BYTES_PER_ELEMENT * self.copies
+
+    @property
+    def padded_bytes_per_row(self) -> int:
+        """Bytes of a row and its slots, padded."""
+        return self.padded_dimension * BYTES_PER_ELEMENT * self.copies
+
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of all rows and slots, not padded."""
+        return max(self.rows, 0) * self.bytes_per_row
+
+    @property
+    def padded_bytes(self) -> int:
+        """Bytes of all rows and slots, padded."""
+        return max(self.rows, 0) * self.padded_bytes_per_row
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A config or a checkpoint.
+
+    Attributes:
+      where: it was found.
+      kind: `'config'` or `'checkpoint'`.
+      mode: `'training'`, `'inference'`, or how a number that is neither is called; `None` for a
+        checkpoint.
+      hosts: number of hosts.
+      cores: of all hosts; `None` for a checkpoint.
+      batch_size_per_core: `None` where it is not stated or features disagree.
+      strategy: `'div'`, `'mod'`, or a number that is neither.
+      settings: further fields that are set, and of a checkpoint its step and writer.
+      tables: sorted by name.
+      strays: features whose table is not there.
+    """
+
+    where: str
+    kind: str
+    mode: str | None = None
+    hosts: int
+    cores: int | None = None
+    batch_size_per_core: int | None = None
+    strategy: str
+    settings: Mapping[str, Value] = dataclasses.field(default_factory=dict)
+    tables: tuple[TableView, ...]
+    strays: tuple[FeatureView, ...] = ()
+
+    @property
+    def slots_unknown(self) -> tuple[str, ...]:
+        """Names of the tables with unknown slots. Their bytes do not count slots."""
+        return tuple(table.name for table in self.tables if table.slots is None)
+
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of all tables and slots, not padded."""
+        return sum(table.raw_bytes for table in self.tables)
+
+    @property
+    def padded_bytes(self) -> int:
+        """Bytes of all tables and slots, padded."""
+        return sum(table.padded_bytes for table in self.tables)
+
+
+def view_of(source: Input) -> View:
+    """Returns the view of one input."""
+    if source.config is not None:
+        return _of_config(source.where, source.config)
+    manifest = source.manifest
+    assert manifest is not None, 'an input is a config or a manifest'
+    stored = manifest.tables.values()
+    return View(
+        where=source.where, kind='checkpoint', hosts=max((one.hosts for one in stored), default=0),
+        strategy=' and '.join(sorted({one.strategy for one in stored})),
+        settings={'step': manifest.step, 'created_by': manifest.created_by},
+        tables=tuple(TableView(name=name, rows=one.rows, dimension=one.width, slots=one.slots)
+                     for name, one in sorted(manifest.tables.items())))
+
+
+def _of_config(where: str, config: codec.Config) -> View:
+    features: dict[int, list[FeatureView]] = collections.defaultdict(list)
+    for position, feature in enumerate(config.feature_descriptor):
+        features[feature.table_id].append(FeatureView(
+            position=position, name=feature.name, shape=tuple(feature.input_shape[:MAX_SHAPE])))
+    mode = _name_of('mode', config.mode, codec.MODES)
+    tables = [_table_of(descriptor, tuple(features.pop(position, ())), mode)
+              for position, descriptor in enumerate(config.table_descriptor)]
+    sizes = {tuple(feature.input_shape[:1]) for feature in config.feature_descriptor}
+    size = sizes.pop() if len(sizes) == 1 else ()
+    return View(
+        where=where, kind='config', mode=mode, hosts=config.num_hosts,
+        cores=config.num_tensor_cores, strategy=_name_of(
+            'sharding_strategy', config.sharding_strategy, codec.STRATEGIES),
+        batch_size_per_core=size[0] if size else config.batch_size_per_tensor_core or None,
+        settings=dict(_rarer_fields(config)),
+        tables=tuple(sorted(tables, key=lambda table: table.name)),
+        strays=tuple(feature for position in sorted(features) for feature in features[position]))
+
+
+def _name_of(field: str, number: int, names: Mapping[str, int]) -> str:
+    return next((name for name, own in names.items() if own == number), f'{field} {number}')
+
+
+def _rarer_fields(config: codec.Config) -> Iterator[tuple[str, Value]]:
+    yield 'pipelined', config.pipeline_execution_with_tensor_core
+    for name in ('profile_data_directory', 'batch_size_per_tensor_core'):
+        if value := getattr(config, name):
+            yield name, value
+    if config.HasField('spmd_sharding'):
+        yield 'spmd_sharding', _value(config.spmd_sharding)
+
+
+def _table_of(descriptor: codec.Config.TableDescriptor, features: tuple[FeatureView, ...],
+              mode: str) -> TableView:
+    parameters = descriptor.optimization_parameters
+    optimizer = parameters.WhichOneof('parameters')
+    rate = parameters.learning_rate
+    settings = dict(_settings(parameters, optimizer))
+    if descriptor.num_features:
+        settings['num_features'] = descriptor.num_features
+    return TableView(
+        name=descriptor.name, rows=descriptor.vocabulary_size, dimension=descriptor.dimension,
+        optimizer=optimizer, features=features, settings=settings,
+        learning_rate=_value(rate.constant) if rate.HasField('constant') else None,
+        tag=rate.dynamic.tag if rate.HasField('dynamic') else None,
+        slots=() if mode == 'inference' else _slots(parameters, optimizer))
+
+
+def _slots(parameters: codec.Parameters, optimizer: str | None) -> tuple[str, ...] | None:
+    if optimizer in OPTIMIZERS:
+        return tuple(slot.suffix for slot in codec.decode_optimizer(parameters).slots)
+    return OTHER_SLOTS.get(optimizer or '')
+
+
+def _settings(parameters: codec.Parameters, optimizer: str | None
+              ) -> Iterator[tuple[str, Value]]:
+    """Hyper-parameters by the names of `core/optimizers.py`, then the rarer fields."""
+    if optimizer in OPTIMIZERS:
+        message = getattr(parameters, optimizer)
+        usual = {field.name: field.default for field in dataclasses.fields(OPTIMIZERS[optimizer])}
+        for field in message.DESCRIPTOR.fields:
+            value = _value(getattr(message, field.name))
+            if value != usual[field.name]:
+                yield field.name, value
+    elif optimizer is not None:
+        for field, content in getattr(parameters, optimizer).ListFields():
+            yield field.name, _value(content)
+    if parameters.gradient_accumulation_status == codec.Accumulation.DISABLED:
+        yield 'accumulate', False
+    for name, limits in (('clip_gradients', parameters.gradient_clipping_limits),
+                         ('clip_weights', parameters.clipping_limits)):
+        if limits.HasField('lower') or limits.HasField('upper'):
+            yield name, tuple(_value(getattr(limits, side).value) if limits.HasField(side)
+                              else None for side in ('lower', 'upper'))
+    if parameters.weight_decay_factor:
+        yield 'decay', _value(parameters.weight_decay_factor)
+    if parameters.multiply_weight_decay_factor_by_learning_rate:
+        yield 'decay_times_rate', True
+    for name in ('simulated_quantization', 'hot_id_replication_configuration'):
+        if parameters.HasField(name):
+            yield name.removesuffix('_configuration'), _value(getattr(parameters, name))
+    if parameters.low_dimensional_packing_status:
+        yield 'low_dimensional_packing_status', parameters.low_dimensional_packing_status
+
+
+def _value(content: Any) -> Value:
+    """A field in a form that Python and JSON can hold. Floats have the digits of a float32."""
+    if isinstance(content, float):
+        return _shortest(content) if math.isfinite(content) else str(content)
+    if isinstance(content, bytes):
+        return f'{len(content)} bytes'
+    if isinstance(content, (bool, int, str)):
+        return content
+    from google.protobuf import text_format
+    return text_format.MessageToString(content, as_one_line=True)
+
+
+def _shortest(number: float) -> float:
+    """The shortest decimal number that is the same float32.
+
+    >>> _shortest(0.05000000074505806)
+    0.05
+    """
+    shorter = (float(f'{number:.{digits}g}') for digits in range(1, 18))
+    return next(short for short in shorter if abs(short) <= _LARGEST_FLOAT32
+                and struct.pack('f', short) == struct.pack('f', number))

@@ -1,0 +1,229 @@
+"""`etpe checkpoint diff`: says how two checkpoints differ, comparing the rows of equal ids.
+
+The report in JSON has these fields:
+
+- `a`, `b`: their paths.
+- `notes`, `findings`, `skipped`: as in `show`.
+- `differences`: a list of objects.
+
+A difference has these fields:
+
+- `name`: in `a`, if it is there.
+- `kind`: see below.
+- `before`, `after`: type and shape, or `null`.
+- `rows`: how many differ.
+- `new`: how many more rows there are after.
+- `most`: the largest absolute difference, or `"inf"`.
+- `ids`: pairs of an id that differs and the largest difference in its row; 10 of them, unless
+  `--all` is given.
+
+These are the kinds; only `values` and `resized` have rows:
+
+- `added`, `removed`: only one of both has the tensor.
+- `changed`: its type or shape is another one.
+- `values`: rows differ.
+- `resized`: a table has more or fewer rows; the rows that both have are compared.
+- `content`: strings differ.
+- `unknown`: checksums differ, but the tensor was saved in slices that cannot be compared here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...checkpoint.index import NO_ROW, Tensor
+from ...checkpoint.naming import tables_meant
+from ...checkpoint.options import CheckpointOptions
+from ...errors import ConfigError, CorruptCheckpointError, shown
+from ..render import Grid, Line, Report
+from . import options, steady
+from .opened import Stored, damage, opened
+from .texts import as_data, as_lines, count_text, json_number
+
+if TYPE_CHECKING:
+    from ...checkpoint import rows as stored_rows
+
+HELP = 'compare two checkpoints, row by row in the order of ids'
+_SOME, _ALL = 10, 1_000_000
+_SIGNS = {'added': '+', 'removed': '-'}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Compares tables and variables by their names, and rows by their ids: a checkpoint is '
+        'equal to itself restored with another number of hosts or another strategy. Files are '
+        'verified first. The exit status is 1 if checkpoints differ, or are damaged.')
+    parser.add_argument('a', metavar='A')
+    parser.add_argument('b', metavar='B')
+    parser.add_argument('--all', action='store_true', help=f'name all ids that differ, up to '
+                        f'{_ALL:,} in each table, not only the first {_SOME}')
+    parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '
+                        'a table NEW that A calls OLD')
+    options.configure(parser)
+
+
+def report(parsed: argparse.Namespace) -> Report:
+    """Returns the report about two checkpoints."""
+    return steady.report_of([parsed.a, parsed.b], lambda: _report(parsed))
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    given = options.options(parsed)
+    both = [opened(path, given) for path in (parsed.a, parsed.b)]
+    a, b = (one.stored for one in both)
+    if problems := [*a.problems(), *b.problems()]:
+        raise CorruptCheckpointError(*problems)
+    notes = [note for one in both for note in one.notes]
+    damaged = [problem for one in {one.prefix: one for one in (a, b)}.values()
+               for problem in damage(one, given, notes)]
+    notes += [*_notes_on_order(a, b), *_notes_on_words(a, b)]
+    found = list(_differences(a, b, _pairs(a, b, given), _ALL if parsed.all else _SOME))
+    skipped = [problem for one in both for problem in one.skipped]
+    data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
+            'findings': as_data(damaged), 'skipped': as_data(skipped)}
+    blocks = [*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
+              *_blocks(found, parsed.all), *as_lines(damaged)]
+    return Report(blocks, data, status=1 if found or damaged else 0)
+
+
+def _notes_on_order(a: Stored, b: Stored) -> list[str]:
+    """Says which of both is taken to be in the order of ids, since nothing says its order."""
+    return [f'{one.where} has no manifest: its rows are taken to be in the order of ids'
+            for one, other in ((a, b), (b, a))
+            if one.manifest is None and one.assumed is None and other.tables]
+
+
+def _notes_on_words(a: Stored, b: Stored) -> list[str]:
+    """Says which words have other ids in `b`, if both tell; rows are compared by ids."""
+    before, after = a.vocabularies, b.vocabularies
+    return [f'the words of "{shown(feature, 255)}" differ: {before[feature]} -> {after[feature]}'
+            for feature in sorted(before.keys() & after.keys())
+            if before[feature] != after[feature]]
+
+
+def _blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:
+    if not found:
+        yield Line('no differences', 'good')
+        return
+    yield Grid(('', 'name', 'what', '>rows', '>most'), [
+        (_SIGNS.get(one['kind'], '~'), one['name'], _what_text(one), *_amounts(one))
+        for one in found])
+    yield from _ids_blocks(found, all)
+    yield Line(count_text(len(found), 'difference'))
+
+
+def _pairs(a: Stored, b: Stored, given: CheckpointOptions) -> list[tuple[str, str]]:
+    """Returns what to compare: sorted pairs of tensors of `a` and `b`, `''` if one has none.
+
+    Raises:
+      ConfigError: E630 if a table that is renamed is not there, or may be one of several.
+    """
+    stored, here = (one.tables or one.bundle.tensors for one in (a, b))
+    choices = tables_meant(given, stored, here)
+    if choices.problems:
+        raise ConfigError(*(dataclasses.replace(problem, where='--rename')
+                            for problem in choices.problems))
+    renamed = {name: new + name.removeprefix(old) for new, old in choices.renamed.items()
+               for name in a.bundle.tensors if name == old or name.startswith(f'{old}/')}
+    pairs = []
+    for name in a.bundle.tensors:
+        target = renamed.get(name, '' if name in renamed.values() else name)
+        pairs.append((name, target if target in b.bundle.tensors else ''))
+    compared = {target for _, target in pairs}
+    pairs += [('', name) for name in b.bundle.tensors if name not in compared]
+    return sorted(pairs, key=lambda pair: pair[0] or pair[1])
+
+
+def _differences(a: Stored, b: Stored, pairs: Iterable[tuple[str, str]], most_ids: int
+                 ) -> Iterator[dict[str, Any]]:
+    for of_a, of_b in pairs:
+        name = of_a or of_b
+        before, after = a.bundle.tensors.get(of_a), b.bundle.tensors.get(of_b)
+        if before is None or after is None:
+            yield _difference('removed' if after is None else 'added', name, before, after)
+        elif (before.dtype, before.shape) != (after.dtype, after.shape) and not (
+                _is_resized(before, after) and (of_a in a.partitions or of_b in b.partitions)):
+            yield _difference('changed', name, before, after)
+        elif not _has_rows(before, after):
+            # Their checksums are compared; strings and columns are not taken apart here.
+            if [piece[2:] for piece in before.pieces] != [piece[2:] for piece in after.pieces]:
+                whole = len(before.pieces) == len(after.pieces) == 1
+                yield _difference('content' if whole else 'unknown', name, before, after)
+        else:
+            result = _compared(_ordered(a, of_a), _ordered(b, of_b), most_ids)
+            if result.rows or before.rows != after.rows:
+                yield _difference('values' if before.rows == after.rows else 'resized',
+                                  name, before, after, result)
+
+
+def _compared(a: stored_rows.Ordered, b: stored_rows.Ordered, most_ids: int
+              ) -> stored_rows.Difference:
+    """Compares the rows of the ids that both tensors have."""
+    from ...checkpoint import rows
+    fewer, more = sorted((a, b), key=lambda one: one.bundle.tensors[one.name].rows)
+    return rows.difference(fewer, more, most_ids)
+
+
+def _is_resized(before: Tensor, after: Tensor) -> bool:
+    """Whether tensors of rows differ only in the number of rows."""
+    return (before.dtype == after.dtype and len(before.shape) == len(after.shape) == 2
+            and before.shape[1:] == after.shape[1:] and _has_rows(before, after))
+
+
+def _has_rows(before: Tensor, after: Tensor) -> bool:
+    return bool(before.code) and all(piece.first_row != NO_ROW
+                                     for piece in (*before.pieces, *after.pieces))
+
+
+def _ordered(one: Stored, name: str) -> stored_rows.Ordered:
+    from ...checkpoint import rows
+    return rows.Ordered(one.bundle, name, one.partitions.get(name))
+
+
+def _difference(kind: str, name: str, before: Tensor | None, after: Tensor | None,
+                result: stored_rows.Difference | None = None) -> dict[str, Any]:
+    return {'kind': kind, 'name': name, 'before': before and _form(before),
+            'after': after and _form(after), 'rows': result and result.rows,
+            'new': after.rows - before.rows if result and before and after else None,
+            'most': result and json_number(result.most),
+            'ids': [[id, json_number(apart)] for id, apart in result.ids] if result else []}
+
+
+def _form(tensor: Tensor) -> str:
+    return f'{tensor.kind} {list(tensor.shape)}'
+
+
+def _what_text(one: dict[str, Any]) -> str:
+    if one['kind'] == 'resized':
+        more = 'more' if one['new'] > 0 else 'fewer'
+        return f'{count_text(abs(one["new"]), "row")} {more}'
+    if one['kind'] == 'changed':
+        return f'{one["before"]} -> {one["after"]}'
+    return one['before'] or one['after'] if one['kind'] in _SIGNS else str(one['kind'])
+
+
+def _amounts(one: dict[str, Any]) -> tuple[str, str]:
+    if one['rows'] is None:
+        return '', ''
+    return f'{one["rows"]:,}', _apart(one['most'])
+
+
+def _apart(value: float | str) -> str:
+    return value if isinstance(value, str) else f'{value:.6g}'
+
+
+def _ids_blocks(found: list[dict[str, Any]], all: bool) -> Iterator[Line | Grid]:
+    """Yields the ids that differ: the first of each tensor in a line, or all in a table."""
+    if all:
+        yield Grid(('name', '>id', '>difference'), [
+            (one['name'], str(id), _apart(apart)) for one in found for id, apart in one['ids']])
+        return
+    for one in found:
+        if one['ids']:
+            more = '' if one['rows'] <= len(one['ids']) else ', ...'
+            what = 'row' if one['rows'] == 1 else 'rows'
+            yield Line(f'{one["name"]}: {what} {", ".join(str(id) for id, _ in one["ids"])}{more}')

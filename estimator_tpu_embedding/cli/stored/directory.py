@@ -1,0 +1,199 @@
+"""Lists the checkpoints of a directory, and says of each whether it can be read."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Collection, Iterable, Mapping
+
+from ...checkpoint import file_names, pointer
+from ...checkpoint.bundle import Bundle
+from ...checkpoint.file_names import POINTER, label, manifest_path, partial_of
+from ...checkpoint.layout import Held, check_manifest
+from ...checkpoint.manifest import Manifest, read_manifest
+from ...checkpoint.steady import LOOKS
+from ...errors import CorruptCheckpointError, Problem, shown
+from ...proto import reading
+from ..inputs import named_in_state
+
+COMMITTED, LEGACY, V1, INCOMPLETE = 'committed', 'legacy', 'v1', 'incomplete'
+"""The states of a checkpoint: whole and with a manifest of its files; whole without one; of the
+format V1, which is not read here; damaged."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A checkpoint in a directory.
+
+    Attributes:
+      prefix: its path without a suffix.
+      files: bytes of its files, by name.
+      problem: why it cannot be read; `None` if it can.
+      manifest: if there is one that can be read.
+    """
+
+    prefix: str
+    files: dict[str, int]
+    problem: Problem | None
+    manifest: Manifest | None
+
+    @property
+    def name(self) -> str:
+        """Its name in the directory."""
+        return os.path.basename(self.prefix)
+
+    @property
+    def step(self) -> int | None:
+        """The step it was saved at, by its name."""
+        return file_names.step_of(self.name)
+
+    @property
+    def state(self) -> str:
+        """One of the four above."""
+        if self.problem is None:
+            return COMMITTED if self.manifest is not None and self.manifest.files else LEGACY
+        return V1 if file_names.is_of_format_v1(self.name, self.files) else INCOMPLETE
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Directory:
+    """A directory of checkpoints.
+
+    Attributes:
+      checkpoints: in the order of their steps.
+      pointer: the name of the one that the file `checkpoint` names; `None` if it names none.
+      problem: why that file names none; `None` if it is missing or names one.
+      stages: names of the folders in which a save began.
+      partial: names of checkpoints that a job publishes or deletes, or did when it was killed.
+        Their files are not among `checkpoints`.
+    """
+
+    checkpoints: list[Found]
+    pointer: str | None
+    problem: Problem | None
+    stages: list[str]
+    partial: list[str]
+
+
+def directory(path: str) -> Directory:
+    """Lists a directory; of data files it reads only the sizes.
+
+    It looks again as long as a job changes files of a checkpoint that does not seem whole.
+
+    Raises:
+      UnreadableConfigError: E645 if it is none, or cannot be read.
+    """
+    changing: set[str] = set()
+    for _ in range(LOOKS):
+        before = _entries(path)
+        seen = _look(path, before)
+        doubtful = [one for one in seen.checkpoints if one.state != COMMITTED]
+        if not doubtful and seen.problem is None:
+            return seen
+        after = _entries(path)
+        changing = {one.name for one in doubtful if _differ(before, after, (
+            *one.files, manifest_path(one.name), partial_of(one.name)))}
+        if not changing and not (seen.problem and _differ(before, after, [POINTER])):
+            return seen
+    return dataclasses.replace(seen, checkpoints=[
+        one for one in seen.checkpoints if one.name not in changing])
+
+
+def require_readable_format(prefix: str, files: Collection[str]) -> None:
+    """Makes sure that a checkpoint has a format that can be read.
+
+    Args:
+      prefix: of the checkpoint.
+      files: names of its files, as `file_names.by_checkpoint` finds them.
+
+    Raises:
+      CorruptCheckpointError: E613 if it has the format V1.
+    """
+    if file_names.is_of_format_v1(os.path.basename(prefix), files):
+        raise CorruptCheckpointError(Problem(
+            'E613', label(prefix), 'it must have the format V2', 'V1 format, not read here',
+            'Restore it with TensorFlow, and save it with write_version=tf.train.SaverDef.V2.'))
+
+
+def _entries(path: str) -> dict[str, os.stat_result]:
+    """Returns the entries of a directory, by name."""
+    found = {}
+    try:
+        with os.scandir(path) as listed:
+            for one in listed:
+                with contextlib.suppress(FileNotFoundError):  # Deleted since it was listed.
+                    found[one.name] = one.stat(follow_symlinks=False)
+    except OSError as error:
+        raise reading.unreadable(
+            'E645', reading.label(path) or '""', 'it must be a directory that can be read',
+            shown(error.strerror), 'Name the directory that the checkpoints are in.') from error
+    return found
+
+
+def _differ(before: Mapping[str, os.stat_result], after: Mapping[str, os.stat_result],
+            names: Iterable[str]) -> bool:
+    """Whether a file was deleted, made or written meanwhile."""
+    return any(_identity(before.get(name)) != _identity(after.get(name)) for name in names)
+
+
+def _identity(status: os.stat_result | None) -> tuple[int, ...]:
+    return () if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _look(path: str, entries: Mapping[str, os.stat_result]) -> Directory:
+    """Lists a directory once."""
+    partial = _partial(entries)
+    found = [_found(os.path.join(path, name), {file: entries[file].st_size for file in files})
+             for name, files in file_names.by_checkpoint(entries).items() if name not in partial]
+    named = named_in_state(path, set(entries))
+    return Directory(
+        checkpoints=sorted(found, key=lambda one: (-1 if one.step is None else one.step, one.name)),
+        pointer=named,
+        problem=_pointer_problem(path) if POINTER in entries and named is None else None,
+        stages=sorted(filter(file_names.is_stage, entries)), partial=partial)
+
+
+def _partial(entries: Collection[str]) -> list[str]:
+    """Returns the names of the checkpoints that a job publishes or deletes."""
+    parts = [part for part in map(file_names.parse, entries) if part is not None]
+    return sorted(part.checkpoint for part in parts if part.kind == file_names.PARTIAL
+                  and manifest_path(part.checkpoint) not in entries)
+
+
+def _found(prefix: str, sizes: dict[str, int]) -> Found:
+    """Looks at one checkpoint, whose files have these sizes."""
+    problem, manifest = None, None
+    try:
+        require_readable_format(prefix, sizes)
+        manifest = read_manifest(prefix)
+        _require_sizes(prefix, manifest, sizes)
+        check_manifest(Held.of(Bundle.open(prefix), manifest))
+    except CorruptCheckpointError as error:
+        problem = error.problems[0]
+    return Found(prefix=prefix, files=sizes, problem=problem, manifest=manifest)
+
+
+def _require_sizes(prefix: str, manifest: Manifest | None, sizes: Mapping[str, int]) -> None:
+    """Makes sure that files have the sizes that a manifest says."""
+    for file, stored in sorted(manifest.files.items()) if manifest is not None else ():
+        if sizes.get(file) != stored.size:
+            raise CorruptCheckpointError(Problem(
+                'E618', label(prefix), f'file {shown(file, 255)} must have {stored.size:,} bytes',
+                f'{sizes[file]:,}' if file in sizes else 'no such file',
+                'Use an older checkpoint, or restore the file from a copy.'))
+
+
+def _pointer_problem(path: str) -> Problem:
+    """Returns the problem of a file `checkpoint` that names nothing in its directory."""
+    found = pointer.read(path)
+    code, got = 'E645', 'nothing that can be read'
+    remedy = 'It is a hint for other tools: the next save writes it anew.'
+    if found is not None:
+        got = f'"{shown(found.newest, 300)}"'
+        if found.name_in(path) is None:
+            code, got = 'E619', f'{got}, which leads outside of it'
+            remedy = ('If that is meant, use etpe run --follow-pointer or CheckpointOptions('
+                      'follow_pointer=True); else remove the file.')
+    return Problem(code, reading.label(path), 'its file "checkpoint" must name a checkpoint in it',
+                   got, remedy)

@@ -1,0 +1,26 @@
+"""Adds and reads the arguments that several commands about checkpoints take."""
+
+from __future__ import annotations
+
+import argparse
+
+from ...checkpoint.options import CheckpointOptions
+from .. import arguments
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments to the parser of a command that reads rows."""
+    parser.add_argument('--assume', metavar='ORDER', help=f'{arguments.ASSUME}; there all float '
+                        'tensors with two dimensions count as tables')
+    parser.add_argument('--no-verify', action='store_true', help='look at the sizes of files '
+                        'only, before they are read, and not at their SHA-256')
+
+
+def options(parsed: argparse.Namespace) -> CheckpointOptions:
+    """Returns what the arguments say.
+
+    Raises:
+      ConfigError: if a value is not allowed.
+    """
+    return CheckpointOptions(assume=parsed.assume, verify='size' if parsed.no_verify else 'sha256',
+                             rename=arguments.renames(getattr(parsed, 'rename', ())))

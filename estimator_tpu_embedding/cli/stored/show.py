@@ -1,0 +1,209 @@
+"""`etpe checkpoint show`: shows the tables and variables of one checkpoint.
+
+The report in JSON has these fields. Numbers that JSON lacks are strings.
+
+- `where`: the path.
+- `step`, `created`, `created_by`, `plan_digest`, `manifest_sha256`: `null` without a manifest.
+- `notes`: facts for people.
+- `findings`, `skipped`: its problems, and the problems of newer ones in its directory; each has a
+  `code` and a `message`.
+- `tables`: each with `name`, `rows`, `width`, `strategy`, `hosts`, `slots` and `bytes` (slots
+  included). `--rows` adds the norms `least`, `mean` and `most`, the numbers of rows `zero` and
+  `nonfinite`, and `untouched_at_most`. At most so many rows were never updated; `null` if no slot
+  tells it.
+- `variables`: each with `name`, `type`, `shape` and `bytes`.
+- `vocabularies`: each with `feature`, `sha256` (of its words), `size`, `num_oov_buckets` and
+  `default_value`.
+- `samples`: with `--sample`, each with `table`, `id`, `row` (as it is stored) and `values`.
+- `absent`: each with `table`, its `rows`, and the `ids` that it lacks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from ...checkpoint.index import Tensor
+from ...checkpoint.manifest import tensors_of
+from ...errors import bytes_text
+from ..render import Grid, Line, Report
+from . import options, steady
+from .opened import Stored, damage, opened
+from .texts import as_data, as_lines, json_number, number_text, time_text
+
+HELP = 'show the tables and variables of a checkpoint'
+
+_GROWING = ('Adagrad', 'ProximalAdagrad', 'Ftrl')
+"""Slots whose numbers all begin alike and never get smaller."""
+_MOST_VALUES = 8
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Shows tables as the manifest names them, and all other variables. SHA-256 is that of the '
+        'manifest, which CheckpointOptions(expected_digest=...) takes. With --rows all tables are '
+        'read. With --rows and --sample, and if PATH is a directory, files are verified first. '
+        'The exit status is 1 if they are damaged, or the manifest names what is not there.')
+    parser.add_argument('path', metavar='PATH')
+    parser.add_argument('--rows', action='store_true', help='norms of rows, rows of zeros and, '
+                        'for Adagrad, ProximalAdagrad and FTRL, the most rows that can be such '
+                        'that were never updated')
+    parser.add_argument('--sample', metavar='ID', nargs='+', type=_id, default=[],
+                        help='show the rows of these ids in all tables')
+    options.configure(parser)
+
+
+def _id(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f'an id is a number >= 0, not {text!r}')
+    return int(text)
+
+
+def report(parsed: argparse.Namespace) -> Report:
+    """Returns the report about one checkpoint."""
+    return steady.report_of([parsed.path], lambda: _report(parsed))
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    given = options.options(parsed)
+    one, notes, skipped = opened(parsed.path, given)
+    problems = one.problems()
+    if parsed.rows or parsed.sample:
+        if one.manifest is None and one.assumed is None:
+            notes.append('no manifest: --rows and --sample need one, or --assume')
+        elif not problems:
+            problems = damage(one, given, notes)
+    may_read = not problems
+    data = {
+        **_of_the_whole(one), 'notes': notes, 'findings': as_data(problems),
+        'skipped': as_data(skipped),
+        'tables': [_table(one, name, parsed.rows and may_read) for name in sorted(one.tables)],
+        'variables': [{'name': tensor.name, 'type': tensor.kind, 'shape': list(tensor.shape),
+                       'bytes': tensor.size} for tensor in _others(one)],
+        'samples': [sample for name in sorted(one.tables)
+                    for sample in _samples(one, name, parsed.sample)] if may_read else [],
+        'absent': list(_absent(one, parsed.sample))}
+    blocks = [Line(_headline(one), 'head'),
+              *([Line(f'SHA-256 of its manifest: {one.digest}')] if one.digest else []),
+              *(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
+              *_tables_blocks(data['tables'], parsed.rows and may_read), *_others_blocks(one),
+              *_words_blocks(one), *_sample_blocks(data['samples']),
+              *map(_absent_line, data['absent']), *as_lines(problems)]
+    return Report(blocks, data, status=1 if problems else 0)
+
+
+def _of_the_whole(one: Stored) -> dict[str, Any]:
+    manifest = one.manifest
+    return {'where': one.where, 'step': manifest and manifest.step,
+            'created': (manifest.created or None) if manifest else None,
+            'created_by': manifest and manifest.created_by,
+            'plan_digest': manifest and manifest.plan_digest, 'manifest_sha256': one.digest,
+            'vocabularies': [{'feature': feature, **dataclasses.asdict(words)}
+                             for feature, words in sorted(one.vocabularies.items())]}
+
+
+def _others(one: Stored) -> list[Tensor]:
+    """Returns the tensors that belong to no table, by name."""
+    known = {name for variable, table in one.tables.items() for name in tensors_of(variable, table)}
+    return [tensor for name, tensor in sorted(one.bundle.tensors.items()) if name not in known]
+
+
+def _headline(one: Stored) -> str:
+    manifest = one.manifest
+    if manifest is None:
+        return f'{one.where}: no manifest, ' + (
+            'so nothing is known of tables' if one.assumed is None else
+            'so tables and their order are as --assume says')
+    parts = [f'step {manifest.step:,}', time_text(manifest.created),
+             f'by {manifest.created_by}' if manifest.created_by else '',
+             f'plan {manifest.plan_digest}' if manifest.plan_digest else '']
+    return f'{one.where}: {", ".join(filter(None, parts))}'
+
+
+def _table(one: Stored, name: str, read: bool) -> dict[str, Any]:
+    """Returns the entry of a table; it looks at rows if `read` is true."""
+    table, tensors = one.tables[name], one.bundle.tensors
+    found: dict[str, Any] = {
+        'name': name, 'rows': table.rows, 'width': table.width, 'strategy': table.strategy,
+        'hosts': table.hosts, 'slots': list(table.slots), 'bytes': sum(
+            tensors[each].size for each in tensors_of(name, table) if each in tensors)}
+    if read:
+        from ...checkpoint import rows
+        norms = rows.norms(one.bundle, name)
+        growing = next((f'{name}/{slot}' for slot in table.slots if slot in _GROWING), None)
+        found |= {key: json_number(value) for key, value in norms._asdict().items()}
+        found['untouched_at_most'] = None if growing is None else rows.rows_at_minimum(
+            one.bundle, growing)
+    return found
+
+
+def _tables_blocks(tables: list[dict[str, Any]], read: bool) -> Iterator[Line | Grid]:
+    if not tables:
+        return
+    head = ['table', '>rows', '>width', 'strategy', '>hosts', 'slots', '>bytes']
+    cells = [[one['name'], f'{one["rows"]:,}', str(one['width']), one['strategy'],
+              str(one['hosts']), ', '.join(one['slots']) or 'none', bytes_text(one['bytes'])]
+             for one in tables]
+    if read:
+        head += ['>least', '>mean', '>most norm', '>zero', '>not finite', '>untouched']
+        for one, row in zip(tables, cells):
+            row += [number_text(one.get(key)) for key in (
+                'least', 'mean', 'most', 'zero', 'nonfinite')]
+            most = one.get('untouched_at_most')
+            row.append('?' if most is None else f'<= {most:,}')
+    yield Grid(head, cells)
+    if read and any(one['untouched_at_most'] is None for one in tables):
+        yield Line('untouched ?: no slot tells it; those of Adagrad, ProximalAdagrad and FTRL do')
+
+
+def _others_blocks(one: Stored) -> list[Grid]:
+    rows = [(tensor.name, tensor.kind, str(list(tensor.shape)), bytes_text(tensor.size))
+            for tensor in _others(one)]
+    return [Grid(('variable', 'type', 'shape', '>bytes'), rows)] if rows else []
+
+
+def _words_blocks(one: Stored) -> list[Grid]:
+    """Returns the vocabularies as a table, if they were recorded."""
+    rows = [(feature, f'{words.size:,}', f'{words.num_oov_buckets:,}', str(words.default_value),
+             words.short_digest) for feature, words in sorted(one.vocabularies.items())]
+    return [Grid(('words of', '>words', '>OOV buckets', '>default', 'SHA-256'),
+                 rows)] if rows else []
+
+
+def _samples(one: Stored, name: str, ids: list[int]) -> list[dict[str, Any]]:
+    """Returns the rows of those ids that a table has."""
+    inside = [id for id in ids if id < one.tables[name].rows]
+    if not inside:
+        return []
+    from ...checkpoint import rows
+    ordered = rows.Ordered(one.bundle, name, one.partitions[name])
+    return [{'table': name, 'id': id, 'row': ordered.row_of(id),
+             'values': [json_number(value) for value in ordered.values(id)]} for id in inside]
+
+
+def _absent(one: Stored, ids: list[int]) -> Iterator[dict[str, Any]]:
+    """Yields the ids that a table lacks, for each table that lacks some."""
+    for name, table in sorted(one.tables.items()):
+        if missing := [id for id in ids if id >= table.rows]:
+            yield {'table': name, 'ids': missing, 'rows': table.rows}
+
+
+def _absent_line(one: dict[str, Any]) -> Line:
+    ids = ', '.join(f'{id:,}' for id in one['ids'])
+    return Line(f'{one["table"]} has ids up to {one["rows"] - 1:,}, and none of {ids}', 'warn')
+
+
+def _sample_blocks(samples: list[dict[str, Any]]) -> list[Line | Grid]:
+    if not samples:
+        return []
+    return [Grid(('table', '>id', '>stored row', 'values'), [
+        (one['table'], f'{one["id"]:,}', f'{one["row"]:,}', _values_text(one['values']))
+        for one in samples])]
+
+
+def _values_text(values: list[float | str]) -> str:
+    shown = [number_text(value) for value in values[:_MOST_VALUES]]
+    return ' '.join([*shown, '...'] if len(values) > _MOST_VALUES else shown)

@@ -1,0 +1,73 @@
+"""Looks at checkpoints again if a job deleted or changed them meanwhile.
+
+What a job deleted is not damaged, so no command may report it as such.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ...checkpoint.file_names import INDEX, MANIFEST, parse
+from ...checkpoint.steady import LOOKS, Signature, is_gone, rotated_away, signature
+from ...errors import CorruptCheckpointError
+from ..render import Report
+
+_T = TypeVar('_T')
+
+
+def of_one(prefix: str, look: Callable[[], _T], is_sound: Callable[[_T], bool]) -> _T | None:
+    """Looks at a checkpoint; returns `None` if it was deleted before all of it was seen.
+
+    Args:
+      prefix: of it.
+      look: is called again if the checkpoint changed meanwhile and does not seem sound.
+      is_sound: whether the result of `look` says that the checkpoint is sound.
+    """
+    seen = None
+    for _ in range(LOOKS):
+        before = signature(prefix)
+        seen = look()
+        if is_sound(seen) or before and before == signature(prefix):
+            return seen
+        if is_gone(prefix):
+            return None
+    return seen
+
+
+def report_of(paths: Sequence[str], look: Callable[[], Report]) -> Report:
+    """Returns a report, which is made again if one of its checkpoints was deleted meanwhile.
+
+    Args:
+      paths: of checkpoints, or of directories in which one is chosen.
+      look: makes the report.
+
+    Raises:
+      CheckpointError: E628 if a checkpoint that was named was deleted.
+      CorruptCheckpointError: if `look` raises it and nothing changed.
+    """
+    watched = [path if os.path.isdir(path) or (part := parse(path)) is None else part.checkpoint
+               for path in paths]
+    for number in range(LOOKS):
+        before = [_state(path) for path in watched]
+        try:
+            report = look()
+        except CorruptCheckpointError:
+            if number == LOOKS - 1 or before == [_state(path) for path in watched]:
+                raise
+        else:
+            if not report.data.get('findings') or number == LOOKS - 1 or (
+                    before == [_state(path) for path in watched]):
+                return report
+        for path, state in zip(watched, before):
+            if not os.path.isdir(path) and state and is_gone(path):
+                raise rotated_away(path)
+    raise AssertionError('the last look returns or raises')
+
+
+def _state(path: str) -> Signature | list[str]:
+    """Returns something that changes when a job saves a checkpoint or deletes one."""
+    if not os.path.isdir(path):
+        return signature(path)
+    return sorted(name for name in os.listdir(path) if name.endswith((MANIFEST, INDEX)))

@@ -1,0 +1,74 @@
+"""The backend of an engine: adds the queues of ids, the global step and the learning rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow.compat.v1 as tf
+
+from ..ops.ids import IdBatch
+from .backend import Activations, CoreBatch, Engine, LookupReceipt
+from .id_queues import IdQueues
+from .rates import rates_at, require_rates
+
+
+class EngineBackend:
+    """Executes the steps of a plan by an engine. See `backend.Backend` for the verbs.
+
+    Attributes:
+      plan, kernels, kinds, tables: as in the engine.
+    """
+
+    def __init__(self, engine: Engine, global_step: tf.Variable | tf.Tensor):
+        """Makes the queues in the default graph, in which the engine is too.
+
+        Args:
+          engine: computes.
+          global_step: the argument of dynamic learning rates.
+        """
+        self.plan = engine.plan
+        self.kernels = engine.kernels
+        self.kinds = engine.kinds
+        self.tables = engine.tables
+        self._engine = engine
+        self._queues = IdQueues(self.plan.topology.num_cores, self.kinds)
+        self._global_step = global_step
+
+    def open(self) -> tf.Operation:
+        return self._engine.open()
+
+    def load(self) -> tf.Operation:
+        return self._engine.load()
+
+    def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
+        del host  # All hosts are in this process.
+        return self._queues.enqueue(self._engine.pack(batch), core=core)
+
+    def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
+        step = tf.identity(self._global_step)
+        with tf.control_dependencies([step]):
+            packed = self._queues.dequeue(core=core)
+        activations = self._engine.lookup(packed)
+        return activations, LookupReceipt(step, tuple(packed), activations)
+
+    def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:
+        return self._engine.unpack(receipt.packed)
+
+    def update(self, receipts: Sequence[LookupReceipt],
+               gradients: Sequence[Activations]) -> tf.Tensor:
+        looked_up = [activation for receipt in receipts
+                     for activation in receipt.activations.values()]
+        step = receipts[0].step
+        # As one operation: otherwise every operation below would wait for each of them by itself.
+        with tf.control_dependencies([tf.group(*looked_up)]):
+            rates = rates_at(self.plan, step)
+            legal = require_rates(self.plan, rates, step)
+        with tf.control_dependencies([tf.group(legal, *looked_up)]):
+            return self._engine.update([receipt.packed for receipt in receipts], gradients,
+                                       rates, step)
+
+    def retrieve(self) -> tf.Operation:
+        return tf.no_op()
+
+    def close(self) -> tf.Operation:
+        return self._queues.close()

@@ -1,0 +1,57 @@
+"""What an error within a function of the user says of the call that it ended."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import EteError, noted
+
+_MOST_NAMES = 20
+
+
+@contextlib.contextmanager
+def noting_call(call: str, **given: Any) -> Iterator[None]:
+    """Notes beneath an error of a function of the user with what it was called.
+
+    Its class and its text stay; errors of this package, which name their cause, stay whole.
+
+    Args:
+      call: which function, and how it was called.
+      **given: what it is given, by names for the note.
+    """
+    try:
+        yield
+    except EteError:
+        raise
+    except Exception as error:
+        shapes = ' and '.join(f'{name} {described(value)}' for name, value in given.items())
+        raise noted(error, f'This happened in {call}, with {shapes}.')
+
+
+def described(structure: Any) -> str:
+    """The types and shapes of tensors, for a message.
+
+    >>> described({'x': tf.zeros([2, 3]), 'y': [tf.constant(1)]})
+    "{'x': float32 [2, 3], 'y': [int32 []]}"
+    """
+    if isinstance(structure, Mapping):
+        parts = [f'{key!r}: {described(structure[key])}'
+                 for key in sorted(structure, key=str)[:_MOST_NAMES]]
+        return f'{{{_listed(parts, len(structure))}}}'
+    if isinstance(structure, (list, tuple)):
+        return f'[{_listed(list(map(described, structure[:_MOST_NAMES])), len(structure))}]'
+    dtype, shape = getattr(structure, 'dtype', None), getattr(structure, 'shape', None)
+    if dtype is None or shape is None:
+        return 'None' if structure is None else type(structure).__name__
+    kind = '' if isinstance(structure, tf.Tensor) else f'{type(structure).__name__} '
+    size = tf.TensorShape(shape)
+    return (f'{kind}{tf.as_dtype(dtype).name} '
+            f'{"of unknown shape" if size.rank is None else size.as_list()}')
+
+
+def _listed(parts: list[str], count: int) -> str:
+    return ', '.join(parts + [f'and {count - len(parts)} more'] * (count > len(parts)))

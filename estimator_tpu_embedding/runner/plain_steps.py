@@ -1,0 +1,51 @@
+"""The hook that counts the steps of a plain Estimator, which this package does not run."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from .progress import RunReport
+
+
+class PlainSteps(tf.train.SessionRunHook):
+    """Counts the steps of a plain Estimator, each of which is one run of its session."""
+
+    def __init__(self, report: RunReport, global_step: Any, loss: Any):
+        """Counts into `report`.
+
+        Args:
+          report: of the training.
+          global_step: tensor to read the step from.
+          loss: that is fetched anyway.
+        """
+        self._report, self._global_step, self._began = report, global_step, 0.0
+        self._has_begun = False
+        with _tf.without_deprecation_warnings():
+            self._asked = tf.train.SessionRunArgs(loss)
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Finds where the training begins; a session that is made again does not move it."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._report.first_step = int(session.run(self._global_step))
+
+    def before_run(self, run_context: tf.train.SessionRunContext) -> tf.train.SessionRunArgs:
+        """Starts the clock."""
+        self._began = time.monotonic()
+        return self._asked
+
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
+        """Counts a step."""
+        self._report.seconds += time.monotonic() - self._began
+        self._report.add_step(run_values.results)
+
+    def end(self, session: tf.Session) -> None:
+        """Takes the global step instead of the runs: a run of several workers may be many."""
+        with contextlib.suppress(tf.errors.OpError, RuntimeError):  # Others may have ended first.
+            made = int(session.run(self._global_step)) - self._report.first_step
+            self._report.steps = max(made, self._report.steps)

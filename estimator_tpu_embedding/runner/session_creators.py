@@ -1,0 +1,124 @@
+"""The sessions of a run: how each begins, how many there may be, and that each can be closed."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..checkpoint.manifest import StoredTable
+from ..checkpoint.recover import recover
+from ..checkpoint.saver import Lineage
+from ..errors import Problem
+from .background import Background
+from .shutdown import Shutdown
+from .faults import SessionLostError
+from .model import Job
+from .progress import RunReport
+
+SESSIONS_WITHOUT_STEP = 5
+
+
+class SessionCreator(tf.train.SessionCreator):
+    """Makes few sessions of another creator in vain, and each of them close within a deadline."""
+
+    def __init__(self, creator: tf.train.SessionCreator, shutdown: Shutdown, report: RunReport):
+        """Wraps `creator`.
+
+        Args:
+          creator: of sessions.
+          shutdown: how long closing one waits for what still runs.
+          report: counts the steps.
+        """
+        self._creator, self._shutdown, self._report = creator, shutdown, report
+        self._steps_at_start, self._sessions = 0, 0
+
+    def create_session(self) -> tf.Session:
+        """A session whose `close()` waits a limited time.
+
+        Raises:
+          SessionLostError: if several sessions in a row were lost before they made a step.
+        """
+        if self._report.steps > self._steps_at_start:
+            self._steps_at_start, self._sessions = self._report.steps, 0
+        self._sessions += 1
+        if self._sessions > SESSIONS_WITHOUT_STEP:
+            raise SessionLostError(Problem(
+                'E802', 'session', f'one of {SESSIONS_WITHOUT_STEP} in a row must make a step',
+                'Aborted or Unavailable errors in all', 'They are in the log above.'))
+        session = self._creator.create_session()
+        session.close = functools.partial(
+            _close_in_time, session, session.close, self._shutdown)
+        return session
+
+
+class RecoveringCreator(tf.train.SessionCreator):
+    """Makes sessions of a training: each from the newest checkpoint there is by then."""
+
+    def __init__(self, scaffold: tf.train.Scaffold, job: Job, tables: dict[str, StoredTable],
+                 lineage: Lineage, background: Background):
+        """Takes checkpoints from `job.model_dir`, or initial values where there are none.
+
+        Args:
+          scaffold: whose saver knows how the first checkpoint is to be restored, and any that
+            holds tables as they are here.
+          job: that trains.
+          tables: as they are here.
+          lineage: is told what is restored.
+          background: what it does is awaited first.
+        """
+        self._scaffold, self._job, self._tables = scaffold, job, tables
+        self._lineage, self._background = lineage, background
+        self._begun = False
+        self._first: str | None = None
+
+    def create_session(self) -> tf.Session:
+        """A session whose variables have values.
+
+        Raises:
+          SessionLostError: if only checkpoints are left whose rows lie otherwise than here.
+        """
+        self._background.wait()
+        found = recover(self._job.model_dir, self._job.checkpoint)
+        prefix = found.prefix if found is not None else None
+        if self._begun and found is not None and prefix != self._first and (
+                found.manifest is None or found.manifest.tables != self._tables):
+            raise SessionLostError(Problem(
+                'E802', 'session', 'a session that is made again must restore what this run or the '
+                'one before it saved', f'{prefix}, whose tables are others', 'Those after it are '
+                'damaged; what is wrong is in the log above. Start the training again.'))
+        if not self._begun:
+            self._begun, self._first = True, prefix
+        if prefix is not None:
+            self._lineage.add(prefix)
+        return tf.train.ChiefSessionCreator(
+            self._scaffold, config=self._job.session_config,
+            checkpoint_filename_with_path=prefix).create_session()
+
+
+def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shutdown) -> None:
+    """Closes a session in a thread, since TensorFlow waits there for all that still runs."""
+    session.close = lambda: None
+    if sys.is_finalizing():  # It was left in the traceback of an error; no thread starts any more.
+        return
+    thread = threading.Thread(target=close, name='close-session', daemon=True)
+    thread.start()
+    if not shutdown.wait_for(thread, 'its session to close'):
+        tf.logging.warning('Something of the graph still runs after the run ended; its session is '
+                           'left behind.')
+
+
+class SessionStart(tf.train.SessionRunHook):
+    """Runs what every session of a run begins with."""
+
+    def __init__(self, operation: tf.Operation):
+        """Runs `operation` once variables have their values."""
+        self._operation = operation
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Runs it."""
+        session.run(self._operation)

@@ -1,0 +1,71 @@
+"""The hook that ends a training at its last step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import Problem
+from .faults import SessionLostError
+
+
+class StopAtStep(tf.train.SessionRunHook):
+    """Ends training when the global step has been reached."""
+
+    def __init__(self, steps: int | None, max_steps: int | None, limit: int | None = None):
+        """Stops after `steps` steps from where the session begins, or at `max_steps`.
+
+        Args:
+          steps: see above, or `None`.
+          max_steps: see above, or `None`.
+          limit: after so many steps in any case.
+        """
+        self._steps = steps
+        self._limit = limit
+        self._wanted = max_steps
+        self._final_step: int | None = None
+        self._global_step: tf.Variable | None = None
+        self._last_step = -1
+        self._has_warned = False
+
+    @property
+    def final_step(self) -> int:
+        """The step to stop at; known once a session exists."""
+        assert self._final_step is not None
+        return self._final_step
+
+    def begin(self) -> None:
+        """Finds the global step."""
+        self._global_step = tf.train.get_global_step()
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        """Fixes the final step at the first session; a recovered one does not move it.
+
+        Raises:
+          SessionLostError: if a recovered one begins there: what was lost is the end of the run,
+            and every step more would be one too many.
+        """
+        self._last_step = int(session.run(self._global_step))
+        if self._final_step is not None and self._last_step >= self._final_step:
+            raise SessionLostError(Problem(
+                'E802', 'session', 'the last one must reach the end of the training',
+                f'an Aborted or Unavailable error after step {self._last_step}, which is saved',
+                'It is in the log above: perhaps of a hook, or of a listener of the saver.'))
+        if self._final_step is None:
+            ends = [self._wanted, *[self._last_step + steps for steps in (
+                self._steps, self._limit) if steps is not None]]
+            self._final_step = min(end for end in ends if end is not None)
+
+    def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
+        """Asks for the end if it is time; warns of a step that stands still."""
+        step = int(run_context.session.run(self._global_step))
+        if step >= self.final_step:
+            run_context.request_stop()
+        elif step == self._last_step and not self._has_warned:
+            self._has_warned = True
+            tf.logging.warning(
+                'The global step is %d as before this run, so training to step %d may never '
+                'end. Pass tf.train.get_global_step() to minimize() or apply_gradients().',
+                step, self.final_step)
+        self._last_step = step

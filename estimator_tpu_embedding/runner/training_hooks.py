@@ -1,0 +1,194 @@
+"""The hooks of a training run, in the order of the original."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..checkpoint.saver import CommittingSaver, Lineage, graph_written
+from ..checkpoint.vocabularies import recorded
+from .async_saver import AsyncCheckpointSaverHook
+from .background import Background
+from .finite import FiniteLoss, FiniteWeights
+from .stop_at_step import StopAtStep
+from .input_state import CheckpointInputPipelineHook
+from .measures import summarize_tables
+from .model import concatenate
+from .pace import FixedPace, TimedPace
+from .progress import RateHook
+from .run import Run
+
+Hooks = list[tf.train.SessionRunHook]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cadence:
+    """How often a training run does what besides training.
+
+    Attributes:
+      steps_per_run: steps of one `session.run`, unless `secs_per_run` is given.
+      secs_per_run: seconds that one should last, and between log lines; or `None`.
+      save_steps: steps between checkpoints, or `None`.
+      save_secs: seconds between checkpoints, or `None`.
+      keep_max: checkpoints to keep.
+      keep_every_n_hours: one of each so many hours is kept for good.
+      summary_steps: steps between summaries; 0 or `None` writes none.
+      log_steps: steps between log lines, or `None`.
+      save_graph_def: whether checkpoints come with the graph.
+      host_call_every: see `steps_per_run.StepsPerRun`.
+    """
+
+    steps_per_run: int
+    secs_per_run: int | None
+    save_steps: int | None
+    save_secs: int | None
+    keep_max: int
+    keep_every_n_hours: float
+    summary_steps: int | None
+    log_steps: int | None
+    save_graph_def: bool
+    host_call_every: int
+
+
+class Saving(NamedTuple):
+    """What the savers of a training share: its lineage, and where they do what can wait."""
+
+    lineage: Lineage
+    background: Background
+
+
+def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop: StopAtStep,
+                   hooks: Sequence[tf.train.SessionRunHook],
+                   listeners: Sequence[tf.train.CheckpointSaverListener],
+                   saving: Saving) -> Hooks:
+    """All hooks of a training run.
+
+    The order is that of the original, with one change: the guards against a loss and weights
+    that are no numbers come before the saver, which would otherwise save what they then refuse.
+
+    Args:
+      run: the run.
+      scaffold: its scaffold, with a saver.
+      cadence: see there.
+      stop: ends the run; one of `hooks`.
+      hooks: of the user, and `stop`.
+      listeners: of the saver.
+      saving: see there.
+    """
+    loss = run.graph.loss
+    own = run.graph.outputs[0].hooks
+    listeners = [*[hook.listener() for hook in (*hooks, *own)
+                   if isinstance(hook, CheckpointInputPipelineHook)], *listeners]
+    savers, last = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners, saving)
+    guards: Hooks = [FiniteLoss(loss)]
+    if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
+        guards.append(FiniteWeights())
+    return run.with_steps(
+        [*guards, *savers, *_summary_hooks(run, scaffold, cadence)],
+        hooks, _log_hooks(run, cadence), run.graph.step, last=last, stop=stop,
+        pace=(FixedPace(cadence.steps_per_run) if cadence.secs_per_run is None
+              else TimedPace(cadence.secs_per_run)), host_call_every=cadence.host_call_every,
+        feed=_feed_hook(run))
+
+
+def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
+    """The user's hook in place of the infeed, if there is one."""
+    if run.job.feed_hook is None:
+        return None
+    tf.logging.info('Use user implemented tpu infeed outfeed session hook class.')
+    signals = [output.signals for output in run.graph.distinct_outputs if output.signals]
+    joined = {signals[0][0]: concatenate(signals)} if signals else {}
+    return run.job.feed_hook(run.infeed, joined)
+
+
+class SaverHook(tf.train.CheckpointSaverHook):
+    """The hook that saves. It writes the graph first, for which the disk may have no room."""
+
+    def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
+        """Writes the graph, and the first checkpoint."""
+        with graph_written(self._checkpoint_dir):
+            super().after_create_session(session, coord)
+
+
+class SavesFinished(tf.train.SessionRunHook):
+    """Ends a training only when its last checkpoint is committed."""
+
+    def __init__(self, saver: CommittingSaver):
+        """Waits for `saver`."""
+        self._saver = saver
+
+    def end(self, session: tf.Session) -> None:
+        """Raises what the last save met."""
+        self._saver.finish()
+
+
+def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
+                 given: Sequence[tf.train.SessionRunHook],
+                 listeners: Sequence[tf.train.CheckpointSaverListener], saving: Saving
+                 ) -> tuple[Hooks, Hooks]:
+    """The hook that saves, unless the user gave one, and those that come after all others."""
+    words = recorded(run.job.lookups.words) if run.job.lookups is not None else {}
+
+    def committing(saver: Any, hook: tf.train.CheckpointSaverHook | None = None
+                   ) -> CommittingSaver:
+        told = [*listeners, *(_tf.saving_listeners(hook) if hook is not None else [])]
+        is_beside = run.job.checkpoint.asynchronous or isinstance(hook, AsyncCheckpointSaverHook)
+        return CommittingSaver(
+            saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
+            vocabularies=words, lineage=saving.lineage,
+            # Who is told that a checkpoint was saved wants to find it.
+            background=saving.background if is_beside and not any(
+                type(listener).after_save is not tf.train.CheckpointSaverListener.after_save
+                for listener in told) else None)
+
+    theirs = [hook for hook in given if isinstance(hook, tf.train.CheckpointSaverHook)]
+    if theirs:
+        savers = [_tf.replace_saver(hook, functools.partial(committing, hook=hook))
+                  for hook in theirs]
+        _tf.add_listeners(theirs[0], listeners)
+        tf.logging.info('Bypassing TPUEstimator hook')
+        return [], [SavesFinished(saver) for saver in savers]
+    if not cadence.save_steps and not cadence.save_secs:
+        if listeners:
+            raise ValueError(
+                'There should be a CheckpointSaverHook to use saving_listeners. Please set one '
+                'of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
+        run.report.tell_that_nothing_is_saved()
+        return [], []
+    saver = committing(scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0])
+    return [SaverHook(
+        run.job.model_dir, save_secs=cadence.save_secs, save_steps=cadence.save_steps,
+        saver=saver, listeners=list(listeners), save_graph_def=cadence.save_graph_def)], [
+            SavesFinished(saver)]
+
+
+def _summary_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence) -> Hooks:
+    if not cadence.summary_steps:
+        return []
+    if not any(one.op.name == 'loss' for one in tf.get_collection(tf.GraphKeys.SUMMARIES)):
+        tf.summary.scalar('loss', run.graph.loss)
+    if run.job.plan is not None:
+        summarize_tables(run.job.plan, run.graph.measured)
+    return [tf.train.SummarySaverHook(save_steps=cadence.summary_steps, scaffold=scaffold,
+                                      output_dir=run.job.model_dir)]
+
+
+def _log_hooks(run: Run, cadence: Cadence) -> Hooks:
+    if not cadence.log_steps:
+        return []
+    with tf.control_dependencies([run.graph.step]):
+        step = tf.identity(run.graph.global_step)  # As it is when the loss is known.
+    shown = {'loss': run.graph.loss, 'step': step}
+    if cadence.secs_per_run is not None:
+        log = tf.train.LoggingTensorHook(shown, every_n_secs=cadence.secs_per_run)
+    else:
+        log = tf.train.LoggingTensorHook(
+            shown, every_n_iter=-(-cadence.log_steps // cadence.steps_per_run))
+    return [log, RateHook(run.report, cadence.log_steps, cadence.secs_per_run,
+                          run.job.model_dir if cadence.summary_steps else None,
+                          run.graph.global_step)]

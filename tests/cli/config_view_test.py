@@ -1,0 +1,91 @@
+import struct
+
+import pytest
+from harness.commands import config_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimator_tpu_embedding.cli.inputs import Input
+from estimator_tpu_embedding.cli.config_view import view_of
+from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
+
+
+def view(config):
+    return view_of(Input(where='here', config=config, manifest=None))
+
+
+def test_every_algorithm_of_the_proto_is_shown():
+    config = config_of()
+    parameters = config.table_descriptor[0].optimization_parameters
+    slots = {}
+    for field in parameters.DESCRIPTOR.oneofs_by_name['parameters'].fields:
+        getattr(parameters, field.name).SetInParent()
+        table = view(config).tables[0]
+        assert table.optimizer == field.name
+        slots[field.name] = None if table.slots is None else len(table.slots)
+    # The numbers of inputs of TensorFlow's load ops, without the table itself.
+    assert {name: slots[name] for name in OPTIMIZERS} == {
+        'stochastic_gradient_descent': 0, 'adagrad': 1, 'adagrad_momentum': 2,
+        'proximal_adagrad': 1, 'adam': 2, 'ftrl': 2, 'momentum': 1, 'rms_prop': 2,
+        'proximal_yogi': 2, 'frequency_estimator': 1, 'adadelta': 2, 'centered_rms_prop': 3,
+        'lion': 1}
+    assert {name: count for name, count in slots.items() if name not in OPTIMIZERS} == {
+        'mdl_adagrad_light': 3, 'online_yogi': 2, 'bounded_adagrad': None,
+        'frequency_aware_adagrad': None,
+        'user_defined_program': None, 'assign': None}
+
+
+def test_hyper_parameters_are_shown_where_they_are_not_the_default():
+    config = config_of()
+    adam = config.table_descriptor[0].optimization_parameters.adam
+    adam.beta1, adam.beta2, adam.epsilon, adam.use_sum_inside_sqrt = 0.9, 0.99, 1e-8, True
+    assert view(config).tables[0].settings == {'beta2': 0.99, 'clip_gradients': (-1.0, 0.0)}
+
+
+def test_inference_keeps_no_slots():
+    config = config_of()
+    config.mode = config.INFERENCE
+    assert {table.slots for table in view(config).tables} == {()}
+
+
+def test_rarer_fields_are_shown_too():
+    config = config_of()
+    config.profile_data_directory = '/p'
+    config.spmd_sharding.num_cores_per_replica = 2
+    parameters = config.table_descriptor[0].optimization_parameters
+    parameters.hot_id_replication_configuration.status = 1
+    parameters.simulated_quantization.num_buckets = 16
+    parameters.low_dimensional_packing_status = 1
+    config.table_descriptor[1].num_features = 3
+    shown = view(config)
+    assert shown.settings == {'pipelined': True, 'profile_data_directory': '/p',
+                              'spmd_sharding': 'num_cores_per_replica: 2'}
+    assert shown.tables[0].settings == {
+        'clip_gradients': (-1.0, 0.0), 'simulated_quantization': 'num_buckets: 16',
+        'hot_id_replication': 'status: ENABLED', 'low_dimensional_packing_status': 1}
+    assert shown.tables[1].settings['num_features'] == 3
+
+
+def test_a_config_without_features_states_its_batch_itself():
+    config = config_of()
+    config.ClearField('feature_descriptor')
+    config.batch_size_per_tensor_core = 6
+    assert view(config).batch_size_per_core == 6
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_float_is_shown_by_digits_that_give_the_same_float32(number):
+    config = config_of()
+    config.table_descriptor[0].optimization_parameters.learning_rate.constant = number
+    shown = view(config).tables[0].learning_rate
+    assert struct.pack('f', shown) == struct.pack('f', number)
+    assert len(repr(shown)) <= len(repr(number))
+
+
+@pytest.mark.parametrize('dimension, padded', [(1, 8), (8, 8), (9, 16), (0, 0), (-3, 0)])
+def test_a_width_is_padded_to_a_multiple_of_8_floats(dimension, padded):
+    config = config_of()
+    config.table_descriptor[0].dimension = dimension
+    table = view(config).tables[0]
+    assert table.padded_dimension == padded
+    assert table.padded_bytes == 2 * padded * 4  # 2 rows, no slot
