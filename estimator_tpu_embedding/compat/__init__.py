@@ -1,1 +1,1 @@
-"""Makes import paths and names that TensorFlow removed resolve again, on request."""
+"""Restores import paths and names that TensorFlow removed, if `install()` is called."""

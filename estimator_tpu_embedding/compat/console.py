@@ -1,4 +1,4 @@
-"""What TensorFlow and logging write to a terminal besides what anybody wants to read."""
+"""Keeps lines off the terminal that help nobody: start-up facts of TensorFlow, and duplicates."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ _SECONDS_FOR_RELAY = 5.
 
 @contextlib.contextmanager
 def quiet_start() -> Iterator[None]:
-    """Leaves out the facts that TensorFlow writes while the body imports it; errors are shown.
+    """Drops the facts that TensorFlow writes while the body imports it, and shows errors.
 
-    These lines come before its log can be directed, so no variable silences them. A process of
-    its own passes on all others as they come, so none is lost if this one crashes. Where there
-    can be no GPU, that none was found is such a fact too, though TensorFlow calls it an error.
+    TensorFlow writes these lines before its log can be directed, so no variable silences them.
+    A process of its own passes on all other lines as they come, so none is lost if this process
+    crashes. If the machine can have no GPU, the message that none was found is a fact, too,
+    although TensorFlow calls it an error.
     """
     if not environment.hide_facts_of_tensorflow() or 'tensorflow' in sys.modules or (
             threading.active_count() > 1) or sys.stderr is None:
@@ -57,13 +58,17 @@ def quiet_start() -> Iterator[None]:
 
 
 def _start_relay(has_gpu: bool) -> int:
-    """Starts what reads standard error of this process from now on; gives its process id."""
+    """Starts a process that reads this process's standard error from now on.
+
+    Returns:
+      Its process id.
+    """
     reader, writer = os.pipe()
     relay = os.fork()
     if relay == 0:
         try:
             os.close(writer)
-            # It ends with the other process, whatever keys are pressed.
+            # It ends with the other process, and not by keys such as Ctrl-C.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             _pass_on(reader, has_gpu)
         finally:
@@ -75,7 +80,7 @@ def _start_relay(has_gpu: bool) -> int:
 
 
 def _pass_on(reader: int, has_gpu: bool) -> None:
-    """Writes the lines of a pipe that are no facts to standard error, until it is closed."""
+    """Copies the lines of a pipe, but no facts, to standard error until the pipe is closed."""
     rest, more = b'', b' '
     while more:
         more = os.read(reader, 65536)
@@ -86,7 +91,7 @@ def _pass_on(reader: int, has_gpu: bool) -> None:
 
 
 def _await(relay: int) -> None:
-    """Waits until all is passed on, unless somebody else holds the pipe open."""
+    """Waits until all lines are passed on, unless another process holds the pipe open."""
     end = time.monotonic() + _SECONDS_FOR_RELAY
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(relay, os.WNOHANG) == (0, 0) and time.monotonic() < end:
@@ -94,26 +99,26 @@ def _await(relay: int) -> None:
 
 
 def log_each_line_once(is_library: Callable[[str], bool]) -> None:
-    """Keeps TensorFlow's handler from what a handler of the root logger writes to the same place.
+    """Makes TensorFlow's handler skip records that the root logger writes to the same stream.
 
-    absl has one there from `app.run` on. Advice to give up what is deprecated is left out where
-    a library is what calls it.
+    After `app.run`, absl has a handler at the root logger. Records that a function is deprecated
+    are skipped, too, if a library calls the function.
 
     Args:
-      is_library: whether a file is of a library, and not of the job.
+      is_library: takes the name of a file; whether it belongs to a library, and not to the job.
     """
     import tensorflow as tf
     logger = tf.get_logger()
     logger.addFilter(_NotOfLibraries(is_library))
     for handler in logger.handlers:
         handler.addFilter(_Once(logger, handler))
-    # What a script or PYTHONWARNINGS says comes first.
+    # Filters of a script or of PYTHONWARNINGS take precedence.
     warnings.filterwarnings('ignore', '.* is deprecated', UserWarning, r'tensorflow\.python\.',
                             append=True)
 
 
 class _NotOfLibraries(logging.Filter):
-    """Lets no deprecation pass that only a library could heed."""
+    """A filter that drops deprecations that only a library could act on."""
 
     def __init__(self, is_library: Callable[[str], bool]):
         super().__init__()
@@ -128,7 +133,7 @@ class _NotOfLibraries(logging.Filter):
 
 
 class _Once(logging.Filter):
-    """Lets pass what no handler of the root logger writes to the stream of a handler."""
+    """A filter that drops records that the root logger writes to the same stream."""
 
     def __init__(self, logger: logging.Logger, handler: logging.Handler):
         super().__init__()
@@ -143,6 +148,9 @@ class _Once(logging.Filter):
 
 
 def _stream_of(handler: logging.Handler) -> object:
-    """Where a handler writes, also that of absl, which hands over to another; or `None`."""
+    """Returns the stream of a handler, or `None`.
+
+    The handler of absl hands its records over to another handler.
+    """
     handler = getattr(handler, 'python_handler', handler)
     return getattr(handler, 'stream', None)

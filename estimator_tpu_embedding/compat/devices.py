@@ -1,7 +1,7 @@
-"""`tf.config.list_logical_devices` and its like: scripts count the cores of a TPU by them.
+"""Lists the emulated cores in `tf.config.list_logical_devices` and its siblings.
 
-There are no devices of these names: what is placed on one runs on the CPU, by TensorFlow's soft
-placement, which is on outside of sessions.
+Scripts count the cores of a TPU with these functions. There are no devices of the listed names:
+TensorFlow's soft placement, which is on outside of sessions, runs their operations on the CPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _last: Any = None
 
 
 def tell_of(resolver: Any) -> None:
-    """Lets the cores of the system that a resolver finds be those that are listed from now on."""
+    """Lists, from now on, the cores of the system that a resolver finds."""
     global _last
     _last = resolver
 
@@ -36,7 +36,7 @@ def replaced() -> Iterator[tuple[str, str, Any]]:
 
 
 def _with_cores(function: Any, device: Any, prefix: str) -> Callable[..., list[Any]]:
-    """What lists a device per emulated core too, after those of TensorFlow."""
+    """Returns a function that lists TensorFlow's devices, then one per emulated core."""
     original = inspect.unwrap(function)  # An earlier install() may have been here.
 
     @functools.wraps(original)

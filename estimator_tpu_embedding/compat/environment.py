@@ -1,4 +1,4 @@
-"""The only reader and writer of environment variables."""
+"""Reads and sets environment variables, as no other module does, and checks packages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = {  # module: what to install
     'tensorflow_estimator': 'tf-estimator-nightly==2.16.0.dev2024012409'}
 
 
-# Variables of the original and the values that it takes; `None` where any is taken.
+# Variables of the original and the values that it takes; `None` allows any value.
 _OF_WORKERS: dict[str, tuple[str, ...] | None] = {
     'TF_TPU_GRACEFUL_SHUTDOWN_MODE': (
         '', 'reset_computation', 'shutdown_all_workers', 'shutdown_worker'),
@@ -24,7 +24,7 @@ _OF_WORKERS: dict[str, tuple[str, ...] | None] = {
 
 
 def variables_without_effect() -> list[Problem]:
-    """A warning for each variable that is set and directs workers which do not exist here.
+    """Yields a warning for each variable that is set and directs workers of a real TPU.
 
     Raises:
       ConfigError: for a value that the original refuses.
@@ -41,7 +41,7 @@ def variables_without_effect() -> list[Problem]:
 
 
 def set_colab_address() -> bool:
-    """Sets the variable by which notebooks of Colab ask whether there is a TPU.
+    """Sets the variable that tells notebooks of Colab that there is a TPU.
 
     Returns:
       Whether it was not set before.
@@ -52,10 +52,10 @@ def set_colab_address() -> bool:
 
 
 def prepare() -> None:
-    """What must be right before TensorFlow is imported.
+    """Checks the packages and selects Keras 2, before TensorFlow is imported.
 
     Raises:
-      SetupError: if it is not.
+      SetupError: if a package is missing, or TensorFlow was imported without the switch.
     """
     check_packages()
     use_legacy_keras()
@@ -67,7 +67,7 @@ def can_move_cursor() -> bool:
 
 
 def hide_facts_of_tensorflow() -> bool:
-    """Has TensorFlow's C++ log warnings and errors, but no facts, unless the user asked for them.
+    """Limits the log of TensorFlow's C++ to warnings and errors, unless the user asked for facts.
 
     Returns:
       Whether they are hidden.
@@ -77,10 +77,10 @@ def hide_facts_of_tensorflow() -> bool:
 
 
 def check_packages() -> None:
-    """Makes sure that what the extra `cpu` installs is there; imports nothing.
+    """Requires the packages of the extra `cpu`, without importing them.
 
     Raises:
-      SetupError: with all that is not.
+      SetupError: with all missing packages.
     """
     missing = [package for module, package in PACKAGES.items()
                if importlib.util.find_spec(module) is None]
@@ -91,9 +91,9 @@ def check_packages() -> None:
 
 
 def use_legacy_keras() -> None:
-    """Makes `tf.keras` Keras 2, which estimators and TF1 layers need.
+    """Makes `tf.keras` lead to Keras 2, which estimators and TF1 layers need.
 
-    TensorFlow reads the switch while it is imported, so this must come first.
+    TensorFlow reads the switch while it is imported, so the switch must be set before.
 
     Raises:
       SetupError: if TensorFlow was imported without the switch.

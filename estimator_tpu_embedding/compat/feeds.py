@@ -1,7 +1,7 @@
-"""Infeed, outfeed and loops of a TPU: what has no meaning here says so as soon as it is built.
+"""Refuses infeed, outfeed and loops of a TPU as soon as a script builds them.
 
-TensorFlow has the operations, but no kernel of them for a CPU, which it says when they are run, if
-at all. A graph that is only imported, to be looked at, may hold them.
+TensorFlow has the operations, but no CPU kernels for them. It would report this only when they
+run, or not at all. A graph that is imported only to be looked at may hold them.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ OPERATIONS = (
     'InfeedDequeue', 'InfeedDequeueTuple', 'InfeedEnqueue', 'InfeedEnqueuePrelinearizedBuffer',
     'InfeedEnqueueTuple', 'OutfeedDequeue', 'OutfeedDequeueTuple', 'OutfeedDequeueTupleV2',
     'OutfeedDequeueV2', 'OutfeedEnqueue', 'OutfeedEnqueueTuple')
-"""Those of the queues between a host and its cores."""
+"""The operations of the queues between a host and its cores."""
 
 _REMEDY = ('Give a step the tensors of an iterator as inputs of tf.tpu.shard, fetch what it '
            'returns, and call session.run for each step.')
 
 
 def refuse() -> None:
-    """Replaces what builds such operations, by whatever road a script comes to it."""
+    """Replaces the functions that build such operations, in every module that has them."""
     generated, handwritten = _tf.generated_tpu_ops_module(), _tf.tpu_ops_module()
     for operation in OPERATIONS:
         function = next(name for name in vars(generated)
@@ -43,7 +43,7 @@ def refuse() -> None:
 
 
 def _refused(operation: str, function: Callable[..., Any]) -> Callable[..., NoReturn]:
-    """What raises instead of building an operation."""
+    """Returns a function that raises an error instead of building an operation."""
     @functools.wraps(inspect.unwrap(function))
     def refuse_it(*args: Any, **kwargs: Any) -> NoReturn:
         raise UnsupportedError(_problem(operation))
@@ -57,7 +57,7 @@ def _problem(where: str) -> Problem:
 
 
 def _on_one_core(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of `training_loop` that says of its loops what does not run."""
+    """Returns a function of `training_loop` that refuses loops that cannot run here."""
     original = inspect.unwrap(function)
 
     @functools.wraps(original)

@@ -1,4 +1,4 @@
-"""Which flag of `etpe run`, or which name of today, would have helped a script that failed."""
+"""Finds the flag of `etpe run`, or the present name, that would have helped a failed script."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _FOR_GRAPHS = ('Scripts of TensorFlow 1.x build graphs: "etpe run --tf1" switche
 
 
 def flag_that_helps(error: BaseException) -> str | None:
-    """A line for the user of `etpe run`, or `None` if neither a flag nor a name would help.
+    """Returns a line for the user of `etpe run`, or `None` if no flag and no name would help.
 
     Args:
-      error: what ended the script.
+      error: the error that ended the script.
     """
     if isinstance(error, RuntimeError) and 'eager execution' in str(error):
         return _FOR_GRAPHS
@@ -36,18 +36,18 @@ def flag_that_helps(error: BaseException) -> str | None:
 
 
 def _sought(error: BaseException) -> str:
-    """The full name that was not found in a module; `''` for errors of another kind."""
+    """Returns the full name that a module lacks; `''` for errors of another kind."""
     if isinstance(error, ImportError):
         asked = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", error.msg)
         return f'{asked[2]}.{asked[1]}' if asked else error.name or ''
     if (isinstance(error, AttributeError) and isinstance(error.obj, types.ModuleType)
-            and not isinstance(error.obj, tf1.Face)):  # That one says it itself.
+            and not isinstance(error.obj, tf1.Face)):  # The face has its own message.
         return f'{_path_of(error.obj)}.{error.name}'
     return ''
 
 
 def _path_of(module: types.ModuleType) -> str:
-    """The name of a module, as a script wrote it where TensorFlow has it from Keras."""
+    """Returns the name of a module; modules of Keras get the name that scripts write."""
     of_keras = re.fullmatch(r'(?:tf_)?keras\..*\b(initializers|losses|metrics|optimizers)',
                             module.__name__)
     return f'tensorflow.{of_keras[1]}' if of_keras else module.__name__

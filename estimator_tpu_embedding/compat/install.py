@@ -1,4 +1,4 @@
-"""`install()`: puts the names back that TensorFlow 2.16 removed."""
+"""Defines `install()`, which restores the names that TensorFlow 2.16 removed."""
 
 from __future__ import annotations
 
@@ -14,40 +14,53 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
             kernel_threads: int | None = None) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
-    Call it before TensorFlow is imported. By every road that TensorFlow 2.15 had, it restores
-    `tf.estimator` and `tf.compat.v1.estimator` with the TPU classes of this package in them, the
-    optimizer parameters under `tf.compat.v1.tpu.experimental`,
-    `tf.data.experimental.CheckpointInputPipelineHook` and the deleted modules of
-    `tensorflow.python`, makes `TPUClusterResolver` find the emulated system, and gives what has
-    no CPU kernel a meaning (`cross_replica_sum`, `shard`, `replicate`, `batch_parallel`,
-    `rewrite`, `initialize_system`, `shutdown_system` of `tf.compat.v1.tpu`). Connecting to the
-    emulated system and initialising it do nothing. LOST_NAMES.md lists all names and what became
-    of them. Calling it again changes what its arguments say.
+    Call it before TensorFlow is imported. It restores these names, under every path that
+    TensorFlow 2.15 had for them:
 
-    For TF2 it replaces `tf.distribute.TPUStrategy` and its older faces, whose replicas are then
-    logical CPU devices, and `tf.tpu.experimental.embedding.TPUEmbedding`. The devices are made
-    with the first strategy: jobs without one keep their one CPU.
+    - `tf.estimator` and `tf.compat.v1.estimator`, with the TPU classes of this package in them;
+    - the optimizer parameters under `tf.compat.v1.tpu.experimental`;
+    - `tf.data.experimental.CheckpointInputPipelineHook`;
+    - the deleted modules of `tensorflow.python`.
+
+    It makes `TPUClusterResolver` find the emulated system. It emulates functions of
+    `tf.compat.v1.tpu` that have no CPU kernel: `cross_replica_sum`, `shard`, `replicate`,
+    `batch_parallel`, `rewrite`, `initialize_system` and `shutdown_system`. Connecting to the
+    emulated system does nothing, and neither does initializing it. LOST_NAMES.md lists the fate
+    of all names. Another call replaces the sizes and choices of the one before.
+
+    For TF2 it replaces `tf.tpu.experimental.embedding.TPUEmbedding`, and
+    `tf.distribute.TPUStrategy` with its older names. The replicas of a strategy are logical CPU
+    devices. The first strategy makes them, so jobs without a strategy keep their single CPU.
 
     Args:
       hosts: emulated TPU hosts, >= 1.
       cores: cores per host, >= 1. With neither given the system has one core, or as many as
         the script's `TPUConfig(num_shards=...)` says.
-      ids: what becomes of ids outside of their vocabulary where a `RunConfig` does not say it:
+      ids: policy for ids outside of their vocabulary, for jobs whose `RunConfig` states none:
         `'error'`, `'drop'`, `'clip'` or `'mod'`; `'error'` if `None`.
-      steps: every `train()` of an Estimator ends after so many steps at most, >= 1.
-      contrib: whether there is a `tf.contrib`, with what jobs for TPUs use of it.
+      steps: the most steps of each `train()` of an Estimator, >= 1.
+      contrib: whether to restore the part of `tf.contrib` that jobs for TPUs use.
       tf1: whether `import tensorflow` gives the names and the behaviour of TensorFlow 1.15 from
-        now on, instead of those of TensorFlow 2. It cannot be taken back.
-      checkpoint: the options of checkpoints of jobs whose `RunConfig` does not say them.
-      kernels: what executes the tables where a `RunConfig` does not say it: `'native'`,
+        now on, instead of TensorFlow 2. It cannot be undone.
+      checkpoint: options of checkpoints, for jobs whose `RunConfig` states none.
+      kernels: kernels of the tables, for jobs whose `RunConfig` states none: `'native'`,
         `'stock'` or `'auto'`; `'auto'` if `None`. See `RunConfig`.
-      kernel_threads: threads of the native kernels where a `RunConfig` does not say it.
+      kernel_threads: threads of the native kernels, for jobs whose `RunConfig` states none.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
         package is missing.
-      ConfigError: if a number is out of range, for an unknown policy or kind of kernels, or for
-        a value of TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
+      ConfigError: with every argument that is out of range or unknown; or for a value of
+        TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
+
+    >>> import estimator_tpu_embedding
+    >>> estimator_tpu_embedding.install(hosts=2, cores=4)
+    >>> import tensorflow as tf
+    >>> resolver = tf.distribute.cluster_resolver.TPUClusterResolver('my-tpu')
+    >>> resolver.cluster_spec().num_tasks('worker'), resolver.num_accelerators()
+    (2, {'TPU': 4})
+    >>> tf.estimator.tpu.TPUEstimator is estimator_tpu_embedding.TPUEstimator
+    True
     """
     environment.prepare()
     without_effect = environment.variables_without_effect()
@@ -81,7 +94,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
 
 
 def _restore_modules() -> None:
-    """Fills the deleted modules, and replaces what others imported of them before."""
+    """Fills the deleted modules, and replaces names that other modules imported from them."""
     from .. import _legacy
     from . import modules, roads
     _legacy.load()
@@ -108,7 +121,7 @@ def _restore_estimator() -> None:
     for one, other in ((v2, v1), (v2.experimental, v1.experimental)):
         for name in vars(other).keys() - vars(one).keys():
             if not name.startswith('_'):
-                setattr(one, name, getattr(other, name))  # TensorFlow 1.x had it under `tf`.
+                setattr(one, name, getattr(other, name))  # TensorFlow 1.x had it in `tf`.
     for root in roads.ROOTS:
         roads.put_api(root, v1 if root in roads.V1_ROOTS else v2)
     package = 'tensorflow_estimator.python.estimator'
@@ -138,7 +151,7 @@ def _restore_names() -> None:
 
 
 def _emulate_tpu_functions() -> None:
-    """Replaces functions that need the ops of a TPU, for all who call them by whatever road."""
+    """Replaces functions that need the ops of a TPU, in every module that has them."""
     from .. import _tf
     from ..estimator import replicate
     from ..estimator.cross_shard import cross_replica_sum

@@ -1,4 +1,4 @@
-"""Modules that TensorFlow 2.16 deleted or emptied, made of ours."""
+"""Lists the modules that TensorFlow 2.16 deleted or emptied, and the names that each gets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NIGHTLY_TPU = 'tensorflow_estimator.python.estimator.tpu'
 
 @functools.cache
 def names_by_module() -> dict[str, dict[str, Any]]:
-    """By the path of a module the names that it gets, the same objects at every call."""
+    """Returns the names that each module gets, by its path; the same objects at every call."""
     of_columns = _named(
         EmbeddingConfigSpec, parameters.AdagradParameters, parameters.AdamParameters,
         parameters.FtrlParameters, parameters.MomentumParameters,
@@ -45,7 +45,7 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         f'{TPU}.feature_column': _named(split_sequence_columns),
         'tensorflow.python.data.experimental.ops.iterator_ops':
             _named(CheckpointInputPipelineHook),
-        # Not the module that defines TensorFlow's own, whose methods look it up there.
+        # Not the module that defines TensorFlow's own class, whose methods look it up there.
         'tensorflow.python.distribute.cluster_resolver': _named(TPUClusterResolver),
         'tensorflow.python.distribute.cluster_resolver.tpu_cluster_resolver':
             _named(TPUClusterResolver),
@@ -65,7 +65,7 @@ def names_by_module() -> dict[str, dict[str, Any]]:
 
 
 def other_paths() -> dict[str, str]:
-    """By a path that is gone the path of the module that it led to."""
+    """Returns, by each path that is gone, the path of the module that it led to."""
     return {
         **{f'{TPU}.{name}': f'{NIGHTLY_TPU}.{name}' for name in (
             'error_handling', 'tpu_config', 'tpu_context', 'tpu_estimator', 'util')},
@@ -74,11 +74,13 @@ def other_paths() -> dict[str, str]:
 
 
 def split_sequence_columns(feature_columns: Any) -> tuple[list[Any], list[Any]]:
-    """The columns of sequences among columns of `tensorflow.python.tpu.feature_column`, and the
-    others, as TensorFlow 2.15 and its `contrib` had it.
+    """Splits columns of `tensorflow.python.tpu.feature_column` as TensorFlow 2.15 did.
+
+    Returns:
+      The columns of sequences, and all other columns.
 
     Raises:
-      TypeError: for other columns.
+      TypeError: if a column is of another class.
     """
     classes = _tf.old_tpu_embedding_columns()
     for column in feature_columns:
@@ -94,7 +96,7 @@ def _named(*values: Any) -> dict[str, Any]:
 
 
 def _names_of(part: types.ModuleType) -> dict[str, Any]:
-    """What a module defines: constants, classes and functions, and no imports of its own."""
+    """Returns the constants, classes and functions of a module, without its imports."""
     return {name: value for name, value in vars(part).items()
             if name.isupper() and isinstance(value, int)
             or getattr(value, '__module__', None) == part.__name__}

@@ -1,6 +1,6 @@
-"""Where private parts of TensorFlow went that scripts imported: names of today, public if possible.
+"""Present names of private parts of TensorFlow that scripts imported; public ones if possible.
 
-They are no part of TensorFlow's interface, so a script is told of them and not given them.
+They are no part of TensorFlow's interface. So a script gets advice, and not the old names.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ _TRACKABLE = tuple(f'tensorflow.python.{module}' for module in (
     'checkpoint.checkpoint'))
 
 TODAY: dict[str, tuple[str, ...]] = {
-    # what was tensorflow.python.<name>: what has its names
+    # path below tensorflow.python: present home of its names
     'client.notebook': ('tf.compat.v1.Session',),
     'compiler.xla.experimental.xla': ('tf.xla.experimental',),
     'data.experimental.ops.distribute_options': ('tf.data.experimental.DistributeOptions',),
@@ -60,14 +60,14 @@ TODAY: dict[str, tuple[str, ...]] = {
     'training.tracking': _TRACKABLE,
 }
 _CORE = 'tensorflow_core'
-"""What TensorFlow 1.15 and 2.0 called the package that `tensorflow` stood for."""
+"""The package that `tensorflow` stood for in TensorFlow 1.15 and 2.0."""
 
 
 def advice(path: str) -> str | None:
-    """A line for the user about a name that was not found; `None` if it is not known.
+    """Returns a line for the user about a missing name; `None` for an unknown name.
 
     Args:
-      path: the full name of a module, or of what was sought in it.
+      path: the full name of a module, or of a name in it.
 
     >>> advice('tensorflow.python.eager.function.defun')
     'tensorflow.python.eager.function.defun is private and has moved: use tf.function'

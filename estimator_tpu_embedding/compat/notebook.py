@@ -1,4 +1,4 @@
-"""Notebooks without Jupyter: the code cells of an `.ipynb` file, in order, as one program."""
+"""Reads and compiles the code cells of an `.ipynb` file, in order, without Jupyter."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from ..proto import files
 MAX_BYTES = 2**28
 _ONLY_IPYTHON = re.compile(r'([ \t]*)([%!?].*|[\w.]+\?{1,2})')
 _MOST_TOKENIZED = 2**20
-"""Characters of a cell that are looked at to tell whether a line begins a statement."""
+"""The most characters of a cell that are searched for the beginnings of statements."""
 _AROUND_CODE = ('%%capture', '%%time')
-"""Magic of a cell whose rest is code of Python."""
+"""Cell magics that precede Python code."""
 
 
 def read(path: str) -> list[str]:
-    """The source of every code cell.
+    """Returns the source of every code cell.
 
     Raises:
-      SetupError: if it is no notebook of Python code.
+      SetupError: if the file is no notebook of Python code.
     """
     try:
         with files.open_regular(path, follow=True) as stream:
             content = json.loads(files.read_at_most(stream, MAX_BYTES))
         kernel = (content.get('metadata') or {}).get('kernelspec') or {}
         language = kernel.get('language', 'python')
-        cells = content['cells'] if 'cells' in content else [  # So until version 3 of the format.
+        cells = content['cells'] if 'cells' in content else [  # Up to version 3 of the format.
             cell for sheet in content['worksheets'] for cell in sheet['cells']]
         sources = [_joined(cell['source'] if 'source' in cell else cell['input'])
                    for cell in cells if cell['cell_type'] == 'code']
@@ -46,14 +46,14 @@ def read(path: str) -> list[str]:
 def codes(cells: Sequence[str], path: str, say: Callable[[str], None]) -> Iterator[CodeType]:
     """Compiles one cell after another.
 
-    A line that only IPython understands, such as `!pip install x` or `%matplotlib inline`, is
-    skipped, and so is a cell that is one, as `%%bash`; `say` is told of each. Tracebacks show
-    the lines of cells.
+    It skips each line that only IPython understands, such as `!pip install x` or
+    `%matplotlib inline`, and each cell of that kind, such as `%%bash`. Tracebacks show the lines
+    of cells.
 
     Args:
-      cells: source of each.
-      path: of the notebook.
-      say: see above.
+      cells: source of each cell.
+      path: path of the notebook.
+      say: called with each line or cell that is skipped.
     """
     for number, source in enumerate(cells, 1):
         name = f'{path}[code cell {number}]'
@@ -69,12 +69,12 @@ def codes(cells: Sequence[str], path: str, say: Callable[[str], None]) -> Iterat
 
 
 def _python_of(source: str, skipped: Callable[[str], None]) -> str:
-    """A cell without what only IPython understands; lines keep their numbers."""
+    """Returns a cell without the lines for IPython; all other lines keep their numbers."""
     before = ''
     while True:
         try:
             compile(source, 'cell', 'exec', dont_inherit=True)
-            return before + source  # A line that begins so may be part of a string.
+            return before + source  # Such a line may be part of a string.
         except SyntaxError:
             pass
         if not source.lstrip().startswith('%%'):
@@ -87,10 +87,10 @@ def _python_of(source: str, skipped: Callable[[str], None]) -> str:
 
 
 def _without_magic(source: str, skipped: Callable[[str], None]) -> str:
-    """Lines of Python, and nothing in the place of others."""
+    """Returns the lines, with `pass` in place of each that only IPython understands."""
     kept: list[str] = []
-    start, left = 0, _MOST_TOKENIZED  # Before the line `start` nothing is open.
-    goes_on = False  # A line for a shell may end in a backslash.
+    start, left = 0, _MOST_TOKENIZED  # No string or bracket is open before the line `start`.
+    goes_on = False  # After a line for a shell that ends in a backslash.
     for line in source.split('\n'):
         found = _ONLY_IPYTHON.fullmatch(line)
         if found and not goes_on:
@@ -110,7 +110,7 @@ def _without_magic(source: str, skipped: Callable[[str], None]) -> str:
 
 
 def _begins_statement(before: Sequence[str]) -> bool:
-    """Whether the line after these is in no string and in no bracket that they open."""
+    """Whether the next line begins a statement: these lines open no string and no bracket."""
     if before and before[-1].endswith('\\'):
         return False
     try:
@@ -119,7 +119,7 @@ def _begins_statement(before: Sequence[str]) -> bool:
     except tokenize.TokenError:
         return False
     except SyntaxError:
-        pass  # That is for the compiler to say.
+        pass  # The compiler will report it.
     return True
 
 

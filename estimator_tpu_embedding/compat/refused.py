@@ -1,4 +1,4 @@
-"""Names that resolve, so that a script which only imports them runs, and raise when used."""
+"""Names that a script can import, but that raise an error when it uses them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REFUSED = {
 
 
 class _Refused:
-    """A class of which no object can be made."""
+    """Base of classes that refuse to make objects."""
 
     remedy = ''
 
@@ -37,14 +37,14 @@ class _Refused:
 
 
 def refused(module: str) -> dict[str, Any]:
-    """What a module of the original has and this package cannot give.
+    """Returns stand-ins for names of a module of the original that have no meaning here.
 
     Args:
       module: its last name, `'tpu_estimator'` or `'_tpu_estimator_embedding'`.
 
     Returns:
-      By name a class that raises `UnsupportedError`, E930, when it is called, or when one
-      derived from it is.
+      A class by each name. A call of it, or of a class derived from it, raises
+      `UnsupportedError`, E930.
     """
     return {name: type(name, (_Refused,), {'remedy': remedy})
             for name, remedy in _REFUSED[module].items()}

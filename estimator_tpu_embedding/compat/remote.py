@@ -1,4 +1,4 @@
-"""Functions that reach for a TPU, for resolvers of the emulated system, which is always ready."""
+"""Makes functions and sessions that reach for a TPU use the emulated system instead."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def replaced() -> Iterator[tuple[str, str, Any]]:
 
 def _for_emulated(function: Any, also: tuple[str | None, ...], emulated: Callable[[Any], Any]
                   ) -> Callable[..., Any]:
-    """What calls `emulated` for what means the emulated system, else the original."""
+    """Returns a function that calls `emulated` or the original.
+
+    It calls `emulated` if the first argument means the emulated system or is one of `also`.
+    """
     original = inspect.unwrap(function)  # An earlier install() may have been here.
 
     @functools.wraps(original)
@@ -46,13 +49,13 @@ def _for_emulated(function: Any, also: tuple[str | None, ...], emulated: Callabl
 
 
 def _is_emulated(given: Any) -> bool:
-    """Whether it is a resolver of this package, its cluster or an address of a TPU."""
+    """Whether an argument is a resolver of this package, its cluster or an address of a TPU."""
     return isinstance(given, (TPUClusterResolver, addresses.EmulatedCluster)) or (
         addresses.is_of_tpu(given))
 
 
 def open_sessions_here() -> None:
-    """Lets every session at the address of a TPU be one of this process."""
+    """Makes every session at the address of a TPU a session of this process."""
     addresses.remember(COLAB_ADDRESS)
     cls = _tf.session_class()
     original = inspect.unwrap(cls.__init__)  # An earlier install() may have been here.
@@ -72,15 +75,15 @@ def open_sessions_here() -> None:
 
 
 def _initialized(resolver: Any) -> Any:
-    """Frees the one place for a TPUEmbedding; gives the topology, as that of a TPU does."""
+    """Permits another TPUEmbedding, and returns the topology, as a TPU does."""
     forget_initialized()
     return tpu_topology(defaults.system_of(resolver).topology)
 
 
 def _shut_down(resolver: Any) -> None:
-    """Frees the one place for a TPUEmbedding."""
+    """Permits another TPUEmbedding."""
     forget_initialized()
 
 
 def _nothing(resolver: Any) -> None:
-    """Nothing listens anywhere."""
+    """Does nothing, because no process listens."""

@@ -1,4 +1,4 @@
-"""A `TPUClusterResolver` that finds the emulated system."""
+"""Defines the `TPUClusterResolver` that finds the emulated system."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _CloudResolver: Any = _tf.tpu_cluster_resolver_module().TPUClusterResolver
 
 
 class TPUClusterResolver(_CloudResolver):
-    """Resolves every name and address to the emulated system; says so of those of a real one.
+    """Resolves every name and address to the emulated system, and logs the name of a real TPU.
 
-    `cluster_spec()` has one task per emulated host, as that of a TPU which is found by name, and
-    `num_accelerators()` the cores of each. Their addresses end in `.invalid`: no name server may
-    ever resolve them, so nobody is contacted. `master()` is `''` all the same: the system is in
-    this process, and so is a session that is opened there.
+    `cluster_spec()` has one task per emulated host, as for a TPU that is found by name, and
+    `num_accelerators()` has the cores of each. The addresses of the tasks end in `.invalid`. No
+    name server may ever resolve these, so nobody is contacted. `master()` is `''` nevertheless:
+    the system is in this process, and so are the sessions that are opened there.
 
     >>> resolver = TPUClusterResolver('node-1', hosts=2, cores=4)
     >>> resolver.cluster_spec().num_tasks('worker'), resolver.num_accelerators()
@@ -41,23 +41,23 @@ class TPUClusterResolver(_CloudResolver):
 
         Args:
           tpu: name or address of a TPU, as scripts have it in their flags. `'local'` has an empty
-            cluster, as in the original; `None` and `''`, which there mean the TPU that the
-            environment names, have one like any name.
-          zone: ignored, like all that only the cloud needs.
+            cluster, as in the original. There, `None` and `''` mean the TPU that the environment
+            names; here they have a cluster like any name.
+          zone: ignored, like all arguments that only the cloud needs.
           project: ignored.
-          job_name: of the emulated hosts in `cluster_spec()`.
-          coordinator_name: of another job there; no server is started.
-          coordinator_address: of that job; without one it has an address that leads nowhere.
+          job_name: job of the emulated hosts in `cluster_spec()`.
+          coordinator_name: another job in `cluster_spec()`; no server is started.
+          coordinator_address: address of that job; by default it leads nowhere.
           credentials: ignored.
           service: ignored.
           discovery_url: ignored.
-          hosts: hosts of the system; `None` takes the system that `install` was told of.
-          cores: cores per host; `None` as for `hosts`.
+          hosts: hosts of the system; `None` takes the system of `install`.
+          cores: cores per host; `None` takes the system of `install`.
 
         Raises:
           ConfigError: for numbers out of range.
         """
-        super().__init__('local', job_name=job_name)  # Under that name it asks no cloud.
+        super().__init__('local', job_name=job_name)  # For this name it asks no cloud.
         self._stated = System.sized(hosts, cores)
         if problems := list(self._stated.problems()):
             raise ConfigError(*problems)
@@ -71,17 +71,17 @@ class TPUClusterResolver(_CloudResolver):
 
     @property
     def emulated_system(self) -> System:
-        """The system that a TPUEstimator with this resolver runs on."""
+        """Returns the system that a TPUEstimator with this resolver runs on."""
         return self._stated if self._stated.is_explicit else defaults.current().system
 
     @staticmethod
     def connect(tpu: str | None = None, zone: str | None = None, project: str | None = None
                 ) -> TPUClusterResolver:
-        """A resolver; the emulated system needs neither a connection nor initialisation."""
+        """Returns a resolver; the emulated system needs no connection and no initialization."""
         return TPUClusterResolver(tpu, zone, project)
 
     def get_tpu_system_metadata(self) -> Any:
-        """The size of the emulated system, as a `TPUSystemMetadata`."""
+        """Returns the size of the emulated system, as a `TPUSystemMetadata`."""
         size = self.emulated_system.topology
         return tf.tpu.experimental.TPUSystemMetadata(
             num_cores=size.num_cores, num_hosts=size.num_hosts,
@@ -89,15 +89,15 @@ class TPUClusterResolver(_CloudResolver):
 
     def master(self, task_type: str | None = None, task_id: int | None = None,
                rpc_layer: str | None = None) -> str:
-        """`''`: the system is in this process."""
+        """Returns `''`, because the system is in this process."""
         return ''
 
     def get_master(self) -> str:
-        """`''`, as `master()`."""
+        """Returns `''`, as `master()` does."""
         return ''
 
     def cluster_spec(self) -> tf.train.ClusterSpec:
-        """One task per emulated host, at addresses that lead nowhere; none of `'local'`."""
+        """Returns one task per emulated host, at unreachable addresses; none for `'local'`."""
         if not self._has_cluster:
             return tf.train.ClusterSpec({})
         return addresses.emulated_cluster(
@@ -105,7 +105,7 @@ class TPUClusterResolver(_CloudResolver):
 
     def num_accelerators(self, task_type: str | None = None, task_id: int | None = None,
                          config_proto: Any = None) -> dict[str, int]:
-        """Cores per host, as TensorFlow's resolver reports them."""
+        """Returns the cores per host, as TensorFlow's resolver reports them."""
         return {'TPU': self.emulated_system.topology.cores_per_host}
 
     @property
@@ -114,5 +114,5 @@ class TPUClusterResolver(_CloudResolver):
         return ''
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TPUClusterResolver:
-        """Resolvers are values here."""
+        """Returns the same resolver, because resolvers never change here."""
         return self

@@ -1,8 +1,8 @@
-"""The paths by which scripts come to a name.
+"""Puts restored names into every module through which scripts may reach them.
 
-One namespace of TensorFlow has several: `tf.compat.v1.tpu`, `tensorflow.compat.v1.tpu` in an
-`import` and `tensorflow._api.v2.compat.v1.tpu` are modules of their own, each made of the same
-file. What is restored must be put into all of them.
+One namespace of TensorFlow has several modules, each made from the same file. Examples are
+`tf.compat.v1.tpu`, `tensorflow.compat.v1.tpu` in an `import`, and
+`tensorflow._api.v2.compat.v1.tpu`. A restored name must be in all of them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _PACKAGES = ('tensorflow', 'tensorflow._api.v2')
 
 
 def joined(*parts: str) -> str:
-    """A dotted path of those parts that are not empty."""
+    """Returns a dotted path of the parts that are not empty."""
     return '.'.join(part for part in parts if part)
 
 
 def namespaces(path: str) -> list[Any]:
-    """The modules that a dotted path below `tf` leads to; none where TensorFlow has none."""
+    """Returns all modules of a dotted path below `tf`; none if TensorFlow has none."""
     found = []
     try:
         found.append(functools.reduce(getattr, path.split('.') if path else (), tf1.real()))
@@ -46,30 +46,30 @@ def namespaces(path: str) -> list[Any]:
 
 
 def put(path: str, name: str, value: Any) -> None:
-    """Makes `value` what `name` is in every module that a path below `tf` leads to."""
+    """Sets `name` to `value` in every module of a path below `tf`."""
     for namespace in namespaces(path):
         setattr(namespace, name, value)
 
 
 def put_module(path: str, module: types.ModuleType) -> None:
-    """Makes a module importable by a path, and an attribute of the package there."""
+    """Makes a module importable under a path, and an attribute of its package."""
     sys.modules[path] = module
     package, _, name = path.rpartition('.')
     setattr(importlib.import_module(package), name, module)
 
 
 def put_api(root: str, api: Any) -> None:
-    """Makes an API module `estimator` below a root, with the modules in it."""
+    """Makes an API module, with the modules in it, importable as `estimator` below a root."""
     put(root, 'estimator', api)
     for package in _PACKAGES:
         if isinstance(sys.modules[package], tf1.Face) and not root:
-            continue  # There `tensorflow.estimator` is that of TensorFlow 1.
+            continue  # There `tensorflow.estimator` belongs to TensorFlow 1.
         for path, module in _modules_in(joined(package, root, 'estimator'), api):
             sys.modules[path] = module
 
 
 def _modules_in(path: str, api: Any) -> Iterator[tuple[str, Any]]:
-    """The module itself and those in it that are part of the API, with their paths."""
+    """Yields the path and module of an API module, and of each module of the API in it."""
     yield path, api
     for name, value in list(vars(api).items()):
         if isinstance(value, types.ModuleType) and '_api.' in value.__name__:
@@ -77,7 +77,7 @@ def _modules_in(path: str, api: Any) -> Iterator[tuple[str, Any]]:
 
 
 def module_to_fill(path: str, empty: type[types.ModuleType]) -> types.ModuleType:
-    """The module at a path; where there is none, a new `empty` one."""
+    """Returns the module at a path; if there is none, a new one of the class `empty`."""
     try:
         module = importlib.import_module(path)
     except ModuleNotFoundError as error:
@@ -89,22 +89,22 @@ def module_to_fill(path: str, empty: type[types.ModuleType]) -> types.ModuleType
 
 
 def lead(path: str, target: str) -> None:
-    """Makes a path lead to the module `target`, unless there is a module."""
+    """Makes a path lead to the module `target`, unless the path has a module."""
     if path not in sys.modules and importlib.util.find_spec(path) is None:
         put_module(path, importlib.import_module(target))
 
 
 class MovedPackage(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports modules of a package by the name that it had: they are the same objects."""
+    """Imports the modules of a package under its old name; they are the same objects."""
 
     def __init__(self, old: str, new: str):
-        """Makes `old` and all below it lead to `new` and what is below that."""
+        """Makes `old` lead to `new`, and each module below `old` to its match below `new`."""
         self._old, self._new = old, new
 
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: types.ModuleType | None = None
                   ) -> importlib.machinery.ModuleSpec | None:
-        """What `import` calls; `None` for modules of others, and where there is none."""
+        """Answers `import`; `None` for other packages, and for modules that do not exist."""
         if fullname != self._old and not fullname.startswith(f'{self._old}.'):
             return None
         new = self._new + fullname.removeprefix(self._old)
@@ -117,6 +117,6 @@ class MovedPackage(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Puts the one module that there is in the place of the empty one that `import` made."""
+        """Replaces the empty module that `import` made by the existing module."""
         new = self._new + module.__name__.removeprefix(self._old)
         sys.modules[module.__name__] = sys.modules[new]

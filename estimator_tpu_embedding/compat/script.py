@@ -1,4 +1,4 @@
-"""Runs a program of the user as Python would: a script, a module, or the cells of a notebook."""
+"""Runs a user's program as Python would: a script, a module, or the cells of a notebook."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from . import notebook
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Program:
-    """What `etpe run` runs.
+    """A program for `etpe run`.
 
     Attributes:
-      name: for `sys.argv[0]`.
-      file: what the file names of its own frames begin with.
+      name: value of `sys.argv[0]`.
+      file: prefix of the file names of its own frames.
       execute: runs it as `__main__`.
     """
 
@@ -34,13 +34,13 @@ class Program:
 
 
 def put_folder_first(path: str | None) -> None:
-    """Makes the folder of a script the first where modules are looked for, as Python does.
+    """Puts the folder of a script first in the search path of modules, as Python does.
 
-    Before TensorFlow is imported: a module beside a script comes before one of the same name that
-    TensorFlow happens to import.
+    Call it before TensorFlow is imported. Then a module beside the script takes precedence over a
+    module of the same name that TensorFlow imports.
 
     Args:
-      path: of the script; `None` for a module, which Python looks for in the current folder.
+      path: path of the script; `None` for a module, which Python seeks in the current folder.
     """
     if path is None:
         sys.path[0] = os.getcwd()
@@ -50,14 +50,14 @@ def put_folder_first(path: str | None) -> None:
 
 
 def script(path: str) -> Program:
-    """As `python PATH` runs it: source, or a folder or archive with a `__main__.py`."""
-    file = os.path.abspath(path)  # So a script that changes its folder still finds its files.
+    """Returns the program of `python PATH`: source, or a folder or archive with `__main__.py`."""
+    file = os.path.abspath(path)  # The script may change its folder.
     if not _is_source(path):
         return Program(path, file, lambda: runpy.run_path(file, run_name='__main__'))
 
     def execute() -> None:
         with io.open_code(file) as stream:
-            source = stream.read()  # As bytes, which may name their encoding; a pipe gives it once.
+            source = stream.read()  # Bytes may name their encoding; a pipe is read once.
         code = compile(source, file, 'exec', dont_inherit=True)
         _run_as_main([code], __file__=file, __cached__=None)
 
@@ -65,7 +65,9 @@ def script(path: str) -> Program:
 
 
 def module(name: str) -> Program:
-    """As `python -m NAME` runs it. TensorFlow may be imported: packages around it are.
+    """Returns the program of `python -m NAME`.
+
+    It imports the packages around the module, which may import TensorFlow.
 
     Raises:
       SetupError: if there is no such module.
@@ -84,14 +86,14 @@ def module(name: str) -> Program:
 
 
 def notebook_program(path: str, say: Callable[[str], None]) -> Program:
-    """The code cells of a notebook in order, in its folder, as Jupyter runs them.
+    """Returns the program of a notebook: its code cells in order, in its folder, as in Jupyter.
 
     Args:
-      path: of the notebook.
-      say: told of every line that only IPython could run; it is skipped.
+      path: path of the notebook.
+      say: called with every line that is skipped, because only IPython could run it.
 
     Raises:
-      SetupError: if it is no notebook of Python code.
+      SetupError: if the file is no notebook of Python code.
     """
     cells = notebook.read(path)
 
@@ -106,17 +108,17 @@ def run(program: Program, arguments: Sequence[str]) -> None:
     """Runs a program as `__main__`; its `sys.exit` and its errors pass through.
 
     Args:
-      program: what to run.
-      arguments: what follows it in `sys.argv`, untouched.
+      program: program to run.
+      arguments: arguments that follow its name in `sys.argv`, unchanged.
     """
     sys.argv[:] = [program.name, *arguments]
     program.execute()
 
 
 def frames_of(error: BaseException, program: Program) -> TracebackType | None:
-    """The traceback of an error from the first frame of the program on, as Python shows it.
+    """Returns the traceback of an error from the first frame of the program on.
 
-    Nothing of it, if no frame is the program's: then it could not even be compiled.
+    If no frame belongs to the program, it could not be compiled, and there is no traceback.
     """
     traceback = error.__traceback__
     while traceback is not None and not traceback.tb_frame.f_code.co_filename.startswith(
@@ -130,17 +132,20 @@ def _is_source(path: str) -> bool:
 
 
 def _spec_of(name: str) -> Any:
-    """The spec of a module, `None` where there is none."""
+    """Returns the spec of a module, or `None`."""
     try:
         return importlib.util.find_spec(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f'{name}.'.startswith(f'{error.name}.'):
-            raise  # The package is there, and imports something that is not.
+            raise  # The package exists, but a module that it imports does not.
         return None
 
 
 def _run_as_main(codes: Iterable[CodeType], **attributes: Any) -> None:
-    """Runs code in a new module `__main__`, which stays: threads and exit handlers look there."""
+    """Runs code in a new module `__main__`.
+
+    The module stays, because threads and exit handlers look there.
+    """
     main = types.ModuleType('__main__')
     vars(main).update(attributes, __builtins__=builtins)
     sys.modules['__main__'] = main

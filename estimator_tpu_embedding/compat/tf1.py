@@ -1,9 +1,10 @@
-"""The face of TensorFlow 1.15: what `import tensorflow as tf` gives to scripts written for it.
+"""Makes `import tensorflow as tf` give scripts the names of TensorFlow 1.15: the face.
 
-The face is a module of its own under the name `tensorflow`. Libraries that are loaded hold the
-module that they imported; those in `LIBRARIES` that are loaded later get that one too. They
-count on names of TensorFlow 2, so the module itself is not changed: with the names of TensorFlow
-1 put into it, `tf.losses` for one, the heads of tensorflow_estimator refuse their own defaults.
+The face is a module of its own under the name `tensorflow`. Libraries count on names of
+TensorFlow 2. Those that are loaded already keep the module that they imported, and those in
+`LIBRARIES` that are loaded later get it, too. So TensorFlow's own module does not change. With
+names of TensorFlow 1 in it, such as `tf.losses`, the heads of tensorflow_estimator would refuse
+their own defaults.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 VERSION = '1.15.5'
-LIBRARIES = frozenset({  # packages whose releases of today go by names of TensorFlow 2
+LIBRARIES = frozenset({  # packages whose present releases use names of TensorFlow 2
     'keras', 'tensorboard', 'tensorflow', 'tensorflow_datasets', 'tensorflow_estimator',
     'tensorflow_addons', 'tensorflow_hub', 'tensorflow_io', 'tensorflow_model_optimization',
     'tensorflow_probability', 'tf_keras'})
-REPLACED = {  # names older than TensorFlow 1.15: what scripts of 2019 write
+REPLACED = {  # name older than TensorFlow 1.15: its successor in scripts of 2019
     'pywrap_tensorflow': 'tf.train.NewCheckpointReader, tf.train.load_checkpoint',
     'mul': 'tf.multiply', 'sub': 'tf.subtract', 'neg': 'tf.negative', 'inv': 'tf.reciprocal',
     'pack': 'tf.stack', 'unpack': 'tf.unstack', 'select': 'tf.where',
@@ -44,8 +45,8 @@ class Face(types.ModuleType):
         vars(self).update(
             __file__=real.__file__, __path__=real.__path__, __spec__=real.__spec__,
             __all__=[name for name in dir(names) if not name.startswith('_')],
-            # Not compat.v1.compat: statements such as `import tensorflow.compat.v2 as tf` go by
-            # this attribute, and there is one `tensorflow.compat` for all.
+            # Not compat.v1.compat: statements such as `import tensorflow.compat.v2 as tf` use
+            # this attribute, and all share one `tensorflow.compat`.
             compat=real.compat, VERSION=VERSION, __version__=VERSION, version=_version(names))
 
     def __getattr__(self, name: str) -> Any:
@@ -53,7 +54,7 @@ class Face(types.ModuleType):
         try:
             return getattr(self._real.compat.v1, name)
         except AttributeError:
-            if f'tensorflow.{name}' in sys.modules:  # `tf.python`, `tf.core` and their like.
+            if f'tensorflow.{name}' in sys.modules:  # For example `tf.python` or `tf.core`.
                 return sys.modules[f'tensorflow.{name}']
         if name == 'contrib':
             raise AttributeError(NO_CONTRIB, name=name, obj=self)
@@ -66,9 +67,10 @@ class Face(types.ModuleType):
 
 
 def put_on() -> None:
-    """Makes `tensorflow` the face, with the behaviour of TensorFlow 1; again, it does nothing.
+    """Makes `tensorflow` the face, with the behaviour of TensorFlow 1.
 
-    What was imported before keeps the module that it has.
+    Modules that imported `tensorflow` before keep the module that they have. Another call does
+    nothing.
     """
     import tensorflow as tf
 
@@ -78,21 +80,21 @@ def put_on() -> None:
     with _tf.without_deprecation_warnings():
         tf.compat.v1.disable_v2_behavior()
     face = sys.modules['tensorflow'] = Face(tf)
-    for name in face.__all__:  # Else `import tensorflow.nn` would load that of TensorFlow 2.
+    for name in face.__all__:  # So `import tensorflow.nn` finds them.
         if isinstance(getattr(face, name), types.ModuleType):
             sys.modules.setdefault(f'tensorflow.{name}', getattr(face, name))
-    sys.modules['tensorflow.estimator'] = face.estimator  # install() has put that of 2 there.
+    sys.modules['tensorflow.estimator'] = face.estimator  # Replaces that of 2.
     sys.meta_path.insert(0, _Finder())
 
 
 def real() -> Any:
-    """The module `tensorflow` of TensorFlow 2, whatever scripts get under that name."""
+    """Returns the module of TensorFlow 2, even if scripts get the face under that name."""
     import tensorflow as tf
     return tf._real if isinstance(tf, Face) else tf
 
 
 def _version(names: Any) -> types.ModuleType:
-    """`tf.version`, which says the same as `tf.VERSION`."""
+    """Returns a module `tf.version` that agrees with `tf.VERSION`."""
     module = types.ModuleType('tensorflow.version')
     vars(module).update({name: getattr(names.version, name) for name in dir(names.version)
                          if not name.startswith('_')}, VERSION=VERSION)
@@ -114,7 +116,7 @@ class _Finder:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a module for whose import statements, early and late, `tensorflow` is no face."""
+    """Loads a module whose import statements, early and late, get TensorFlow 2."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         vars(module)['__builtins__'] = {**vars(builtins), '__import__': _import_behind_the_face}

@@ -1,7 +1,7 @@
-"""Puts the TF2 side in its place: `tf.distribute.TPUStrategy` and `TPUEmbedding`.
+"""Replaces `tf.distribute.TPUStrategy` and `TPUEmbedding` by the emulated classes of `midlevel`.
 
-The other classes of `tf.tpu.experimental.embedding` stay TensorFlow's own. What they lack on a CPU
-is a strategy that they take for one of a TPU, and they ask the module that defines it.
+The other classes of `tf.tpu.experimental.embedding` stay TensorFlow's own. On a CPU they lack only
+a strategy that they accept as one of a TPU. They ask the module that defines TPUStrategy.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from . import roads
 
 
 def put_in_place() -> None:
-    """Replaces the three classes `TPUStrategy`, `InputOptions` and `TPUEmbedding`, by every road.
+    """Replaces `TPUStrategy`, `InputOptions` and `TPUEmbedding` in every module that has them.
 
-    The module `tensorflow.python.tpu.tpu_embedding_v2` keeps its own `TPUEmbedding`: TensorFlow
-    saves the objects of that one in a way of their own.
+    The module `tensorflow.python.tpu.tpu_embedding_v2` keeps its own `TPUEmbedding`, because
+    TensorFlow saves objects of that class in a special way.
     """
     module = distribute.tpu_strategy_module()
     for cls in (strategy.TPUStrategyV2, strategy.TPUStrategy, strategy.TPUStrategyV1):

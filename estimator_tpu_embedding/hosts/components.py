@@ -1,4 +1,4 @@
-"""Packed ids and one value per feature, as the components of one element of a queue."""
+"""Flattens packed ids and one value per feature into the components of a queue, and back."""
 
 from __future__ import annotations
 

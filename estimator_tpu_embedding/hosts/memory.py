@@ -1,4 +1,4 @@
-"""Reads how much memory this process may have at most, from the system.
+"""Finds the limit on the memory of this process, which the system sets.
 
 These are hard limits, whatever is free just now: a job that needs more fails for certain.
 """

@@ -1,4 +1,4 @@
-"""The update of one step, which waits in a queue until the next step makes it."""
+"""Keeps the update of one step in a queue until the next step makes it."""
 
 from __future__ import annotations
 

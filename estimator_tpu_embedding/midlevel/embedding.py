@@ -1,6 +1,6 @@
-"""`tf.tpu.experimental.embedding.TPUEmbedding` that looks up and trains on a CPU.
+"""The `TPUEmbedding` of TF2, which looks up rows and trains tables in functions on a CPU.
 
-The original can do no more than hold tables there.
+On a CPU, TensorFlow's class of that name can only hold tables.
 """
 
 from __future__ import annotations

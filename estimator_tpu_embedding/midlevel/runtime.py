@@ -9,7 +9,7 @@ import tensorflow as tf
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import CallError, Problem
-from ..hosts import updates
+from ..hosts import update_counts
 from ..hosts.backend import Activations, CoreBatch
 from ..hosts.choice import open_engine
 from ..hosts.pending import PendingUpdate
@@ -43,7 +43,7 @@ class Runtime:
             self._engine = open_engine(plan, tables, kernels, self.flush)
             self._updates = OwnedVariable(initial_value=tf.zeros([], tf.int64), trainable=False,
                                           name='updates', dtype=tf.int64)
-            updates.count_by(self._updates)
+            update_counts.count_by(self._updates)
             self._pending = PendingUpdate(self._engine, [tf.int64, tf.float32], self._update_late)
         self.kernels = self._engine.kernels
         self._pairings: dict[str | None, Pairing] = {}

@@ -2,14 +2,15 @@
 
 import pytest
 
-from estimator_tpu_embedding.hosts import updates
+from estimator_tpu_embedding.hosts import update_counts
 from estimator_tpu_embedding.runner import progress, totals
 from estimator_tpu_embedding.runner.progress import RunReport
 
 
 @pytest.fixture(autouse=True)
 def nothing_yet(monkeypatch):
-    for module, name in ((progress, '_reports'), (updates, '_counters'), (totals, '_own_loops')):
+    for module, name in ((progress, '_reports'), (update_counts, '_counters'),
+                         (totals, '_own_loops')):
         monkeypatch.setattr(module, name, [])
 
 
@@ -65,5 +66,5 @@ def test_a_directory_is_not_said_to_hold_what_another_training_did_not_save(tmp_
     ([1, 2, 3, 4], 'train 1, 2, 3, ... steps by 4 TPUEmbeddings')])
 def test_steps_in_functions_are_told_by_engine(numbers, said):
     for number in numbers:
-        updates.count_by(Counter(number))
+        update_counts.count_by(Counter(number))
     assert totals.totals() == said

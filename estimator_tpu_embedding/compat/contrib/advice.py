@@ -1,4 +1,4 @@
-"""What to use instead of names of `tf.contrib` that are not provided."""
+"""Names the replacements for parts of `tf.contrib` that are not provided."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ _REPLACEMENTS = {
 
 
 def missing(path: str) -> str:
-    """What to say of a name that is not provided.
+    """Returns the message for a name that is not provided.
 
     Args:
-      path: such as `'tensorflow.contrib.layers.conv2d'`.
+      path: full path, such as `'tensorflow.contrib.layers.conv2d'`.
 
     >>> missing('tensorflow.contrib.losses.log_loss')
     'tf.contrib.losses.log_loss is not provided by install(contrib=True); use tf.losses'

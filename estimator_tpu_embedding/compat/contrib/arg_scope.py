@@ -1,4 +1,4 @@
-"""`arg_scope`: defaults for the arguments of functions, within a `with` block.
+"""Defines `arg_scope`: defaults for the arguments of functions, within a `with` block.
 
 >>> @add_arg_scope
 ... def layer(x, width=1, name='a'):
@@ -25,7 +25,7 @@ _current: contextvars.ContextVar[Scope] = contextvars.ContextVar('arg_scope', de
 
 
 def add_arg_scope(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a function whose arguments `arg_scope` may give defaults."""
+    """Decorates a function, so that `arg_scope` may give defaults to its arguments."""
     @functools.wraps(func)
     def scoped(*args: Any, **kwargs: Any) -> Any:
         return func(*args, **{**_current.get().get(_key(scoped), {}), **kwargs})
@@ -37,15 +37,15 @@ def add_arg_scope(func: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def arg_scope(list_ops_or_scope: Sequence[Callable[..., Any]] | Mapping[str, dict[str, Any]],
               **kwargs: Any) -> Iterator[Scope]:
-    """Gives the functions of a list defaults, beside those of the scopes around it.
+    """Gives defaults to the functions of a list, in addition to those of enclosing scopes.
 
     Args:
-      list_ops_or_scope: decorated functions, or what an earlier `with arg_scope(...) as scope`
-        gave, which then holds instead of the scopes around.
+      list_ops_or_scope: decorated functions, or the `scope` of an earlier
+        `with arg_scope(...) as scope`, which then replaces the enclosing scopes.
       **kwargs: the defaults.
 
     Raises:
-      TypeError: for something else.
+      TypeError: for any other first argument.
       ValueError: for functions that are not decorated, or defaults beside an earlier scope.
     """
     before = _current.get()
@@ -74,13 +74,13 @@ def has_arg_scope(func: Callable[..., Any]) -> bool:
 
 
 def arg_scoped_arguments(func: Callable[..., Any]) -> tuple[str, ...]:
-    """The arguments of a decorated function that have defaults."""
+    """Returns the names of a decorated function's arguments that have defaults."""
     return tuple(name for name, one in inspect.signature(func).parameters.items()
                  if one.default is not inspect.Parameter.empty)
 
 
 def current_arg_scope() -> Scope:
-    """The defaults that hold now."""
+    """Returns the defaults in force."""
     return dict(_current.get())
 
 

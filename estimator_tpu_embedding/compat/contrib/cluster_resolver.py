@@ -1,4 +1,4 @@
-"""`tf.contrib.cluster_resolver`: the resolvers, of which TPUClusterResolver finds our system."""
+"""`tf.contrib.cluster_resolver`: resolvers; TPUClusterResolver finds the emulated system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tf.contrib.data`: what became `tf.data.experimental`, and three that became arguments."""
+"""`tf.contrib.data`: names of `tf.data.experimental`, and three functions of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any,
 
 def sloppy_interleave(map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1
                       ) -> Transformation:
-    """For `Dataset.apply`: `parallel_interleave` in whatever order elements come."""
+    """For `Dataset.apply`: `parallel_interleave`, with elements in the order of arrival."""
     transformation: Transformation = tf.data.experimental.parallel_interleave(
         map_func, cycle_length, block_length, sloppy=True)
     return transformation

@@ -20,7 +20,7 @@ def variable(name: str, shape: Any = None, dtype: Any = tf.float32, initializer:
              regularizer: Any = None, trainable: bool = True,
              collections: Sequence[str] | None = None, device: Any = '',
              use_resource: bool | None = None) -> Any:
-    """`tf.get_variable`, on a device. Collections are `GLOBAL_VARIABLES` if `None`."""
+    """Makes a variable on a device. Collections are `GLOBAL_VARIABLES` if `None`."""
     with tf.device(device or None):
         return tf.get_variable(
             name, shape, dtype, initializer, regularizer, trainable,
@@ -33,7 +33,7 @@ def model_variable(name: str, shape: Any = None, dtype: Any = tf.float32, initia
                    regularizer: Any = None, trainable: bool = True,
                    collections: Sequence[str] | None = None, device: Any = '',
                    use_resource: bool | None = None) -> Any:
-    """`variable`, in `MODEL_VARIABLES` too."""
+    """Makes a `variable` that is in `MODEL_VARIABLES`, too."""
     kept = [*(collections or ()), tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.MODEL_VARIABLES]
     return variable(name, shape, dtype, initializer, regularizer, trainable,
                     list(dict.fromkeys(kept)), device, use_resource)
@@ -41,12 +41,12 @@ def model_variable(name: str, shape: Any = None, dtype: Any = tf.float32, initia
 
 def get_variables(scope: Any = None, suffix: str | None = None,
                   collection: str = tf.GraphKeys.GLOBAL_VARIABLES) -> list[Any]:
-    """The variables of a collection in a scope, or those whose names end so.
+    """Returns the variables of a collection in a scope, or with a suffix.
 
     Args:
       scope: a regular expression for the beginning of names, or a variable scope.
       suffix: the end of their names.
-      collection: where to look.
+      collection: collection to search.
     """
     if isinstance(scope, tf.VariableScope):
         scope = scope.name
@@ -57,33 +57,33 @@ def get_variables(scope: Any = None, suffix: str | None = None,
 
 
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
-    """`get_variables` of `MODEL_VARIABLES`."""
+    """Returns `get_variables` of `MODEL_VARIABLES`."""
     return get_variables(scope, suffix, tf.GraphKeys.MODEL_VARIABLES)
 
 
 def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
-    """`get_variables` of `LOCAL_VARIABLES`."""
+    """Returns `get_variables` of `LOCAL_VARIABLES`."""
     return get_variables(scope, suffix, tf.GraphKeys.LOCAL_VARIABLES)
 
 
 def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
-    """`get_variables` of `TRAINABLE_VARIABLES`."""
+    """Returns `get_variables` of `TRAINABLE_VARIABLES`."""
     return get_variables(scope, suffix, tf.GraphKeys.TRAINABLE_VARIABLES)
 
 
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
-    """The variables whose names end so."""
+    """Returns the variables whose names end in a suffix."""
     return get_variables(scope, suffix)
 
 
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
-    """The variables with that name, in whatever scopes below `scope`."""
+    """Returns the variables with that name, in any scope below `scope`."""
     suffix = f'/{given_name}:|^{given_name}:'
     return get_variables(scope, suffix)
 
 
 def get_unique_variable(var_op_name: str) -> Any:
-    """The one variable with that full name.
+    """Returns the only variable with that full name.
 
     Raises:
       ValueError: if there is none.
@@ -96,7 +96,10 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 def get_variables_to_restore(include: Collection[str] | None = None,
                              exclude: Collection[str] | None = None) -> list[Any]:
-    """The global variables in the scopes `include`, `None` is all, without those in `exclude`."""
+    """Returns the global variables in the scopes `include`, but not in `exclude`.
+
+    If `include` is `None`, it means all scopes.
+    """
     chosen = get_variables() if include is None else [
         one for scope in include for one in get_variables(scope)]
     left_out = {one.ref() for scope in exclude or () for one in get_variables(scope)}
@@ -106,9 +109,9 @@ def get_variables_to_restore(include: Collection[str] | None = None,
 def filter_variables(var_list: Sequence[Any], include_patterns: Collection[str] | None = None,
                      exclude_patterns: Collection[str] | None = None, reg_search: bool = True
                      ) -> list[Any]:
-    """The variables whose names match one of `include_patterns` and none of the others.
+    """Returns variables whose names match an include pattern and no exclude pattern.
 
-    Patterns match anywhere in a name, or with `reg_search=False` at its beginning.
+    Patterns match anywhere in a name; with `reg_search=False` they match at its beginning.
     """
     matches = re.search if reg_search else re.match
     return [one for one in var_list
@@ -118,28 +121,28 @@ def filter_variables(var_list: Sequence[Any], include_patterns: Collection[str] 
 
 
 def get_variable_full_name(var: Any) -> str:
-    """The name that a checkpoint holds a variable under."""
+    """Returns the name of a variable in a checkpoint."""
     return _tf.full_name_and_shape(var)[0]
 
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Assign:
-    """A function that gives variables of these full names their values, in a session."""
+    """Returns a function of a session that assigns values to variables by full name."""
     return _assign([(get_unique_variable(name), np.asarray(value))
                     for name, value in var_names_to_values.items()])
 
 
 def assign_from_checkpoint_fn(model_path: str, var_list: Any, ignore_missing_vars: bool = False,
                               reshape_variables: bool = False) -> Assign | None:
-    """A function that gives variables what a checkpoint holds, in a session.
+    """Returns a function of a session that assigns the values of a checkpoint to variables.
 
     Args:
-      model_path: of the checkpoint, or of its directory.
+      model_path: path of the checkpoint, or of its directory.
       var_list: variables, or a dict from names in the checkpoint to variables.
       ignore_missing_vars: whether variables that the checkpoint lacks are left alone.
       reshape_variables: whether a value may have another shape of the same size.
 
     Returns:
-      The function; `None` if there is nothing for it to do.
+      The function; `None` if it has nothing to do.
 
     Raises:
       ValueError: for a variable that is missing, or one of another shape.
@@ -162,7 +165,7 @@ def assign_from_checkpoint_fn(model_path: str, var_list: Any, ignore_missing_var
 
 
 def _assign(values: Sequence[tuple[Any, np.ndarray[Any, Any]]]) -> Assign:
-    """Makes operations now, since a graph may be final when a session exists."""
+    """Makes operations now, because the graph may be final when a session exists."""
     feeds = [tf.placeholder(one.dtype.base_dtype, value.shape) for one, value in values]
     operation = tf.group(*[one.assign(feed) for (one, _), feed in zip(values, feeds)])
 
@@ -173,7 +176,7 @@ def _assign(values: Sequence[tuple[Any, np.ndarray[Any, Any]]]) -> Assign:
 
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any],
                name: str | None = None) -> Any:
-    """`tf.cond`, or the call of one function where the condition is known already."""
+    """Returns `tf.cond`, or calls one function if the condition is known already."""
     known = pred if isinstance(pred, (bool, int)) else tf.get_static_value(pred)
     if known is None:
         return tf.cond(pred, true_fn, false_fn, name=name)

@@ -1,4 +1,4 @@
-"""`HParams`: hyper-parameters as attributes, with the types of their first values.
+"""Defines `HParams`: hyper-parameters as attributes, with the types of their first values.
 
 >>> hparams = HParams(rate=.1, layers=[64, 32], name='mlp')
 >>> hparams.parse('rate=1e-3,layers=[8,8,4],name=wide').values()
@@ -24,17 +24,17 @@ class HParams:
     """Hyper-parameters; `hparams.rate` is the value of `rate`."""
 
     def __init__(self, *, model_structure: Any = None, **kwargs: Any):
-        """Takes names and values; a list's elements have the type of its first."""
+        """Takes names and values; the elements of a list have the type of its first element."""
         self._types: dict[str, tuple[type, bool]] = {}
         self._model_structure = model_structure
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds one that is not there.
+        """Adds a new hyper-parameter.
 
         Raises:
-          ValueError: if it is, if the name is one of the methods, or for an empty list.
+          ValueError: if it exists, if the name is that of a method, or for an empty list.
         """
         if getattr(self, name, None) is not None:
             raise ValueError(f'Hyperparameter name is reserved: {name}')
@@ -45,11 +45,11 @@ class HParams:
         setattr(self, name, list(value) if is_list else value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Changes one that is there, to a value that its type can hold.
+        """Changes an existing hyper-parameter to a value that its type can hold.
 
         Raises:
-          KeyError: if it is not there.
-          ValueError: for a list instead of one value or the reverse, or for another type.
+          KeyError: if it does not exist.
+          ValueError: for a list instead of one value, the reverse, or another type.
         """
         kind, is_list = self._types[name]
         if isinstance(value, list) != is_list:
@@ -59,16 +59,16 @@ class HParams:
                 else _cast(name, kind, value))
 
     def del_hparam(self, name: str) -> None:
-        """Removes one, if it is there."""
+        """Removes a hyper-parameter, if it exists."""
         if name in self._types:
             delattr(self, name)
             del self._types[name]
 
     def parse(self, values: str) -> HParams:
-        """Changes values as `'rate=.5,layers=[8,4],layers[0]=16'` says; returns itself.
+        """Changes values by text such as `'rate=.5,layers=[8,4],layers[0]=16'`; returns itself.
 
         Raises:
-          ValueError: for a name that is not there, or a value that is not of its type.
+          ValueError: for an unknown name, or a value of another type.
         """
         return self.override_from_dict(parse_values(
             values, {name: kind for name, (kind, _) in self._types.items()}))
@@ -77,7 +77,7 @@ class HParams:
         """Changes values; `{0: 16}` for a list changes its elements by index. Returns itself.
 
         Raises:
-          KeyError: for a name that is not there.
+          KeyError: for an unknown name.
           ValueError: for a value that does not fit.
         """
         for name, value in values_dict.items():
@@ -93,14 +93,14 @@ class HParams:
         return self
 
     def values(self) -> dict[str, Any]:
-        """Names and values."""
+        """Returns names and values."""
         return {name: getattr(self, name) for name in self._types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of `key`, or the default if there is none.
+        """Returns the value of `key`, or the default if there is none.
 
         Raises:
-          ValueError: if the default is not of the type of a value that is there.
+          ValueError: if the default is of another type than an existing value.
         """
         if key not in self._types:
             return default
@@ -113,22 +113,22 @@ class HParams:
         return getattr(self, key)
 
     def set_model_structure(self, model_structure: Any) -> None:
-        """Keeps an object, for whoever asks."""
+        """Keeps an object for `get_model_structure`."""
         self._model_structure = model_structure
 
     def get_model_structure(self) -> Any:
-        """The object that is kept."""
+        """Returns the object that was kept."""
         return self._model_structure
 
     def to_json(self, indent: int | None = None, separators: tuple[str, str] | None = None,
                 sort_keys: bool = False) -> str:
-        """Names and values as JSON; functions are left out."""
+        """Returns names and values as JSON; functions are left out."""
         return json.dumps({name: value for name, value in self.values().items()
                            if not callable(value)},
                           indent=indent, separators=separators, sort_keys=sort_keys)
 
     def parse_json(self, values_json: str) -> HParams:
-        """Changes values as an object of JSON says; returns itself. Raises as a dict would."""
+        """Changes values by a JSON object; returns itself. Raises the errors of a dict."""
         return self.override_from_dict(json.loads(values_json))
 
     def __contains__(self, key: object) -> bool:
@@ -146,15 +146,15 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
     """Reads assignments that are separated by commas.
 
     Args:
-      values: such as `'a=1,b=[2,3],c[1]=4'`.
-      type_map: the type of each name, of an element for lists.
+      values: text such as `'a=1,b=[2,3],c[1]=4'`.
+      type_map: type of each name; for a list, the type of an element.
       ignore_unknown: whether names without a type are left out.
 
     Returns:
-      By name a value, a list of them, or a dict from index to value.
+      By name a value, a list of values, or a dict from index to value.
 
     Raises:
-      ValueError: for what cannot be read, a name without a type, or one with two values.
+      ValueError: for unreadable text, a name without a type, or a name with two values.
 
     >>> parse_values('a=1,b=[2,3],c[1]=.5', dict(a=bool, b=int, c=float))
     {'a': True, 'b': [2, 3], 'c': {1: 0.5}}
@@ -176,7 +176,7 @@ def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool
 
 
 def _put(found: dict[str, Any], match: re.Match[str], kind: type) -> None:
-    """Adds what one assignment says."""
+    """Adds the value of one assignment."""
     name, index = match['name'], match['index']
     if name in found and (index is None or not isinstance(found[name], dict)
                           or int(index) in found[name]):
@@ -205,7 +205,7 @@ def _read(name: str, kind: type, text: str) -> Any:
 
 
 def _cast(name: str, kind: type, value: Any) -> Any:
-    """The value as the type, where that changes nothing of it."""
+    """Returns the value as the type, if the conversion loses nothing."""
     if kind is type(None):
         return value
     fits = isinstance(value, kind) or kind is float and isinstance(value, numbers.Real) or (

@@ -17,11 +17,11 @@ def variance_scaling_initializer(factor: float = 2., mode: str = 'FAN_IN', unifo
     """Draws values of the variance factor / n.
 
     Args:
-      factor: of the variance.
-      mode: what n is: `'FAN_IN'`, `'FAN_OUT'`, or `'FAN_AVG'`, their mean.
-      uniform: whether the distribution is uniform, else a normal one cut at two deviations.
-      seed: of the generator.
-      dtype: a float.
+      factor: factor of the variance.
+      mode: meaning of n: `'FAN_IN'`, `'FAN_OUT'`, or `'FAN_AVG'`, which is their mean.
+      uniform: whether the distribution is uniform, or normal and cut at two deviations.
+      seed: seed of the generator.
+      dtype: a float type.
 
     Raises:
       TypeError: for a dtype that is no float, or another mode.
@@ -48,18 +48,18 @@ def variance_scaling_initializer(factor: float = 2., mode: str = 'FAN_IN', unifo
 
 def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = tf.float32
                        ) -> Callable[..., tf.Tensor]:
-    """Draws values of the variance 2 / (fan in + fan out), which keeps that of signals."""
+    """Draws values of the variance 2 / (fan in + fan out), which keeps the variance of signals."""
     return variance_scaling_initializer(1., 'FAN_AVG', uniform, seed, dtype)
 
 
 def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
-    """`scale` times the sum of absolute values; `None` for a scale of 0."""
+    """Returns `scale` times the sum of absolute values; `None` for a scale of 0."""
     return _regularizer(scale, scope, 'l1_regularizer',
                         lambda weights: tf.reduce_sum(tf.abs(weights)))
 
 
 def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
-    """`scale` times half the sum of squares; `None` for a scale of 0."""
+    """Returns `scale` times half the sum of squares; `None` for a scale of 0."""
     return _regularizer(scale, scope, 'l2_regularizer', tf.nn.l2_loss)
 
 
@@ -81,13 +81,13 @@ def _regularizer(scale: float, scope: str | None, default_name: str,
 
 def l1_l2_regularizer(scale_l1: float = 1., scale_l2: float = 1., scope: str | None = None
                       ) -> Regularizer:
-    """The sum of both."""
+    """Returns the sum of both regularizers."""
     return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope)
 
 
 def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str | None = None
                     ) -> Regularizer:
-    """The sum of regularizers, of those that are not `None`."""
+    """Returns the sum of the regularizers that are not `None`."""
     def regularizer(weights: Any) -> tf.Tensor | None:
         with tf.name_scope(scope, 'sum_regularizer', [weights]):
             terms = [each(weights) for each in regularizer_list if each is not None]
@@ -98,7 +98,9 @@ def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str |
 
 def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] | None = None
                          ) -> tf.Tensor:
-    """The sum over variables, `None` is those of `WEIGHTS`, also added to the losses of the graph.
+    """Returns the sum over variables, and adds it to the losses of the graph.
+
+    If `weights_list` is `None`, it means the variables of `WEIGHTS`.
     """
     weights = tf.get_collection(tf.GraphKeys.WEIGHTS) if weights_list is None else weights_list
     if not weights:

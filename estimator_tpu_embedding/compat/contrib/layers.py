@@ -1,4 +1,4 @@
-"""`tf.contrib.layers`: layer_norm, optimize_loss and the handful that such models use."""
+"""`tf.contrib.layers`: layer_norm, optimize_loss and a few more layers that TPU models use."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def layer_norm(inputs: Any, center: bool = True, scale: bool = True,
                scope: Any = None) -> tf.Tensor:
     """Shifts and scales each sample to mean 0 and variance 1 (arXiv:1607.06450).
 
-    The mean and variance are taken over the axes from `begin_norm_axis` on; then come the
-    variables `gamma` (if `scale`) and `beta` (if `center`), which have the sizes of the axes from
+    The mean and variance are taken over the axes from `begin_norm_axis` on. Then the variables
+    `gamma` (if `scale`) and `beta` (if `center`) apply, which have the sizes of the axes from
     `begin_params_axis` on.
 
     Returns:
@@ -77,7 +77,7 @@ def fully_connected(inputs: Any, num_outputs: int, activation_fn: Activation = t
                     trainable: bool = True, scope: Any = None) -> tf.Tensor:
     """activation(inputs weights + biases), over the last axis.
 
-    With a `normalizer_fn` there are no biases; nor with `biases_initializer=None`. Variables are
+    There are no biases with a `normalizer_fn`, or with `biases_initializer=None`. Variables are
     called `weights` and `biases`, in the scope `fully_connected` unless one is given.
 
     Raises:
@@ -114,7 +114,7 @@ linear = functools.partial(fully_connected, activation_fn=None)
 def dropout(inputs: Any, keep_prob: Any = .5, noise_shape: Any = None, is_training: Any = True,
             outputs_collections: Any = None, scope: Any = None, seed: int | None = None
             ) -> tf.Tensor:
-    """While training, keeps each element with `keep_prob`, divided by it, else makes it 0."""
+    """While training, keeps each element with `keep_prob` and divides by it; drops the others."""
     with tf.variable_scope(scope, 'Dropout', [inputs]):
         inputs = tf.convert_to_tensor(inputs)
         outputs = smart_cond(
@@ -126,7 +126,7 @@ def dropout(inputs: Any, keep_prob: Any = .5, noise_shape: Any = None, is_traini
 
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> tf.Tensor:
-    """Makes one axis of all but the first."""
+    """Merges all axes but the first."""
     with tf.name_scope(scope, 'Flatten', [inputs]):
         return _collected(outputs_collections, tf.layers.flatten(inputs))
 
@@ -134,7 +134,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
 @add_arg_scope
 def one_hot_encoding(labels: Any, num_classes: int, on_value: float = 1., off_value: float = 0.,
                      outputs_collections: Any = None, scope: str | None = None) -> tf.Tensor:
-    """`tf.one_hot` of labels of any integer type."""
+    """Returns `tf.one_hot` of labels of any integer type."""
     with tf.name_scope(scope, 'OneHotEncoding', [labels, num_classes]):
         return _collected(outputs_collections, tf.one_hot(
             tf.cast(labels, tf.int64), num_classes, on_value=on_value, off_value=off_value))
@@ -147,14 +147,14 @@ def embed_sequence(ids: Any, vocab_size: int | None = None, embed_dim: int | Non
 
     Args:
       ids: integers of any shape.
-      vocab_size: rows of the variable.
-      embed_dim: its width.
-      unique: whether each row is read once however often its id comes.
-      initializer: of the variable.
-      regularizer: of the variable.
-      trainable: whether it is.
-      scope: of the variable.
-      reuse: whether it exists already; its sizes may then be left out.
+      vocab_size: number of rows of the variable.
+      embed_dim: width of its rows.
+      unique: whether each row is read only once, even if its id occurs several times.
+      initializer: initializer of the variable.
+      regularizer: regularizer of the variable.
+      trainable: whether the variable is trained.
+      scope: scope of the variable.
+      reuse: whether the variable exists already; then its sizes may be left out.
 
     Raises:
       ValueError: if a size is missing and the variable is not reused.
@@ -174,14 +174,14 @@ def embed_sequence(ids: Any, vocab_size: int | None = None, embed_dim: int | Non
 
 
 def _of(collections: Collections, name: str) -> list[str] | None:
-    """The collections of one of a layer's variables."""
+    """Returns the collections of one of a layer's variables."""
     chosen = collections.get(name) if isinstance(collections, Mapping) else collections
     return [chosen] if isinstance(chosen, str) else list(chosen) if chosen else None
 
 
 def _collected(collections: Any, outputs: tf.Tensor, activation_fn: Activation = None
                ) -> tf.Tensor:
-    """What a layer returns, which is added to the collections."""
+    """Returns the output of a layer, after adding it to the collections."""
     if activation_fn is not None:
         outputs = activation_fn(outputs)
     if collections:

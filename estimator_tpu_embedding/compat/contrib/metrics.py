@@ -1,4 +1,4 @@
-"""`tf.contrib.metrics`: most are `tf.metrics` of today, which takes labels before predictions."""
+"""`tf.contrib.metrics`: mostly `tf.metrics`, which takes labels before predictions today."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Metric = tuple[Any, Any]
 
 
 def _predictions_first(today: Callable[..., Metric]) -> Callable[..., Metric]:
-    """A metric of today with `predictions` before `labels`, as they were."""
+    """Returns a metric of `tf.metrics` that takes `predictions` before `labels`."""
     @functools.wraps(today)
     def metric(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
         return today(labels, predictions, *args, **kwargs)
@@ -29,15 +29,15 @@ def _predictions_first(today: Callable[..., Metric]) -> Callable[..., Metric]:
 def streaming_recall_at_k(predictions: Any, labels: Any, k: int, weights: Any = None,
                           metrics_collections: Any = None, updates_collections: Any = None,
                           name: str | None = None) -> Metric:
-    """How often the one label of a sample is among its `k` greatest predictions.
+    """Returns how often the label of a sample is among its `k` greatest predictions.
 
     Args:
       predictions: float `[samples, classes]`.
       labels: int `[samples]`.
-      k: how many are looked at.
+      k: number of predictions that count.
       weights: of the samples, or `None`.
-      metrics_collections: that get the value.
-      updates_collections: that get the update.
+      metrics_collections: collections that get the value.
+      updates_collections: collections that get the update.
       name: `recall_at_<k>` if `None`.
     """
     found = tf.cast(tf.math.in_top_k(predictions, labels, k), tf.float32)
@@ -50,7 +50,7 @@ def streaming_sparse_precision_at_top_k(
         top_k_predictions: Any, labels: Any, class_id: Any = None, weights: Any = None,
         metrics_collections: Any = None, updates_collections: Any = None,
         name: str | None = None) -> Metric:
-    """`tf.metrics.precision_at_top_k` with the old names and order of arguments."""
+    """Calls `tf.metrics.precision_at_top_k` with the old names and order of arguments."""
     metric: Metric = tf.metrics.precision_at_top_k(
         labels, top_k_predictions, None, class_id, weights, metrics_collections,
         updates_collections, name)
@@ -61,7 +61,7 @@ def sparse_recall_at_top_k(
         labels: Any, top_k_predictions: Any, class_id: Any = None, weights: Any = None,
         metrics_collections: Any = None, updates_collections: Any = None,
         name: str | None = None) -> Metric:
-    """`tf.metrics.recall_at_top_k` with the old names and order of arguments."""
+    """Calls `tf.metrics.recall_at_top_k` with the old names and order of arguments."""
     metric: Metric = tf.metrics.recall_at_top_k(
         labels, top_k_predictions, None, class_id, weights, metrics_collections,
         updates_collections, name)
@@ -70,13 +70,13 @@ def sparse_recall_at_top_k(
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None
              ) -> tf.Tensor:
-    """The part of a batch whose predictions are its labels; keeps nothing between batches.
+    """Returns the fraction of right predictions in one batch; keeps nothing between batches.
 
     Args:
       predictions: bool, integers or strings, of any shape.
       labels: of the same dtype and shape.
       weights: of the elements, or `None`.
-      name: of the scope.
+      name: name of the scope.
 
     Raises:
       ValueError: for other dtypes, or dtypes and shapes that differ.
@@ -100,7 +100,7 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
 
 
 def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Any], list[Any]]:
-    """The values of metrics, and their updates.
+    """Returns the values of metrics, and their updates.
 
     Raises:
       ValueError: if there is none.
@@ -113,7 +113,7 @@ def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Any], list[Any
 
 def aggregate_metric_map(names_to_tuples: Mapping[str, Metric]
                          ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The values of metrics by their names, and their updates.
+    """Returns the values of metrics by their names, and their updates.
 
     >>> aggregate_metric_map({'a': ('value', 'update')})
     ({'a': 'value'}, {'a': 'update'})

@@ -1,4 +1,4 @@
-"""`tf.contrib.opt`: LazyAdam, decoupled weight decay, and LARS."""
+"""`tf.contrib.opt`: the optimizers LazyAdam and LARS, and decoupled weight decay."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import tensorflow.compat.v1 as tf
 
 
 class LazyAdamOptimizer(tf.train.AdamOptimizer):
-    """Adam that, for a sparse gradient, changes only the rows that the gradient has.
+    """Adam that changes only the rows of a sparse gradient.
 
-    Stock Adam also lets the moments of all other rows decay and moves those rows on.
+    Stock Adam also decays the moments of all other rows, and moves these rows.
     """
 
     def _apply_sparse(self, grad: tf.IndexedSlices, var: Any) -> tf.Operation:
@@ -19,7 +19,7 @@ class LazyAdamOptimizer(tf.train.AdamOptimizer):
 
     def _resource_apply_sparse(self, grad: tf.Tensor, handle: Any, indices: tf.Tensor
                                ) -> tf.Operation:
-        """Gets the sums of each row's gradients, each index once."""
+        """Takes the sums of each row's gradients, each index once."""
         def cast(value: Any) -> tf.Tensor:
             return tf.cast(value, handle.dtype.base_dtype)
         beta1, beta2 = cast(self._beta1_t), cast(self._beta2_t)
@@ -35,27 +35,27 @@ class LazyAdamOptimizer(tf.train.AdamOptimizer):
 
 
 class DecoupledWeightDecayExtension:
-    """To be inherited before an optimizer: shrinks what it updates by a factor of its own.
+    """Base class that shrinks updated variables; inherit it before an optimizer.
 
-    Each step begins with `w -= weight_decay * w`, of a sparse gradient for its rows alone. The
+    Each step begins with `w -= weight_decay * w`; for a sparse gradient only its rows decay. The
     decay is not a gradient: moments do not see it, and learning rates do not scale it.
     """
 
     def __init__(self, weight_decay: Any, *args: Any, **kwargs: Any):
-        """Takes the factor, a number or tensor, and the arguments of the optimizer."""
+        """Takes the factor of the decay, a number or tensor, and the optimizer's arguments."""
         self._weight_decay = weight_decay
         self._decayed: frozenset[Any] | None = None
         super().__init__(*args, **kwargs)
 
     def minimize(self, loss: Any, *args: Any,
                  decay_var_list: Collection[Any] | None = None, **kwargs: Any) -> Any:
-        """As the optimizer's; `decay_var_list` are the variables that decay; none are all."""
+        """Acts as the optimizer's; `decay_var_list` has the variables that decay, if not all."""
         self._decayed = _references(decay_var_list)
         return super().minimize(loss, *args, **kwargs)  # type: ignore[misc]
 
     def apply_gradients(self, grads_and_vars: Any, *args: Any,
                         decay_var_list: Collection[Any] | None = None, **kwargs: Any) -> Any:
-        """As the optimizer's; `decay_var_list` are the variables that decay; none are all."""
+        """Acts as the optimizer's; `decay_var_list` has the variables that decay, if not all."""
         if decay_var_list is not None:
             self._decayed = _references(decay_var_list)
         return super().apply_gradients(grads_and_vars, *args, **kwargs)  # type: ignore[misc]
@@ -79,7 +79,7 @@ class DecoupledWeightDecayExtension:
                 grad, handle, indices)
 
     def _decay(self, grad: tf.Tensor, variable: Any, indices: Any = None) -> list[tf.Operation]:
-        """What shrinks a variable, or rows of it, once its gradient is known."""
+        """Returns an operation that shrinks a variable, or rows of it, after its gradient."""
         if self._decayed is not None and variable.ref() not in self._decayed:
             return []
         decay = self._weight_decay() if callable(self._weight_decay) else self._weight_decay
@@ -96,7 +96,7 @@ def _references(variables: Collection[Any] | None) -> frozenset[Any] | None:
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
-    """A class of optimizers like `base_optimizer`, whose first argument is `weight_decay`."""
+    """Returns a class like `base_optimizer` whose first argument is `weight_decay`."""
     return type('OptimizerWithDecoupledWeightDecay',
                 (DecoupledWeightDecayExtension, base_optimizer), {})
 
@@ -107,7 +107,7 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, tf.train.AdamOptimizer):
     def __init__(self, weight_decay: Any, learning_rate: Any = .001, beta1: Any = .9,
                  beta2: Any = .999, epsilon: Any = 1e-8, use_locking: bool = False,
                  name: str = 'AdamW'):
-        """Takes the decay, then what AdamOptimizer takes."""
+        """Takes the decay, then the arguments of AdamOptimizer."""
         super().__init__(weight_decay, learning_rate=learning_rate, beta1=beta1, beta2=beta2,
                          epsilon=epsilon, use_locking=use_locking, name=name)
 
@@ -117,7 +117,7 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, tf.train.MomentumOptimiz
 
     def __init__(self, weight_decay: Any, learning_rate: Any, momentum: Any,
                  use_locking: bool = False, name: str = 'MomentumW', use_nesterov: bool = False):
-        """Takes the decay, then what MomentumOptimizer takes."""
+        """Takes the decay, then the arguments of MomentumOptimizer."""
         super().__init__(weight_decay, learning_rate=learning_rate, momentum=momentum,
                          use_locking=use_locking, name=name, use_nesterov=use_nesterov)
 
@@ -125,15 +125,18 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, tf.train.MomentumOptimiz
 class LARSOptimizer(tf.train.MomentumOptimizer):
     """Momentum whose rate for a variable is in proportion to its norm (arXiv:1708.03888).
 
-    With the gradient g of w: rate * eeta |w| / (|g| + weight_decay |w| + epsilon) instead of
-    `learning_rate`, and g + weight_decay w instead of g. Where either norm is 0 the rate stays.
+    Let g be the gradient of w. The rate is multiplied by
+    eeta |w| / (|g| + weight_decay |w| + epsilon), and g is replaced by g + weight_decay w. If
+    either norm is 0, the rate stays.
     """
 
     def __init__(self, learning_rate: Any, momentum: Any = .9, weight_decay: Any = .0001,
                  eeta: Any = .001, epsilon: Any = 0., name: str = 'LARSOptimizer',
                  skip_list: Collection[str] | None = None, use_nesterov: bool = False):
-        """Takes the constants; variables whose names contain one of `skip_list` learn by plain
-        momentum, without decay."""
+        """Takes the constants.
+
+        Variables whose names contain an entry of `skip_list` learn by plain momentum, without
+        decay."""
         super().__init__(learning_rate, momentum, name=name, use_nesterov=use_nesterov)
         self._weight_decay = weight_decay
         self._eeta = eeta
@@ -141,7 +144,7 @@ class LARSOptimizer(tf.train.MomentumOptimizer):
         self._skipped = tuple(skip_list or ())
 
     def compute_lr(self, grad: tf.Tensor, var: Any) -> tuple[Any, tf.Tensor]:
-        """The rate for a variable, and its gradient with the decay."""
+        """Returns the rate for a variable, and its gradient with the decay."""
         rate = self._learning_rate_tensor
         if any(part in var.name for part in self._skipped):
             return rate, grad

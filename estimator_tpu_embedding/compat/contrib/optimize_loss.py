@@ -1,4 +1,4 @@
-"""`tf.contrib.layers.optimize_loss`: a train_op from a loss in one call."""
+"""Defines `tf.contrib.layers.optimize_loss`, which makes a train_op from a loss in one call."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ def optimize_loss(loss: Any, global_step: Any, learning_rate: Any, optimizer: An
     Args:
       loss: a scalar.
       global_step: `None` takes that of the graph, if there is one.
-      learning_rate: a number, a scalar tensor, or `None` where the optimizer has its own. A
-        number becomes the variable `learning_rate`.
-      optimizer: a key of `OPTIMIZER_CLS_NAMES`, a class, an instance, or a function of the rate
-        (of nothing, if that is `None`) to an instance.
-      gradient_noise_scale: the deviation of normal noise that is added to the gradients.
+      learning_rate: a number, a scalar tensor, or `None` if the optimizer has its own. A number
+        becomes the variable `learning_rate`.
+      optimizer: a key of `OPTIMIZER_CLS_NAMES`, a class, an instance, or a function that returns
+        an instance. It takes the rate, or nothing if the rate is `None`.
+      gradient_noise_scale: deviation of the normal noise that is added to the gradients.
       gradient_multipliers: factors by variables or their names, such as `'w:0'`.
       clip_gradients: the greatest global norm that gradients may have, or a function from pairs
         of gradients and variables to such pairs.
       learning_rate_decay_fn: of the rate and the global step, to the rate.
-      update_ops: what runs before the loss is taken; `None` is `UPDATE_OPS` of the graph.
-      variables: to train; `None` is all.
-      name: of the scope, `OptimizeLoss` if `None`.
+      update_ops: operations that run before the loss; `None` is `UPDATE_OPS` of the graph.
+      variables: variables to train; `None` is all.
+      name: name of the scope, `OptimizeLoss` if `None`.
       summaries: some of `OPTIMIZER_SUMMARIES`; `None` is the loss, rate and global norm.
       colocate_gradients_with_ops: as of `Optimizer.compute_gradients`.
       increment_global_step: whether the step counts.
 
     Returns:
-      The loss, for which the step is taken.
+      A tensor of the loss; its evaluation takes the step.
 
     Raises:
-      ValueError: for an argument that is none of these.
+      ValueError: for any other argument.
     """
     loss = tf.convert_to_tensor(loss)
     if loss.shape.rank not in (None, 0):
@@ -99,7 +99,7 @@ def _checked(summaries: Collection[str] | None) -> Collection[str]:
 
 def _rate(given: Any, decay: Callable[[Any, Any], Any] | None, global_step: Any,
           wanted: Collection[str]) -> Any:
-    """The learning rate that holds at a step; `None` without one."""
+    """Returns the learning rate in force at a step, or `None`."""
     if given is None:
         return None
     if isinstance(given, float):
@@ -122,7 +122,7 @@ def _rate(given: Any, decay: Callable[[Any, Any], Any] | None, global_step: Any,
 
 
 def _optimizer(given: Any, rate: Any) -> Any:
-    """An instance of an optimizer."""
+    """Returns an instance of an optimizer."""
     needs_rate = isinstance(given, str) or inspect.isclass(given)
     if needs_rate and rate is None:
         raise ValueError(f'Learning rate is None, but should be specified for optimizer {given}.')
@@ -140,7 +140,7 @@ def _optimizer(given: Any, rate: Any) -> Any:
 
 
 def _mapped(gradient: Any, change: Callable[[tf.Tensor], tf.Tensor]) -> Any:
-    """A gradient with its values changed."""
+    """Returns a gradient with its values changed."""
     if isinstance(gradient, tf.IndexedSlices):
         return tf.IndexedSlices(change(gradient.values), gradient.indices, gradient.dense_shape)
     return None if gradient is None else change(gradient)
@@ -183,7 +183,7 @@ def _global_norm(gradients: Gradients) -> tf.Tensor:
 
 
 def _summarize(gradients: Gradients, wanted: Collection[str]) -> None:
-    """Writes gradients and norms by variable, where they are wanted."""
+    """Writes gradients and norms by variable, if they are wanted."""
     for gradient, variable in gradients:
         values = gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
         name = variable.name.replace(':', '_')

@@ -1,4 +1,4 @@
-"""Puts the areas where scripts import them from, and answers for what they lack."""
+"""Makes the modules of `tf.contrib` that scripts import, and explains missing names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import (
 _ROOT = 'tensorflow.contrib'
 _AREAS = (cluster_resolver, data, framework, layers, metrics, opt, summary, tpu, training)
 _INNER_PATHS: dict[str, dict[str, tuple[str, ...]]] = {
-    # area: paths in it that scripts of 2018 took, and what they found there
+    # area: packages in it that scripts of 2018 imported from, and modules in them
     'cluster_resolver': {'python.training': (
         'cluster_resolver', 'tpu_cluster_resolver')},
     'data': {'python.ops': ('batching', 'grouping', 'interleave_ops', 'shuffle_ops')},
@@ -34,7 +34,7 @@ _NIGHTLY = 'tensorflow_estimator.python.estimator.tpu'
 
 
 class _Area(types.ModuleType):
-    """A module below `tensorflow.contrib`, or that one."""
+    """The module `tensorflow.contrib`, or a module below it."""
 
     def __init__(self, path: str, names: Mapping[str, Any]):
         super().__init__(path)
@@ -48,7 +48,7 @@ class _Area(types.ModuleType):
 
 
 class _Answer:
-    """Says of modules below `tensorflow.contrib` that there are none, and what to take."""
+    """Refuses to import unknown modules below `tensorflow.contrib`, and names replacements."""
 
     @staticmethod
     def find_spec(name: str, path: Any, target: types.ModuleType | None = None) -> None:
@@ -58,7 +58,7 @@ class _Answer:
 
 
 def put_in_place() -> None:
-    """Makes `tf.contrib` and the modules below it; again, it does nothing."""
+    """Makes `tf.contrib` and the modules below it; another call does nothing."""
     if _ROOT in sys.modules:
         return
     modules: dict[str, types.ModuleType] = {}
@@ -78,7 +78,7 @@ def put_in_place() -> None:
 
 
 def _inner(modules: Mapping[str, types.ModuleType]) -> Iterator[tuple[str, types.ModuleType]]:
-    """Yields path and module of `_INNER_PATHS`, packages before what they hold."""
+    """Yields the path and module of each inner path, packages before their modules."""
     for area, packages in _INNER_PATHS.items():
         for package, leaves in packages.items():
             path = area

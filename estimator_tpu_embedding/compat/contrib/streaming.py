@@ -1,7 +1,7 @@
 """Metrics of `tf.contrib.metrics` that `tf.metrics` does not have.
 
-All return the value so far, and an operation that takes a batch in and gives the value after it.
-What they keep are local variables in `METRIC_VARIABLES`, as of `tf.metrics`.
+All return the value so far, and an operation that adds a batch and returns the value after it.
+Their state is in local variables in `METRIC_VARIABLES`, as in `tf.metrics`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ _EPSILON = 1e-7
 def streaming_covariance(predictions: Any, labels: Any, weights: Any = None,
                          metrics_collections: Any = None, updates_collections: Any = None,
                          name: str | None = None) -> Metric:
-    """The unbiased sample covariance of predictions and labels; float32, NaN of one pair or none.
+    """Returns the unbiased sample covariance of predictions and labels; float32.
+
+    It is NaN for less than two pairs.
 
     Args:
       predictions: numbers of any shape.
       labels: numbers of the same shape.
-      weights: how often each pair counts, broadcast to them; `None` is once.
-      metrics_collections: that get the value.
-      updates_collections: that get the update.
-      name: of the scope, `covariance` if `None`.
+      weights: how often each pair counts, broadcast to the pairs; `None` is once.
+      metrics_collections: collections that get the value.
+      updates_collections: collections that get the update.
+      name: name of the scope, `covariance` if `None`.
 
     Raises:
       ValueError: if the shapes differ.
@@ -61,7 +63,7 @@ def streaming_pearson_correlation(predictions: Any, labels: Any, weights: Any = 
                                   metrics_collections: Any = None,
                                   updates_collections: Any = None,
                                   name: str | None = None) -> Metric:
-    """The coefficient of correlation; arguments as of `streaming_covariance`."""
+    """Returns the coefficient of correlation; arguments as of `streaming_covariance`."""
     with tf.variable_scope(name, 'pearson_r', [predictions, labels, weights]):
         both = streaming_covariance(predictions, labels, weights, name='covariance')
         of_predictions = streaming_covariance(predictions, predictions, weights,
@@ -75,21 +77,21 @@ def streaming_pearson_correlation(predictions: Any, labels: Any, weights: Any = 
 def streaming_concat(values: Any, axis: int = 0, max_size: int | None = None,
                      metrics_collections: Any = None, updates_collections: Any = None,
                      name: str | None = None) -> Metric:
-    """All values, one batch behind the other.
+    """Concatenates all values, batch after batch.
 
     Args:
-      values: of a known rank, whose sizes are known but along `axis`.
-      axis: along which batches follow each other.
-      max_size: what follows so many along `axis` is dropped; `None` keeps all.
-      metrics_collections: that get the value.
-      updates_collections: that get the update.
-      name: of the scope, `streaming_concat` if `None`.
+      values: tensor of a known rank, and of known sizes on all axes but `axis`.
+      axis: axis of the concatenation.
+      max_size: the most values along `axis`, further ones are dropped; `None` keeps all.
+      metrics_collections: collections that get the value.
+      updates_collections: collections that get the update.
+      name: name of the scope, `streaming_concat` if `None`.
 
     Returns:
-      The values so far, and an operation that gives their number along `axis` after a batch.
+      The values so far, and an operation that returns their number along `axis` after a batch.
 
     Raises:
-      ValueError: for a shape that says too little, or an axis that it has not.
+      ValueError: if too many sizes are unknown, or there is no such axis.
     """
     with tf.variable_scope(name, 'streaming_concat', [values]):
         values = tf.convert_to_tensor(values)
@@ -113,7 +115,7 @@ def streaming_concat(values: Any, axis: int = 0, max_size: int | None = None,
 
 
 def _appended(rows: tf.Tensor, sizes: Sequence[int], max_size: int | None) -> Metric:
-    """All rows so far, in a variable that grows by halves, and the number after these are in."""
+    """Returns all rows so far, and their number after a batch; the variable grows by halves."""
     size = _variable([], 'size', tf.int32)
     array = _variable([max_size or 0, *sizes], 'array', rows.dtype, [None, *sizes])
     before, held = size.read_value(), array.read_value()
@@ -137,7 +139,7 @@ def _appended(rows: tf.Tensor, sizes: Sequence[int], max_size: int | None) -> Me
 
 def count(values: Any, weights: Any = None, metrics_collections: Any = None,
           updates_collections: Any = None, name: str | None = None) -> Metric:
-    """How many values there were, or the sum of their weights; float32."""
+    """Returns the number of values, or the sum of their weights; float32."""
     with tf.variable_scope(name, 'count', [values, weights]):
         kept = _variable([], 'count')
         before = kept.read_value()
@@ -149,16 +151,16 @@ def count(values: Any, weights: Any = None, metrics_collections: Any = None,
 def cohen_kappa(labels: Any, predictions_idx: Any, num_classes: int, weights: Any = None,
                 metrics_collections: Any = None, updates_collections: Any = None,
                 name: str | None = None) -> Metric:
-    """How much more often two raters agree than by chance; float64, 1 at most.
+    """Returns how much more often two raters agree than by chance; float64, 1 at most.
 
     Args:
-      labels: int `[samples]` or `[samples, 1]`, classes of one rater.
-      predictions_idx: the same of the other.
-      num_classes: how many there are, at least 2.
+      labels: int `[samples]` or `[samples, 1]`, classes by one rater.
+      predictions_idx: classes by the other rater, of the same shape.
+      num_classes: number of classes, at least 2.
       weights: of the samples, or `None`.
-      metrics_collections: that get the value.
-      updates_collections: that get the update.
-      name: of the scope, `cohen_kappa` if `None`.
+      metrics_collections: collections that get the value.
+      updates_collections: collections that get the update.
+      name: name of the scope, `cohen_kappa` if `None`.
 
     Raises:
       ValueError: for fewer than two classes.
@@ -189,7 +191,7 @@ def cohen_kappa(labels: Any, predictions_idx: Any, num_classes: int, weights: An
 def f1_score(labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200,
              metrics_collections: Any = None, updates_collections: Any = None,
              name: str | None = None) -> Metric:
-    """The best harmonic mean of precision and recall over thresholds that divide [0, 1]."""
+    """Returns the best harmonic mean of precision and recall, over thresholds in [0, 1]."""
     inner = [number / (num_thresholds - 1) for number in range(1, num_thresholds - 1)]
     thresholds = [-_EPSILON, *inner, 1 + _EPSILON]
 
@@ -208,7 +210,7 @@ def streaming_false_positive_rate(predictions: Any, labels: Any, weights: Any = 
                                   metrics_collections: Any = None,
                                   updates_collections: Any = None,
                                   name: str | None = None) -> Metric:
-    """The part of what is labelled false that was predicted true; 0 if nothing is."""
+    """Returns the fraction of false labels that were predicted true; 0 if there are none."""
     with tf.variable_scope(name, 'false_positive_rate', [predictions, labels, weights]):
         return _of(_part, [one(labels, predictions, weights) for one in (
             tf.metrics.false_positives, tf.metrics.true_negatives)],
@@ -219,7 +221,7 @@ def streaming_false_negative_rate(predictions: Any, labels: Any, weights: Any = 
                                   metrics_collections: Any = None,
                                   updates_collections: Any = None,
                                   name: str | None = None) -> Metric:
-    """The part of what is labelled true that was predicted false; 0 if nothing is."""
+    """Returns the fraction of true labels that were predicted false; 0 if there are none."""
     with tf.variable_scope(name, 'false_negative_rate', [predictions, labels, weights]):
         return _of(_part, [one(labels, predictions, weights) for one in (
             tf.metrics.false_negatives, tf.metrics.true_positives)],
@@ -230,7 +232,7 @@ def streaming_false_positive_rate_at_thresholds(
         predictions: Any, labels: Any, thresholds: Any, weights: Any = None,
         metrics_collections: Any = None, updates_collections: Any = None,
         name: str | None = None) -> Metric:
-    """As `streaming_false_positive_rate`, where predictions above each threshold are true."""
+    """Returns `streaming_false_positive_rate` of each threshold; predictions above are true."""
     with tf.variable_scope(name, 'false_positive_rate_at_thresholds',
                            [predictions, labels, weights]):
         return _of(_part, [one(labels, predictions, thresholds, weights) for one in (
@@ -242,7 +244,7 @@ def streaming_false_negative_rate_at_thresholds(
         predictions: Any, labels: Any, thresholds: Any, weights: Any = None,
         metrics_collections: Any = None, updates_collections: Any = None,
         name: str | None = None) -> Metric:
-    """As `streaming_false_negative_rate`, where predictions above each threshold are true."""
+    """Returns `streaming_false_negative_rate` of each threshold; predictions above are true."""
     with tf.variable_scope(name, 'false_negative_rate_at_thresholds',
                            [predictions, labels, weights]):
         return _of(_part, [one(labels, predictions, thresholds, weights) for one in (
@@ -256,13 +258,13 @@ def _part(one: Any, other: Any) -> tf.Tensor:
 
 def _of(function: Callable[..., Any], metrics: Sequence[Metric], values_to: Any,
         updates_to: Any) -> Metric:
-    """A function of the values of metrics, as a metric."""
+    """Returns a metric that is a function of the values of metrics."""
     value, update = (function(*parts) for parts in zip(*metrics))
     return _collected(value, update, values_to, updates_to)
 
 
 def _alike(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
-    """All as float32 of one shape; a last axis of size 1 that one lacks goes."""
+    """Returns all as float32 of one shape; drops a last axis of size 1 that one of them lacks."""
     x, y = tf.cast(predictions, tf.float32), tf.cast(labels, tf.float32)
     if x.shape.rank is not None and y.shape.rank is not None:
         if x.shape.rank == y.shape.rank + 1:
@@ -282,7 +284,7 @@ def _alike(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
 
 def _variable(shape: Sequence[int], name: str, dtype: Any = tf.float32,
               kept_shape: Sequence[int | None] | None = None) -> tf.Variable:
-    """A local variable of zeros; `kept_shape` is the static one where it may grow."""
+    """Makes a local variable of zeros; `kept_shape` is its static shape if it may grow."""
     return tf.Variable(
         lambda: tf.zeros(shape, dtype), trainable=False, name=name, use_resource=True,
         collections=[tf.GraphKeys.LOCAL_VARIABLES, tf.GraphKeys.METRIC_VARIABLES],

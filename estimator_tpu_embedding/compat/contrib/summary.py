@@ -1,4 +1,4 @@
-"""`tf.contrib.summary`: summaries that operations of the graph write, at a step of their own."""
+"""`tf.contrib.summary`: summaries that operations of the graph write, each with its step."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _module = _tf.modules_of_contrib()['summary_ops_v2']
 
 def create_file_writer(logdir: str | None, max_queue: Any = None, flush_millis: Any = None,
                        filename_suffix: Any = None, name: str | None = None) -> Any:
-    """A writer to a directory; all that are made for one directory are one writer.
+    """Returns the writer to a directory; each directory has only one writer.
 
     Args:
       logdir: the directory; `None` gives a writer that writes nothing.
-      max_queue: summaries that are kept until they are written, 10 if `None`.
-      flush_millis: for how long they are kept at most, 120,000 if `None`.
-      filename_suffix: of the file, `'.v2'` if `None`.
-      name: by which writers are one, that of the directory if `None`.
+      max_queue: the most summaries that wait to be written, 10 if `None`.
+      flush_millis: the longest time that they wait, 120,000 ms if `None`.
+      filename_suffix: suffix of the file, `'.v2'` if `None`.
+      name: calls with the same name share a writer; the name of the directory if `None`.
     """
     with tf.control_dependencies(None):  # It opens before the first step, also of a host_call.
         return _module.create_file_writer(logdir, max_queue, flush_millis, filename_suffix, name)
