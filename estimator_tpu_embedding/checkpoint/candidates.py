@@ -14,8 +14,10 @@ def candidates(directory: str) -> list[str]:
     The step in a name says how new it is. A checkpoint with a manifest and a step counts. One
     without a manifest counts if it is called `model.ckpt-<step>`; other files of TensorFlow, such
     as the states of iterators, have names of the same form. Any other name counts only if the file
-    `checkpoint` says that it is the newest, and if it does not begin as `model.ckpt-<step>` does. If there is nothing else, the name in that file counts even if there is no checkpoint of
-    that name: its loss must be noticed.
+    `checkpoint` says that it is the newest, and if its base is not `model.ckpt`.
+
+    If there is nothing else, the name in the file `checkpoint` counts even if no checkpoint has
+    it: its loss must be noticed.
     """
     found: dict[tuple[int, str], set[str]] = {}
     for file in os.listdir(directory):
