@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the tests that need no TensorFlow with every protobuf that the package says it works with.
+"""Runs the tests that need no TensorFlow with every supported version of protobuf.
 
     python3 tools/check_protobuf.py [4.25 7 ...]
 
-Makes a throw-away virtual environment per version with nothing in it but protobuf, NumPy (which
-one test compares with) and what runs tests, and runs `tests/core` and `tests/proto` in it
-against this checkout. Prints one line per version; of a version that failed, before it, what
-pytest said. Takes half a minute per version. The exit status is 0 only if all versions pass.
+Makes a throw-away virtual environment per version, with nothing in it but protobuf, NumPy (for one
+test) and the test tools. Runs `tests/core` and `tests/proto` in it against this checkout. Prints
+one line per version; before the line of a version that failed, the output of pytest. Takes half a
+minute per version. The exit status is 0 only if all versions pass.
 """
 
 import os
@@ -22,7 +22,7 @@ SHOW = 'import google.protobuf; print(google.protobuf.__version__)'
 
 
 def passes(version: str) -> bool:
-    """Whether the tests pass with one protobuf; prints its line."""
+    """Returns whether the tests pass with one protobuf, and prints its line."""
     with tempfile.TemporaryDirectory() as directory:
         python = f'{directory}/bin/python'
         subprocess.run([sys.executable, '-m', 'venv', directory], check=True)

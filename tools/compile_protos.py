@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compiles `protos/*.proto` into `estimator_tpu_embedding/proto/`.
 
-Run it after a change to a .proto file and commit what it writes. protoc 25 is used (from
-grpcio-tools 1.62, in a throw-away virtual environment): the classes of that version load under
-every protobuf runtime from 4.25 to 7, while newer compilers write classes that demand a runtime
-at least as new as themselves.
+Run it after a change to a .proto file, and commit the files that it writes. It uses protoc 25,
+from grpcio-tools 1.62, in a throw-away virtual environment. Classes of that version load under
+every protobuf runtime from 4.25 to 7. Classes of a newer compiler would need a runtime at least as
+new.
 """
 
 import pathlib

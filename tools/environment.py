@@ -1,4 +1,4 @@
-"""The virtual environment `.venv` at the top of the checkout, for the scripts beside this one."""
+"""Makes a virtual environment for the scripts beside this one, and installs this checkout there."""
 
 import pathlib
 import subprocess
@@ -6,22 +6,27 @@ import sys
 import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DIRECTORY = ROOT / '.venv'
+DIRECTORY = '.venv'
+"""The environment of most scripts, at the top of the checkout."""
 
 
-def ensure(*extras: str) -> pathlib.Path:
-    """Makes `.venv` if needed, installs this checkout into it, returns its `bin` directory.
+def ensure(*extras: str, directory: str = DIRECTORY) -> pathlib.Path:
+    """Makes the environment if it is not there, and installs this checkout into it.
 
     Args:
       *extras: of setup.cfg, for example `'cpu'`.
+      directory: the environment, seen from the top of the checkout.
+
+    Returns:
+      The environment's folder `bin`.
     """
     if sys.version_info < (3, 11):
         sys.exit(f'Python 3.11 or newer is needed; this is {sys.version.split()[0]}.')
-    binaries = DIRECTORY / 'bin'
+    binaries = ROOT / directory / 'bin'
     is_new = not (binaries / 'python').exists()
     if is_new:
-        print(f'making {DIRECTORY.name} ...', flush=True)
-        venv.create(DIRECTORY, with_pip=True)
+        print(f'making {directory} ...', flush=True)
+        venv.create(ROOT / directory, with_pip=True)
     print('installing ...', flush=True)
     pip = [str(binaries / 'python'), '-m', 'pip', '--disable-pip-version-check', 'install', '-q']
     run([*pip, f'{ROOT}[{",".join(extras)}]'])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`etpe inspect` from a checkout in which nothing is installed but protobuf.
+"""Runs `etpe inspect` from a checkout where only protobuf is installed.
 
     python3 tools/inspect_tpu_embedding_config.py [--format text|json|md] INPUT
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes `tests/golden/`: what TensorFlow 2.15 makes of declarations, and names that it has.
+"""Writes `tests/golden/`: results of declarations in TensorFlow 2.15, and names that it has.
 
-Run it in a virtual environment of its own (Python <= 3.11), never in that of the project:
+Run it in a virtual environment of its own (Python <= 3.11), never in the one of the project:
 
     python3.11 -m venv .venv215
     .venv215/bin/pip install tensorflow-cpu==2.15.1 tensorflow-estimator==2.15.0

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes `tests/golden/tf2_*`: what the TPUEmbedding of TensorFlow 2.15 makes of declarations.
+"""Writes `tests/golden/tf2_*`: shapes and configs of the TPUEmbedding of TensorFlow 2.15.
 
-Run it in the virtual environment that `make_goldens.py` describes. Neither needs a TPU: shapes and
-configs are made by methods that run on any machine.
+Run it in the virtual environment that `make_goldens.py` describes. Neither needs a TPU: methods
+that run on any machine make the shapes and configs.
 """
 
 import json

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Builds the wheel with the compiled kernels, and looks at what is in it.
+"""Builds the wheel with the compiled kernels, and checks its contents.
 
     python3 tools/make_wheel.py dist
 
 makes `dist/estimator_tpu_embedding-<version>-py3-none-linux_<machine>.whl`. It needs pip, a C++
-compiler and, to look, binutils; not TensorFlow. It builds from a copy of the sources, as setuptools
-would put whatever an earlier build left in the checkout into the wheel. It prints which libraries
-the kernels need and the newest version of each set of symbols, which say on how old a system the
-wheel can be used, and fails if the library is missing, or needs anything of Python or what
-manylinux_2_34 (Ubuntu 22.04, Debian 12, Red Hat 9) does not have.
+compiler and, for the check, binutils; not TensorFlow. It builds from a copy of the sources, since
+setuptools would put leftovers of earlier builds in the checkout into the wheel.
+
+It prints the libraries that the kernels need, and the newest version of each set of symbols. These
+say how old a system may be. It fails if the library is missing, or needs anything of Python. It
+also fails if manylinux_2_34 (Ubuntu 22.04, Debian 12, Red Hat 9) lacks anything that it needs.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""How the native kernels are compiled, for setup.py and for the scripts beside this file.
+"""Compiles the native kernels, for setup.py and for the scripts beside this file.
 
 Needs nothing but Python: neither setuptools nor the package.
 """
@@ -26,7 +26,7 @@ TIMEOUT_SECONDS = 600
 
 
 class NotCompiled(Exception):
-    """Why there is no library, or no program."""
+    """The reason why there is no library, or no program."""
 
 
 def compiler() -> list[str]:

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Sets everything up in `.venv` and trains the census job on an emulated TPU system.
 
-    python3 tools/quickstart.py
+    python3 tools/quickstart.py [--environment .venv-3.12]
 
 needs Python >= 3.11 and pip, nothing else. The job is `tools/examples/census_tpu_job.py`, a
-TPUEstimator script in the style of 2019 that does not know this package; `etpe run` runs it
-unedited on 2 emulated hosts with 2 cores each. It trains, evaluates, resumes, evaluates again,
-predicts and exports; `tools/examples/serve_census.py`, plain TensorFlow, then serves the export.
-On the way it shows what `etpe` says of each run, and on a terminal how far a training is; the whole
-log goes to a file that it names. The last lines are the results.
+TPUEstimator script in the style of 2019 that does not know this package. `etpe run` runs it
+unedited on 2 emulated hosts with 2 cores each. The job trains, evaluates, resumes, evaluates
+again, predicts and exports. Then `tools/examples/serve_census.py`, in plain TensorFlow, serves the
+export.
+
+On the way the script prints the messages of `etpe`, and on a terminal the progress of the
+training. The whole log goes to a file, which the script names. The last lines are the results.
 """
 
+import argparse
 import pathlib
 import re
 import subprocess
@@ -27,8 +30,11 @@ SHOWN_OF_FAILURE = 30
 
 
 def main() -> None:
-    """Sets up, runs the job, serves its export, prints what both said."""
-    binaries = environment.ensure('cpu')
+    """Sets up, runs the job, serves its export, and prints the results of both."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--environment', default=environment.DIRECTORY,
+                        help='the virtual environment to make, at the top of the checkout')
+    binaries = environment.ensure('cpu', directory=parser.parse_args().environment)
     model_dir = pathlib.Path(tempfile.mkdtemp(prefix='census-'))
     export_dir, log = model_dir / 'export', model_dir / 'log.txt'
     print(f'training the census job on 2 emulated hosts with 2 cores each; its log: {log}',

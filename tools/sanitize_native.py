@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Builds the native kernels without TensorFlow and runs their checks under sanitizers.
+"""Builds the native kernels without TensorFlow, and runs their checks under sanitizers.
 
     python3 tools/sanitize_native.py [address] [thread] [none] [--deadline SECONDS]
 
-Needs g++ or clang++ (or what CXX names) with the sanitizers' libraries, and no Python package.
-`address` finds accesses outside of memory, leaks and undefined behaviour, `thread` data races;
-without names both run, one after the other. `none` only runs the checks, quickly. They are
-tests/native/driver*.cc, the code is estimator_tpu_embedding/native/src but for the operations,
-which need TensorFlow. Nothing is left behind. The exit status is 0 if all went well.
+Needs g++ or clang++ (or the compiler in CXX) with the libraries of the sanitizers, and no Python
+package. `address` finds accesses outside of memory, leaks and undefined behaviour. `thread` finds
+data races. Without names both run, one after the other. `none` only runs the checks, quickly. The
+checks are tests/native/driver*.cc. They cover estimator_tpu_embedding/native/src without the
+operations, which need TensorFlow. Nothing is left behind. The exit status is 0 if all went well.
 """
 
 import argparse

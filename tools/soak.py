@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Kills a training job hundreds of times, and compares its tables with those of one left alone.
+"""Kills a training job hundreds of times, and compares its tables with a job that nobody kills.
 
     python3 tools/soak.py [--kills 500] [--seed 1] [FOLDER]
 
-needs the package with its `cpu` extra and Linux. It prints a line per kill: when it came, where
-that life began, which step it made last and which one is committed. See
-`tests/harness/kill_job.py`, of which the checks run 3 kills, with `--long` 60 more; 500 take about
-a quarter of an hour.
+needs the package with its `cpu` extra and Linux. It prints a line per kill: its time, the first
+and the last step of that life, and the step that is committed. 500 kills take about a quarter of
+an hour. The work is done by `tests/harness/kill_job.py`; the checks run 3 kills of it, and 60 more
+with `--long`.
 """
 
 import os
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def main():
-    """Becomes the harness."""
+    """Runs the harness in the place of this process."""
     path = os.pathsep.join(filter(None, [str(ROOT / 'tests'), os.environ.get('PYTHONPATH')]))
     arguments = sys.argv[1:]
     if '--kills' not in ' '.join(arguments):

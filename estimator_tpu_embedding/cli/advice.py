@@ -1,6 +1,6 @@
-"""W4xx: what works and may not be meant, found in a view of a config.
+"""Finds choices in a view of a config that are legal, but that the user may not mean (W4xx).
 
-Each threshold is stated to users by `etpe explain`, in `cli/codes/doubts.py`.
+`cli/codes/doubts.py` states each threshold to users of `etpe explain`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ..core.names import directory_doubts
 from ..core.partition import Partition
 from ..errors import Problem, quoted, shown
-from .view import TableView, View
+from .config_view import TableView, View
 
 MAX_PADDING = 0.25
 MIN_TAGS = 3
@@ -20,14 +20,14 @@ NEWEST_SHARE = 100
 
 
 def advise(view: View) -> list[Problem]:
-    """All warnings about a config or a checkpoint, sorted by where they are."""
+    """Returns all warnings about a config or a checkpoint, sorted by where they are."""
     found = [*_about_run(view), *(
         problem for table in view.tables for problem in _about_table(table, view.hosts))]
     return sorted(found, key=lambda problem: (problem.where, problem.code))
 
 
 def newest_spread(table: TableView, strategy: str, hosts: int) -> int:
-    """How many hosts share the newest 1 % of the ids of a table."""
+    """Returns how many hosts share the newest 1 % of the ids of a table."""
     if table.rows < 1:
         return 0
     partition = Partition(strategy=strategy, vocabulary_size=table.rows, num_hosts=hosts)

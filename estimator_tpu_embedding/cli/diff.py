@@ -1,8 +1,16 @@
-"""`etpe diff`: what differs between two configs, marked breaking or safe for a checkpoint.
+"""`etpe diff`: prints how two configs differ, and whether a checkpoint of the first fits the
+second.
 
-JSON: `"a"`, `"b"` (where they are) and `"differences"`, a list of objects with `kind`
-(`changed`, `added`, `removed`, `renamed`), `where` (a table, or `""` for the run), `what`,
-`before`, `after`, `breaking` and `why`; `"breaking"` and `"safe"`, their numbers.
+JSON:
+
+| member | content |
+|---|---|
+| `a`, `b` | where the configs are |
+| `differences` | a list of objects, see below |
+| `breaking`, `safe` | numbers of differences |
+
+A difference has `kind` (`changed`, `added`, `removed` or `renamed`), `where` (a table, or `""` for
+the run), `what`, `before`, `after`, `breaking` and `why`.
 """
 
 from __future__ import annotations
@@ -14,12 +22,12 @@ from typing import Any
 
 from ..errors import ConfigError, Problem, quoted
 from . import inputs
-from .compare import Difference, differences
+from .config_differences import Difference, differences
 from .inspect import value_text
 from .inputs import Input
-from .render import Grid, Line, Report, as_command
+from .report import Grid, Line, Report, as_command
 from .tags import by_appearance
-from .view import view_of
+from .config_view import view_of
 
 _SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
 
@@ -27,10 +35,10 @@ _SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Compares two configs, or two checkpoints, by what they mean. BREAKING is what keeps a '
-        'job of B from restoring a checkpoint of A. The exit status is 1 if they differ.')
+        'Compares the meaning of two configs, or of two checkpoints. With a BREAKING difference '
+        'a job of B cannot restore a checkpoint of A. The exit status is 1 if they differ.')
     as_command(parser, _report, 'A', 'B')
-    parser.add_argument('--only', choices=['breaking'], help='leave out what is safe')
+    parser.add_argument('--only', choices=['breaking'], help='leave out safe differences')
 
 
 def _report(parsed: argparse.Namespace) -> Report:
@@ -51,7 +59,9 @@ def _report(parsed: argparse.Namespace) -> Report:
 
 
 def _pair(a: Sequence[Input], b: Sequence[Input]) -> tuple[Input, Input]:
-    """One of each side and of one kind; the config where a model_dir has a checkpoint too."""
+    """One input of each side, both of one kind. A config comes first where a model_dir has both
+    kinds.
+    """
     for kind in ('config', 'manifest'):
         of_a, of_b = ([one for one in side if getattr(one, kind) is not None] for side in (a, b))
         if len(of_a) == len(of_b) == 1:

@@ -1,4 +1,4 @@
-"""`etpe explain`: what a code means and what to do.
+"""`etpe explain`: prints the meaning and the remedy of one code.
 
 JSON: `code`, `severity`, `title`, `meaning`, `remedy`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from .codes import ENTRIES, nearest
-from .render import Line, Report, as_command
+from .report import Line, Report, as_command
 from .rules import SEVERITIES
 
 

@@ -1,4 +1,5 @@
-"""INPUT of the commands: what a path, `-` or `py:module:object` holds.
+"""Reads INPUT, the argument of most commands: a path, `-` for standard input, or
+`py:module:object`.
 
 Only `py:` runs code, and only because the user typed it.
 """
@@ -25,11 +26,11 @@ _PYTHON = 'py:'
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """One thing that a command can look at; it has a config or a manifest.
+    """A config or a manifest that a command can show.
 
     Attributes:
-      where: for the user, safe to print.
-      config: a proto that was found; not checked to be a plan.
+      where: its place, for the user; safe to print.
+      config: the proto; not checked to be a plan.
       manifest: the tables of a checkpoint of this package.
     """
 
@@ -39,7 +40,7 @@ class Input:
 
 
 def load(source: str) -> list[Input]:
-    """Everything that a command can look at in what the user named.
+    """Returns all configs and manifests that the argument names.
 
     Args:
       source: a file or SavedModel as `proto.reading.read_sources` takes it, `-` for standard
@@ -47,7 +48,7 @@ def load(source: str) -> list[Input]:
         `py:module:object`.
 
     Returns:
-      One entry or more; of a checkpoint its manifest first.
+      One entry or more. The manifest of a checkpoint comes first.
 
     Raises:
       UnreadableConfigError: if there is nothing, or something that cannot be read.
@@ -67,7 +68,7 @@ def _inputs(sources: list[reading.Source]) -> list[Input]:
 
 
 def _from_directory(directory: str) -> list[Input]:
-    """What the newest checkpoint says, or the next, if a job deleted that one meanwhile."""
+    """Inputs of the newest checkpoint, or of the next if a job deleted that one meanwhile."""
     for _ in range(LOOKS):
         prefix = _newest(directory)
         was_there = prefix is not None and not is_gone(prefix)
@@ -125,10 +126,10 @@ def _from_checkpoint(prefix: str | None, graphs: list[str], source: str) -> list
 
 
 def _newest(directory: str) -> str | None:
-    """The prefix of the newest checkpoint in a directory; `None` if it holds none.
+    """The prefix of the newest checkpoint in a directory; `None` if there is none.
 
-    The file `checkpoint` names it, by a name in the same directory. What it says otherwise is
-    not followed: then the highest step counts.
+    The file `checkpoint` names it, by a name in the same directory. If the file names anything
+    else, the checkpoint with the highest step is the newest.
     """
     try:
         names = set(os.listdir(directory))
@@ -144,7 +145,7 @@ def _newest(directory: str) -> str | None:
 
 
 def named_in_state(directory: str, names: set[str]) -> str | None:
-    """The checkpoint that the file `checkpoint` names, if it is one of those in `names`."""
+    """Returns the checkpoint that the file `checkpoint` names, if it is in `names`."""
     named = pointer.read(directory)
     name = named.name_in(directory) if named is not None else None
     return name if name is not None and _is_found(name, names) else None

@@ -1,10 +1,19 @@
-"""`etpe inspect`: the tables and features of a config or a checkpoint.
+"""`etpe inspect`: shows the tables and features of a config or a checkpoint.
 
-JSON: `"configs"`, one object per config found: `where`, `kind` (`"config"` or `"checkpoint"`),
-`mode`, `hosts`, `cores`, `batch_size_per_core`, `strategy`, `settings`, `bytes`, `padded_bytes`,
-`strays` (features whose table is missing) and `tables`, each with `name`, `rows`, `dimension`,
-`padded_dimension`, `optimizer`, `settings`, `learning_rate`, `tag`, `slots` (`null` if unknown;
-bytes then count the table alone), `features`, `bytes` and `padded_bytes`. `null` is not stated.
+JSON: `"configs"`, a list of one object per config:
+
+| member | content |
+|---|---|
+| `where` | place of the input |
+| `kind` | `"config"` or `"checkpoint"` |
+| `mode`, `hosts`, `cores`, `batch_size_per_core`, `strategy`, `settings` | the run |
+| `bytes`, `padded_bytes` | all tables and slots |
+| `strays` | features without a table |
+| `tables` | a list of objects |
+
+A table has `name`, `rows`, `dimension`, `padded_dimension`, `optimizer`, `settings`,
+`learning_rate`, `tag`, `slots`, `features`, `bytes` and `padded_bytes`. If its slots are unknown,
+`slots` is `null`, and the bytes count the table alone. Elsewhere `null` means "not stated".
 """
 
 from __future__ import annotations
@@ -17,8 +26,8 @@ from typing import Any
 from ..core.specs import Topology
 from ..errors import bytes_text
 from . import inputs
-from .render import Grid, Line, Report, as_command
-from .view import FeatureView, TableView, Value, View, view_of
+from .report import Grid, Line, Report, as_command
+from .config_view import FeatureView, TableView, Value, View, view_of
 
 _MOST_FEATURES = 4
 HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'features', '>bytes',
@@ -42,7 +51,7 @@ def _report(parsed: argparse.Namespace) -> Report:
 
 
 def headline(view: View) -> str:
-    """What a view is, in a line."""
+    """Returns one line on the kind and the size of a view."""
     if view.kind == 'checkpoint':
         arithmetic = f'{view.hosts} hosts'
     elif view.cores and view.hosts > 0 and view.cores % view.hosts == 0:
@@ -58,13 +67,13 @@ def headline(view: View) -> str:
 
 
 def settings_text(settings: Any) -> list[str]:
-    """Settings as a reader sees them; a bare name is a switch that is on."""
+    """Returns settings as text. A bare name is a switch that is on."""
     return [name if value is True else f'{name}={value_text(value)}'
             for name, value in settings.items() if value is not False or name == 'accumulate']
 
 
 def value_text(value: Value) -> str:
-    """A value as a reader sees it; the sides of a pair of limits that are open are dots.
+    """Returns a value as text. An open side of a pair of limits becomes dots.
 
     >>> value_text(0.05), value_text((-1.0, None))
     ('0.05', '[-1, ..]')
@@ -75,14 +84,14 @@ def value_text(value: Value) -> str:
 
 
 def rate_text(table: TableView) -> str:
-    """The learning rate of a table, or the tag of the function that gives it."""
+    """Returns the learning rate of a table, or the tag of its function, as text."""
     if table.tag is not None:
         return f'tag {table.tag}'
     return '' if table.learning_rate is None else value_text(table.learning_rate)
 
 
 def features_text(features: Sequence[FeatureView]) -> str:
-    """The first features with their shapes, and how many more there are."""
+    """Returns the first features with their shapes, and the number of the others, as text."""
     shown = [f'{feature.name or f"#{feature.position}"} '
              f'[{", ".join(map(str, feature.shape))}]' for feature in features[:_MOST_FEATURES]]
     if len(features) > _MOST_FEATURES:
@@ -110,7 +119,7 @@ def _cells(table: TableView) -> tuple[str, ...]:
 
 
 def view_data(view: View) -> dict[str, Any]:
-    """A view for programs."""
+    """Returns a view as data for JSON."""
     data = dataclasses.asdict(view)
     data['bytes'], data['padded_bytes'] = view.raw_bytes, view.padded_bytes
     for table, own in zip(view.tables, data['tables']):

@@ -1,4 +1,7 @@
-"""The `etpe` command line. The module of a command is imported when it is used."""
+"""The `etpe` command line: finds the command and runs it.
+
+The module of a command is imported when the command is used.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,16 @@ COMMANDS = {
     'plan': 'rows and bytes of each host, also for a topology that is not there yet',
     'checkpoint': 'list, show, compare and verify checkpoints, without TensorFlow',
     'explain': 'say what a code such as E412 means and what to do',
-    'rules': 'list all codes'}
-"""Name, which is that of its module too, and a line of help."""
+    'rules': 'list all codes',
+    'docs': 'print the documentation, topic by topic'}
+"""Name of each command and of its module, and a line of help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns its exit status.
+    """Runs one command, and returns its exit status.
 
     Args:
-      arguments: of the command line, without the program; those of the process if `None`.
+      arguments: words after the program's name; if it is `None`, the words of this process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((argument for argument in given if argument in COMMANDS), None)
@@ -42,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             importlib.import_module(f'.{name}', __package__).configure(command)
     rest: list[str] = []
     if given[:1] == ['run']:
-        from .run import split_at_script
+        from .run_options import split_at_script
         head, rest = split_at_script(given[1:])
         given = ['run', *head]
     elif given[:1] == ['--format'] and given[2:3] and given[2] == chosen:

@@ -1,11 +1,19 @@
-"""`etpe plan`: rows and bytes of each host, for this topology or another.
+"""`etpe plan`: shows the rows and bytes of each host, for the topology of a config or another one.
 
-JSON: `"plans"`, one object per config: `where`, `hosts`, `cores_per_host`, `strategy`,
-`batch_size` (global; `null` if unknown), `tables` (each with `name`, `rows`, `rows_per_host`,
-`hosts_of_newest`: by strategy, how many hosts share the newest 1 % of the ids), `rows_of_host`,
-`bytes_of_host`, `padded_bytes_of_host` (lists by host), `slots_unknown` and `tpu` as in `size`,
-and `findings`. With --stats also `stats`, see `stats.py`, else `null`. The rows of a config are
-raised to the number of hosts, as TensorFlow writes them.
+JSON: `"plans"`, a list of one object per config:
+
+| member | content |
+|---|---|
+| `where`, `hosts`, `cores_per_host`, `strategy` | the config and the topology |
+| `batch_size` | global; `null` if unknown |
+| `tables` | objects with `name`, `rows`, `rows_per_host` and `hosts_of_newest` |
+| `rows_of_host`, `bytes_of_host`, `padded_bytes_of_host` | lists by host |
+| `slots_unknown`, `tpu` | as in `size` |
+| `findings` | a list of messages |
+| `stats` | see `stats.py`; `null` without --stats |
+
+`hosts_of_newest` says, by strategy, how many hosts share the newest 1 % of the ids. The rows of a
+config are at least the number of hosts, as TensorFlow writes them.
 """
 
 from __future__ import annotations
@@ -22,11 +30,11 @@ from ..errors import ConfigError, Problem, bytes_text
 from . import inputs
 from . import stats as measured
 from .advice import newest_spread
-from .render import Grid, Line, Report, as_command
-from .sizing import (
+from .report import Grid, Line, Report, as_command
+from .sizes_by_host import (
     Slice, extent, memory_problems, memory_text, per_host, rows_extent, share_text, slice_called,
     tpu_data, unknown_slots_text)
-from .view import TableView, View, view_of
+from .config_view import TableView, View, view_of
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
 
@@ -66,12 +74,12 @@ class _Plan:
 
     @property
     def batch_size(self) -> int | None:
-        """Global; that of the config."""
+        """Global batch size of the config."""
         size = self.view.batch_size_per_core
         return size * self.view.cores if size and self.view.cores else None
 
     def problems(self) -> list[Problem]:
-        """Why it cannot be."""
+        """The reasons why the topology is not possible."""
         batch = self.batch_size and self.topology.batch_problem('batch size', self.batch_size)
         return [*([batch] if batch else []),
                 *memory_problems(extent(self.padded), self.tpu)]
@@ -115,10 +123,10 @@ def _plan(view: View, parsed: argparse.Namespace, profiles: Sequence[TableProfil
 
 
 def _raised(view: View, hosts: int) -> View:
-    """The view with the rows that the config of the same job has on that many hosts.
+    """The view with the rows that a config of the same job has for that many hosts.
 
-    A job declares a vocabulary; TensorFlow raises it to the number of hosts in the config, so
-    that each has a row. A checkpoint has the rows that it has.
+    A job declares a vocabulary. TensorFlow raises it in the config to the number of hosts, so that
+    each host has a row. The rows of a checkpoint stay the same.
     """
     if view.kind != 'config':
         return view
@@ -162,7 +170,7 @@ def _newest(table: TableView, plan: _Plan) -> dict[str, int]:
 
 
 def _host_rows(plan: _Plan) -> Iterator[tuple[str, ...]]:
-    """Every host, or the first and last ones of many."""
+    """One row of text per host; only the first and last ones if there are many hosts."""
     hosts = plan.topology.num_hosts
     columns = 5 if plan.tpu else 4
     for host in range(hosts):

@@ -1,4 +1,4 @@
-"""`etpe rules`: all codes.
+"""`etpe rules`: lists the codes of all errors and warnings.
 
 JSON: `"rules"`, a list of objects with `code`, `severity` and `title`.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import argparse
 
 from .codes import ENTRIES
-from .render import Grid, Report, as_command
+from .report import Grid, Report, as_command
 
 SEVERITIES = {'E': 'error', 'W': 'warning'}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.description = 'Lists all codes; "etpe explain CODE" says more of one.'
+    parser.description = 'Lists all codes. "etpe explain CODE" says more about one.'
     as_command(parser, _report)
 
 

@@ -1,4 +1,4 @@
-"""`etpe run`: an unedited TPUEstimator script on an emulated TPU system."""
+"""`etpe run`: runs an unedited TPUEstimator script on an emulated TPU system."""
 
 from __future__ import annotations
 
@@ -6,29 +6,20 @@ import argparse
 import contextlib
 import functools
 import os
-import re
 import sys
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 from ..checkpoint.options import CheckpointOptions
-from ..core.kernels import CHOICES, Kernels
-from ..core.specs import ID_POLICIES, Topology
+from ..core.kernels import Kernels
+from ..core.specs import Topology
 from ..errors import ConfigError, SetupError
-from . import status_line, tracebacks
-from .arguments import ASSUME, renames
-
-_OPTIONS = ('--hosts', '--cores', '--ids', '--steps', '--grow', '--drop', '--reset-slots',
-            '--rename', '--assume', '--kernels', '--kernel-threads', '--traceback')
+from . import run_options, status_line, tracebacks
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
-    parser.usage = ('etpe run [--hosts H] [--cores C] [--ids POLICY] [--steps N] [--tf1] '
-                    '[--contrib] [--kernels KIND] [--kernel-threads N] [--traceback WHICH] '
-                    '[--grow T] [--drop T] '
-                    '[--reset-slots T] [--rename OLD=NEW] [--assume ORDER] [--follow-pointer] '
+    parser.usage = (f'etpe run {run_options.usage()} '
                     '(SCRIPT | NOTEBOOK.ipynb | -m MODULE) [ARGS...]')
     parser.description = (
         'Runs a script as "python SCRIPT ARGS..." would, a module as "python -m MODULE" would, '
@@ -37,82 +28,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'neither size given the system has one core, or as many as the script\'s '
         'TPUConfig(num_shards=...) says. What follows SCRIPT is handed to it untouched. The '
         'exit status is that of the script.')
-    parser.add_argument('--hosts', type=int, metavar='H', help='emulated TPU hosts')
-    parser.add_argument('--cores', type=int, metavar='C', help='cores per host')
-    parser.add_argument('--ids', choices=ID_POLICIES, help='what becomes of ids outside of their '
-                        'vocabulary, where the script does not say it')
-    parser.add_argument('--steps', type=int, metavar='N', help='every call of train() of an '
-                        'Estimator ends after N steps at most')
-    parser.add_argument('--tf1', action='store_true', help='for a script of TensorFlow 1.x: '
-                        '"import tensorflow" gives its names and behaviour')
-    parser.add_argument('--contrib', action='store_true', help='restore the part of tf.contrib '
-                        'that jobs for TPUs use')
-    parser.add_argument('--kernels', choices=CHOICES, help='what executes the tables where the '
-                        'script does not say it: compiled kernels of this package, operations of '
-                        'TensorFlow, or the former where they are installed')
-    parser.add_argument('--kernel-threads', type=int, metavar='N', help='threads of the compiled '
-                        'kernels; by default one per core')
-    parser.add_argument('--traceback', choices=('short', 'full'), default='short', help='of an '
-                        'error that ends the script: the frames of the script, with those of '
-                        'libraries folded, or all frames; short if not given')
-    _configure_checkpoints(parser)
+    run_options.add_to(parser)
     parser.add_argument('-m', dest='module', metavar='MODULE', help='run a module or package')
     parser.add_argument('script', metavar='SCRIPT', nargs='?', help='path of the script or '
                         'notebook; its own flags go after it')
     parser.set_defaults(command=run, refuse=parser.error)
 
 
-def _configure_checkpoints(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments that say which differences to a checkpoint are meant."""
-    group = parser.add_argument_group(
-        'checkpoints', 'Which differences between a checkpoint and the job are meant, where its '
-        'RunConfig does not say it. T is a table as the checkpoint calls it, or parts of that '
-        'name, as user_embedding. What may be given several times is marked with *.')
-    for option, text in (
-            ('--grow', '* T has more rows now; those that are new begin with initial values'),
-            ('--drop', '* T is not needed any more'),
-            ('--reset-slots', '* the optimizer of T begins anew')):
-        group.add_argument(option, action='append', default=[], metavar='T', help=text)
-    group.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='* the '
-                       'job calls a table NEW that the checkpoint calls OLD')
-    group.add_argument('--assume', metavar='ORDER', help=ASSUME)
-    group.add_argument('--follow-pointer', action='store_true', help='restore what the file '
-                       '"checkpoint" names even outside of model_dir')
-    group.add_argument('--strict-vocabulary', action='store_true', help='a vocabulary in which '
-                       'words have other ids than in the checkpoint is an error, not a warning')
-
-
-def _checkpoint_options(parsed: argparse.Namespace) -> CheckpointOptions:
-    """What the arguments say of checkpoints.
-
-    Raises:
-      ConfigError: if a value cannot be meant.
-    """
-    return CheckpointOptions(
-        grow=parsed.grow, drop=parsed.drop, reset_slots=parsed.reset_slots,
-        rename=renames(parsed.rename), assume=parsed.assume,
-        follow_pointer=parsed.follow_pointer, strict_vocabulary=parsed.strict_vocabulary)
-
-
-def split_at_script(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Splits the arguments of `run` after SCRIPT, since argparse would touch what follows.
-
-    >>> split_at_script(['--hosts', '2', 'job.py', '--', '--hosts', '3'])
-    (['--hosts', '2', 'job.py'], ['--', '--hosts', '3'])
-    >>> split_at_script(['-m', 'job', '-m', 'other'])
-    (['-m', 'job'], ['-m', 'other'])
-    >>> split_at_script(['-mjob', 'one'])
-    (['-mjob'], ['one'])
-    """
-    at = 0
-    while at < len(arguments) and re.match('-(?!m)', arguments[at]):
-        at += 2 if arguments[at] in _OPTIONS else 1
-    at += 2 if arguments[at:at + 1] == ['-m'] else 1
-    return list(arguments[:at]), list(arguments[at:])
-
-
 def run(parsed: argparse.Namespace) -> int:
-    """Runs the script; what the tool itself says goes to standard error."""
+    """Runs the script. Messages of the tool itself go to standard error."""
     if parsed.module is None and parsed.script is None:
         parsed.refuse('the following arguments are required: SCRIPT')
     problems = list(Topology(num_hosts=1 if parsed.hosts is None else parsed.hosts,
@@ -126,7 +50,7 @@ def run(parsed: argparse.Namespace) -> int:
     if parsed.script is not None and not os.path.exists(parsed.script):
         return _refuse(f'cannot find the script {parsed.script!r}')
     try:
-        options = _checkpoint_options(parsed)
+        options = run_options.checkpoint_options(parsed)
     except ConfigError as error:
         return _refuse(str(error))
     from ..compat import script
@@ -139,10 +63,10 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _executed(program: Any, parsed: argparse.Namespace) -> int:
-    """Runs the program, and tells in the end what was trained and what ended it.
+    """Runs the program, and prints totals and the error that ended it.
 
-    An error comes last, since that is where people look. What is no `Exception` ends this process
-    as it ends any other; Python shows it, and that is made short too.
+    An error comes last, since people look at the end. A `BaseException` that is no `Exception`
+    ends this process as any other process. Python prints it, and its traceback is folded too.
     """
     from ..compat import console, script
     from ..runner import progress
@@ -171,10 +95,10 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
 
 
 def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
-    """Puts everything in place for the `compat.script.Program` that is named.
+    """Prepares the process, and returns the `compat.script.Program` that the arguments name.
 
     Raises:
-      ConfigError, SetupError: if that cannot be.
+      ConfigError, SetupError: if that is not possible.
     """
     from ..compat import console, environment, script
     from ..compat.install import install
@@ -195,7 +119,7 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
 
 
 def _show(error: Exception, frames: TracebackType | None, folds: tracebacks.Folds | None) -> None:
-    """Shows an error of the program, and beneath its message which flag might have helped."""
+    """Prints an error of the program, and beneath its message a flag that might have helped."""
     from ..compat.hints import flag_that_helps
     if hint := flag_that_helps(error):
         error.add_note(f'[etpe] {hint}')
@@ -208,7 +132,7 @@ def _show(error: Exception, frames: TracebackType | None, folds: tracebacks.Fold
 
 def _show_end(frames: TracebackType | None, folds: tracebacks.Folds | None, kind: object,
               error: BaseException, all_frames: object) -> None:
-    """Shows what ended the process, such as Ctrl-C, in the place of Python."""
+    """Prints the exception that ended the process, such as Ctrl-C, in the place of Python."""
     tracebacks.show(error, frames, folds)
 
 
@@ -222,6 +146,6 @@ def _refuse(reason: str) -> int:
 
 
 def _to_stderr(line: str) -> None:
-    if sys.stderr is not None:  # Else `print` would take standard output, which is the script's.
+    if sys.stderr is not None:  # `print` to `None` would take the script's standard output.
         with contextlib.suppress(OSError, ValueError):  # The script may have closed it.
             print(line, file=sys.stderr, flush=True)

@@ -1,11 +1,23 @@
-"""`etpe size`: bytes of tables and slots.
+"""`etpe size`: shows the bytes of tables and slots, and their share of the memory of a TPU.
 
-JSON: `"sizes"`, one object per config: `where`, `hosts`, `tables` (each with `name`, `rows`,
-`dimension`, `padded_dimension`, `slots`, `table_bytes` and `slot_bytes` (padded; of one slot),
-`bytes` and `padded_bytes` of all), `slots_unknown` (names of tables whose slots are not counted),
-`bytes`, `padded_bytes`, `rows_per_host` and `padded_bytes_per_host` (`min`, `max`, `imbalance`;
-`null` for a number of hosts that is not legal), `tpu` (`null` or `name`, `bytes`, `share` of the
-fullest host, or of all together) and `findings`.
+JSON: `"sizes"`, a list of one object per config:
+
+| member | content |
+|---|---|
+| `where`, `hosts` | place of the config, number of hosts |
+| `tables` | one object per table, see below |
+| `slots_unknown` | names of tables whose slots are not counted |
+| `bytes`, `padded_bytes` | of all tables |
+| `rows_per_host`, `padded_bytes_per_host` | `min`, `max`, `imbalance` |
+| `tpu` | `null`, or `name`, `bytes`, `share` |
+| `findings` | a list of messages |
+
+A table has `name`, `rows`, `dimension`, `padded_dimension`, `slots`, `table_bytes`, `slot_bytes`,
+`bytes` and `padded_bytes`. `table_bytes` and `slot_bytes` are padded, and for one slot; the last
+two are for the table and all slots.
+
+`rows_per_host` and `padded_bytes_per_host` are `null` if the number of hosts is not legal. Then
+`share` is of all hosts together; otherwise of the fullest host.
 """
 
 from __future__ import annotations
@@ -17,11 +29,11 @@ from typing import Any
 from ..core.limits import MAX_HOSTS
 from ..errors import Problem, bytes_text
 from . import inputs
-from .render import Grid, Line, Report, as_command
-from .sizing import (
+from .report import Grid, Line, Report, as_command
+from .sizes_by_host import (
     Extent, Slice, extent, memory_problems, memory_text, per_host, share_text, slice_called,
     tpu_data, unknown_slots_text)
-from .view import TableView, View, view_of
+from .config_view import TableView, View, view_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,18 +1,39 @@
-"""What `etpe plan --stats DIR` shows: measured look-ups, and what each host would have of them.
+"""`etpe plan --stats DIR`: shows the load of each host, computed from measured look-ups.
 
-JSON: `"stats"` of a plan: `directory`; `tables`, one object per table with a profile: `name`,
-`first_step`, `last_step`, `steps`, `sampled_steps`, `run` (`hosts`, `cores_per_host`,
-`batch_size`, `strategy` of what was measured), `ids_per_example`, `features` (each with `name`,
-`ids_per_example`, `most` and `histogram`: examples with 0, 1, 2 to 3, 4 to 7, ... ids),
-`unique_share` (distinct ids of a step over all of its ids), `distinct_ids` (over all steps),
-`undercount`, `heaviest` (`id`, `count`, `share`) and `load` by strategy; `without_profile` (names
-of tables) and `unused` (`table`, `rows`, `dimension` of profiles); `bytes_per_example_of_host` by
-strategy, of the rows that are looked up; `imbalance` of these; and `recommended`, a strategy or
-`null`. A `load` has `imbalance` (most over mean of the ids per host), `uncertain` (the part of the
-ids whose host is estimated) and `unique_imbalance` (that of distinct ids; `null` for another
-number of hosts than was measured). `distinct_ids` and the counts of `heaviest` are exact if
-`undercount` is 0; otherwise the first is an estimate with a standard error of 2.3 %, and counts
-may be too low by up to `undercount`.
+JSON: `"stats"` of a plan:
+
+| member | content |
+|---|---|
+| `directory` | place of the profiles |
+| `tables` | one object per table with a profile, see below |
+| `without_profile` | names of the other tables |
+| `unused` | profiles of no table: `table`, `rows`, `dimension` |
+| `bytes_per_example_of_host` | looked-up bytes, by strategy, a list by host |
+| `imbalance` | most over mean of these, by strategy |
+| `recommended` | a strategy, or `null` |
+
+A table:
+
+| member | content |
+|---|---|
+| `name` | of the table |
+| `first_step`, `last_step`, `steps`, `sampled_steps` | the steps that were measured |
+| `run` | the measured run: `hosts`, `cores_per_host`, `batch_size`, `strategy` |
+| `ids_per_example` | mean |
+| `features` | objects with `name`, `ids_per_example`, `most` and `histogram` |
+| `unique_share` | distinct ids of a step over all of its ids |
+| `distinct_ids` | over all steps |
+| `undercount` | see below |
+| `heaviest` | objects with `id`, `count` and `share` |
+| `load` | by strategy, see below |
+
+`histogram` counts the examples with 0, 1, 2 to 3, 4 to 7, ... ids. If `undercount` is 0,
+`distinct_ids` and the counts of `heaviest` are exact. Otherwise `distinct_ids` is an estimate with
+a standard error of 2.3 %, and counts may be too low by up to `undercount`.
+
+A `load` has `imbalance`, which is most over mean of the ids per host, and `unique_imbalance`, the
+same of distinct ids. `unique_imbalance` is `null` if another number of hosts was measured.
+`uncertain` is the part of the ids whose host is estimated.
 """
 
 from __future__ import annotations
@@ -26,9 +47,9 @@ from ..core.partition import STRATEGIES
 from ..core.plan import BYTES_PER_ELEMENT
 from ..core.table_profile import TableProfile
 from ..errors import quoted
-from .render import Grid, Line
-from .sizing import share_text
-from .view import TableView, View
+from .report import Grid, Line
+from .sizes_by_host import share_text
+from .config_view import TableView, View
 
 MIN_GAIN = 0.1
 """A strategy is recommended if the fullest host has so much less than under the other."""
@@ -38,11 +59,11 @@ _MOST_NAMES, _HEAVIEST = 5, 10
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Load:
-    """How evenly hosts share the ids of one table under one strategy.
+    """The ids of one table on each host, under one strategy.
 
     Attributes:
-      of_host: ids, expected.
-      uncertain: how many of all ids are estimated; no host is further off than that.
+      of_host: expected number of ids, by host.
+      uncertain: number of ids whose host is estimated; no host is further off than that.
     """
 
     of_host: Sequence[float]
@@ -59,15 +80,16 @@ Entry = tuple[TableView, TableProfile, dict[str, Load]]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """The profiles of a directory that belong to one config on so many hosts.
+    """The profiles of a directory that belong to the tables of one config.
 
     Attributes:
-      directory: where they are.
-      tables: with their profile and, by strategy, their load.
-      bytes_of_host: of the rows that an example looks up on each planned host, by strategy;
+      directory: place of the profiles.
+      tables: each with its profile and, by strategy, its load.
+      bytes_of_host: bytes of the rows that an example looks up, by strategy and planned host;
         repeated ids count too.
       missing: names of tables without a profile.
-      unused: profiles of no table of the config, or not the best one of theirs.
+      unused: profiles of no table of the config, and profiles that are not the best of their
+        table.
     """
 
     directory: str
@@ -77,18 +99,18 @@ class Stats:
     unused: Sequence[TableProfile]
 
     def imbalances(self) -> dict[str, float]:
-        """Most over mean of these bytes, by strategy."""
+        """Returns most over mean of `bytes_of_host`, by strategy."""
         return {strategy: imbalance(load) for strategy, load in self.bytes_of_host.items()}
 
     def recommended(self) -> str | None:
-        """The strategy that balances better, if the difference is worth a word."""
+        """Returns the strategy that balances better, or `None` if the difference is small."""
         found = self.imbalances()
         best, worst = min(found, key=found.__getitem__), max(found.values())
         return best if found[best] < worst * (1 - MIN_GAIN) else None
 
 
 def imbalance(load: Sequence[float]) -> float:
-    """Most over mean; 1 is even.
+    """Returns most over mean; 1 is even.
 
     >>> imbalance([3, 1])
     1.5
@@ -98,7 +120,8 @@ def imbalance(load: Sequence[float]) -> float:
 
 
 def read(directory: str, views: Iterable[View]) -> list[TableProfile]:
-    """The profiles in a directory; of tables that no view has only what they are of is kept.
+    """Returns the profiles in a directory. Profiles of tables that no view has keep only their
+    subject.
 
     Raises:
       UnreadableConfigError: if one of them cannot be read.
@@ -110,10 +133,10 @@ def read(directory: str, views: Iterable[View]) -> list[TableProfile]:
 
 
 def stats_of(view: View, hosts: int, directory: str, found: Sequence[TableProfile]) -> Stats:
-    """What is known of the tables of a config on so many hosts.
+    """Returns the measured look-ups of the tables of a config, for so many hosts.
 
-    Of several profiles of one table that of the planned number of hosts is taken, then that with
-    the most steps.
+    A table may have several profiles. A profile of the planned number of hosts comes first, then
+    the one with the most steps.
     """
     best: dict[str, TableProfile] = {}
     by_name = {table.name: table for table in view.tables}
@@ -144,13 +167,13 @@ def _bytes_of_host(tables: Sequence[Entry], strategy: str, hosts: int) -> list[f
 
 
 def _is_of(profile: TableProfile, table: TableView, hosts: int) -> bool:
-    """Whether a profile is of a table; the rows in a config are raised to its hosts."""
+    """Whether a profile belongs to a table. A config raises the rows to its number of hosts."""
     rows = profile.subject.vocabulary_size
     return table.rows in (rows, max(rows, hosts)) and table.dimension == profile.subject.dimension
 
 
 def blocks(stats: Stats) -> Iterator[Line | Grid]:
-    """The report for people."""
+    """Returns the report for people."""
     yield Line(f'look-ups measured, from {stats.directory}:')
     if stats.tables:
         yield Grid(('table', '>steps', '>ids per example', '>at most', '>distinct in a step',
@@ -193,7 +216,7 @@ def _per_example(profile: TableProfile, ids: int) -> float:
 
 
 def data(stats: Stats) -> dict[str, Any]:
-    """The report for programs."""
+    """Returns the report for programs."""
     return {
         'directory': stats.directory, 'tables': [_data(*entry) for entry in stats.tables],
         'without_profile': list(stats.missing),

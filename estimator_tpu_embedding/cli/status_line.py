@@ -1,4 +1,4 @@
-"""One line at the bottom of a terminal that says how far a run is."""
+"""Shows the progress of a run in one line at the bottom of a terminal."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ERASE = '\r\x1b[K'
 
 
 class StatusLine:
-    """Shows the newest of the runs that are told, beside whatever else is written.
+    """One line on a terminal about the newest run, beside all other output.
 
-    It is written between steps by whoever makes them, so nothing moves while nothing runs, as in
-    a debugger. What Python writes to the terminal erases it first; the cursor waits at its begin,
-    so what others write covers it. While another line is unfinished, as that of a progress bar of
-    the script's own, it stays away.
+    The thread that makes the steps writes the line between two steps. So nothing moves while
+    nothing runs, as in a debugger. Python's own output to the terminal erases the line first. The
+    cursor waits at the start of the line, so other output covers it. The line stays away while
+    another line is unfinished, such as a progress bar of the script.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic):
@@ -56,14 +56,14 @@ class StatusLine:
             self._is_shown = True
 
     def erase(self) -> None:
-        """Leaves the terminal as if the line had never been there."""
+        """Erases the line, as if it had never been there."""
         if self._is_shown and os.getpid() == self._process:
             self._is_shown = False
             self._put(_ERASE)
 
     @contextlib.contextmanager
     def beside(self, *streams: TextIO | None) -> Iterator[None]:
-        """While the body runs, what is written to these streams erases the line first."""
+        """Erases the line before other output to these streams, while the body runs."""
         shared = [stream for stream in streams if stream is not None and is_terminal(stream)]
         for stream in shared:
             stream.write = functools.partial(  # type: ignore[method-assign]
@@ -74,7 +74,7 @@ class StatusLine:
             self.erase()
             for stream in shared:
                 with contextlib.suppress(AttributeError):
-                    del stream.write  # Only what is of this object; that of its class is left.
+                    del stream.write  # Removes the one of this object; its class keeps its own.
 
     def _write_beside(self, write: Callable[[str], int], text: str) -> int:
         self.erase()
@@ -106,7 +106,7 @@ class StatusLine:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal."""
+    """Returns whether a stream is a terminal."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:
@@ -114,11 +114,11 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def parts_of(run: Any, rate: float) -> list[str]:
-    """What is said of a run, the most important first.
+    """Returns the texts about a run, the most important first.
 
     Args:
       run: a `runner.progress.RunReport`.
-      rate: its steps per second of late.
+      rate: recent steps per second.
     """
     step = run.first_step + run.steps
     parts = [f'{run.verb}: step {step}' + (f' of {run.last_step}' if run.last_step else '')]
@@ -135,7 +135,7 @@ def parts_of(run: Any, rate: float) -> list[str]:
 
 
 def fitting(parts: list[str], columns: int) -> str:
-    """As many of the parts, from the first on, as a line has room for.
+    """Returns as many of the parts, from the first on, as a line has room for.
 
     >>> fitting(['train: step 3', '1.0 steps/s', 'loss 2'], 26)
     'train: step 3, 1.0 steps/s'
@@ -152,10 +152,10 @@ def fitting(parts: list[str], columns: int) -> str:
 
 @contextlib.contextmanager
 def shown(send_steps_to: Callable[[Callable[[Any], None] | None], None]) -> Iterator[None]:
-    """While the body runs, its runs have a line on the terminal, if standard error is one.
+    """Shows the line while the body runs, if standard error is a terminal.
 
     Args:
-      send_steps_to: takes what is to be told of steps.
+      send_steps_to: takes the function that is called with each report of a step.
     """
     from ..compat import environment
     if not is_terminal(sys.stderr) or not environment.can_move_cursor():

@@ -1,7 +1,8 @@
-"""Learning-rate tags of two configs: numbers that stand for functions, and are dealt out anew.
+"""Compares the learning-rate tags of two configs.
 
-TensorFlow numbers the functions of a job in an order that varies from run to run. So tags mean
-the same if tables share a function in both configs where they share one in either.
+A tag is a number that stands for a function. TensorFlow numbers the functions of a job in an order
+that varies from run to run. So two tags are the same if the same tables share them in both
+configs.
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..proto.codec import Config
-from .view import TableView
+from .config_view import TableView
 
 _UNPAIRED = 2**32
 """Above all tags, which have 32 bits."""
 
 
 class Tags:
-    """Which tag of one config is which of another.
+    """Pairs each tag of one config with a tag of the other.
 
     Args:
-      pairs: tables of both with the same name, sorted by it.
+      pairs: tables of both configs with the same name, sorted by it.
     """
 
     def __init__(self, pairs: Iterable[tuple[TableView, TableView]]) -> None:
@@ -36,25 +37,29 @@ class Tags:
                 self._in_b[a.tag] = self._of_b[b.tag] = b.tag
 
     def agree(self, a: TableView, b: TableView) -> bool:
-        """Whether two tables have the same rate, so far as configs tell."""
+        """Returns whether two tables have the same rate, as far as configs tell."""
         if a.tag is None or b.tag is None:
             return a.tag is b.tag and a.learning_rate == b.learning_rate
         return self._in_b.get(a.tag) == b.tag
 
     def others(self, a: TableView, b: TableView) -> tuple[str, str]:
-        """Two tags of equal number that do not agree, each with a table that has it too."""
+        """Returns two equal tags that stand for different functions, each with another table that
+        has it.
+        """
         first, second = (f'tag {table.tag}, as table {names[table.tag]}'
                          for table, names in zip((a, b), self._first) if table.tag is not None)
         return first, second
 
     def aligned(self, a: Sequence[TableView], b: Sequence[TableView]
                 ) -> tuple[list[TableView], list[TableView]]:
-        """Tables without a pair of their name, with tags that can be compared."""
+        """Returns the tables without a partner of the same name, with tags that can be compared."""
         return _renumbered(a, self._in_b), _renumbered(b, self._of_b)
 
 
 def _renumbered(tables: Sequence[TableView], known: Mapping[int, int]) -> list[TableView]:
-    """The tables with tags by what is known, and the others in the order they appear."""
+    """Renumbers the tags of tables: known ones by `known`, the others in their order of
+    appearance.
+    """
     tags = dict(known)
     for table in tables:
         if table.tag is not None:
@@ -64,7 +69,7 @@ def _renumbered(tables: Sequence[TableView], known: Mapping[int, int]) -> list[T
 
 
 def by_appearance(config: Config) -> Config:
-    """A copy whose tags are 0, 1, ... in the order in which its tables name them first."""
+    """Returns a copy whose tags are 0, 1, ... in the order in which its tables first name them."""
     copy = Config()
     copy.CopyFrom(config)
     tags: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Tracebacks as a user of `etpe run` reads them: the frames of the job, libraries folded."""
+"""Prints tracebacks for `etpe run`: the frames of the job in full, frames of libraries folded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 _MOST_BLOCKS, _FIRST, _LAST = 30, 10, 10
-"""Of frames and folded lines: what is shown of a traceback that has more, at either end."""
+"""Numbers of blocks: the most that are shown, and those at each end of a longer traceback."""
 _FRAME = re.compile(r'( +)File "([^"]+)", line \d+, in ')
 _REPEATED = re.compile(r'(defined at \(most recent call last\):\n.*?)'
                        r"\n\nOriginal stack trace for '[^']*':\n(?: +File .*(?:\n|\Z))+", re.DOTALL)
@@ -25,13 +25,13 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Folds:
-    """Says which library a file is of; `None` for those of the job."""
+    """Knows which library a file belongs to."""
 
     def __init__(self, program: str):
-        """Knows the folders of this Python.
+        """Reads the folders of this Python.
 
         Args:
-          program: the file that runs; what is beside it is the job's, also among the libraries.
+          program: the file that runs. Files beside it belong to the job, even among the libraries.
         """
         self._program = os.path.abspath(program)
         self._beside = os.path.dirname(self._program)
@@ -42,7 +42,7 @@ class Folds:
         self._python = [os.path.join(path, '') for path in python]
 
     def library_of(self, file: str) -> str | None:
-        """The library that a file of a frame belongs to.
+        """Returns the library of a frame's file, or `None` if the file belongs to the job.
 
         >>> folds = Folds('/home/me/job.py')
         >>> folds.library_of('<frozen runpy>'), folds.library_of('/home/me/input.py')
@@ -64,13 +64,13 @@ class Folds:
 
 def show(error: BaseException, frames: TracebackType | None, folds: Folds | None,
          to: TextIO | None = None) -> None:
-    """Prints an error as Python does, with what caused it; its message comes last.
+    """Prints an error as Python does, with its causes. Its message comes last.
 
     Args:
-      error: what is shown.
-      frames: its traceback, from where the job begins.
-      folds: knows the libraries; `None` shows all frames.
-      to: where it goes; standard error if `None`.
+      error: to print.
+      frames: its traceback, from the start of the job on.
+      folds: knows the libraries; if it is `None`, all frames are shown.
+      to: a stream; if it is `None`, standard error.
     """
     found = traceback.TracebackException(type(error), error, frames)
     if folds is not None:
@@ -83,9 +83,9 @@ def show(error: BaseException, frames: TracebackType | None, folds: Folds | None
 
 
 def fold_in_threads(folds: Folds) -> None:
-    """Has errors that end a thread shown so too, unless the job says otherwise.
+    """Makes errors that end a thread print in the same way, unless the job has a hook of its own.
 
-    The header is that of Python. Whoever replaced `threading.excepthook` before is not disturbed.
+    The header is Python's. A `threading.excepthook` that the job set before stays in place.
     """
     original: Callable[[Any], object] = threading.excepthook
     if original is not threading.__excepthook__:
@@ -104,7 +104,7 @@ def fold_in_threads(folds: Folds) -> None:
 
 
 class _Folded(traceback.StackSummary):
-    """Frames as they are shown: an item may be several lines, and the line of many frames."""
+    """Frames as text. An item has one or more lines; one line stands for many folded frames."""
 
     def format(self, **kwargs: Any) -> list[str]:
         """The items."""
@@ -112,7 +112,7 @@ class _Folded(traceback.StackSummary):
 
 
 def _fold(found: traceback.TracebackException, folds: Folds) -> None:
-    """Folds the frames of an error, and of all that it comes from or consists of."""
+    """Folds the frames of an error, of its causes, and of the errors of a group."""
     seen: set[int] = set()
     waiting: list[traceback.TracebackException | None] = [found]
     while waiting:
@@ -126,7 +126,7 @@ def _fold(found: traceback.TracebackException, folds: Folds) -> None:
 
 
 def _blocks(stack: traceback.StackSummary, folds: Folds) -> Iterator[str]:
-    """The frames of the job as Python shows them, and a line for libraries between them."""
+    """The frames of the job as Python shows them, with one line for libraries between them."""
     for is_ours, group in itertools.groupby(
             stack, lambda frame: folds.library_of(frame.filename) is None):
         frames = list(group)
@@ -137,14 +137,14 @@ def _blocks(stack: traceback.StackSummary, folds: Folds) -> Iterator[str]:
 
 
 def _folded(indent: str, counts: Counter[str | None]) -> str:
-    """The line of so many frames of each library."""
+    """The line that says how many frames of each library were folded."""
     (first, number), *others = counts.items()
     return (f'{indent}... {number} frame{"s" if number > 1 else ""} of {first}'
             + ''.join(f', {count} of {name}' for name, count in others) + '\n')
 
 
 def _with_folded_messages(text: str, folds: Folds) -> str:
-    """Folds frames of libraries that TensorFlow writes into messages; each stack is there once."""
+    """Folds frames of libraries that TensorFlow writes into messages. Each stack appears once."""
     kept: list[str] = []
     counts: Counter[str | None] = Counter()
     indent = ''
@@ -171,5 +171,5 @@ def _shortened(blocks: list[str]) -> list[str]:
 
 
 def _first_part(file: str, root: str) -> str:
-    """What is installed by the name under which it is imported."""
+    """The installed file or folder of a name that can be imported."""
     return file[len(root):].split(os.sep)[0].removesuffix('.py')

@@ -1,7 +1,7 @@
-"""`etpe validate`: errors and doubtful choices, each with its code.
+"""`etpe validate`: prints the errors and doubtful choices of a config, each with its code.
 
-JSON: `"findings"`, a list of objects with `where` (the input), `code`, `severity`, `object`,
-`rule`, `got` and `remedy`; `"errors"` and `"warnings"`, their numbers.
+JSON: `"errors"` and `"warnings"`, their numbers, and `"findings"`, a list of objects. Each has
+`where` (the input), `code`, `severity`, `object`, `rule`, `got` and `remedy`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from . import inputs
 from .advice import advise
 from .codes import ENTRIES, nearest
 from .inputs import Input
-from .render import Line, Report, as_command, printable
+from .report import Line, Report, as_command, printable
 from .rules import SEVERITIES
-from .view import view_of
+from .config_view import view_of
 
 _MOST_OBJECT, _MOST_GOT = 100, 160
 
@@ -24,8 +24,8 @@ _MOST_OBJECT, _MOST_GOT = 100, 160
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Finds what makes a config illegal, and warns of what works and may not be meant. A '
-        'config holds less than a job, so training may refuse what is sound here. The exit status '
+        'Finds errors in a config, and warns of choices that are legal but doubtful. A config '
+        'holds less than a job, so training may refuse a config that passes. The exit status '
         'is 1 if there are errors; warnings count with --strict only.')
     parser.add_argument('--strict', action='store_true', help='warnings count for the exit '
                         'status')
@@ -66,7 +66,7 @@ def _report(parsed: argparse.Namespace) -> Report:
 
 
 def _problems_of(source: Input) -> list[Problem]:
-    """Errors, then warnings."""
+    """The errors of an input, then its warnings."""
     try:
         if source.config is not None:
             config_to_plan(source.config)

@@ -15,7 +15,7 @@ from ..runner.progress import RunReport
 
 
 def count_steps() -> None:
-    """Has every plain Estimator report its trainings as runs of this package are reported."""
+    """Makes every plain Estimator report its trainings as runs of this package do."""
     _legacy.surround_trainings(_counted)
 
 

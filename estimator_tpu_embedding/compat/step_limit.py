@@ -8,7 +8,7 @@ from .. import _legacy, defaults
 
 
 def limit_plain_estimators() -> None:
-    """Lets every plain Estimator train the steps of the process's limit per call, at most."""
+    """Limits each training of a plain Estimator to the step limit of the process."""
     _legacy.add_train_hooks(_limits)
 
 

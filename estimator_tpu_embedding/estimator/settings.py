@@ -1,4 +1,4 @@
-"""What a job declares -> what the runner takes, and what of it does not run."""
+"""Translates what a job declares into what the runner takes: cadence, look-ups, kernels."""
 
 from __future__ import annotations
 
@@ -15,29 +15,21 @@ from ..checkpoint.streaming import variables_by_name
 from ..columns import adapt, plain, vocabulary
 from ..core.budget import Need, require_fit
 from ..core.kernels import MAX_THREADS, Kernels
-from ..core.names import directory_doubts
 from ..core.plan import Plan, resolve
 from ..core.rates import twins
 from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..core.vocabulary import Words
-from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted, shown
+from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted
 from ..hosts import memory
 from ..runner.training_hooks import Cadence
 from ..runner.model import Lookups
-from . import feed_hook
 from .checks import check_positive, parse_iterations_per_loop
 from .embedding_spec import EmbeddingConfigSpec
 from .run_config import RunConfig
-from .tpu_config import TPUConfig
-
-
-_WITHOUT_CLUSTER = {
-    'TF_CONFIG': 'Unset it', 'RunConfig.cluster': 'Give a TPUClusterResolver, or leave it out',
-    'RunConfig.experimental_distribute': 'Leave remote_cluster out'}
 
 
 def cadence(config: RunConfig) -> Cadence:
-    """How often a RunConfig wants what."""
+    """Returns how often a RunConfig wants saves, summaries, logs and host calls."""
     amount, unit = parse_iterations_per_loop(config.tpu_config.iterations_per_loop)
     is_timed = unit == 'seconds'
     every = config.tpu_config.experimental_host_call_every_n_steps
@@ -52,81 +44,9 @@ def cadence(config: RunConfig) -> Cadence:
         save_graph_def=config.checkpoint_save_graph_def)
 
 
-def refuse_unsupported(config: RunConfig) -> None:
-    """Says what of a job this version does not run, all at once.
-
-    Raises:
-      UnsupportedError: if there is anything.
-    """
-    tpu_config = config.tpu_config
-    found: list[Problem] = []
-    if tpu_config.experimental_feed_hook is not None:
-        found += feed_hook.problems_of(tpu_config.experimental_feed_hook)
-    if config.cluster_spec:
-        found += [Problem('E907', where, 'a cluster of processes is not supported yet', remedy=(
-            f'{_WITHOUT_CLUSTER.get(where, "Leave it out")}: hosts are emulated in one process.'))
-            for where in config.clusters_named_by or ['RunConfig.cluster_spec']]
-    if config.train_distribute or config.eval_distribute:
-        found.append(Problem(
-            'E914', 'RunConfig', 'a strategy is for a plain Estimator, or use_tpu='
-            'False: the cores are the replicas', remedy='Leave it out.'))
-    if found:
-        raise UnsupportedError(*found)
-
-
-def warn_of_what_has_no_effect(config: TPUConfig) -> None:
-    """Warns once per estimator of settings that change nothing here."""
-    if config.num_shards == 1 and not config.num_cores_per_replica:
-        tf.logging.warning(
-            'Setting TPUConfig.num_shards==1 is an unsupported behavior. Please fix as soon as '
-            'possible (leaving num_shards as None.)')
-    for name, value, why in (
-            ('input_partition_dims', config.input_partition_dims,
-             'the cores of a replica share one memory here'),
-            ('initial_infeed_sleep_secs', config.initial_infeed_sleep_secs or None,
-             'no program is compiled that input would have to wait for')):
-        if value is not None:
-            tf.logging.warning('%s', Problem(
-                'W462', 'TPUConfig', f'{name} has no effect: {why}', str(value)))
-
-
-def check_directories(model_dir: str, spec: EmbeddingConfigSpec | None) -> None:
-    """Refuses directories that this version does not write to.
-
-    Raises:
-      UnsupportedError: for one that is not on this machine.
-      ConfigError: for one of profiles that may lead elsewhere than it seems.
-    """
-    profiles = spec.profile_data_directory if spec is not None else None
-    for where, directory in (('model_dir', model_dir), ('profile_data_directory', profiles)):
-        if isinstance(directory, str) and '://' in directory:
-            raise UnsupportedError(Problem(
-                'E913', where, 'it must be a local directory', directory,
-                'Copy the results when the job has ended.'))
-    doubts = list(directory_doubts(profiles)) if profiles else []
-    if doubts:
-        raise ConfigError(Problem(
-            'E439', 'profile_data_directory', 'it must be the plain path of a directory',
-            f'{", ".join(doubts)} in {shown(repr(profiles))}'))
-
-
-def strategy_of(spec: Any) -> str:
-    """How rows are spread by what was given as a spec, `'div'` without one.
-
-    Raises:
-      ConfigError: if it is none.
-    """
-    if spec is not None and not isinstance(spec, EmbeddingConfigSpec):
-        raise ConfigError(Problem(
-            'E499', 'TPUEstimator', 'embedding_config_spec must be an EmbeddingConfigSpec',
-            type(spec).__name__, 'Give EmbeddingConfigSpec(feature_columns=columns, '
-            'optimization_parameters=...).'))
-    return spec.partition_strategy if spec is not None else 'div'
-
-
 def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str,
             id_policy: str | Mapping[str, str] | None) -> Lookups:
-    """The plan of a spec, and how its columns read features and name variables."""
+    """Returns the plan of a spec, and how its columns read features and name variables."""
     _refuse_unsupported_spec(spec)
     columns = spec.feature_columns or []
     dense = spec.tensor_core_feature_columns or []
@@ -155,7 +75,7 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
 
 
 def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
-    """The words that the columns of a spec map to ids."""
+    """Returns the words that the columns of a spec map to ids."""
     if spec is None:
         return []
     return vocabulary.words_of([*(spec.feature_columns or []),
@@ -164,7 +84,7 @@ def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
 
 def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
                    id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
-    """Features as a model must get them that is to do without the engine what it does with it.
+    """Returns features so that a model without the engine computes what it does with it.
 
     Raises:
       ConfigError: if the memory that this process may have cannot hold the tables.
@@ -181,7 +101,7 @@ def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
 def require_room() -> None:
     """Makes sure that the tables in the default graph, which has no engine, fit the memory.
 
-    Whatever has rows is one; slots are variables of their own there.
+    Every float32 variable with rows counts as a table; slots are variables of their own there.
 
     Raises:
       ConfigError: if the memory that this process may have cannot hold them.
@@ -196,7 +116,7 @@ def require_room() -> None:
 
 def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | None
               ) -> tuple[list[TableSpec], list[FeatureSpec], list[FeatureSpec]]:
-    """The tables and features of the engine, and the features of the tensor core."""
+    """Returns the tables and features of the engine, and the features of the tensor core."""
     tables, declared = spec.to_specs()
     every = _with_policy(
         [*declared, *adapt.tensor_core_features(spec.tensor_core_feature_columns or [])],
@@ -206,7 +126,7 @@ def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | No
 
 def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str]
                  ) -> list[FeatureSpec]:
-    """The features, each with its policy for ids out of range."""
+    """Returns the features, each with its policy for ids out of range."""
     if isinstance(policy, str):
         return [dataclasses.replace(feature, id_policy=policy) for feature in features]
     names = [feature.name for feature in features]
@@ -221,13 +141,13 @@ def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str
 
 
 def _own_names(plan: Plan, graph: tf.Graph) -> dict[str, str]:
-    """The variable names of tables that no column names: their own."""
+    """Returns the variable names of tables that no column names: the names of the tables."""
     del graph
     return {table.name: table.name for table in plan.tables}
 
 
 def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
-    """Says what of a spec no engine of this version runs, beyond what the engine says."""
+    """Refuses columns that no engine of this version runs, beyond the checks of the engine."""
     on_tensor_core = spec.tensor_core_feature_columns or []
     found = [Problem('E901', f'column "{column.name}"', 'weights are not supported with '
                      'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
@@ -237,14 +157,14 @@ def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
 
 
 def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:
-    """What executes the tables of a job: as its RunConfig says, the process, its sessions."""
+    """Returns the kernels of a job: its RunConfig's, then the process's, then its sessions'."""
     threads = min(session_config.intra_op_parallelism_threads, MAX_THREADS)
     asked = Kernels(config.kernels, config.kernel_threads).or_else(defaults.current().kernels)
     return asked.or_else(Kernels(threads=threads if threads > 0 else None))
 
 
 def without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:
-    """The session config with the one optimization off that copies whole tables at every step.
+    """Returns the session config without the optimization that copies whole tables at every step.
 
     Grappler's arithmetic optimizer turns a sparse read of a variable into a dense one. It makes
     one pass unless the config says otherwise, as in the config of an Estimator that is given

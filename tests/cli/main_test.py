@@ -35,7 +35,8 @@ def imported_by(*arguments):
 @pytest.mark.parametrize('arguments, status', [
     (['inspect', SEVERAL], 0), (['validate', SEVERAL], 0), (['diff', SEVERAL, SEVERAL], 0),
     (['size', SEVERAL, '--tpu', 'v3-8'], 0), (['plan', SEVERAL], 0), (['explain', 'E412'], 0),
-    (['rules'], 0), (['inspect', SEVERAL, '--format', 'json'], 0),
+    (['rules'], 0), (['docs'], 0), (['docs', 'kernels'], 0),
+    (['inspect', SEVERAL, '--format', 'json'], 0),
     (['inspect', SEVERAL, '--format', 'md'], 0)])
 def test_no_command_that_reads_protos_imports_tensorflow_or_numpy(arguments, status):
     got, modules = imported_by(*arguments)
@@ -56,7 +57,7 @@ def test_a_command_imports_its_own_module_only():
     assert not imported_by('--version')[1] & own
     assert imported_by('run', '/nonexistent.py')[1] & own == {prefix + 'run'}
     assert imported_by('inspect', SEVERAL)[1] & own == {prefix + 'inspect'}
-    assert not imported_by('run', '/nonexistent.py')[1] & {'google.protobuf', prefix + 'render'}
+    assert not imported_by('run', '/nonexistent.py')[1] & {'google.protobuf', prefix + 'report'}
 
 
 @pytest.mark.parametrize('arguments, status', [

@@ -18,6 +18,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.cli import run as run_command
+from estimator_tpu_embedding.cli import run_options
 from estimator_tpu_embedding.compat import notebook
 from estimator_tpu_embedding.compat import script as programs
 from estimator_tpu_embedding.errors import SetupError
@@ -36,7 +37,8 @@ def census(tmp_path_factory):
     """The directory and the process of the census job, trained once on 2 hosts of 2 cores."""
     directory = tmp_path_factory.mktemp('census')
     return directory, run_etpe('run', '--hosts', 2, '--cores', 2, EXAMPLE,
-                               f'--model_dir={directory}', f'--export_dir={directory}/export')
+                               f'--model_dir={directory}', f'--export_dir={directory}/export',
+                               loaded=True)
 
 
 def test_the_census_job_learns_on_several_hosts_and_cores(census):
@@ -114,7 +116,7 @@ def test_the_census_job_gives_the_same_names_and_numbers_without_v2_behavior(tmp
     found = []
     for flag in ('--nodisable_v2_behavior', '--disable_v2_behavior'):
         process = run_etpe('run', '--hosts', 1, '--cores', 2, EXAMPLE, flag, '--train_steps=40',
-                           f'--model_dir={tmp_path / flag}')
+                           f'--model_dir={tmp_path / flag}', loaded=True)
         assert process.returncode == 0
         reader = tf.train.load_checkpoint(str(tmp_path / flag))
         found.append((RESULT.findall(process.stdout), {
@@ -131,7 +133,7 @@ def test_a_script_sees_what_python_would_show_it(tmp_path):
         print(__name__, sys.argv[1:], sys.path[0], __file__)
     ''')
     for arguments in (['--hosts', '3', '--', '-x', 'a b', '--help'], ['--', '-h']):
-        done = run_etpe('run', path, *arguments)
+        done = run_etpe('run', path, *arguments, loaded=True)
         plain = run_python(path, *arguments)
         assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout) == (
             0, f"__main__ {arguments} {tmp_path} {path}\n")
@@ -141,7 +143,7 @@ def test_a_script_sees_what_python_would_show_it(tmp_path):
     ('import sys; sys.exit(7)', 7), ('raise SystemExit', 0), ('1 / 0', 1),
     ('import sys; sys.exit("no")', 1)], 0, 2))
 def test_the_exit_status_is_that_of_the_script(tmp_path, text, status):
-    done = run_etpe('run', script(tmp_path, text))
+    done = run_etpe('run', script(tmp_path, text), loaded=True)
     assert done.returncode == status
     if text == '1 / 0':
         plain = run_python(tmp_path / 'job.py')
@@ -168,7 +170,7 @@ def test_num_shards_of_a_script_sizes_the_system_when_no_flag_does(tmp_path):
             lambda params: tf.data.Dataset.from_tensors(
                 tf.ones([params['batch_size'], 3])).repeat(), steps=3)
     ''')
-    done = run_etpe('run', path)
+    done = run_etpe('run', path, loaded=True)
     assert done.returncode == 0
     said = [line for line in done.stderr.splitlines() if line.startswith('[etpe] ')]
     assert said[0] == ('[etpe] TPUConfig.num_shards=16 sets the size of the emulated system: '
@@ -176,7 +178,7 @@ def test_num_shards_of_a_script_sizes_the_system_when_no_flag_does(tmp_path):
     assert said[1] == '[etpe] train: global 32 = 2 hosts x 8 cores x 2'
     assert said[2].startswith('[etpe] train: 3 steps, ')
     assert said[3].startswith('[etpe] in all: train 3 steps, ')
-    refused = run_etpe('run', '--cores', 4, path)
+    refused = run_etpe('run', '--cores', 4, path, loaded=True)
     assert refused.returncode == 1
     assert 'num_replicas should be (4), got (16)' in refused.stderr
 
@@ -208,13 +210,13 @@ def test_usage_errors_are_one_line_after_the_usage_and_status_2(arguments, text)
 
 def test_what_is_meant_by_differences_to_a_checkpoint_reaches_the_options_of_jobs(monkeypatch):
     monkeypatch.setattr(defaults, '_current', defaults.Defaults())
-    head, rest = run_command.split_at_script([
+    head, rest = run_options.split_at_script([
         '--grow', 'a', '--grow=b', '--drop', 'c', '--reset-slots', 'd', '--rename', 'e=x/f',
         '--assume', 'mod:2', '--follow-pointer', 'job.py', '--drop', 'mine'])
     assert rest == ['--drop', 'mine']
     parser = argparse.ArgumentParser()
     run_command.configure(parser)
-    options = run_command._checkpoint_options(parser.parse_args(head))
+    options = run_options.checkpoint_options(parser.parse_args(head))
     assert options == CheckpointOptions(
         grow=['a', 'b'], drop=['c'], reset_slots=['d'], rename={'e': 'x/f'}, assume='mod:2',
         follow_pointer=True)
@@ -280,10 +282,10 @@ def test_a_module_sees_and_ends_as_python_has_it(tmp_path):
 
 def test_a_module_that_is_not_there_is_told_from_one_that_misses_another(tmp_path):
     (tmp_path / 'lacking.py').write_text('import nowhere_at_all')
-    done = run_etpe('run', '-m', 'nowhere', cwd=tmp_path)
+    done = run_etpe('run', '-m', 'nowhere', cwd=tmp_path, loaded=True)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith('etpe run: E004 -m: it must name a module')
-    done = run_etpe('run', '-m', 'lacking', cwd=tmp_path)
+    done = run_etpe('run', '-m', 'lacking', cwd=tmp_path, loaded=True)
     assert done.returncode == 1
     assert "No module named 'nowhere_at_all'" in done.stderr
 
@@ -294,9 +296,10 @@ def test_a_failing_cell_is_shown_with_its_line(tmp_path):
         {'cell_type': 'code', 'source': ['def fail():\n', '    return 1 / 0\n']},
         {'cell_type': 'code', 'source': ['print("so far")\n', 'fail()']},
         {'cell_type': 'code', 'source': ['print("never")']}]}))
-    done = run_etpe('run', path)
+    done = run_etpe('run', path, loaded=True)
     assert (done.returncode, done.stdout) == (1, 'so far\n')
-    shown = done.stderr[done.stderr.find('Traceback'):].splitlines()
+    shown = [line for line in done.stderr[done.stderr.find('Traceback'):].splitlines()
+             if set(line) - set(' ^~')]  # Without the marks below an expression.
     assert shown[1:5] == [
         f'  File "{path}[code cell 2]", line 2, in <module>', '    fail()',
         f'  File "{path}[code cell 1]", line 2, in fail', '    return 1 / 0']
@@ -340,7 +343,7 @@ def test_the_tool_starts_without_tensorflow():
     (1, 1, []), (2, 2, ['--pipelined'])], 1))
 def test_a_loop_without_an_estimator_trains_evaluates_and_saves(hosts, cores, flags, tmp_path):
     done = run_etpe('run', '--hosts', hosts, '--cores', cores, HANDWRITTEN,
-                    f'--model_dir={tmp_path}', *flags)
+                    f'--model_dir={tmp_path}', *flags, loaded=True)
     assert done.returncode == 0
     losses = [float(loss) for loss in re.findall(r'loss ([\d.]+)', done.stdout)]
     assert losses[-1] < .45 < .5 < losses[0]
@@ -354,7 +357,7 @@ def test_a_loop_without_an_estimator_trains_evaluates_and_saves(hosts, cores, fl
 
 def test_a_loop_without_an_estimator_ends_when_its_input_fails(tmp_path):
     (tmp_path / 'broken.gz').write_bytes(b'no archive')
-    done = run_etpe('run', HANDWRITTEN, f'--data={tmp_path / "broken.gz"}')
+    done = run_etpe('run', HANDWRITTEN, f'--data={tmp_path / "broken.gz"}', loaded=True)
     assert done.returncode == 1
     assert 'step 1' not in done.stdout
 

@@ -40,7 +40,7 @@ def done(tmp_path_factory):
     def run(name):
         directory = tmp_path_factory.mktemp('model')
         arguments = [str(one).replace('DIR', str(directory)) for one in COMMANDS[name][0]]
-        return run_etpe('run', *arguments, PYTHONPATH=f'{ROOT}:{SCRIPTS}')
+        return run_etpe('run', *arguments, PYTHONPATH=f'{ROOT}:{SCRIPTS}', loaded=True)
 
     return run
 

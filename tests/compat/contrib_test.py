@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness.processes import run_python
+from harness.processes import ROOT, run_python
 
 from estimator_tpu_embedding.compat.contrib import (
     arg_scope, data, framework, initial_values, layers, opt, summary)
@@ -407,68 +407,7 @@ def test_summaries_are_written_at_their_steps_with_the_old_kinds(tmp_path):
 
 
 def test_the_areas_are_found_by_every_road_and_say_what_they_lack():
-    done = run_python('-c', '''
-import sys
-import estimator_tpu_embedding as ete
-ete.install(hosts=2, cores=2)
-import tensorflow as tf
-assert not hasattr(tf, 'contrib') and not any('compat.contrib' in each for each in sys.modules)
-for _ in range(2):
-    ete.install(2, 2, contrib=True)
-import tensorflow.contrib.layers as by_path
-from tensorflow import contrib
-from tensorflow.contrib import training as contrib_training
-from tensorflow.contrib.tpu.python.tpu import async_checkpoint, tpu_config, tpu_function
-from tensorflow.contrib.training.python.training import evaluation, hparam
-from tensorflow.contrib.metrics.python.ops import metric_ops
-assert metric_ops.streaming_mean is tf.contrib.metrics.streaming_mean is tf.compat.v1.metrics.mean
-assert tf.contrib is tf.compat.v1.contrib is contrib and contrib.layers is by_path
-assert hparam.HParams is contrib_training.HParams and evaluation.checkpoints_iterator
-assert tpu_config.TPUConfig is tf.contrib.tpu.TPUConfig is ete.TPUConfig
-assert contrib.tpu.TPUEstimator is ete.TPUEstimator
-assert contrib.tpu.cross_replica_sum is ete.cross_replica_sum
-assert contrib.cluster_resolver.TPUClusterResolver().num_accelerators() == {'TPU': 2}
-assert issubclass(async_checkpoint.AsyncCheckpointSaverHook,
-                  tf.compat.v1.train.CheckpointSaverHook)
-assert tpu_function.get_tpu_context().number_of_shards is None
-assert contrib.framework.nest.flatten_up_to([1, 1], [[2], 3]) == [[2], 3]
-for area in contrib.__all__:
-    for name in getattr(contrib, area).__all__:
-        assert getattr(getattr(contrib, area), name) is not None
-
-import tensorflow.compat.v1 as tf1
-tpu = contrib.tpu
-with tf.Graph().as_default(), tf1.Session(
-        config=tf1.ConfigProto(allow_soft_placement=True)) as session:
-    def computation(x):
-        return 2 * tpu.outside_compilation(lambda y: tf1.py_func(lambda z: z + z, [y], 'float'), x)
-    with tf.device(tpu.core(0)):
-        one = tf.constant(1.)
-    session.run(tpu.initialize_system())
-    assert session.run(tpu.rewrite(computation, [one])) == [4]
-    assert session.run(tpu.rewrite(lambda: tpu.repeat(5, lambda x: [x + 1], [0.]))) == [5]
-    assert session.run(tpu.rewrite(
-        lambda: tpu.while_loop(lambda x: x < 7, lambda x: [x + 1], [0.]))) == [7]
-    assert session.run(tpu.replicate(tpu.cross_replica_sum, [[one], [one]])) == [[2], [2]]
-    split = [tf.constant([1., 2., 3., 4.])]
-    summed, = session.run(tpu.shard(tpu.cross_replica_sum, split, num_shards=2))
-    doubled, = session.run(tpu.batch_parallel(lambda x: 2 * x, split, num_shards=2))
-    assert summed.tolist() == [4, 6, 4, 6] and doubled.tolist() == [2, 4, 6, 8]
-    session.run(tpu.shutdown_system())
-
-def said(kind, code):
-    try:
-        exec(code)
-    except kind as error:
-        print(error)
-said(AttributeError, 'contrib.layers.conv2d')
-said(AttributeError, 'contrib.rnn.LSTMCell')
-said(AttributeError, 'contrib.metrics.streaming_dynamic_auc')
-said(AttributeError, 'contrib.metrics.recall_at_precision')
-said(AttributeError, 'contrib.tpu.nonsense')
-said(ModuleNotFoundError, 'from tensorflow.contrib import slim')
-said(ModuleNotFoundError, 'import tensorflow.contrib.lookup')
-''')
+    done = run_python(ROOT / 'tests' / 'scripts' / 'contrib_areas.py', loaded=True)
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
         f'tf.contrib.{name} is not provided by install(contrib=True){advice}' for name, advice in (

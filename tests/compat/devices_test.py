@@ -50,7 +50,7 @@ print(json.dumps({
 
 
 def test_there_is_a_device_per_replica_and_what_is_placed_there_runs():
-    said = json.loads(run_python('-c', SCRIPT).stdout)
+    said = json.loads(run_python('-c', SCRIPT, loaded=True).stdout)
     assert said['counts'] == [4] * 15
     assert said['kinds'] == ['TPU'] * 4
     assert said['shown'] == "LogicalDevice(name='/device:TPU:0', device_type='TPU')"

@@ -102,7 +102,7 @@ print(json.dumps(said))
 
 
 def test_what_feeds_a_tpu_is_refused_when_it_is_built_with_what_to_do_instead():
-    said = json.loads(run_python('-c', SCRIPT).stdout)
+    said = json.loads(run_python('-c', SCRIPT, loaded=True).stdout)
     built = {'queue': 'InfeedEnqueueTuple', 'dequeue': 'InfeedDequeueTuple',
              'loop': 'training_loop.repeat', 'outfeed': 'OutfeedEnqueueTuple',
              'outfeed_dequeue': 'OutfeedDequeueTuple', 'infeed_dequeue': 'InfeedDequeue',

@@ -67,7 +67,7 @@ def test_nothing_is_said_of_others(path):
 def test_the_tool_says_it(tmp_path):
     path = tmp_path / 'job.py'
     path.write_text('from tensorflow.python.training.tracking import tracking\n')
-    done = run_etpe('run', path)
+    done = run_etpe('run', path, loaded=True)
     assert done.returncode == 1
     assert ('[etpe] tensorflow.python.training.tracking is private and has moved: use '
             in done.stderr)

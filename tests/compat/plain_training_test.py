@@ -45,7 +45,7 @@ SCRIPT = '''
 
 def test_every_training_is_told_with_its_steps_and_where_it_lies(tmp_path):
     (tmp_path / 'job.py').write_text(textwrap.dedent(SCRIPT))
-    done = run_etpe('run', tmp_path / 'job.py', tmp_path / 'm', tmp_path / 'hook')
+    done = run_etpe('run', tmp_path / 'job.py', tmp_path / 'm', tmp_path / 'hook', loaded=True)
     assert (done.returncode, done.stdout) == (0, 'diverged\n')
     said = [line.removeprefix('[etpe] ') for line in done.stderr.splitlines()
             if line.startswith('[etpe] ')]

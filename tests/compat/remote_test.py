@@ -81,7 +81,7 @@ tf.InteractiveSession('grpc://192.0.2.1:8470').close()
 
 
 def test_sessions_at_addresses_of_tpus_are_of_this_process():
-    done = run_python('-c', SESSIONS, COLAB_TPU_ADDR='emulated:8470')
+    done = run_python('-c', SESSIONS, COLAB_TPU_ADDR='emulated:8470', loaded=True)
     assert (done.stdout, done.returncode) == ('7\n', 0)
     assert 'W930' not in done.stderr
 
@@ -100,7 +100,7 @@ with tf.Graph().as_default():
                 print(one.run(tf.constant(7)))
         except tf.errors.NotFoundError:
             print('not found')
-''')
+''', loaded=True)
     assert done.stdout == '7\nnot found\n'
     assert done.stderr.count('W930') == 1
     assert "W930 tf.Session: TPUs are emulated in this process" in done.stderr

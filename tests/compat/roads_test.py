@@ -5,11 +5,15 @@ import json
 import pathlib
 
 import pytest
-from harness import lost_names, roads
+from harness import roads
 from harness.processes import run_python
+from harness.tools import load
+
+from estimator_tpu_embedding.compat import lost_names
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
-GOLDEN = json.loads(lost_names.GOLDEN.read_text())
+API_TABLE = load('make_api_table')
+GOLDEN = json.loads(API_TABLE.GOLDEN.read_text())
 
 
 @pytest.fixture(scope='module')
@@ -48,13 +52,13 @@ def test_what_the_table_calls_gone_is_gone(found):
 
 
 def test_every_lost_name_falls_under_a_rule_and_every_rule_is_needed():
-    rules = [lost_names.rule_of(name) for name in lost_names.lost_names()]
+    rules = [lost_names.rule_of(name) for name in API_TABLE.all_lost()]
     assert None not in rules
     assert set(lost_names.RULES) == set(rules)
 
 
 def test_the_table_is_made_of_the_golden_and_the_rules():
-    assert lost_names.TABLE.read_text() == lost_names.table(GOLDEN)
+    assert API_TABLE.TABLE.read_text() == API_TABLE.table(GOLDEN)
 
 
 def test_the_difference_of_two_apis_names_what_the_second_lacks():
@@ -62,7 +66,7 @@ def test_the_difference_of_two_apis_names_what_the_second_lacks():
            'modules': {'p.gone': ['f'], 'p.left': ['f', 'g'], 'p.whole': ['*']}}
     new = {'version': '2', 'names': {'tf.a': ['y', 'z'], 'tf.d': None},
            'modules': {'p.left': ['g']}}
-    assert lost_names.difference(old, new) == {
+    assert API_TABLE.difference(old, new) == {
         'original': '1', 'current': '2', 'lost': {
             'p.gone': ['.', 'f'], 'p.left': ['f'], 'p.whole': ['.'],
             'tf': ['b'], 'tf.a': ['x'], 'tf.b': ['c']}}
@@ -115,7 +119,7 @@ ete.install()
 assert (tf.estimator, by_path.TensorPacker) == before
 assert tpu_estimator.TPUEstimator is ete.TPUEstimator
 from tensorflow.python.estimator import no_such_module
-''')
+''', loaded=True)
     assert done.stderr.strip().splitlines()[-1].startswith(
         "ImportError: cannot import name 'no_such_module'")
 
@@ -157,6 +161,6 @@ try:
     errors.raise_errors()
 except OSError as error:  # the cause, not what followed from it
     print(error)
-''')
+''', loaded=True)
     assert done.returncode == 0
     assert done.stdout == 'no such file\n'

@@ -13,7 +13,7 @@ SCRIPTS = ROOT / 'tests' / 'scripts'
 
 def test_a_script_of_placeholders_layers_and_sessions_trains_and_saves(tmp_path):
     done = run_etpe('run', '--tf1', SCRIPTS / 'tf1_mnist_like.py', '--steps=150',
-                    f'--output_dir={tmp_path}')
+                    f'--output_dir={tmp_path}', loaded=True)
     assert done.returncode == 0
     assert float(re.fullmatch(r'step 150, accuracy ([\d.]+)\n', done.stdout)[1]) > .8
     assert (tmp_path / 'done.txt').read_text() == '1.15.5\n'
@@ -32,7 +32,8 @@ def events(directory):
 
 def test_a_job_of_tf_contrib_tpu_trains_evaluates_and_writes_its_summaries(tmp_path):
     done = run_etpe('run', '--tf1', '--contrib', '--hosts', 2, '--cores', 2,
-                    SCRIPTS / 'tf1_tpu_job.py', '--tpu=local', f'--model_dir={tmp_path}')
+                    SCRIPTS / 'tf1_tpu_job.py', '--tpu=local', f'--model_dir={tmp_path}',
+                    loaded=True)
     assert done.returncode == 0
     assert done.stdout.startswith('step 20, accuracy 1.00\n')
     assert 'logits/kernel/Momentum (8, 2)\n' in done.stdout
@@ -50,7 +51,8 @@ def test_a_language_model_starts_from_a_checkpoint_and_trains(tmp_path):
         tf.compat.v1.train.Saver([start]).save(session, f'{tmp_path}/pretrained')
     done = run_etpe('run', '--tf1', '--contrib', '--cores', 2,
                     SCRIPTS / 'tf1_language_model.py', f'--init_checkpoint={tmp_path}/pretrained',
-                    f'--output_dir={tmp_path}/m', '--hparams=layers=[6,4],learning_rate=0.02')
+                    f'--output_dir={tmp_path}/m', '--hparams=layers=[6,4],learning_rate=0.02',
+                    loaded=True)
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
         '{"hidden_size": 4, "layers": [6, 4], "learning_rate": 0.02, "name": "tiny", '
@@ -156,7 +158,7 @@ def test_other_errors_are_answered_with_none(code):
 def test_the_tool_says_which_flag_would_have_helped(tmp_path):
     path = tmp_path / 'job.py'
     path.write_text('import tensorflow as tf\nx = tf.placeholder(tf.float32)\n')
-    done = run_etpe('run', path)
+    done = run_etpe('run', path, loaded=True)
     assert done.returncode == 1
     assert '[etpe] tf.placeholder is a name of TensorFlow 1: "etpe run --tf1" ' in done.stderr
 

@@ -16,7 +16,7 @@ def raised(function, *arguments):
 
 
 def check(code):
-    done = run_python('-c', BEGINNING + code)
+    done = run_python('-c', BEGINNING + code, loaded=True)
     assert done.returncode == 0
 
 

@@ -162,7 +162,7 @@ EVERYWHERE = textwrap.dedent("""
     (1, 1, False), (2, 2, True), *[(*one, True) for one in TOPOLOGIES if one != (2, 2)]], 0, 1))
 def test_tensorflows_own_names_work_in_every_mode_and_in_an_export(
         tmp_path, hosts, cores, use_tpu):
-    done = run_python('-c', EVERYWHERE, hosts, cores, use_tpu, tmp_path / 'm')
+    done = run_python('-c', EVERYWHERE, hosts, cores, use_tpu, tmp_path / 'm', loaded=True)
     assert done.returncode == 0 and done.stdout.endswith('done\n')
 
 
@@ -170,5 +170,5 @@ def test_without_install_tensorflows_own_sum_is_one_clear_error_with_use_tpu_fal
     script = EVERYWHERE.replace('ete.install(hosts=int(hosts), cores=int(cores))', (
         "import os; os.environ['TF_USE_LEGACY_KERAS'] = '1'")).replace(
             'tpu = tf.estimator.tpu', 'tpu = ete')
-    done = run_python('-c', script, 1, 1, False, tmp_path / 'm')
+    done = run_python('-c', script, 1, 1, False, tmp_path / 'm', loaded=True)
     assert done.returncode == 1 and 'E453 model_fn' in done.stderr

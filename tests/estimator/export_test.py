@@ -482,5 +482,5 @@ path = estimator.export_saved_model({str(tmp_path / "export")!r}, receiver).deco
 name = 'dense_features/f_embedding/embedding_weights'
 np.testing.assert_array_equal(tf.train.load_variable(path + '/variables/variables', name),
                               jobs.stored({str(tmp_path)!r}, name, 'mod', 3))
-''')
+''', loaded=True)
     assert done.returncode == 0

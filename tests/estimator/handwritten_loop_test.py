@@ -500,7 +500,7 @@ for call in (made.create_variables_and_ops, made.get_activations,
         call()
     except estimator_tpu_embedding.UnsupportedError as error:
         print(error)
-''')
+''', loaded=True)
     lines = done.stdout.splitlines()
     assert [line.partition(':')[0] for line in lines] == [
         'E917 TPUEmbedding', 'E917 TPUEmbedding', 'E917 tf.tpu.replicate']

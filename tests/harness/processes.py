@@ -14,6 +14,8 @@ import tempfile
 import threading
 import time
 
+from . import loaded as loaded_python
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ROOT / 'tools' / 'examples' / 'census_tpu_job.py'
 HANDWRITTEN = ROOT / 'tools' / 'examples' / 'census_handwritten_loop.py'
@@ -22,7 +24,7 @@ DEADLINE = 240
 busy the machine is."""
 
 
-def run_python(*arguments, deadline=DEADLINE, cwd=None, before=(), **environment):
+def run_python(*arguments, deadline=DEADLINE, cwd=None, before=(), loaded=False, **environment):
     """Runs this Python without our switches set; returns the completed process.
 
     Args:
@@ -30,16 +32,22 @@ def run_python(*arguments, deadline=DEADLINE, cwd=None, before=(), **environment
       cwd: the folder to run it in, instead of this one.
       before: a command that runs the command line which follows it.
       deadline: seconds after which the process is killed and the test fails.
+      loaded: whether the process may find TensorFlow imported, as `harness.loaded` makes it: for
+        a test that asks what a job does, and not how TensorFlow is imported or what it says then.
       **environment: variables to set; `None` removes one.
     """
     variables = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'TF_USE_LEGACY_KERAS': None,
                  **environment}
+    variables = {name: value for name, value in variables.items() if value is not None}
+    arguments = [str(one) for one in arguments]
     ended = None
     try:
-        ended = subprocess.run(
-            [*before, sys.executable, *map(str, arguments)], cwd=cwd, timeout=deadline,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={name: value for name, value in variables.items() if value is not None})
+        if loaded:
+            ended = loaded_python.run(arguments, cwd, variables, deadline)
+        else:
+            ended = subprocess.run(
+                [*before, sys.executable, *arguments], cwd=cwd, timeout=deadline,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables)
     except subprocess.TimeoutExpired as error:
         ended = error
         raise

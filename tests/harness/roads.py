@@ -175,13 +175,14 @@ def leads_to(statement, expression, path):
 
 def main():
     """Prints what is wrong with each road, and with each name of the golden."""
-    from harness import lost_names
+    from harness.tools import load
 
     import estimator_tpu_embedding
+    from estimator_tpu_embedding.compat import lost_names
     estimator_tpu_embedding.install()
     with contextlib.redirect_stdout(io.StringIO()):
         roads = [problem(leads_to, *road) for road in ROADS]
-        names = {name: problem(resolved, name) for name in lost_names.lost_names()}
+        names = {name: problem(resolved, name) for name in load('make_api_table').all_lost()}
         uses = {name: problem(resolved(name), None, None) for name in names
                 if lost_names.rule_of(name).fate == 'refused'}
     json.dump({'roads': roads, 'names': names, 'uses': uses}, sys.stdout)

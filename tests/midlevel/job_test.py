@@ -41,7 +41,7 @@ class Reference:
 
 def test_a_script_of_tf2_trains_evaluates_and_saves_on_two_hosts_of_two_cores(tmp_path):
     done = run_etpe('run', '--hosts', 2, '--cores', 2, SCRIPT, '--tpu', 'grpc://10.0.0.2:8470',
-                    '--model_dir', tmp_path)
+                    '--model_dir', tmp_path, loaded=True)
     assert done.returncode == 0
     replicas, keys, loss, sums = done.stdout.splitlines()
     assert replicas == '4 replicas, 10 steps'

@@ -219,6 +219,6 @@ tpu.TPUEstimator(model_fn, config=tpu.RunConfig(), train_batch_size=8).train(
     lambda params: tf.data.Dataset.from_tensors(tf.ones([params['batch_size'], 3])).repeat(),
     steps=3, hooks=[Broken()])
 """)
-    done = run_etpe('run', script)
+    done = run_etpe('run', script, loaded=True)
     assert done.returncode == 1
     assert 'ValueError: broken' in done.stderr

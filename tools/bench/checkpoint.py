@@ -1,33 +1,32 @@
 #!/usr/bin/env python3
-"""What committing checkpoints costs beside saving them as TensorFlow does.
+"""Times the commit of a checkpoint beside a plain save by TensorFlow.
 
-    python3 tools/bench/checkpoint.py [--gib 2] [--rounds 5] [FOLDER]
+    python3 tools/bench/checkpoint.py [--gib 2] [--rounds 5] [--json FILE] [FOLDER]
 
-needs the package with its `cpu` extra, Linux, and room for four checkpoints in FOLDER (that of
-temporary files). A table and its slot, of so many GiB together in two parts, are trained a little
-and saved in turn by
+needs the package with its `cpu` extra, Linux, and room for four checkpoints in FOLDER, which is
+the folder of temporary files if left out. A table and its slot have so many GiB together, in two
+parts. They are trained a little and saved in turn in three ways:
 
-* plain: `tf.train.Saver`, after which its files and their directory are synced;
+* plain: `tf.train.Saver`; then its files and their directory are synced;
 * commit: `CommittingSaver`, which also looks at every number, hashes every byte and publishes;
-* beside: the same with a background; `stall` is how long training waits, the rest follows beside.
+* beside: the same in a background thread; training waits for the `stall`, the rest follows beside.
 
-Savers take turns, save by save, in one process, so that what disturbs the machine disturbs all;
-each keeps one checkpoint. Lines show the median seconds, `ratio` to those of plain of the same
-round, MB/s, all of these without the first round, and the highest RSS during a save above that
-before it, in any round. The last lines are about `recover`, once with files in the page cache and
-once from the disk.
+The savers take turns, save by save, in one process, so that other load disturbs all of them alike.
+Each keeps one checkpoint. A line shows the median seconds, `ratio` to plain in the same round, and
+MB/s, all without the first round. Its last number is the highest growth of RSS during a save, in
+any round. The last lines time `recover`, once with files in the page cache and once from the disk.
 """
 
 import argparse
 import os
 import pathlib
-import statistics
 import tempfile
 import time
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
+import evidence  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 
 from estimator_tpu_embedding.checkpoint import recover  # noqa: E402
@@ -39,17 +38,17 @@ WIDTH, PARTS, TOUCHED = 64, 2, 10_000
 
 
 def kibibytes(field):
-    """A number of /proc/self/status."""
+    """Returns a number of /proc/self/status."""
     lines = pathlib.Path('/proc/self/status').read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 class Measured:
-    """Seconds and memory of what is done in its body.
+    """Measures seconds and memory of its body.
 
     Attributes:
-      seconds: how long it took.
-      mebibytes: highest RSS above that of before.
+      seconds: duration of the body.
+      mebibytes: highest RSS of the body above the RSS before it.
     """
 
     def __enter__(self):
@@ -63,7 +62,9 @@ class Measured:
 
 
 def build(rows):
-    """A table and its slot in parts; returns an operation that changes some rows of both."""
+    """Makes a table and its slot in parts, and returns an operation that changes some rows of
+    both.
+    """
     step = tf.train.create_global_step()
     changes = [tf.assign_add(step, 1)]
     for name in ('table', 'table/Adagrad'):
@@ -89,7 +90,7 @@ def plain_save(saver, session, prefix, step):
 
 
 def time_saves(session, train, savers, rounds):
-    """{kind: [Measured]} of saves that take turns; `beside` has one more list, of its stalls."""
+    """Returns {kind: [Measured]} of saves that take turns, and of the stalls of `beside`."""
     found = {kind: [] for kind in (*savers, 'stall')}
     for number in range(rounds + 1):  # The first has buffers to make.
         for kind, (save, wait) in savers.items():
@@ -104,37 +105,42 @@ def time_saves(session, train, savers, rounds):
     return found
 
 
-def show(found, megabytes):
+def show(found, megabytes, figures):
     """Prints a line per kind."""
     print(f'{"":8}{"seconds":>9}{"ratio":>7}{"MB/s":>7}{"MiB more":>10}')
     for kind, measured in found.items():
-        seconds = statistics.median(each.seconds for each in measured[1:])
-        ratio = statistics.median(each.seconds / base.seconds for each, base in zip(
-            measured[1:], found['plain'][1:]))
-        more = '' if kind == 'stall' else f'{max(each.mebibytes for each in measured):10.0f}'
+        seconds = figures.add(kind, 's', (each.seconds for each in measured[1:]))
+        ratio = figures.add(f'{kind}, ratio', 'times plain', (
+            each.seconds / base.seconds for each, base in zip(measured[1:], found['plain'][1:])))
+        more = ''
+        if kind != 'stall':
+            highest = max(each.mebibytes for each in measured)
+            figures.add(f'{kind}, memory', 'MiB', [highest])
+            more = f'{highest:10.0f}'
         print(f'{kind:8}{seconds:9.2f}{ratio:7.2f}{megabytes / seconds:7.0f}{more}', flush=True)
 
 
 def forget(directory):
-    """Has the system drop the files of a directory from the page cache."""
+    """Asks the system to drop the files of a directory from the page cache."""
     for path in pathlib.Path(directory).iterdir():
         with open(path, 'rb') as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def show_recovery(directory, megabytes):
-    """Prints how fast the newest checkpoint is found and verified."""
+def show_recovery(directory, megabytes, figures):
+    """Prints the time to find and verify the newest checkpoint."""
     for kind in ('cached', 'disk'):
         recover._verified.clear()  # As in the process that would restore it.
         if kind == 'disk':
             forget(directory)
         with Measured() as measured:
             recover.recover(directory)
+        figures.add(f'recover, {kind}', 's', [measured.seconds])
         print(f'{kind:8}{measured.seconds:9.2f}{"":7}{megabytes / measured.seconds:7.0f}'
               f'{measured.mebibytes:10.0f}')
 
 
-def run(folder, gib, rounds):
+def run(folder, gib, rounds, figures):
     """Prints all lines."""
     rows = int(gib * 2**30) // (2 * 4 * WIDTH)
     megabytes = 2 * rows * WIDTH * 4 / 1e6
@@ -160,8 +166,8 @@ def run(folder, gib, rounds):
             'commit': (lambda step: committing.save(session, prefixes['commit'], step),
                        lambda: None),
             'beside': (lambda step: beside.save(session, prefixes['beside'], step),
-                       background.wait)}, rounds), megabytes)
-    show_recovery(os.path.join(folder, 'commit'), megabytes)
+                       background.wait)}, rounds), megabytes, figures)
+    show_recovery(os.path.join(folder, 'commit'), megabytes, figures)
 
 
 def main():
@@ -170,10 +176,12 @@ def main():
     parser.add_argument('folder', nargs='?', metavar='FOLDER')
     parser.add_argument('--gib', type=float, default=2.)
     parser.add_argument('--rounds', type=int, default=5)
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
     tf.logging.set_verbosity(tf.logging.ERROR)
-    with tempfile.TemporaryDirectory(dir=parsed.folder) as folder:
-        run(folder, parsed.gib, parsed.rounds)
+    with tempfile.TemporaryDirectory(dir=parsed.folder) as folder, evidence.recorded(
+            parsed.json, 'checkpoint') as figures:
+        run(folder, parsed.gib, parsed.rounds, figures)
 
 
 if __name__ == '__main__':

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""How long `etpe` takes to start: each command over a bare `python -c pass`, interleaved.
+"""Times the start of `etpe`: each command beside a bare `python -c pass`, in turns.
 
-    python3 tools/bench/cli_start.py [RUNS]
+    python3 tools/bench/cli_start.py [RUNS] [--json FILE]
 
 needs the package, or a checkout with protobuf. Prints medians of RUNS runs (20 if not given).
 The aim is at most 0.15 s over the bare interpreter for `inspect` of a config.
 """
 
+import argparse
 import pathlib
-import statistics
 import subprocess
 import sys
 import time
+
+import evidence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CONFIG = str(ROOT / 'tests' / 'golden' / 'configs' / 'several_optimizers_2x2.pbtxt')
@@ -35,18 +37,29 @@ def seconds(arguments: list[str]) -> float:
     return time.perf_counter() - start
 
 
-def main(runs: int) -> None:
+def compare(runs: int, figures: evidence.Figures) -> None:
     """Runs all commands in turns and prints them side by side."""
     times: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(runs):
         for name, arguments in COMMANDS.items():
             times[name].append(seconds(arguments))
-    bare = statistics.median(times['python -c pass'])
     print(f'{"":24}{"median":>9}{"lowest":>9}{"over bare":>11}{"ratio":>7}')
+    bare = 0.0
     for name, own in times.items():
-        median = statistics.median(own)
+        median = figures.add(name, 's', own)
+        bare = bare or median  # It comes first.
         print(f'{name:24}{median:8.3f}s{min(own):8.3f}s{median - bare:10.3f}s{median / bare:7.1f}')
 
 
+def main() -> None:
+    """Does what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument('runs', nargs='?', type=int, default=20, metavar='RUNS')
+    evidence.add_argument(parser)
+    parsed = parser.parse_args()
+    with evidence.recorded(parsed.json, 'cli_start') as figures:
+        compare(parsed.runs, figures)
+
+
 if __name__ == '__main__':
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    main()

@@ -1,31 +1,39 @@
 #!/usr/bin/env python3
-"""Times a step of look-up and update: this package's kernels beside what else there is.
+"""Times a step of look-up and update: the kernels of this package beside other engines.
 
     python3 tools/bench/engine.py [W1 W2 W3 W4] [--shrink K]            # beside stock TensorFlow
-    python3 tools/bench/engine.py --python215 .venv215/bin/python       # also that of TF 2.15
+    python3 tools/bench/engine.py --python215 .venv215/bin/python       # also beside TF 2.15
     python3 tools/bench/engine.py --peers [--peers-python PATH]         # also fbgemm, torch, TFRS
     python3 tools/bench/engine.py --optimizers | --hosts | --bandwidth | --scale
 
-Runs in an environment with the extra `cpu`. All engines train the same tables with Adagrad on the
-same ids (see `workloads.py`). Each other engine is there together with that of native kernels, and
-they take turns, window by window, so that what disturbs the machine disturbs both; a ratio is that
-of the medians over these windows. `whole` is a step in which ids are handed over, looked up and
-updated one after the other; `ahead` one beside which a thread hands over the next, as in a job.
+Each takes `--json FILE` too. It runs in an environment with the extra `cpu`. All engines train the
+same tables with Adagrad on the same ids (see `workloads.py`). The native engine takes turns with
+each other engine, window by window, so that other load disturbs both alike. A ratio is the median
+over these pairs of windows. There are two kinds of steps:
 
-Other engines: `stock`, this package's without its library; `tuned` and `shipped`,
-`embedding_lookup_sparse` with `AdagradOptimizer`, with grappler's arithmetic optimizer off, which
-otherwise reads whole tables, and on; the peers are in `peers.py`. `--shrink 10` divides rows and
-batch by 10, for a machine with less than 16 GiB. The flags of the last line are in `laws.py`.
+* `whole` enqueues ids, looks up and updates, one after the other;
+* `ahead` enqueues the ids of the next step in a thread beside the step, as a job does.
+
+The other engines are
+
+* `stock`: the engine of this package without its library;
+* `tuned`: `embedding_lookup_sparse` with `AdagradOptimizer`, and grappler's arithmetic optimizer
+  off, which would read whole tables;
+* `shipped`: the same with that optimizer on, as TensorFlow is shipped;
+* the engines of other packages, in `peers.py`.
+
+`--shrink 10` divides rows and batch by 10, for a machine with less than 16 GiB. `laws.py` has the
+flags of the last line.
 """
 
 import argparse
 import functools
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 
+import evidence
 import laws
 import ours
 import sessions
@@ -37,7 +45,7 @@ KINDS = ('whole', 'ahead')
 
 
 class Remote:
-    """An engine in another process, which serves windows."""
+    """An engine in another process, which answers requests for windows."""
 
     def __init__(self, *command):
         """Starts it; RuntimeError if it cannot be there."""
@@ -60,7 +68,7 @@ class Remote:
 
 
 def others(workload, parsed):
-    """Yields the names of the other engines, and what makes each."""
+    """Yields the name of each other engine, and a function that makes it."""
     shrink = str(parsed.shrink)
     yield 'stock', lambda: ours.engine(workload, 'stock')
     for kind in ('tuned', 'shipped'):
@@ -76,18 +84,26 @@ def others(workload, parsed):
 
 
 def compare(engines, kinds, windows, steps):
-    """Medians of milliseconds per step by kind, one per engine; the engines take turns."""
+    """Returns milliseconds per step by kind, a list of windows per engine; the engines take turns.
+    """
     for kind in kinds:
         for engine in engines:
             engine.window(kind, 3)
     found = {}
     for kind in kinds:
         rows = [[engine.window(kind, steps) for engine in engines] for _ in range(windows)]
-        found[kind] = [statistics.median(column) for column in zip(*rows)]
+        found[kind] = list(zip(*rows))
     return found
 
 
-def beside_others(parsed):
+def add_pair(figures, key, its, own):
+    """Adds windows of an engine and of the native one beside it; returns medians and a ratio."""
+    return (figures.add(key, 'ms/step', its), figures.add(f'{key}, native', 'ms/step', own),
+            figures.add(f'{key}, ratio', 'times native', (
+                one / other for one, other in zip(its, own))))
+
+
+def beside_others(parsed, figures):
     """Prints a line per workload and other engine."""
     print(f'load {os.getloadavg()[0]:.1f}; kernels: {parsed.kernels}')
     print(f'{"":4}{"engine":16}' + ''.join(
@@ -103,9 +119,10 @@ def beside_others(parsed):
                 continue
             found = compare([other, native], KINDS, parsed.windows, parsed.steps)
             other.close()
+            added = [add_pair(figures, f'{name}, {label}, {kind}', *pair)
+                     for kind, pair in found.items()]
             print(f'{name:4}{label:16}' + ''.join(
-                f'{its:9.2f}{own:9.2f}{its / own:8.2f}' for its, own in found.values()),
-                flush=True)
+                f'{its:9.2f}{own:9.2f}{ratio:8.2f}' for its, own, ratio in added), flush=True)
         native.close()
 
 
@@ -122,12 +139,14 @@ def main():
     parser.add_argument('--peers-python', metavar='PATH', default=sys.executable)
     for law in laws.LAWS:
         parser.add_argument(f'--{law}', action='store_true')
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
     asked = [law for law in laws.LAWS if getattr(parsed, law)]
-    for law in asked:
-        laws.LAWS[law](parsed, compare)
-    if not asked:
-        beside_others(parsed)
+    with evidence.recorded(parsed.json, 'engine') as figures:
+        for law in asked:
+            laws.LAWS[law](parsed, compare, figures)
+        if not asked:
+            beside_others(parsed, figures)
 
 
 if __name__ == '__main__':

@@ -2,17 +2,21 @@
 """Times a whole job: a TPUEstimator beside the same model on a plain Estimator.
 
     python3 tools/bench/job.py [--shrink K] [--rounds 4] [--steps 300] [--kernels native]
+        [--json FILE]
 
 needs the package with its `cpu` extra. The model has the tables of W2 (`workloads.py`), a hidden
-layer over their activations and a logistic loss; tables are trained by Adagrad, the rest by
-gradient descent. On the plain Estimator the columns are TensorFlow's own `embedding_column`, and
-one AdagradOptimizer trains all: as shipped, and tuned, with grappler's arithmetic optimizer off.
-Input comes from batches in memory. The three train in turn, so many rounds of so many steps; a
-window is 50 steps between two looks at the clock in a hook, without the first of each round.
-Prints the median milliseconds per step and how many times as long as ours the others take.
+layer over their activations and a logistic loss. Adagrad trains the tables, and gradient descent
+trains the rest. On the plain Estimator the columns are TensorFlow's own `embedding_column`, and
+one AdagradOptimizer trains all. It runs as shipped, and tuned, with grappler's arithmetic
+optimizer off. Input comes from batches in memory.
+
+The three train in turn, so many rounds of so many steps. A hook looks at the clock every 50 steps;
+a window is the time between two looks, without the first of each round. Prints the median
+milliseconds per step, and the ratio to ours, which is the median over the rounds.
 """
 
 import argparse
+import itertools
 import os
 import statistics
 import tempfile
@@ -24,6 +28,7 @@ import estimator_tpu_embedding as ete  # noqa: E402
 
 ete.install()
 
+import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import sessions  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
@@ -33,7 +38,7 @@ WINDOW, UNITS = 50, 32
 
 
 class Clock(tf.train.SessionRunHook):
-    """Milliseconds per step of each window but the first."""
+    """Measures milliseconds per step of each window but the first."""
 
     def __init__(self):
         self.windows, self._runs, self._began = [], 0, 0.0
@@ -49,7 +54,7 @@ class Clock(tf.train.SessionRunHook):
 
 
 def input_fn_of(workload):
-    """The batches of a workload, by column, with labels; each comes in turn."""
+    """Returns an input_fn that repeats the batches of the workload, by column, with labels."""
     names = [f'f{k:03}' for k in range(len(workload.features))]
     batches = [dict(zip(names, batch)) for batch in workload.feeds()]
     labels = np.random.default_rng(2).integers(0, 2, [workload.batch, 1]).astype(np.float32)
@@ -65,21 +70,21 @@ def input_fn_of(workload):
 
 
 def loss_of(columns, features, labels):
-    """The model."""
+    """Builds the model, and returns its loss."""
     net = tf.keras.layers.DenseFeatures(columns)(features)
     net = tf.keras.layers.Dense(1)(tf.keras.layers.Dense(UNITS, 'relu')(net))
     return tf.losses.sigmoid_cross_entropy(labels, net)
 
 
 def categorical(workload):
-    """A column of ids per feature."""
+    """Returns a column of ids per feature."""
     return [tf.feature_column.categorical_column_with_identity(
         f'f{k:03}', workload.tables[feature.table][0])
         for k, feature in enumerate(workload.features)]
 
 
 def ours(workload, kernels, model_dir):
-    """The TPUEstimator."""
+    """Returns the TPUEstimator."""
     width = workload.tables[0][1]
     columns = [ete.embedding_column(each, width, workload.combiner)
                for each in categorical(workload)]
@@ -101,7 +106,7 @@ def ours(workload, kernels, model_dir):
 
 
 def plain(workload, kind, model_dir):
-    """The plain Estimator."""
+    """Returns the plain Estimator."""
     width = workload.tables[0][1]
     columns = [tf.feature_column.embedding_column(each, width, workload.combiner)
                for each in categorical(workload)]
@@ -119,13 +124,20 @@ def plain(workload, kind, model_dir):
 
 
 def main():
-    """Prints one line per estimator."""
+    """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('--rounds', type=int, default=4)
     parser.add_argument('--steps', type=int, default=300)
     parser.add_argument('--shrink', type=int, default=1)
     parser.add_argument('--kernels', default='native')
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
+    with evidence.recorded(parsed.json, 'job') as figures:
+        compare(parsed, figures)
+
+
+def compare(parsed, figures):
+    """Trains all three in turn, and prints one line per estimator."""
     workload = WORKLOADS['W2'].shrunk(parsed.shrink)
     makers = {f'ours, {parsed.kernels}': lambda to: ours(workload, parsed.kernels, to),
               'plain, tuned': lambda to: plain(workload, 'tuned', to),
@@ -136,11 +148,13 @@ def main():
             with tempfile.TemporaryDirectory() as model_dir:
                 clock = Clock()
                 make(model_dir).train(input_fn_of(workload), steps=parsed.steps, hooks=[clock])
-                found[name] += clock.windows
-    medians = {name: statistics.median(windows) for name, windows in found.items()}
-    for name, milliseconds in medians.items():
-        print(f'{name:20}{milliseconds:9.2f} ms{milliseconds / next(iter(medians.values())):8.2f}'
-              ' times as long')
+                found[name].append(clock.windows)
+    base = next(iter(found.values()))
+    for name, rounds in found.items():
+        milliseconds = figures.add(name, 'ms/step', itertools.chain(*rounds))
+        ratio = figures.add(f'{name}, ratio', 'times ours', (
+            statistics.median(its) / statistics.median(own) for its, own in zip(rounds, base)))
+        print(f'{name:20}{milliseconds:9.2f} ms{ratio:8.2f} times as long')
 
 
 if __name__ == '__main__':

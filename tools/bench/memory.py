@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""How much memory a job with a large table takes: the highest RSS of each phase.
+"""Measures the memory of a job with a large table: the highest RSS of each phase.
 
     python3 tools/bench/memory.py [--rows 10000000] [--width 32] [--hosts 1 [HOSTS_LATER]]
+        [--json FILE]
 
 needs the package with its `cpu` extra, Linux, and a disk with room for two checkpoints. One
 process trains a TPUEstimator with Adagrad from initial values, another goes on from its
-checkpoint. Each begins with the same job and a table of 1,000 rows; the highest RSS of that job
-is the base: TensorFlow itself and most of what a batch takes. Of every phase the lines give the
-highest RSS, what is left of it without the base, the ratio of that to the bytes of table and slot,
-and seconds. TensorFlow gives no memory back, so what one phase took the later ones show too.
+checkpoint. Each begins with the same job and a table of 1,000 rows. The highest RSS of that job is
+the base: TensorFlow itself and most memory of a batch.
+
+A line shows, for one phase, the highest RSS, the RSS above the base, the ratio of that to the
+bytes of table and slot, and seconds. TensorFlow gives no memory back, so a later phase shows the
+memory of the earlier ones too.
 
 | phase | from | to |
 |---|---|---|
@@ -26,6 +29,8 @@ import sys
 import tempfile
 import time
 
+import evidence
+
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
@@ -33,7 +38,7 @@ SMALL, STEPS, PER_SAMPLE = 1000, 10, 20
 
 
 def highest_rss():
-    """The highest RSS of this process, in bytes, since the counter was reset."""
+    """Returns the highest RSS of this process, in bytes, since the counter was reset."""
     lines = pathlib.Path('/proc/self/status').read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith('VmHWM'))
 
@@ -109,7 +114,7 @@ def train(parsed, rows, model_dir, first):
 
 
 def child(parsed):
-    """Runs the small job and the large one, and prints what they took as JSON."""
+    """Runs the small job and the large one, and prints their phases as JSON."""
     first = 'restore' if os.listdir(parsed.child) else 'init'
     with tempfile.TemporaryDirectory() as directory:
         base = max(peak for _, peak, _ in train(parsed, SMALL, directory, first).ended)
@@ -118,28 +123,39 @@ def child(parsed):
 
 
 def main():
-    """Prints one line per phase."""
+    """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('--rows', type=int, default=10_000_000)
     parser.add_argument('--width', type=int, default=32)
     parser.add_argument('--hosts', type=int, nargs='+', default=[1])
     parser.add_argument('--batch', type=int, default=1020, help='of all hosts, which divide it')
     parser.add_argument('--child', metavar='MODEL_DIR', help='one of the two processes')
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
     if parsed.child:
         return child(parsed)
+    with evidence.recorded(parsed.json, 'memory') as figures:
+        show(parsed, figures)
+
+
+def show(parsed, figures):
+    """Runs both processes, and prints one line per phase."""
     tables = 2 * parsed.rows * parsed.width * 4
     print(f'table and slot: {tables / 2**30:.2f} GiB')
     with tempfile.TemporaryDirectory() as model_dir:
-        for hosts in (parsed.hosts[0], parsed.hosts[-1]):
+        for job, hosts in (('first', parsed.hosts[0]), ('second', parsed.hosts[-1])):
             done = subprocess.run(
                 [sys.executable, __file__, f'--rows={parsed.rows}', f'--width={parsed.width}',
                  f'--hosts={hosts}', f'--batch={parsed.batch}', f'--child={model_dir}'],
                 check=True, stdout=subprocess.PIPE, text=True)
             found = json.loads(done.stdout.splitlines()[-1])
             print(f'{hosts} hosts; base: {found["base"] / 2**30:.2f} GiB')
-            for name, peak, seconds in found['phases']:
+            for number, (name, peak, seconds) in enumerate(found['phases']):
                 more = peak - found['base']
+                key = f'{job} job, phase {number}, {name}'
+                figures.add(f'{key}, highest RSS', 'GiB', [peak / 2**30])
+                figures.add(f'{key}, RSS above base', 'times tables', [more / tables])
+                figures.add(f'{key}, time', 's', [seconds])
                 print(f'{name:8}{peak / 2**30:6.2f} GiB{more / 2**30:7.2f} GiB'
                       f'{more / tables:6.2f} {seconds:6.2f} s', flush=True)
 

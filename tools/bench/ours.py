@@ -1,4 +1,4 @@
-"""The engines of this package, as `sessions.Engine` takes them."""
+"""Builds the engines of this package for `sessions.Engine`."""
 
 import functools
 
@@ -17,13 +17,13 @@ ADAGRAD = Adagrad(learning_rate=RATE, initial_accumulator=ACCUMULATOR)
 
 
 def engine(workload, kernels, **options):
-    """An engine of this package; see `_build` for the options."""
+    """Returns an engine of this package; see `_build` for the options."""
     build = functools.partial(_build, kernels=Kernels(kernels), **options)
     return Engine(build, workload, config_of('tuned'))
 
 
 def plan_of(workload, optimizer=ADAGRAD, hosts=1, strategy='div'):
-    """The plan of a workload, one core per host."""
+    """Returns the plan of a workload, with one core per host."""
     return resolve(
         [TableSpec(name=f't{k:02}', vocabulary_size=rows, dimension=width,
                    combiner=workload.combiner) for k, (rows, width) in enumerate(workload.tables)],
@@ -34,7 +34,8 @@ def plan_of(workload, optimizer=ADAGRAD, hosts=1, strategy='div'):
 
 
 def _build(workload, places, *, kernels, **options):
-    """A step whose gradients are the activations: those of halved sums of squares."""
+    """Builds a step whose gradients are the activations, as for a loss of halved sums of squares.
+    """
     plan = plan_of(workload, **options)
     backend = make_backend(plan, {table.name: table.name for table in plan.tables},
                            tf.train.create_global_step(), kernels=kernels)

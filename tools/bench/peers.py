@@ -1,12 +1,14 @@
-"""Embedding engines of others, where they are installed, as servers of windows for `engine.py`.
+"""Runs the embedding engines of other packages, for `engine.py`.
 
     python peers.py {fbgemm-rowwise|torch|tfrs} WORKLOAD SHRINK
 
-`fbgemm-rowwise` is the CPU table-batched embedding of fbgemm-gpu-cpu with rowwise Adagrad, which
-keeps one number of state per row where the others keep one per element; `torch` is
-`torch.nn.EmbeddingBag(sparse=True)` with Adagrad; `tfrs` the `TPUEmbedding` layer of
-tensorflow-recommenders on a CPU. The loss is the halved sum of squares of the activations. They
-have no queue, so their `ahead` is their `whole`.
+* `fbgemm-rowwise` is the CPU table-batched embedding of fbgemm-gpu-cpu with rowwise Adagrad. It
+  keeps one number of state per row, where the others keep one per element.
+* `torch` is `torch.nn.EmbeddingBag(sparse=True)` with Adagrad.
+* `tfrs` is the `TPUEmbedding` layer of tensorflow-recommenders on a CPU.
+
+The loss is the halved sum of squares of the activations. These engines have no queue, so their
+`ahead` is the same as their `whole`.
 """
 
 import sys
@@ -34,7 +36,7 @@ class Peer:
 
 
 def fbgemm_rowwise(workload):
-    """All features in one call, as fbgemm wants them: ids and offsets, feature by feature."""
+    """Makes one call for all features, as fbgemm expects: ids and offsets, feature by feature."""
     import torch
     from fbgemm_gpu.split_embedding_configs import EmbOptimType
     from fbgemm_gpu.split_table_batched_embeddings_ops_common import (
@@ -60,7 +62,7 @@ def fbgemm_rowwise(workload):
 
 
 def torch_bags(workload):
-    """One bag per table; features of one table are called one after the other."""
+    """Makes one bag per table; features of one table are called one after the other."""
     import torch
     bags = [torch.nn.EmbeddingBag(rows, width, mode=workload.combiner, sparse=True)
             for rows, width in workload.tables]
@@ -78,7 +80,7 @@ def torch_bags(workload):
 
 
 def tfrs(workload):
-    """The layer in a `tf.function`, outside of any TPU strategy."""
+    """Calls the layer in a `tf.function`, outside of any TPU strategy."""
     import tensorflow as tf
     import tensorflow_recommenders
     of = tf.tpu.experimental.embedding

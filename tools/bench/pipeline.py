@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Times what pipelining saves: the look-up of the next step beside the dense part of this one.
+"""Times pipelining: the look-up of the next step runs beside the dense part of this step.
 
-    python3 tools/bench/pipeline.py [compute] [wait] [--steps N] [--shrink K]
+    python3 tools/bench/pipeline.py [compute] [wait] [--steps N] [--shrink K] [--json FILE]
 
-Runs in an environment with the extra `cpu`. The same job, a table of 1M x 64 with Adagrad, batch
-16384, 10 ids per sample, makes one step in turn without and with `hosts/pipelined`, and
-between them its look-up and its dense part alone, so that what disturbs the machine disturbs all
-four. Prints the medians in milliseconds, and what pipelining saves of a step, which cannot be more
-than the shorter of look-up and dense part: the update waits for both.
+Runs in an environment with the extra `cpu`. The job has a table of 1M x 64 with Adagrad, batch
+16384, and 10 ids per sample. It makes one step without and one with `hosts/pipelined`; its look-up
+alone and its dense part alone run between them. The four take turns, so that other load disturbs
+all of them alike. Prints the medians in milliseconds, and the time that pipelining saves per step.
+That cannot be more than the shorter of look-up and dense part, since the update waits for both.
 
 Each operation has one thread and there is one table, so a look-up keeps one core busy. The dense
 part is made to take as long, and to leave a core free:
 
-* `compute` multiplies small matrices one after the other. It shows what a second idle core is
-  worth to a model that keeps one busy; a model that keeps all cores busy has nothing to gain.
+* `compute` multiplies small matrices one after the other. It shows the worth of a second idle core
+  to a model that keeps one busy; a model that keeps all cores busy has nothing to gain.
 * `wait` sleeps and computes nothing, as the host does while an accelerator runs the model.
 
 Neither is a model. `--shrink 10` divides rows and batch by 10.
@@ -27,6 +27,7 @@ import time
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
+import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 
@@ -42,7 +43,8 @@ MATRIX, BATCHES, WARM_UP = 96, 4, 3
 
 
 def session():
-    """One with a thread for the look-up, one for the dense part, and one per operation."""
+    """Returns a session: a thread for the look-up, one for the dense part, and one per operation.
+    """
     config = tf.ConfigProto(inter_op_parallelism_threads=2, intra_op_parallelism_threads=1)
     rewrites = config.graph_options.rewrite_options
     rewrites.arithmetic_optimization = rewrites.OFF
@@ -137,25 +139,35 @@ class Engine:
 
 
 def amount_for(dense, milliseconds):
-    """How much of a dense part takes so long."""
+    """Returns the amount of a dense part that takes so many milliseconds."""
     amount = 1000.0
     for number in range(4):
         amount *= milliseconds / statistics.median(dense.time(amount, number) for _ in range(3))
     return amount
 
 
+PARTS = {'compute': compute, 'wait': wait}
+
+
 def main():
-    """Prints one line per kind of dense part."""
+    """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('kinds', nargs='*', metavar='KIND', help='compute, wait; both if none')
     parser.add_argument('--steps', type=int, default=30)
     parser.add_argument('--shrink', type=int, default=1)
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
+    with evidence.recorded(parsed.json, 'pipeline') as figures:
+        show(parsed, figures)
+
+
+def show(parsed, figures):
+    """Prints one line per kind of dense part."""
     print(f'{"":8}{"look-up":>11}{"dense":>11}{"one by one":>13}{"pipelined":>12}   '
           'ratio, saved, of what could be')
     lookup = Engine(None, parsed.shrink, pipelined=False)
-    for kind in parsed.kinds or ['compute', 'wait']:
-        part = {'compute': compute, 'wait': wait}[kind]
+    for kind in parsed.kinds or PARTS:
+        part = PARTS[kind]
         dense = Dense(part)
         amount = amount_for(dense, statistics.median(
             lookup.time(0, number) for number in range(10)))
@@ -163,7 +175,10 @@ def main():
                    Engine(part, parsed.shrink, pipelined=True)]
         times = [[runner.time(amount, number) for runner in runners]
                  for number in range(parsed.steps + WARM_UP)]
-        medians = [statistics.median(column) for column in zip(*times[WARM_UP:])]
+        medians = [figures.add(f'{kind}, {name}', 'ms', column) for name, column in zip(
+            ('look-up', 'dense', 'one by one', 'pipelined'), zip(*times[WARM_UP:]))]
+        figures.add(f'{kind}, ratio', 'times one by one', (
+            pipelined / plain for _, _, plain, pipelined in times[WARM_UP:]))
         saved, possible = medians[2] - medians[3], min(medians[:2])
         print(f'{kind:8}' + ''.join(f'{median:{width}.1f}' for median, width in zip(
             medians, (11, 11, 13, 12))) + f'   {medians[3] / medians[2]:.2f}, {saved:.1f} ms, '

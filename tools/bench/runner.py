@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""What the runner costs: per step, in memory, and until the first step. One host, one core.
+"""Times the runner: per step, in memory, and until the first step. One host, one core.
 
     python3 tools/bench/runner.py [--rounds 30]
     python3 tools/bench/runner.py --loops 2000
     python3 tools/bench/runner.py --features 25,50,100,200 [--shared] [--hosts H --cores C]
 
-needs the package with its `cpu` extra, and Linux.
+needs the package with its `cpu` extra, and Linux. Each takes `--json FILE` too.
 
-Without a flag: milliseconds per step of `TPUEstimator.train`, 100 steps per loop, beside those of
-a loop written by hand over the graph of the same job, which has an infeed thread too, but no
-deadlines, hooks, counts of ids or looks at the loss: once with `session.run`, once with the
-private callable that the runner uses. The three take turns, loop by loop, in one process, so that
-what disturbs the machine disturbs all. A loop of the runner lasts from one `after_run` of a hook
-to the next, so all that happens between loops is in it.
+Without a flag it prints milliseconds per step of `TPUEstimator.train`, 100 steps per loop, beside
+a loop written by hand over the graph of the same job. That loop has an infeed thread too, but no
+deadlines, hooks, counts of ids or looks at the loss. It runs once with `session.run`, and once
+with the private callable that the runner uses. The three take turns, loop by loop, in one process,
+so that other load disturbs all of them alike. A loop of the runner lasts from one `after_run` of a
+hook to the next, so it includes all work between loops.
 
 `--loops` trains so many loops of 10 steps with log lines and summaries, and shows the RSS after
 each tenth of them.
@@ -27,7 +27,6 @@ import argparse
 import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,6 +36,7 @@ import time
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
+import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 
@@ -96,7 +96,7 @@ def input_fn_of(workload):
 
 
 class HandWritten:
-    """The step graph of an estimator in a session of its own, with the least that trains."""
+    """Trains the step graph of an estimator in a session of its own, with as little as possible."""
 
     def __init__(self, estimator, input_fn):
         with tf.Graph().as_default():
@@ -104,10 +104,10 @@ class HandWritten:
             self._graph = graph = build_step(job)
             self._session = tf.Session(config=job.session_config)
             self._session.run(tf.global_variables_initializer())
-            self._session.run([graph.start, *(feed.initializer for feed in graph.feeds)])
-            self._step = _tf.fast_callable(self._session, [graph.is_step], [graph.loss],
-                                           [graph.step])
-            self._enqueue = self._session.make_callable(graph.feeds[0].step)
+            self._session.run([graph.start, *(feed.initializer for feed in graph.input.feeds)])
+            self._step = _tf.fast_callable(self._session, [graph.step.is_step], [graph.step.loss],
+                                           [graph.step.operation])
+            self._enqueue = self._session.make_callable(graph.input.feeds[0].step)
         self._thread = threading.Thread(target=self._feed, daemon=True)
         self._thread.start()
 
@@ -121,7 +121,8 @@ class HandWritten:
     def run(self):
         """One step."""
         graph = self._graph
-        self._session.run([graph.loss, graph.step], {graph.is_step: True})
+        self._session.run([graph.step.loss, graph.step.operation],
+                          {graph.step.is_step: True})
 
     def call(self):
         """One step, with a callable."""
@@ -129,18 +130,18 @@ class HandWritten:
 
     def close(self):
         """Ends the thread."""
-        self._session.run(self._graph.close)
+        self._session.run(self._graph.input.close)
         self._thread.join()
         self._session.close()
 
 
 def milliseconds(began):
-    """Per step of a loop."""
+    """Returns milliseconds per step of a loop that began then."""
     return 1e3 * (time.perf_counter() - began) / STEPS
 
 
 class TakeTurns(tf.train.SessionRunHook):
-    """Times loops of a run, and after each the same number of steps done otherwise.
+    """Times loops of a run, and after each the same number of steps in other ways.
 
     Attributes:
       times: milliseconds per step, first of the run; one tuple per loop.
@@ -162,7 +163,7 @@ class TakeTurns(tf.train.SessionRunHook):
         self._began = time.perf_counter()
 
 
-def show_overhead(rounds):
+def show_overhead(rounds, figures):
     """Prints one line per workload."""
     print(f'{"":8}{"train":>12}{"run":>12}{"callable":>12}   train takes times as long as these')
     for name, workload in WORKLOADS.items():
@@ -173,8 +174,11 @@ def show_overhead(rounds):
             estimator.train(input_fn_of(workload), steps=(rounds + 2) * STEPS, hooks=[turns])
             other.close()
         times = turns.times[2:]  # The first loops contain the start.
-        medians = [statistics.median(column) for column in zip(*times)]
-        ratios = [statistics.median(each[0] / each[k] for each in times) for k in (1, 2)]
+        ways = ('train', 'run', 'callable')
+        medians = [figures.add(f'{name}, {way}', 'ms/step', column)
+                   for way, column in zip(ways, zip(*times))]
+        ratios = [figures.add(f'{name}, train over {ways[k]}', 'ratio', (
+            each[0] / each[k] for each in times)) for k in (1, 2)]
         print(f'{name:8}' + ''.join(f'{median:9.3f} ms' for median in medians)
               + '   ' + ', '.join(f'{ratio:.3f}' for ratio in ratios), flush=True)
 
@@ -183,7 +187,7 @@ class Memory(tf.train.SessionRunHook):
     """Reads RSS after every so many loops.
 
     Attributes:
-      mebibytes: what was read.
+      mebibytes: one number per reading.
     """
 
     def __init__(self, every):
@@ -199,21 +203,23 @@ class Memory(tf.train.SessionRunHook):
                                if line.startswith('VmRSS')]
 
 
-def show_memory(loops):
+def show_memory(loops, figures):
     """Prints one line."""
     workload, steps = WORKLOADS['small'], 10
     with tempfile.TemporaryDirectory() as model_dir:
         memory = Memory(loops // 10)
         estimator_of(workload, model_dir, steps).train(
             input_fn_of(workload), steps=loops * steps, hooks=[memory])
+    for number, mebibytes in enumerate(memory.mebibytes, 1):
+        figures.add(f'RSS after {number} of 10 parts', 'MiB', [mebibytes])
     print('MiB:', *(f'{each:.1f}' for each in memory.mebibytes))
 
 
 class Start(tf.train.SessionRunHook):
-    """When the start of a run comes how far.
+    """Times the parts of the start of a run.
 
     Attributes:
-      seconds: since this was made, of the graph, the session, the first step, and of CPU.
+      seconds: from its making until the graph, the session and the first step, and CPU seconds.
     """
 
     def __init__(self):
@@ -241,7 +247,7 @@ def start(count, hosts, cores, shared):
     print(json.dumps(hook.seconds))
 
 
-def show_start(counts, *rest):
+def show_start(figures, counts, *rest):
     """Prints one line per number of columns."""
     print(f'{"columns":>8}{"graph":>9}{"session":>9}{"step":>9}{"CPU":>9}   ratio: step, CPU')
     first = None
@@ -249,6 +255,8 @@ def show_start(counts, *rest):
         done = subprocess.run([sys.executable, __file__, '--child', json.dumps([count, *rest])],
                               check=True, stdout=subprocess.PIPE, text=True)
         seconds = json.loads(done.stdout.splitlines()[-1])
+        for part, taken in zip(('graph', 'session', 'step', 'CPU'), seconds):
+            figures.add(f'{count} columns, {part}', 's', [taken])
         each = [seconds[2] / count, seconds[3] / count]
         first = first or each
         print(f'{count:8}' + ''.join(f'{one:7.2f} s' for one in seconds) + '   '
@@ -256,7 +264,7 @@ def show_start(counts, *rest):
 
 
 def main():
-    """Prints what was asked for."""
+    """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('--rounds', type=int, default=30, help='loops of each, taking turns')
     parser.add_argument('--loops', type=int)
@@ -265,17 +273,20 @@ def main():
     parser.add_argument('--hosts', type=int, default=1)
     parser.add_argument('--cores', type=int, default=1, help='per host')
     parser.add_argument('--child', help='one of the processes')
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
     tf.logging.set_verbosity(tf.logging.ERROR)
     if parsed.child:
         start(*json.loads(parsed.child))
-    elif parsed.features:
-        show_start([int(one) for one in parsed.features.split(',')], parsed.hosts, parsed.cores,
-                   parsed.shared)
-    elif parsed.loops:
-        show_memory(parsed.loops)
-    else:
-        show_overhead(parsed.rounds)
+        return
+    with evidence.recorded(parsed.json, 'runner') as figures:
+        if parsed.features:
+            show_start(figures, [int(one) for one in parsed.features.split(',')], parsed.hosts,
+                       parsed.cores, parsed.shared)
+        elif parsed.loops:
+            show_memory(parsed.loops, figures)
+        else:
+            show_overhead(parsed.rounds, figures)
 
 
 if __name__ == '__main__':

@@ -1,10 +1,9 @@
-"""An engine in a TensorFlow session, timed by windows of steps; TensorFlow's own engine.
+"""Times an engine in a TensorFlow session by windows of steps, and builds TensorFlow's own engine.
 
     python sessions.py WORKLOAD SHRINK {tuned|shipped}
 
-serves windows of the second to `engine.py`, in an interpreter of any TensorFlow from 2.15 on that
-needs nothing of this package: a line `KIND STEPS` on its input is answered by milliseconds per
-step.
+times windows of TensorFlow's own engine for `engine.py`. It needs nothing of this package, and any
+TensorFlow from 2.15 on. A line `KIND STEPS` on its input is answered by milliseconds per step.
 """
 
 import os
@@ -24,7 +23,7 @@ tf.logging.set_verbosity(tf.logging.ERROR)
 
 
 class Built(NamedTuple):
-    """Operations of an engine: to begin, all of a step at once, or in two parts."""
+    """Operations of an engine: its start, a whole step, and a step in two parts."""
 
     start: Any
     whole: Any
@@ -57,11 +56,11 @@ class Engine:
             self._step = self._session.make_callable(built.step)
 
     def window(self, kind, steps):
-        """Milliseconds per step.
+        """Returns milliseconds per step.
 
         Args:
-          kind: `'whole'`, ids are handed over and looked up one after the other, or `'ahead'`, a
-            thread hands over those of the next step, as a job does; it hands over as many
+          kind: `'whole'` enqueues ids and looks them up one after the other. `'ahead'` enqueues
+            the ids of the next step in a thread, as a job does. The thread enqueues as many
             batches as there are steps, and the window ends when both are done.
           steps: of the window.
         """
@@ -82,7 +81,7 @@ class Engine:
         return milliseconds
 
     def close(self):
-        """Gives its memory back."""
+        """Closes the session, which frees its memory."""
         self._session.close()
 
     def _hand_over(self, steps):
@@ -91,7 +90,9 @@ class Engine:
 
 
 def stock(workload, places):
-    """`embedding_lookup_sparse` with `AdagradOptimizer`; the loss is halved sums of squares."""
+    """Builds `embedding_lookup_sparse` with `AdagradOptimizer`; the loss is halved sums of
+    squares.
+    """
     optimizer = tf.train.AdagradOptimizer(RATE, ACCUMULATOR)
     queue = tf.queue.FIFOQueue(2, [tf.int64] * len(places), [each.shape for each in places])
 
@@ -113,7 +114,9 @@ def stock(workload, places):
 
 
 def config_of(kind):
-    """Of a session: as shipped, or tuned, which keeps it from reading whole tables."""
+    """Returns the config of a session: shipped, or tuned, which keeps it from reading whole
+    tables.
+    """
     config = tf.ConfigProto()
     if kind == 'tuned':
         rewrites = config.graph_options.rewrite_options

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 """Times a loop of TF2 beside a job of TF1: midlevel's TPUEmbedding and a TPUEstimator.
 
-    python3 tools/bench/tf2.py [W1 W2 W3 W4] [--shrink K] [--windows 12] [--steps 20]
+    python3 tools/bench/tf2.py [W1 W2 W3 W4] [--shrink K] [--windows 12] [--steps 20] [--json FILE]
 
 needs the package with its `cpu` extra. Both have the tables of a workload (`workloads.py`), ids in
-SparseTensors from the same tf.data pipeline, and the same model: a hidden layer over the
-activations and a logistic loss; tables are trained by Adagrad, the rest by gradient descent. A
-window is so many steps: of the TPUEstimator one loop, of TF2 one call of a `tf.function` with
+SparseTensors from the same tf.data pipeline, and the same model. The model is a hidden layer over
+the activations and a logistic loss. Adagrad trains the tables, and gradient descent the rest.
+
+A window is so many steps: one loop of the TPUEstimator, or one call of a `tf.function` with
 `tf.range`. Windows of the two take turns in one process; the infeed thread of the TPUEstimator
-waits while TF2 has its turn. The first two pairs do not count. Printed are the median
-milliseconds per step of both, and the median of how many times as long a window of TF2 takes as
-the one of the TPUEstimator before it: under no strategy and one core, and under the emulated
-TPUStrategy with 1 and 2 replicas beside as many cores.
+waits while TF2 has its turn. The first two pairs do not count. Prints the median milliseconds per
+step of both. The ratio is a window of TF2 over the window of the TPUEstimator before it, in the
+median. All this runs under no strategy with one core, and under the emulated TPUStrategy with 1
+and 2 replicas beside as many cores.
 """
 
 import argparse
 import os
-import statistics
 import tempfile
 import threading
 import time
@@ -27,6 +27,7 @@ import estimator_tpu_embedding as ete  # noqa: E402
 
 ete.install(hosts=1, cores=2)
 
+import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from workloads import ACCUMULATOR, RATE, WORKLOADS  # noqa: E402
@@ -43,12 +44,12 @@ class EndOfBench(Exception):
 
 
 def name_of(number):
-    """Of a feature."""
+    """Returns the name of a feature."""
     return f'f{number:03}'
 
 
 def dataset_of(workload, batch):
-    """Batches of one replica, each in turn: (SparseTensors by feature, labels)."""
+    """Returns the batches of one replica, each in turn: (SparseTensors by feature, labels)."""
     datasets = []
     labels = np.random.default_rng(2).integers(0, 2, [batch, 1]).astype(np.float32)
     for feed in workload.feeds():
@@ -67,7 +68,7 @@ def dataset_of(workload, batch):
 
 
 class Job:
-    """A TPUEstimator that trains in a thread, a window at a time."""
+    """Trains a TPUEstimator in a thread, a window at a time."""
 
     def __init__(self, workload, cores, steps):
         self._workload, self._cores, self._steps = workload, cores, steps
@@ -153,7 +154,7 @@ def _estimator(workload, cores, steps, model_dir):
 
 
 class Loop:
-    """A `tf.function` that trains."""
+    """Trains with a `tf.function`."""
 
     def __init__(self, workload, strategy, steps):
         api = tf.tpu.experimental.embedding
@@ -207,7 +208,7 @@ class Loop:
 
 
 def strategy_of(case):
-    """The strategy of one of `CASES`."""
+    """Returns the strategy of one of `CASES`."""
     if case == 'no strategy':
         return tf.distribute.get_strategy()
     resolver = ete.TPUClusterResolver(hosts=1, cores=CASES[case])
@@ -216,31 +217,41 @@ def strategy_of(case):
 
 
 def compare(workload, case, steps, windows):
-    """Medians of milliseconds of both, and of how many times as long TF2 takes."""
+    """Returns milliseconds per step of both, as pairs of windows that follow each other."""
     loop, job = Loop(workload, strategy_of(case), steps), Job(workload, CASES[case], steps)
     try:
-        pairs = [(job.window(), loop.window()) for _ in range(windows + 2)][2:]
+        return [(job.window(), loop.window()) for _ in range(windows + 2)][2:]
     finally:
         job.close()
-    return [*map(statistics.median, zip(*pairs)),
-            statistics.median(of_loop / of_job for of_job, of_loop in pairs)]
+
+
+def show(parsed, figures):
+    """Prints one line per workload and strategy."""
+    for name in parsed.workloads or ['W1']:
+        for case in [list(CASES)[int(one)] for one in parsed.cases.split(',')]:
+            pairs = compare(
+                WORKLOADS[name].shrunk(parsed.shrink), case, parsed.steps, parsed.windows)
+            key, (of_job, of_loop) = f'{name}, {case}', zip(*pairs)
+            its = figures.add(f'{key}, TPUEstimator', 'ms/step', of_job)
+            own = figures.add(f'{key}, TF2', 'ms/step', of_loop)
+            ratio = figures.add(f'{key}, ratio', 'times TPUEstimator', (
+                loop / job for job, loop in pairs))
+            print(f'{name} {case:26}{its:9.2f} ms, TF2{own:9.2f} ms, {ratio:.2f} times',
+                  flush=True)
 
 
 def main():
-    """Prints one line per workload and strategy."""
+    """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('workloads', nargs='*', metavar='W', help='of W1 to W4; W1 if none')
     parser.add_argument('--windows', type=int, default=12)
     parser.add_argument('--steps', type=int, default=20)
     parser.add_argument('--shrink', type=int, default=1)
     parser.add_argument('--cases', default=','.join(map(str, range(len(CASES)))))
+    evidence.add_argument(parser)
     parsed = parser.parse_args()
-    for name in parsed.workloads or ['W1']:
-        for case in [list(CASES)[int(one)] for one in parsed.cases.split(',')]:
-            of_job, of_loop, ratio = compare(
-                WORKLOADS[name].shrunk(parsed.shrink), case, parsed.steps, parsed.windows)
-            print(f'{name} {case:26}{of_job:9.2f} ms, TF2{of_loop:9.2f} ms, {ratio:.2f} times',
-                  flush=True)
+    with evidence.recorded(parsed.json, 'tf2') as figures:
+        show(parsed, figures)
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""The tables and the ids that the benchmarks of embedding engines train with. NumPy only.
+"""Defines the tables and the ids of the benchmarks of embedding engines. NumPy only.
 
 | workload | tables | rows x width | features | batch | ids per sample | combiner |
 |---|---|---|---|---|---|---|
@@ -9,8 +9,8 @@
 
 The tables of W4 are 1, 2, 4, 8, 16, 32, 64 and 128 wide, five of each, and each has five features.
 
-Ids are Zipf(1.05): id k is drawn in proportion to 1 / (k + 1)**1.05, and where it is in its table
-is shuffled, once per table.
+Ids are Zipf(1.05): the probability of id k is in proportion to 1 / (k + 1)**1.05. A permutation
+per table then spreads the ids over its rows.
 """
 
 import functools
@@ -34,7 +34,7 @@ class Feature(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """What is trained; `tables` are pairs of rows and width."""
+    """Tables, features and batch of a benchmark; `tables` are pairs of rows and width."""
 
     name: str
     tables: tuple
@@ -61,10 +61,10 @@ class Workload(NamedTuple):
         return np.repeat(np.arange(self.batch, dtype=np.int32), feature.per_sample)
 
     def bytes_per_step(self, feeds):
-        """Bytes that a step with Adagrad must move at least, mean of the batches.
+        """Returns the fewest bytes that a step with Adagrad must move, mean of the batches.
 
-        Distinct rows are read once, then they and their slots are read and written; activations
-        are written, gradients read, ids read.
+        Distinct rows are read once. Then the rows and their slots are read and written.
+        Activations are written, gradients are read, and ids are read.
         """
         total = 0
         for batch in feeds:

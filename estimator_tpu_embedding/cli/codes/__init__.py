@@ -1,7 +1,7 @@
-"""All codes of errors and warnings: what each means and what to do.
+"""Holds, for every code of an error or a warning, its title, its meaning and a remedy.
 
-`tests/cli/codes_test.py` keeps this complete: an entry for every code in the sources, and no
-other.
+`etpe explain` and `etpe rules` print them. `tests/cli/codes_test.py` keeps the list complete: the
+sources use each code that is here, and no other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import itertools
 from . import checkpoints, config, doubts, reading, run, tf2
 
 Entry = tuple[str, str, str]
-"""Title, what it means, what to do."""
+"""Title, meaning and remedy."""
 
 ENTRIES: dict[str, Entry] = dict(sorted({
     **checkpoints.ENTRIES, **config.ENTRIES, **doubts.ENTRIES, **reading.ENTRIES,
@@ -20,7 +20,7 @@ ENTRIES: dict[str, Entry] = dict(sorted({
 
 
 def nearest(text: str) -> str:
-    """The code that begins most like `text`, for a message about one that is unknown.
+    """Returns the code most similar to `text`, for the message about an unknown code.
 
     >>> nearest('e4123')
     'E412'

@@ -1,9 +1,9 @@
-"""What differs between two configs, and whether a checkpoint of the first fits the second.
+"""Finds the differences of two configs, and whether a checkpoint of the first fits the second.
 
-A checkpoint holds the rows and slots of tables by name. Breaking is what `checkpoint/compare.py`
-refuses to a training unless it is told that it is meant: a table that is renamed or gone, another
-shape, and slots that are not there. All else, learning rates, features and the number of hosts
-among it, may change the training but not what is restored.
+A checkpoint holds the rows and slots of tables by name. A difference is breaking if
+`checkpoint/compare.py` refuses it to a training without an option. Breaking are a renamed or
+removed table, another shape, and missing slots. Learning rates, features, the number of hosts and
+all other things may change the training, but not the restored values.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .tags import Tags
-from .view import FeatureView, TableView, Value, View
+from .config_view import FeatureView, TableView, Value, View
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +23,9 @@ class Difference:
 
     Attributes:
       kind: `'changed'`, `'added'`, `'removed'` or `'renamed'`.
-      where: `''` for the run as a whole, else the name of a table of the second config; of a
-        removed one, of the first.
-      what: what differs, such as `'rows'`.
+      where: name of a table, or `''` for the run as a whole. It is the name in the second config;
+        for a removed table, in the first.
+      what: the part that differs, such as `'rows'`.
       before: in the first config; `None` if absent.
       after: in the second.
       breaking: whether a checkpoint of the first cannot be restored for it.
@@ -42,7 +42,9 @@ class Difference:
 
 
 def differences(a: View, b: View) -> list[Difference]:
-    """All differences of two configs or of two checkpoints: those of the run, then by table."""
+    """Returns all differences of two configs or of two checkpoints: first of the run, then by
+    table.
+    """
     return [*_of_run(a, b), *sorted(_of_tables(a, b), key=lambda one: (one.where, one.kind))]
 
 
@@ -93,7 +95,9 @@ def _of_tables(a: View, b: View) -> Iterator[Difference]:
 
 def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[TableView], Hashable]
             ) -> tuple[list[tuple[TableView, TableView]], list[TableView], list[TableView]]:
-    """Pairs of tables with an equal key, in order, and what is left over of `a` and of `b`."""
+    """Pairs of tables with an equal key, in order, and the tables of `a` and of `b` without a
+    partner.
+    """
     waiting: dict[Hashable, collections.deque[TableView]] = collections.defaultdict(
         collections.deque)
     for table in a:
@@ -108,7 +112,7 @@ def _paired(a: Iterable[TableView], b: Iterable[TableView], key: Callable[[Table
 
 
 def _content(table: TableView, batch: int) -> Hashable:
-    """All of a table but its name, for finding it under another one."""
+    """All facts of a table but its name, to find a renamed table."""
     return (table.rows, table.dimension, table.optimizer, table.slots, _rate(table),
             tuple(sorted(table.settings.items())), _features(table.features, batch))
 
@@ -133,7 +137,7 @@ def _shape(table: TableView) -> str:
 
 
 def _rows(table: TableView, other: TableView, a: View, b: View) -> Iterator[Difference]:
-    """What differs in rows; a config has those of the job raised to the number of hosts."""
+    """Compares rows. A config has the rows of its job, but at least as many as hosts."""
     true, others = _true_rows(table, a), _true_rows(other, b)
     if max(true.start, others.start) < min(true.stop, others.stop):
         breaking, why = False, ('the checkpoint decides: a config has no fewer rows than hosts, '
@@ -144,7 +148,7 @@ def _rows(table: TableView, other: TableView, a: View, b: View) -> Iterator[Diff
 
 
 def _true_rows(table: TableView, view: View) -> range:
-    """How many rows the job can have that is seen here."""
+    """The numbers of rows that the job of this view can have."""
     raised = view.kind == 'config' and table.rows == view.hosts
     return range(1 if raised else table.rows, table.rows + 1)
 

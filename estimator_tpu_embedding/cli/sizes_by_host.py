@@ -1,4 +1,4 @@
-"""How large tables are, on each host and against the memory of a TPU."""
+"""Computes the rows and bytes of tables on each host, and their share of the memory of a TPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.partition import STRATEGIES, Partition
 from ..errors import Problem, bytes_text, quoted
-from .view import TableView, View
+from .config_view import TableView, View
 
 GIB = 2**30
 _MOST_NAMES = 5
@@ -48,7 +48,7 @@ class Slice:
 
 
 def slice_called(text: str) -> Slice:
-    """The TPU of a name, for argparse.
+    """Returns the TPU slice of a name, for argparse.
 
     Raises:
       argparse.ArgumentTypeError: if there is none.
@@ -68,13 +68,13 @@ def slice_called(text: str) -> Slice:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """Numbers of hosts, one each, in short.
+    """The range and the sum of one number per host.
 
     Attributes:
       least: of any host.
       most: of any host.
       total: of all hosts.
-      hosts: how many there are.
+      hosts: number of hosts.
     """
 
     least: int
@@ -88,16 +88,18 @@ class Extent:
         return self.most * self.hosts / self.total if self.total else 1.0
 
     def text(self, show: Callable[[int], str]) -> str:
-        """Least, most and imbalance."""
+        """Returns least, most and imbalance as text."""
         return f'{show(self.least)} to {show(self.most)}, max/mean {self.imbalance:.2f}'
 
     def data(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Returns least, most and imbalance as data for JSON."""
         return {'min': self.least, 'max': self.most, 'imbalance': round(self.imbalance, 6)}
 
 
 def rows_extent(table: TableView, hosts: int) -> Extent:
-    """Rows of one table on each of `hosts` hosts; `div` and `mod` give equally many."""
+    """Returns the extent of the rows of one table. `div` and `mod` give hosts the same numbers of
+    rows.
+    """
     partition = _partition(table, hosts)
     return Extent(least=partition.rows_on(hosts - 1), most=partition.rows_on(0), hosts=hosts,
                   total=partition.vocabulary_size)
@@ -109,12 +111,12 @@ def _partition(table: TableView, hosts: int) -> Partition:
 
 def per_host(tables: Iterable[TableView], hosts: int, weigh: Callable[[TableView], int]
              ) -> list[int]:
-    """What each host holds of all tables, under `div` and under `mod`.
+    """Returns the sum over all tables for each host. It is the same under `div` and `mod`.
 
     Args:
       tables: of the config.
-      hosts: how many share the rows.
-      weigh: what a row of a table counts: 1 for rows, its bytes for bytes.
+      hosts: number of hosts that share the rows.
+      weigh: returns the weight of a row of a table: 1 for rows, its bytes for bytes.
     """
     least, steps = 0, [0] * hosts
     for table in tables:
@@ -126,12 +128,12 @@ def per_host(tables: Iterable[TableView], hosts: int, weigh: Callable[[TableView
 
 
 def extent(of_host: Sequence[int]) -> Extent:
-    """Numbers of hosts in short."""
+    """Returns the extent of one number per host."""
     return Extent(least=min(of_host), most=max(of_host), total=sum(of_host), hosts=len(of_host))
 
 
 def unknown_slots_text(view: View) -> list[str]:
-    """A line on the slots that are not counted, if there are any."""
+    """Returns a line on the slots that are not counted, or no line."""
     names = view.slots_unknown
     if not names:
         return []
@@ -140,7 +142,7 @@ def unknown_slots_text(view: View) -> list[str]:
 
 
 def share_text(count: float, whole: float) -> str:
-    """`count` of `whole` in per cent.
+    """Returns `count` of `whole` in per cent.
 
     >>> share_text(1, 8), share_text(1, 100000), share_text(0, 8)
     ('12.5 %', '< 0.1 %', '0.0 %')
@@ -150,14 +152,14 @@ def share_text(count: float, whole: float) -> str:
 
 
 def memory_text(padded: Extent, tpu: Slice) -> str:
-    """What part of the memory beside a host the tables of the fullest host take."""
+    """Returns a line on the fullest host: its tables' share of its part of the TPU memory."""
     part = tpu.bytes / padded.hosts
     who = 'all tables take' if padded.hosts == 1 else f'the fullest of {padded.hosts} hosts takes'
     return f'{tpu}: {who} {share_text(padded.most, part)} of its {bytes_text(part)}'
 
 
 def memory_problems(padded: Extent, tpu: Slice | None) -> list[Problem]:
-    """W413 if the tables of the fullest host need more than its part of the memory."""
+    """Returns W413 if the tables of the fullest host need more than its part of the memory."""
     if tpu is None or padded.most <= tpu.bytes / padded.hosts:
         return []
     return [Problem('W413', f'tables on {tpu.name}', 'rows and slots of a host must fit its part '
@@ -166,7 +168,7 @@ def memory_problems(padded: Extent, tpu: Slice | None) -> list[Problem]:
 
 
 def tpu_data(padded: Extent, tpu: Slice | None) -> dict[str, Any] | None:
-    """What part of its memory the fullest host takes, for programs."""
+    """Returns the fullest host's share of its part of the memory, as data for JSON."""
     return None if tpu is None else {
         'name': tpu.name, 'bytes': tpu.bytes,
         'share': round(padded.most * padded.hosts / tpu.bytes, 9)}

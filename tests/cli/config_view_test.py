@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimator_tpu_embedding.cli.inputs import Input
-from estimator_tpu_embedding.cli.view import view_of
+from estimator_tpu_embedding.cli.config_view import view_of
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 
 

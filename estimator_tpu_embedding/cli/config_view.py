@@ -1,7 +1,7 @@
-"""What the tool shows of a config or a checkpoint: plain data, also where the config is wrong.
+"""Holds the contents of a config or a checkpoint as plain data, which most commands show.
 
-People inspect broken configs above all, so nothing here is checked and nothing refused: a number
-that makes no sense is shown as it is. `proto.decoding.config_to_plan` is what judges.
+People inspect broken configs above all. So nothing is checked here, and nothing is refused: a
+number that makes no sense is shown as it is. `proto.decoding.config_to_plan` judges configs.
 """
 
 from __future__ import annotations
@@ -84,27 +84,27 @@ class TableView:
 
     @property
     def copies(self) -> int:
-        """Matrices of the table's shape: itself and its slots, as far as they are known."""
+        """Number of matrices of the table's shape: the table and its known slots."""
         return 1 + len(self.slots or ())
 
     @property
     def bytes_per_row(self) -> int:
-        """Of a row and its slots, not padded."""
+        """Bytes of a row and its slots, not padded."""
         return max(self.dimension, 0) * BYTES_PER_ELEMENT * self.copies
 
     @property
     def padded_bytes_per_row(self) -> int:
-        """Of a row and its slots, padded."""
+        """Bytes of a row and its slots, padded."""
         return self.padded_dimension * BYTES_PER_ELEMENT * self.copies
 
     @property
     def raw_bytes(self) -> int:
-        """Of all rows and slots, not padded."""
+        """Bytes of all rows and slots, not padded."""
         return max(self.rows, 0) * self.bytes_per_row
 
     @property
     def padded_bytes(self) -> int:
-        """Of all rows and slots, padded."""
+        """Bytes of all rows and slots, padded."""
         return max(self.rows, 0) * self.padded_bytes_per_row
 
 
@@ -139,22 +139,22 @@ class View:
 
     @property
     def slots_unknown(self) -> tuple[str, ...]:
-        """Names of the tables of whose slots nothing is known, so their bytes are not counted."""
+        """Names of the tables with unknown slots. Their bytes do not count slots."""
         return tuple(table.name for table in self.tables if table.slots is None)
 
     @property
     def raw_bytes(self) -> int:
-        """Of all tables and slots, not padded."""
+        """Bytes of all tables and slots, not padded."""
         return sum(table.raw_bytes for table in self.tables)
 
     @property
     def padded_bytes(self) -> int:
-        """Of all tables and slots, padded."""
+        """Bytes of all tables and slots, padded."""
         return sum(table.padded_bytes for table in self.tables)
 
 
 def view_of(source: Input) -> View:
-    """What to show of one input."""
+    """Returns the view of one input."""
     if source.config is not None:
         return _of_config(source.where, source.config)
     manifest = source.manifest
@@ -255,7 +255,7 @@ def _settings(parameters: codec.Parameters, optimizer: str | None
 
 
 def _value(content: Any) -> Value:
-    """A field as Python and JSON can hold it: floats with the digits that a float32 has."""
+    """A field in a form that Python and JSON can hold. Floats have the digits of a float32."""
     if isinstance(content, float):
         return _shortest(content) if math.isfinite(content) else str(content)
     if isinstance(content, bytes):
@@ -267,7 +267,7 @@ def _value(content: Any) -> Value:
 
 
 def _shortest(number: float) -> float:
-    """The decimal of the fewest digits that is the same float32.
+    """The shortest decimal number that is the same float32.
 
     >>> _shortest(0.05000000074505806)
     0.05

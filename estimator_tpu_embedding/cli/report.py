@@ -1,7 +1,7 @@
-"""How a report reaches the user: text in a pipe, rich on a terminal, Markdown or JSON on demand.
+"""Prints the report of a command: text in a pipe, rich on a terminal, Markdown or JSON on demand.
 
-Every string from a file passes `printable`, so that no name can steer a terminal. A JSON report
-is one object: `"format"`, which is 1 until a member changes its meaning, `"command"`, and the
+Every string from a file passes `printable`, so that no name can steer a terminal. A JSON report is
+one object. It has `"format"`, which is 1 until a member changes its meaning, `"command"`, and the
 members that the module of the command documents. New members may appear.
 """
 
@@ -50,13 +50,20 @@ class Grid:
 
     @property
     def titles(self) -> list[str]:
-        """What stands above the columns."""
+        """Titles of the columns, without the mark for alignment."""
         return [title.removeprefix('>') for title in self.head]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Document:
+    """A text in Markdown that belongs to the package, so nothing in it is escaped."""
+
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Report:
-    """What a command found.
+    """The result of a command.
 
     Attributes:
       blocks: for people.
@@ -64,13 +71,14 @@ class Report:
       status: exit status: 0, or 1 with findings or differences.
     """
 
-    blocks: Sequence[Line | Grid]
+    blocks: Sequence[Line | Grid | Document]
     data: Mapping[str, Any]
     status: int = 0
 
 
 def printable(text: str, most: int = MAX_LINE) -> str:
-    r"""`text` without control characters and marks that turn the direction, cut in its middle.
+    r"""Returns `text` without control characters and direction marks, cut in its middle if it is
+    long.
 
     >>> print(printable('a\x1b[31m\n\u202eb'), printable('abcdefghij', 7))
     a\x1b[31m\n\u202eb abc…hij
@@ -85,16 +93,16 @@ def printable(text: str, most: int = MAX_LINE) -> str:
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
                *inputs: str) -> None:
-    """Makes `parser` that of a command that reports: its flag `--format`, errors, exit status.
+    """Makes a parser the parser of a reporting command: with `--format`, errors and exit status.
 
     Args:
       parser: of the command.
-      work: makes the report from the parsed arguments; an `EteError` it raises is exit status 2.
+      work: makes the report from the parsed arguments; an `EteError` from it is exit status 2.
       *inputs: names of the arguments that `inputs.load` is to read.
     """
     for name in inputs:
         parser.add_argument(name.lower(), metavar=name, help='a file with a config as text, '
-                            'binary or base64, or what else holds one; a checkpoint; - is '
+                            'binary or base64, or another file with one; a checkpoint; - is '
                             'standard input')
     parser.add_argument('--format', choices=FORMATS, default='text', help='of the output; '
                         'text has colours on a terminal')
@@ -153,10 +161,12 @@ def _write(stream: Any, text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         with contextlib.suppress(BrokenPipeError):
-            stream.close()  # Else Python would try to flush it again at exit, and complain.
+            stream.close()  # Otherwise Python would flush it again at exit, and complain.
 
 
-def _text(block: Line | Grid) -> str:
+def _text(block: Line | Grid | Document) -> str:
+    if isinstance(block, Document):
+        return block.text
     if isinstance(block, Line):
         return printable(block.text) + '\n'
     rows = [[printable(cell, MAX_CELL) for cell in row] for row in (block.titles, *block.rows)]
@@ -166,7 +176,9 @@ def _text(block: Line | Grid) -> str:
         for cell, width, title in zip(row, widths, block.head)).rstrip() + '\n' for row in rows)
 
 
-def _markdown(block: Line | Grid) -> str:
+def _markdown(block: Line | Grid | Document) -> str:
+    if isinstance(block, Document):
+        return block.text
     if isinstance(block, Line):
         return _escaped(printable(block.text)) + '\n'
     rule = ['--:' if title.startswith('>') else '---' for title in block.head]
@@ -185,6 +197,10 @@ def _show_rich(report: Report) -> None:
     from rich.text import Text
     console = Console(highlight=False)
     for block in report.blocks:
+        if isinstance(block, Document):
+            from rich.markdown import Markdown  # Slow to import, and few reports need it.
+            console.print(Markdown(block.text, hyperlinks=False))
+            continue
         if isinstance(block, Line):
             console.print(Text(printable(block.text), _STYLES.get(block.tone, '')), soft_wrap=True)
             continue

@@ -5,9 +5,9 @@ from harness.commands import CONFIGS, config_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.cli.compare import differences
+from estimator_tpu_embedding.cli.config_differences import differences
 from estimator_tpu_embedding.cli.inputs import Input
-from estimator_tpu_embedding.cli.view import view_of
+from estimator_tpu_embedding.cli.config_view import view_of
 
 
 def view(config):

@@ -1,0 +1,47 @@
+"""`etpe docs`: prints the documentation that is installed with the package.
+
+A topic is a Markdown file in `docs/` or at the top of the package, such as `CHANGELOG.md`. The
+name of a topic is the name of its file, in lower case and with `-` for `_`. Its title is the first
+line of the file.
+
+JSON: `topic`, `title` and `text`; without a topic `topics`, a list of objects with `topic` and
+`title`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.resources
+from importlib.resources.abc import Traversable
+
+from .render import Document, Grid, Line, Report, as_command
+
+PACKAGE = importlib.resources.files(__package__.partition('.')[0])
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = 'Prints a topic of the documentation; without TOPIC, lists the topics.'
+    parser.add_argument('topic', metavar='TOPIC', nargs='?', choices=sorted(topics()),
+                        help='such as checkpoints')
+    as_command(parser, _report)
+
+
+def topics() -> dict[str, Traversable]:
+    """The file of each topic, by the name of the topic: the folder `docs/` comes first."""
+    return {file.name.removesuffix('.md').lower().replace('_', '-'): file
+            for folder in (PACKAGE / 'docs', PACKAGE)
+            for file in sorted(folder.iterdir(), key=lambda file: file.name)
+            if file.name.endswith('.md')}
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    texts = {topic: file.read_text('utf-8') for topic, file in topics().items()
+             if parsed.topic in (None, topic)}
+    found = [{'topic': topic, 'title': text.partition('\n')[0].removeprefix('# ')}
+             for topic, text in texts.items()]
+    if parsed.topic is None:
+        return Report([Grid(('topic', 'title'), [tuple(one.values()) for one in found]),
+                       Line('etpe docs TOPIC prints one of them.')], {'topics': found})
+    text = texts[parsed.topic]
+    return Report([Document(text)], {**found[0], 'text': text})

@@ -1,0 +1,155 @@
+"""What `--json FILE` of a benchmark writes, and what it does not."""
+
+import argparse
+import doctest
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+from harness.processes import ROOT
+
+FOLDER = ROOT / 'tools' / 'bench'
+HELPERS = {'compare', 'evidence', 'figures', 'laws', 'ours', 'peers', 'sessions', 'workloads'}
+BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
+TINY = {
+    'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],
+    'engine': ['W2', '--shrink=500', '--windows=1', '--steps=1', '--bandwidth'],
+    'job': ['--shrink=500', '--rounds=1', '--steps=100'],
+    'memory': ['--rows=2000', '--batch=60'],
+    'pipeline': ['wait', '--shrink=500', '--steps=2'], 'runner': ['--features=1,2'],
+    'tf2': ['--cases=0', '--shrink=500', '--windows=1', '--steps=2']}
+
+
+@pytest.fixture
+def evidence(bench):
+    return bench('evidence')
+
+
+def run(name, file, *arguments):
+    """The JSON that a benchmark wrote."""
+    subprocess.run([sys.executable, FOLDER / f'{name}.py', *arguments, '--json', file],
+                   check=True, cwd=ROOT, stdout=subprocess.DEVNULL, timeout=280,
+                   env={**os.environ, 'PYTHONPATH': str(ROOT)})
+    return json.loads(file.read_text())
+
+
+def recorded(evidence, file, add):
+    with evidence.recorded(file, 'job') as figures:
+        add(figures)
+    return json.loads(file.read_text())
+
+
+def test_a_figure_is_the_median_and_the_middle_half_of_its_windows(evidence, tmp_path):
+    medians = []
+
+    def add(figures):
+        medians.append(figures.add('a', 'ms', [4, 1, 2, 3, 5]))
+        medians.append(figures.add('b', 's', iter([.123456789])))
+
+    content = recorded(evidence, tmp_path / 'a.json', add)
+    assert medians == [3, .123456789]
+    assert content['figures'] == {
+        'a': {'unit': 'ms', 'median': 3, 'low': 2, 'high': 4, 'windows': 5},
+        'b': {'unit': 's', 'median': .123457, 'low': .123457, 'high': .123457, 'windows': 1}}
+    assert (content['format'], content['benchmark']) == (1, 'job')
+
+
+def test_a_figure_needs_a_key_of_its_own_and_a_measurement(evidence):
+    figures = evidence.Figures()
+    figures.add('a', 'ms', [1])
+    for key, windows in (('a', [1]), ('b', [])):
+        with pytest.raises(ValueError, match='a key of its own'):
+            figures.add(key, 'ms', windows)
+
+
+def test_the_circumstances_are_complete(evidence, tmp_path, monkeypatch):
+    monkeypatch.setattr(evidence, 'SAMPLE_SECONDS', .01)
+    monkeypatch.setattr(sys, 'argv', ['job.py', '--steps', '3', '--json', 'job.json'])
+    about = recorded(evidence, tmp_path / 'a.json', lambda figures: [
+        figures.add('a', 'ms', [1]), evidence.threading.Event().wait(.2)])['circumstances']
+    assert about['command'] == 'tools/bench/job.py --steps 3'
+    assert re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00', about['date'])
+    assert about['machine']['cores'] >= 1 and about['machine']['memory_gib'] > 0
+    assert about['machine']['cpu'] and about['machine']['kernel'].startswith('Linux ')
+    assert len(about['load']['before']) == len(about['load']['after']) == 3
+    assert about['load']['during']['samples'] > 1
+    assert about['load']['during']['median'] <= about['load']['during']['highest']
+    assert about['versions'].keys() == {
+        'python', 'tensorflow', 'numpy', 'estimator_tpu_embedding'}
+    assert all(about['versions'].values())
+
+
+def repository(tmp_path, evidence, monkeypatch):
+    """A repository with one commit, in the place of this one; returns git in it."""
+    def git(*arguments):
+        return subprocess.run(['git', '-c', 'user.name=x', '-c', 'user.email=x', *arguments],
+                              cwd=tmp_path, check=True, text=True, capture_output=True).stdout
+
+    results = tmp_path / 'tools' / 'bench' / 'results'
+    results.mkdir(parents=True)
+    (tmp_path / 'file').write_text('1')
+    git('init')
+    git('add', '.')
+    git('commit', '-m', 'x')
+    monkeypatch.setattr(evidence, 'ROOT', tmp_path)
+    return git
+
+
+def test_the_commit_is_named_and_whether_files_differ_from_it(evidence, tmp_path, monkeypatch):
+    commit = repository(tmp_path, evidence, monkeypatch)('rev-parse', 'HEAD').strip()
+    assert evidence._commit() == {'commit': commit, 'dirty': False}
+    (tmp_path / 'tools' / 'bench' / 'results' / 'job.json').write_text('{}')
+    assert evidence._commit() == {'commit': commit, 'dirty': False}
+    (tmp_path / 'file').write_text('2')
+    assert evidence._commit() == {'commit': commit, 'dirty': True}
+
+
+def test_where_there_is_no_repository_there_is_no_commit(evidence, tmp_path, monkeypatch):
+    monkeypatch.setattr(evidence, 'ROOT', tmp_path)
+    assert evidence._commit() == {'commit': None, 'dirty': None}
+
+
+def test_nothing_is_written_without_a_file_or_after_an_error(evidence, tmp_path):
+    with evidence.recorded(None, 'job') as figures:
+        assert figures.add('a', 'ms', [2]) == 2
+    with pytest.raises(OSError), evidence.recorded(tmp_path / 'a.json', 'job'):
+        raise OSError
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_in_a_folder_that_is_not_there_is_refused_before_the_run(evidence, tmp_path):
+    parser = argparse.ArgumentParser()
+    evidence.add_argument(parser)
+    assert parser.parse_args([]).json is None
+    with pytest.raises(SystemExit):
+        parser.parse_args(['--json', str(tmp_path / 'missing' / 'a.json')])
+
+
+def test_the_example_of_a_command_holds(evidence):
+    assert doctest.testmod(evidence).failed == 0
+
+
+def test_every_benchmark_has_a_tiny_run():
+    assert BENCHMARKS == sorted(TINY)
+
+
+def check(content, name, folder):
+    text = json.dumps(content)
+    assert content['benchmark'] == name
+    assert content['figures'] and all(one['windows'] for one in content['figures'].values())
+    for private in (socket.gethostname(), str(ROOT), str(folder), sys.prefix):
+        assert private not in text
+
+
+def test_a_benchmark_writes_its_figures_and_nothing_of_whose_machine_it_is(tmp_path):
+    check(run('cli_start', tmp_path / 'a.json', '1'), 'cli_start', tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('name', sorted(TINY.keys() - {'cli_start'}))
+def test_each_other_benchmark_does_so_too(name, tmp_path):
+    check(run(name, tmp_path / 'a.json', *TINY[name]), name, tmp_path)

@@ -1,0 +1,109 @@
+"""Tables of figures in documents are those that the committed files give."""
+
+import doctest
+import json
+
+import pytest
+from harness.processes import ROOT
+
+DOCUMENTS = [ROOT / 'README.md', *sorted((ROOT / 'estimator_tpu_embedding').rglob('*.md'))]
+RESULTS = sorted((ROOT / 'tools' / 'bench' / 'results').glob('*.json'))
+CONTENT = {
+    'format': 1, 'benchmark': 'job', 'figures': {
+        'ours': {'unit': 'ms/step', 'median': 12.3456, 'low': 12, 'high': 12.5, 'windows': 20},
+        'plain, ratio': {'unit': 'times ours', 'median': 3, 'low': 3, 'high': 3, 'windows': 1}},
+    'circumstances': {
+        'commit': 40 * '0', 'dirty': False, 'date': '2026-01-02T03:04:05+00:00',
+        'command': 'tools/bench/job.py', 'versions': {'python': '3.11.7', 'tensorflow': None},
+        'machine': {'cpu': 'CPU', 'cores': 2, 'memory_gib': 16.0, 'kernel': 'Linux 6'},
+        'load': {'before': [.12, 1, 1], 'after': [1.5, 1, 1],
+                 'during': {'median': 1.21, 'highest': 1.71, 'samples': 9}}}}
+TABLE = '''\
+| figure | median | unit | middle half | windows |
+|---|--:|---|---|--:|
+| ours | 12.3 | ms/step | 12 to 12.5 | 20 |
+| plain, ratio | 3 | times ours |  | 1 |
+
+`tools/bench/job.py` at 000000000000, 2026-01-02; 2 cores of CPU, 16.0 GiB, Linux 6; \
+python 3.11.7; load 0.1 before, 1.2 during, at most 1.7.
+'''
+
+
+@pytest.fixture
+def figures(bench):
+    return bench('figures')
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A folder with one file of figures, `job.json`."""
+    (tmp_path / 'job.json').write_text(json.dumps(CONTENT))
+    return tmp_path
+
+
+def document(table, patterns=''):
+    return (f'Before.\n\n<!-- figures: job.json{patterns} -->\n{table}<!-- /figures -->\n\n'
+            'After.\n')
+
+
+@pytest.mark.parametrize('path', DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_tables_of_a_document_are_those_of_the_files(figures, path):
+    text = path.read_text()
+    assert figures.filled(text) == text, f'run tools/bench/figures.py --fill {path.name}'
+
+
+def test_a_committed_file_has_figures_and_a_commit(figures):
+    for path in RESULTS:
+        content = figures.read(path)
+        assert content['benchmark'] == path.stem.partition('-')[0]
+        assert content['circumstances']['commit'] and not content['circumstances']['dirty'], path
+        assert figures.table(content)
+
+
+def test_a_table_is_put_between_the_comments_and_stays(figures, root):
+    filled = figures.filled(document('something old\n'), root)
+    assert filled == document(TABLE)
+    assert figures.filled(filled, root) == filled
+
+
+def test_a_figure_that_was_changed_by_hand_is_seen(figures, root):
+    forged = document(TABLE.replace('12.3', '11.3'))
+    assert figures.filled(forged, root) != forged
+
+
+def test_patterns_choose_figures(figures, root):
+    filled = figures.filled(document('', ' plain* *tio'), root)
+    assert '| plain, ratio |' in filled and '| ours |' not in filled
+
+
+@pytest.mark.parametrize('text', [
+    document('', ' nothing*'), document('').replace('job.json', 'missing.json'),
+    document('').replace('<!-- /figures -->', ''), 'Text. <!-- /figures -->'])
+def test_what_cannot_be_filled_is_an_error(figures, root, text):
+    with pytest.raises(ValueError):
+        figures.filled(text, root)
+
+
+@pytest.mark.parametrize('text', ['', '[]', '{"format": 2}', '{"format": 1, "figures": []}'])
+def test_what_holds_no_figures_is_an_error(figures, tmp_path, text):
+    (tmp_path / 'a.json').write_text(text)
+    with pytest.raises(ValueError):
+        figures.read(tmp_path / 'a.json')
+
+
+def test_the_command_prints_a_table_and_fills_documents(figures, root, monkeypatch, capsys):
+    def main(*arguments):
+        monkeypatch.setattr('sys.argv', ['figures.py', *map(str, arguments)])
+        return figures.main()
+
+    assert main(root / 'job.json') == 0
+    assert capsys.readouterr().out == TABLE
+    (root / 'a.md').write_text('No table.\n')
+    assert main('--fill', root / 'a.md') == 0
+    assert (root / 'a.md').read_text() == 'No table.\n'
+    assert main(root / 'a.md') == 2
+    assert capsys.readouterr().err.startswith('figures: ')
+
+
+def test_the_example_of_numbers_holds(figures):
+    assert doctest.testmod(figures).failed == 0
