@@ -1,8 +1,8 @@
 """`tensorflow.python.distribute.estimator_training`, which TensorFlow 2.16 deleted, anew.
 
-A RunConfig with a strategy and the Estimator that has it call these functions: they decide who
-starts the processes of a cluster's tasks, and give each task a copy of the Estimator that knows
-its place. TensorFlow's own coordinator, which is still there, starts servers and sets up
+A RunConfig with a strategy, and its Estimator, call these functions. They decide who starts the
+processes of a cluster's tasks. They give each task a copy of the Estimator that knows its place.
+TensorFlow's own coordinator, which is still there, starts servers and sets up
 strategies. The cases are:
 
 | `TF_CONFIG` | strategy | who trains |

@@ -30,7 +30,7 @@ class _State:
 
 
 def require_threads(call: str) -> None:
-    """Makes sure that TensorFlow has its threads here; else it would wait for them for ever.
+    """Makes sure that TensorFlow has its threads here, since it would wait for them for ever.
 
     Args:
       call: what is about to begin, for example `'train'`.

@@ -64,8 +64,8 @@ class Problem:
 class EteError(Exception):
     """Base of all errors of this package. Its arguments are problems, one or more.
 
-    AutoGraph makes an error that passes through a function of the user anew, from its text, if
-    its class has no initializer of its own; else the class is lost. That one has no problems.
+    AutoGraph makes an error that passes through a function of the user anew, from its text. It
+    keeps the class only if the class has no initializer of its own. The new error has no problems.
     """
 
     __init__ = Exception.__init__
@@ -118,13 +118,13 @@ class InputShapeError(InputError, ValueError):
 
 
 class StructureTypeError(InputError, TypeError):
-    """E531: a structure whose sequences are of other types than those that were declared."""
+    """E531: a structure whose sequences are of other types than the declared ones."""
 
 
 class InputPipelineError(InputError, RuntimeError):
     """E52x: an input pipeline that failed, or produced nothing in time.
 
-    E520 is one that failed: the error is of the class that TensorFlow raised as well, such as
+    E520 is a pipeline that failed. The error also has the class of TensorFlow's error, such as
     `tf.errors.InvalidArgumentError` for a `ValueError` in a generator, and begins with its text.
     """
 

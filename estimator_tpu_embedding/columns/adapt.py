@@ -137,8 +137,8 @@ class Featurizer:
         Args:
           columns: those the plan was made from; none where it was made from configs by name.
           plan: what the ids are for.
-          on_tensor_core: what `tensor_core_features` gives for columns whose tables are
-            trainable variables of the model; they get their ids as a dense matrix, and a mask
+          on_tensor_core: the result of `tensor_core_features`, for columns whose tables are
+            trainable variables of the model. They get their ids as a dense matrix, and a mask
             of the places that hold one.
           may_lack_samples: see `ops.ids.Reader`.
 

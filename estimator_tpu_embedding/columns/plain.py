@@ -1,8 +1,9 @@
 """Features for graphs without the embedding engine: exported ones, and evaluation on the CPU.
 
-In such a graph columns look up by themselves, and they read some features in another way: 0 in a
-matrix is an id to them, sequences end where the longest of the batch does, ids out of range are
-left to the look-up. A model that the engine trained must get what the engine would read.
+In such a graph columns look up by themselves, and they read some features in another way. They
+take 0 in a matrix for an id. Their sequences end with the longest of the batch. They leave ids out
+of range to the look-up. A model that the engine trained must get the features as the engine reads
+them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The words that columns map to ids, for those who compare runs."""
+"""Lists the words that columns map to ids, to compare the vocabularies of two runs."""
 
 from __future__ import annotations
 
