@@ -38,7 +38,7 @@ def test_frames_of_libraries_are_one_line_between_those_of_the_job(ended):
             return json.loads("x")
         np.apply_along_axis(called, 0, [1])
     '''
-    lines = [line for line in ended(text).splitlines() if set(line) - set(' ^')]
+    lines = [line for line in ended(text).splitlines() if set(line) - set(' ^~')]
     assert lines[3].endswith(' of numpy')  # which needs one frame or two, by its version
     assert [*lines[:3], *lines[4:]] == [
         'Traceback (most recent call last):', '  File "job.py", line 5, in <module>',
@@ -98,7 +98,7 @@ def test_a_traceback_of_python_within_a_message_is_folded(ended):
             raise RuntimeError('in a thread:\\n' + traceback.format_exc() + 'end') from None
     ''')
     message = shown[shown.index('RuntimeError: in a thread:'):].splitlines()
-    assert [line for line in message if set(line) - set(' ^')] == [
+    assert [line for line in message if set(line) - set(' ^~')] == [
         'RuntimeError: in a thread:', 'Traceback (most recent call last):',
         '  File "job.py", line 4, in <module>', "    json.loads('x')", '  ... 3 frames of python',
         'json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)', 'end']
