@@ -10,6 +10,7 @@ import shlex
 
 import pytest
 from harness.processes import ROOT, run_python
+from harness.source import parts
 
 import estimator_tpu_embedding
 from estimator_tpu_embedding.cli import codes, main
@@ -17,6 +18,7 @@ from estimator_tpu_embedding.cli.docs import topics
 
 README = ROOT / 'README.md'
 PACKAGE = ROOT / 'estimator_tpu_embedding'
+ARCHITECTURE = PACKAGE / 'ARCHITECTURE.md'
 TOPICS = sorted((PACKAGE / 'docs').glob('*.md'))
 GUIDES = [README, *TOPICS]
 """What is written for users; commands, flags and programs in them are checked."""
@@ -49,8 +51,18 @@ def anchors(text):
             for title in re.findall(r'^#+ (.*)$', text, re.MULTILINE)}
 
 
-def test_the_readme_is_short():
-    assert len(README.read_bytes()) <= 9216
+@pytest.mark.parametrize('file, most', [(README, 9216), (ARCHITECTURE, 12288)])
+def test_what_is_read_first_is_short(file, most):
+    assert len(file.read_bytes()) <= most
+
+
+def test_the_architecture_names_every_part_and_only_files_that_exist():
+    text = ARCHITECTURE.read_text()
+    layers = re.findall(r'^\| \d \| (.*?) \|', text, re.MULTILINE)
+    named = {span.rstrip('/') for layer in layers for span in spans(layer)}
+    assert named == parts() - {'__init__', '__main__', 'version'}
+    assert [file for file in re.findall(r'`((?:\w+/)+\w+\.\w+)', text)
+            if not any((top / file).is_file() for top in (PACKAGE, ROOT))] == []
 
 
 @pytest.mark.parametrize('name', TEXT)

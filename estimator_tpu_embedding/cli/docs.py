@@ -14,7 +14,7 @@ import argparse
 import importlib.resources
 from importlib.resources.abc import Traversable
 
-from .render import Document, Grid, Line, Report, as_command
+from .report import Document, Grid, Line, Report, as_command
 
 PACKAGE = importlib.resources.files(__package__.partition('.')[0])
 
