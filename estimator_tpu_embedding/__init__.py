@@ -1,4 +1,4 @@
-"""TF1 TPU-embedding jobs on today's TensorFlow, on plain CPU hosts, with TPU semantics.
+"""Runs TF1 TPU-embedding jobs on today's TensorFlow, on plain CPU hosts, with TPU semantics.
 
 Importing this package imports nothing heavy and changes nothing. `install()` restores the
 names that TensorFlow removed; the names below can also be imported from here directly. The

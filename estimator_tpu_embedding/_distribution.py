@@ -1,9 +1,10 @@
-"""`tensorflow.python.distribute.estimator_training`, which TensorFlow 2.16 deleted, anew.
+"""Trains plain Estimators with strategies over the processes of a cluster.
 
-A RunConfig with a strategy and the Estimator that has it call these functions: they decide who
-starts the processes of a cluster's tasks, and give each task a copy of the Estimator that knows
-its place. TensorFlow's own coordinator, which is still there, starts servers and sets up
-strategies. The cases are:
+It takes the place of `tensorflow.python.distribute.estimator_training`, which TensorFlow 2.16
+deleted. A RunConfig with a strategy calls these functions, and so does its Estimator. They decide
+which process runs which task of the cluster. Each task gets a copy of the Estimator that knows its
+place. TensorFlow's own coordinator, which still exists, starts servers and sets up strategies. The
+cases are:
 
 | `TF_CONFIG` | strategy | who trains |
 |---|---|---|
@@ -30,8 +31,8 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
     """Completes a RunConfig that has a strategy.
 
     Args:
-      config: the RunConfig; it has the strategies, and nothing yet of the cluster.
-      tf_config: what `TF_CONFIG` holds.
+      config: the RunConfig; it has the strategies, and no cluster yet.
+      tf_config: the value of `TF_CONFIG`.
 
     Raises:
       ConfigError: if a strategy or the cluster is given twice.
@@ -64,7 +65,7 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
 
 
 def _take_strategy(config: Any, kind: str, strategy: Any) -> None:
-    """Makes a strategy of `experimental_distribute` that of the RunConfig."""
+    """Gives the RunConfig a strategy of `experimental_distribute`."""
     if not strategy:
         return
     if getattr(config, f'_{kind}'):
@@ -75,7 +76,7 @@ def _take_strategy(config: Any, kind: str, strategy: Any) -> None:
 
 
 def should_run_distribute_coordinator(config: Any) -> bool:
-    """Whether `train_and_evaluate` hands the processes of this RunConfig to the coordinator."""
+    """Returns whether `train_and_evaluate` hands this cluster to the coordinator."""
     return bool(getattr(config, '_distribute_coordinator_mode', None) and config.cluster_spec)
 
 
@@ -86,10 +87,10 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, executor
     parameter server serves until it is killed, as all parameter servers do.
 
     Args:
-      estimator: what to train; each task has a copy.
-      train_spec: its `saving_listeners` are not called, as in the original, which W474 says.
-      eval_spec: for the evaluator.
-      executor_cls: class of the nightly that evaluates again and again.
+      estimator: the Estimator to train; each task has a copy.
+      train_spec: its `saving_listeners` are not called, as in the original; W474 says so.
+      eval_spec: the spec for the evaluator.
+      executor_cls: the class of the nightly that evaluates again and again.
     """
     import tensorflow.compat.v1 as tf
     if train_spec.saving_listeners:
@@ -119,12 +120,12 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, executor
 
 def estimator_train(estimator: Any, train_distributed_fn: Callable[..., Any],
                     hooks: Sequence[Any]) -> Any:
-    """What `Estimator.train` does with a strategy over a cluster.
+    """Trains for `Estimator.train` with a strategy over a cluster.
 
     Args:
-      estimator: what to train, as a copy.
-      train_distributed_fn: trains; is given a copy, its strategy and the hooks.
-      hooks: of the training.
+      estimator: the Estimator to train, as a copy.
+      train_distributed_fn: trains; gets a copy, its strategy and the hooks.
+      hooks: the hooks of the training.
 
     Raises:
       ConfigError: unless one process runs one graph for servers elsewhere.
@@ -134,9 +135,9 @@ def estimator_train(estimator: Any, train_distributed_fn: Callable[..., Any],
 
 def estimator_evaluate(estimator: Any, evaluate_distributed_fn: Callable[..., Any],
                        hooks: Sequence[Any]) -> Any:
-    """What `Estimator.evaluate` does with a strategy over a cluster: returns the metrics.
+    """Evaluates for `Estimator.evaluate` with a strategy over a cluster; returns the metrics.
 
-    Its arguments and errors are those of `estimator_train`.
+    It has the arguments and errors of `estimator_train`.
     """
     return _run_alone(estimator, 'eval', evaluate_distributed_fn, hooks)
 
@@ -167,7 +168,7 @@ def _is_standalone(config: Any) -> bool:
 
 
 def _for_this_task(estimator: Any, kind: str, strategy: Any) -> Any:
-    """A copy of an Estimator whose RunConfig is that of the task that the coordinator calls."""
+    """Returns a copy of an Estimator with the RunConfig of the task that the coordinator calls."""
     import tensorflow.compat.v1 as tf
     mine = copy.deepcopy(estimator)
     config, task = mine._config, distribute.task()
@@ -187,9 +188,9 @@ def _for_this_task(estimator: Any, kind: str, strategy: Any) -> Any:
 
 
 def _place(cluster: Any, task_type: str | None, task_id: int | None) -> dict[str, int | None]:
-    """How many tasks of each kind the RunConfig of one of them counts, and its number.
+    """Returns the counts of tasks for the RunConfig of one task, and its number.
 
-    Chiefs are numbered first, parameter servers last, and what is between them by name.
+    Chiefs are numbered first and parameter servers last; the other jobs are ordered by name.
     """
     if task_type == EVALUATOR:
         return dict(_num_ps_replicas=0, _num_worker_replicas=0, _global_id_in_cluster=None)

@@ -1,4 +1,4 @@
-"""Which process TensorFlow runs in: a child forked from that one has none of its threads."""
+"""Refuses to work in a forked child: TensorFlow's threads exist only in the process it began in."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _TASKS = pathlib.Path('/proc/self/task')
 
 
 class _State:
-    """What is known of this process.
+    """The facts about this process.
 
     Attributes:
-      used_in: where work of this package began first; `None` before.
-      parent: of a child that was forked when TensorFlow ran already; else `None`.
-      runs: whether TensorFlow ran when the fork began that is under way.
-      has_warned: of a fork.
+      used_in: the process in which work of this package began first; `None` before.
+      parent: the parent of a child that was forked when TensorFlow ran already; otherwise `None`.
+      runs: whether TensorFlow ran when the current fork began.
+      has_warned: whether this process has warned of a fork.
     """
 
     used_in: int | None = None
@@ -30,10 +30,10 @@ class _State:
 
 
 def require_threads(call: str) -> None:
-    """Makes sure that TensorFlow has its threads here; else it would wait for them for ever.
+    """Makes sure that TensorFlow has its threads here; without them it would wait for ever.
 
     Args:
-      call: what is about to begin, for example `'train'`.
+      call: the call that is about to begin, for example `'train'`.
 
     Raises:
       CallError: E537, in a child that was forked after TensorFlow had started.
@@ -66,7 +66,7 @@ def _after_fork() -> None:
 
 
 def _runs_tensorflow() -> bool:
-    """Whether TensorFlow has started threads; importing it starts none."""
+    """Returns whether TensorFlow has started threads; importing it starts none."""
     if 'tensorflow' not in sys.modules:
         return False
     try:
@@ -84,7 +84,7 @@ def _is_of_tensorflow(task: pathlib.Path) -> bool:
 
 
 def _who_forks() -> str | None:
-    """The first module on the stack that is not Python's own; `None` if another program begins."""
+    """Returns the first module on the stack that is not Python's; `None` if a program begins."""
     frame = sys._getframe(1)
     while frame is not None:
         name = str(frame.f_globals.get('__name__'))

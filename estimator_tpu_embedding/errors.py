@@ -1,4 +1,4 @@
-"""Every exception of this package, its stable code and the grammar of its message.
+"""Defines every exception of this package, their codes and the grammar of their messages.
 
 A message is one line: `<code> <where>: <rule>; got <got>.  <remedy>`. The code never
 changes once released. One class exists per cause that a caller can act on:
@@ -10,7 +10,7 @@ changes once released. One class exists per cause that a caller can act on:
 | `UnreadableConfigError` | E48x | a file that holds no config that can be read |
 | `InputError` | E5xx | the data does not fit the declaration |
 | `InputPipelineError` | E52x | an input pipeline fails; E520 has TensorFlow's class of it too |
-| `CallError` | E55x, E537 | a method that was called where, or when, it cannot do what it is for |
+| `CallError` | E55x, E537 | a method was called in a place, or at a time, where it cannot work |
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
 | `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/faults.py` |
 | `SessionLostError` | E802 | sessions that are lost again and again; in `runner/faults.py` |
@@ -35,9 +35,9 @@ class Problem:
     Attributes:
       code: stable identifier, for example `'E412'`.
       where: the object at fault, for example `'table "video"'`.
-      rule: what was expected there.
-      got: what came instead; empty when the rule already says it.
-      remedy: what to do about it; may be empty.
+      rule: the expectation.
+      got: the value that came instead; empty when the rule already says it.
+      remedy: advice; may be empty.
       step: the global step with which the step at fault began; `None` where none is at fault.
 
     >>> print(Problem('E412', 'table "video"', 'vocabulary_size must be >= 1', '0',
@@ -62,17 +62,25 @@ class Problem:
 
 
 class EteError(Exception):
-    """Base of all errors of this package. Its arguments are problems, one or more.
+    """Base class of all errors of this package; its arguments are problems, one or more.
 
-    AutoGraph makes an error that passes through a function of the user anew, from its text, if
-    its class has no initializer of its own; else the class is lost. That one has no problems.
+    AutoGraph builds an error that passes through a function of the user anew, from its text. It
+    keeps the class only if that has an initializer of its own. The new error has no problems.
+
+    >>> error = ConfigError(Problem('E412', 'table "b"', 'vocabulary_size must be >= 1', '0'),
+    ...                     Problem('E413', 'table "a"', 'dimension must be >= 1', '-4'))
+    >>> print(error)
+    E413 table "a": dimension must be >= 1; got -4.
+    E412 table "b": vocabulary_size must be >= 1; got 0.
+    >>> isinstance(error, EteError), error.code, len(error.problems)
+    (True, 'E413', 2)
     """
 
     __init__ = Exception.__init__
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong, one entry or more."""
+        """The problems, one or more."""
         return tuple(one for one in self.args if isinstance(one, Problem))
 
     @property
@@ -89,11 +97,19 @@ class SetupError(EteError, RuntimeError):
 
 
 class ConfigError(EteError, ValueError):
-    """E4xx: all problems of a declaration at once, sorted by where they are."""
+    """E4xx: all problems of a declaration at once, sorted by their place.
+
+    >>> from estimator_tpu_embedding import CheckpointOptions
+    >>> try:
+    ...     CheckpointOptions(verify='md5', max_save_failures=0)
+    ... except ConfigError as error:
+    ...     print([problem.where for problem in error.problems])
+    ['CheckpointOptions.max_save_failures', 'CheckpointOptions.verify']
+    """
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong, one entry or more."""
+        """The problems, one or more, sorted by their place."""
         return tuple(sorted(super().problems, key=lambda p: (p.where, p.code, p.rule)))
 
 
@@ -102,7 +118,15 @@ class UnusedColumnsError(ConfigError, RuntimeError):
 
 
 class UnreadableConfigError(EteError, ValueError):
-    """E48x: a file or stream from which no config can be read."""
+    """E48x: a file or stream from which no config can be read.
+
+    >>> from estimator_tpu_embedding.proto import reading
+    >>> try:
+    ...     reading.read_bytes(b'table_descriptor { name: 3 }', 'job.textproto')
+    ... except UnreadableConfigError as error:
+    ...     print(error.code, error.problems[0].where)
+    E483 job.textproto
+    """
 
 
 class InputError(EteError):
@@ -110,35 +134,44 @@ class InputError(EteError):
 
 
 class IdRangeError(InputError, ValueError):
-    """E501: an id outside `[0, vocabulary_size)`."""
+    """E501: an id outside `[0, vocabulary_size)`.
+
+    A training, evaluation or prediction ends with it, unless `RunConfig.id_policy` says otherwise.
+
+    >>> try:
+    ...     raise IdRangeError(Problem('E501', 'feature "video"', 'ids must be in [0, 22)', '22'))
+    ... except ValueError as error:  # Callers of the original know it as this.
+    ...     print(error)
+    E501 feature "video": ids must be in [0, 22); got 22.
+    """
 
 
 class InputShapeError(InputError, ValueError):
-    """E51x: a batch whose shape, dtype or keys are not those of the plan."""
+    """E51x: a batch whose shape, dtype or keys do not fit the plan."""
 
 
 class StructureTypeError(InputError, TypeError):
-    """E531: a structure whose sequences are of other types than those that were declared."""
+    """E531: a structure whose sequences have other types than was declared."""
 
 
 class InputPipelineError(InputError, RuntimeError):
     """E52x: an input pipeline that failed, or produced nothing in time.
 
-    E520 is one that failed: the error is of the class that TensorFlow raised as well, such as
+    E520 is a pipeline that failed. Its error also has the class that TensorFlow raised, such as
     `tf.errors.InvalidArgumentError` for a `ValueError` in a generator, and begins with its text.
     """
 
 
 class CallError(EteError, RuntimeError):
-    """E55x, E537: a method called where, or when, it cannot do what it is for."""
+    """E55x, E537: a method that was called in a place, or at a time, where it cannot work."""
 
 
 class NotInFunctionError(CallError, AttributeError):
-    """E551: called eagerly; the original then fails with an AttributeError."""
+    """E551: a method that was called eagerly; the original then fails with an AttributeError."""
 
 
 class CheckpointError(EteError):
-    """E6xx: state on disk."""
+    """E6xx: a problem with state on disk."""
 
 
 class CorruptCheckpointError(CheckpointError):
@@ -150,19 +183,28 @@ class IncompatibleCheckpointError(CheckpointError, ValueError):
 
 
 class CheckpointWriteError(CheckpointError):
-    """E621: a checkpoint could not be written; those before it are as they were."""
+    """E621: a checkpoint could not be written; earlier ones are as they were."""
 
 
 class NonFiniteCheckpointError(CheckpointError):
-    """E620: a value to be saved is NaN or infinite, so nothing was."""
+    """E620: a value to be saved is NaN or infinite, so nothing was saved."""
 
 
 class UnsupportedError(EteError, NotImplementedError):
-    """E9xx: a legacy feature that this version does not run; says what to do instead."""
+    """E9xx: a legacy feature that this version does not run; says what to do instead.
+
+    >>> from estimator_tpu_embedding import RunConfig, TPUEstimator
+    >>> try:
+    ...     TPUEstimator(lambda features: None, 'gs://bucket/job', RunConfig(), train_batch_size=8)
+    ... except UnsupportedError as error:
+    ...     print(error)
+    E913 model_dir: it must be a local directory; got gs://bucket/job.  Copy the results when the \
+job has ended.
+    """
 
 
 def counted(number: int, noun: str) -> str:
-    """A number of things.
+    """Returns a number of things, in words.
 
     >>> counted(1, 'step'), counted(2000, 'step')
     ('1 step', '2000 steps')
@@ -171,7 +213,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def quoted(names: Iterable[str]) -> str:
-    """`"a", "b"` for the names in order, or `none`.
+    """Returns `"a", "b"` for the names in order, or `none`.
 
     >>> quoted(['user', 'video'])
     '"user", "video"'
@@ -180,7 +222,7 @@ def quoted(names: Iterable[str]) -> str:
 
 
 def shown(text: object, most: int = 80) -> str:
-    """Text of strangers as a message may hold it: in printable ASCII, cut to `most` characters.
+    """Returns foreign text in printable ASCII, cut to `most` characters, fit for a message.
 
     >>> print(shown('a\\x1b]52;c'), shown('12345', 3))
     a\\x1b]52;c 123...
@@ -190,7 +232,7 @@ def shown(text: object, most: int = 80) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """`Did you mean "b"?` for the one of the first 1,000 names most like `name`, or `''`.
+    """Returns `Did you mean "b"?` for the most similar of the first 1,000 names, or `''`.
 
     >>> did_you_mean('itme_id', ['item_id', 'user_id'])
     'Did you mean "item_id"?'
@@ -200,9 +242,9 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def noted(error: _Error, note: str) -> _Error:
-    """The error with a note below it, which leaves its class and its text as they are.
+    """Returns the error with a note below it; its class and its text stay the same.
 
-    An empty note is none.
+    An empty note is ignored.
     """
     if note:
         error.add_note(note)
@@ -210,7 +252,7 @@ def noted(error: _Error, note: str) -> _Error:
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes for people.
+    """Returns a number of bytes for people to read.
 
     >>> bytes_text(148), bytes_text(2048), bytes_text(3 * 2**33)
     ('148 B', '2.0 KiB', '24.0 GiB')

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from .render import as_command
+from .report import as_command
 from .stored import diff, ls, show, verify
 
 _COMMANDS = {'ls': ls, 'show': show, 'diff': diff, 'verify': verify}

@@ -25,7 +25,7 @@ from . import inputs
 from .config_differences import Difference, differences
 from .inspect import value_text
 from .inputs import Input
-from .render import Grid, Line, Report, as_command
+from .report import Grid, Line, Report, as_command
 from .tags import by_appearance
 from .config_view import view_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from .codes import ENTRIES, nearest
-from .render import Line, Report, as_command
+from .report import Line, Report, as_command
 from .rules import SEVERITIES
 
 

@@ -26,7 +26,7 @@ from typing import Any
 from ..core.specs import Topology
 from ..errors import bytes_text
 from . import inputs
-from .render import Grid, Line, Report, as_command
+from .report import Grid, Line, Report, as_command
 from .config_view import FeatureView, TableView, Value, View, view_of
 
 _MOST_FEATURES = 4

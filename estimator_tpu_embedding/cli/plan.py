@@ -30,7 +30,7 @@ from ..errors import ConfigError, Problem, bytes_text
 from . import inputs
 from . import stats as measured
 from .advice import newest_spread
-from .render import Grid, Line, Report, as_command
+from .report import Grid, Line, Report, as_command
 from .sizes_by_host import (
     Slice, extent, memory_problems, memory_text, per_host, rows_extent, share_text, slice_called,
     tpu_data, unknown_slots_text)

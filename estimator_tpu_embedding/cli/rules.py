@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from .codes import ENTRIES
-from .render import Grid, Report, as_command
+from .report import Grid, Report, as_command
 
 SEVERITIES = {'E': 'error', 'W': 'warning'}
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..checkpoint.options import CheckpointOptions
 from ..core.kernels import CHOICES
 from ..core.specs import ID_POLICIES
-from .arguments import ASSUME, renames
+from .restore_arguments import ASSUME, renames
 
 _FLAG = {'action': 'store_true'}
 _MANY = {'action': 'append', 'default': [], 'metavar': 'T'}

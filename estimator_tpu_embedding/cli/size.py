@@ -29,7 +29,7 @@ from typing import Any
 from ..core.limits import MAX_HOSTS
 from ..errors import Problem, bytes_text
 from . import inputs
-from .render import Grid, Line, Report, as_command
+from .report import Grid, Line, Report, as_command
 from .sizes_by_host import (
     Extent, Slice, extent, memory_problems, memory_text, per_host, share_text, slice_called,
     tpu_data, unknown_slots_text)

@@ -47,7 +47,7 @@ from ..core.partition import STRATEGIES
 from ..core.plan import BYTES_PER_ELEMENT
 from ..core.table_profile import TableProfile
 from ..errors import quoted
-from .render import Grid, Line
+from .report import Grid, Line
 from .sizes_by_host import share_text
 from .config_view import TableView, View
 

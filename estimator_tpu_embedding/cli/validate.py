@@ -14,7 +14,7 @@ from . import inputs
 from .advice import advise
 from .codes import ENTRIES, nearest
 from .inputs import Input
-from .render import Line, Report, as_command, printable
+from .report import Line, Report, as_command, printable
 from .rules import SEVERITIES
 from .config_view import view_of
 

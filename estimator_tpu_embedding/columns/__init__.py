@@ -1,1 +1,1 @@
-"""TF1 feature columns, read once, turned into specs and a featurize function."""
+"""Turns TF1 feature columns into specs, and into functions that read their features."""

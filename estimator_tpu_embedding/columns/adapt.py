@@ -1,4 +1,4 @@
-"""TPU embedding columns -> specs, a featurize function, and the names of table variables."""
+"""Turns TPU embedding columns into specs, a featurize function and names of variables."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..ops.ids import IdBatch, IdCounts
 
 
 class Featurized(NamedTuple):
-    """One core's features, taken apart.
+    """The features of one core, taken apart.
 
     Attributes:
       rest: the features that are not looked up, by key.
       batches: the checked ids of every feature of the plan.
-      counts: what became of them.
+      counts: the numbers of ids that were seen, missing, truncated or out of range.
     """
 
     rest: dict[str, Any]
@@ -34,10 +34,10 @@ class Featurized(NamedTuple):
 
 
 def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[FeatureSpec]]:
-    """The tables and features that columns of `tf.tpu.experimental` declare.
+    """Returns the tables and features that columns of `tf.tpu.experimental` declare.
 
-    A table is called `tbl_<name>`, where name is that of the categorical column or of the
-    shared collection, as in the original. Columns that share a table declare it once.
+    A table is called `tbl_<name>`, as in the original. The name is the categorical column's, or
+    the shared collection's. Columns that share a table declare it once.
 
     Raises:
       TypeError: for columns that no TPU looks up.
@@ -68,7 +68,7 @@ def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[Feat
 
 
 def tensor_core_features(columns: Sequence[Any]) -> list[FeatureSpec]:
-    """What columns for the tensor core read; their tables are none of the engine's."""
+    """Returns the features of columns for the tensor core; the engine has no table of theirs."""
     return [FeatureSpec(name=column.get_feature_key_name(), table='',
                         max_sequence_length=_tf.tensor_core_length(column))
             for column in columns]
@@ -92,11 +92,11 @@ def _check_class(column: Any) -> None:
 
 
 def variable_names(columns: Sequence[Any], graph: tf.Graph) -> dict[str, str]:
-    """The name of each table's variable, as the columns recorded it in a traced model_fn.
+    """Returns the name of each table's variable, as columns recorded it in a traced model_fn.
 
     Args:
-      columns: those of the spec.
-      graph: where model_fn was called under a TPU shard context.
+      columns: the columns of the spec.
+      graph: the graph in which model_fn was called under a TPU shard context.
 
     Raises:
       ConfigError: if model_fn did not use a column of the spec.
@@ -135,11 +135,11 @@ class Featurizer:
         """Remembers which categorical column reads which feature.
 
         Args:
-          columns: those the plan was made from; none where it was made from configs by name.
-          plan: what the ids are for.
-          on_tensor_core: what `tensor_core_features` gives for columns whose tables are
-            trainable variables of the model; they get their ids as a dense matrix, and a mask
-            of the places that hold one.
+          columns: the columns of the plan; empty for a plan that was made from configs by name.
+          plan: the plan that the ids are read for.
+          on_tensor_core: pairs of a column and its feature from `tensor_core_features`. The
+            tables of these columns are trainable variables of the model. The columns get their
+            ids as a dense matrix, and a mask of the places that hold an id.
           may_lack_samples: see `ops.ids.Reader`.
 
         Raises:
@@ -160,8 +160,8 @@ class Featurizer:
         """Builds the ops for one core's batch; the mapping itself is left alone.
 
         Args:
-          features: what input_fn returned, by key.
-          core: for messages.
+          features: the features that input_fn returned, by key.
+          core: the core, for messages.
 
         Raises:
           InputShapeError: if features of the plan are not there.
@@ -200,7 +200,7 @@ class Featurizer:
              rest: dict[str, Any], counts: dict[str, IdCounts]) -> None:
         """Puts the ids of a column for the tensor core, and their mask, into `rest`.
 
-        Both are `[B, length]`; ids are int32 and 0 where there is none, the mask is float32.
+        Both are `[B, length]`. Ids are int32, and 0 in a place without an id. The mask is float32.
         """
         name, length = feature.name, feature.max_sequence_length
         mask_name = f'{name}__TENSOR_CORE_MASK'
@@ -249,7 +249,7 @@ class Featurizer:
 
 def _words_to_ids(where: str, categorical: Any, words: Any
                   ) -> tuple[tf.SparseTensor, tf.Tensor]:
-    """Maps words to ids; also the number of empty words, which TensorFlow takes as missing."""
+    """Maps words to ids; also returns the number of empty words, which count as missing."""
     if categorical is None or isinstance(categorical, _tf.identity_columns()):
         raise InputShapeError(Problem(
             'E510', where, 'ids must be int32 or int64 where no vocabulary maps words', 'string',
@@ -269,13 +269,13 @@ def _words_to_ids(where: str, categorical: Any, words: Any
 
 
 def innermost(column: Any) -> Any:
-    """The categorical column that maps words to ids, inside of weights and sequences."""
+    """Returns the categorical column that maps words to ids, inside of weights and sequences."""
     while hasattr(column, 'categorical_column'):
         column = column.categorical_column
     return column
 
 
 def _has_missing_words(categorical: Any) -> bool:
-    """Whether the column gives -1 for a word that is not in its vocabulary."""
+    """Returns whether the column gives -1 for a word that is not in its vocabulary."""
     return (hasattr(categorical, 'num_oov_buckets') and categorical.num_oov_buckets == 0
             and categorical.default_value == ids.MISSING)

@@ -1,8 +1,8 @@
-"""Features for graphs without the embedding engine: exported ones, and evaluation on the CPU.
+"""Prepares features for graphs without the embedding engine: exports, evaluation on the CPU.
 
-In such a graph columns look up by themselves, and they read some features in another way: 0 in a
-matrix is an id to them, sequences end where the longest of the batch does, ids out of range are
-left to the look-up. A model that the engine trained must get what the engine would read.
+In such a graph columns look up by themselves, and they read some features in another way. A 0 in
+a matrix is an id for them. Sequences end where the longest of the batch does. The look-up decides
+on ids out of range. A model that the engine trained must get the ids that the engine would read.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Reading(NamedTuple):
 
 def for_columns(features: Mapping[str, Any], columns: Sequence[Any],
                 declared: Sequence[FeatureSpec]) -> dict[str, Any]:
-    """The features as columns must get them to look up what the engine does.
+    """Returns the features so that columns look up the rows that the engine would.
 
     Args:
-      features: as the graph gets them; what no column reads stays as it is.
-      columns: of the spec.
-      declared: for each column its feature, with its policy for ids out of range.
+      features: the features of the graph; a feature that no column reads stays as it is.
+      columns: the columns of the spec.
+      declared: the feature of each column, with its policy for ids out of range.
 
     Raises:
       UnsupportedError: for numbers where a column maps a vocabulary: the engine takes them as
@@ -64,7 +64,7 @@ def for_columns(features: Mapping[str, Any], columns: Sequence[Any],
 
 def looked_up(features: Mapping[str, Any], tables: Sequence[TableSpec],
               declared: Sequence[FeatureSpec]) -> dict[str, Any]:
-    """The features with activations in the place of ids, for models without columns.
+    """Returns the features with activations in the place of ids, for models without columns.
 
     The tables become variables of the default graph, under their own names.
     """
@@ -97,7 +97,7 @@ def looked_up(features: Mapping[str, Any], tables: Sequence[TableSpec],
 
 def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | None,
           vocabulary_size: int | None) -> Reading:
-    """What the engine would read of a feature; without a vocabulary size these are words."""
+    """Returns the ids that the engine would read of a feature; words without a vocabulary size."""
     has_gaps = combiner is not None or feature.max_sequence_length > 0
     value = _sparse(features[feature.name], has_gaps)
     kept = tf.range(tf.size(value.values))
@@ -127,7 +127,7 @@ def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | Non
 
 
 def _sparse(value: Any, has_gaps: bool) -> tf.SparseTensor:
-    """The same as a SparseTensor; in a matrix with gaps, 0 and '' are places without an id."""
+    """Returns a feature as a SparseTensor; in a matrix with gaps, 0 and '' mean no id."""
     if isinstance(value, tf.RaggedTensor):
         return value.to_sparse()
     if isinstance(value, tf.SparseTensor):

@@ -1,4 +1,4 @@
-"""Whether the columns that a model uses are those of its spec."""
+"""Checks that a model uses the columns of its spec."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _MADE_FOR_COLUMNS = re.compile(r'Feature (.+)(?:_seq_length_|__TENSOR_CORE_MASK)
 
 
 def check(columns: Sequence[Any], plan: Plan | None, error: Exception | None = None) -> None:
-    """Makes sure that what model_fn uses is looked up, as wide as model_fn expects it.
+    """Makes sure that the spec has every column of model_fn, in the width that it expects.
 
-    TensorFlow would take the ids themselves for the rows of a column that the spec lacks.
+    For a column that the spec lacks, TensorFlow would take the ids for the rows.
 
     Args:
       columns: TPU columns that model_fn used, all or those before `error`.
-      plan: of the spec; `None` for a job without one.
-      error: in which model_fn ended; `None` if it did not.
+      plan: the plan of the spec; `None` for a job without a spec.
+      error: the error that ended model_fn, or `None`.
 
     Raises:
-      ConfigError: naming every column that is not that of the spec.
+      ConfigError: with every column that the spec does not have so.
     """
     widths = {feature.name: (plan.table(feature.table).dimension, feature.max_sequence_length)
               for feature in plan.features} if plan is not None else {}

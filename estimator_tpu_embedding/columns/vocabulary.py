@@ -1,4 +1,4 @@
-"""The words that columns map to ids, for those who compare runs."""
+"""Lists the words that columns map to ids, so that checkpoints can record and compare them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _CHUNK = 2**20
 
 
 def words_of(columns: Sequence[Any]) -> list[Words]:
-    """The words of all columns that have a vocabulary, by feature; no file is read yet.
+    """Returns the words of all columns that have a vocabulary, by feature; reads no file yet.
 
     Args:
-      columns: TPU columns, each over a categorical one, or such as a model without them has.
+      columns: TPU columns, each over a categorical column, or columns of a model without TPU.
     """
     found = {}
     for column in columns:
@@ -48,7 +48,7 @@ def _rest(categorical: Any) -> dict[str, Any]:
 
 
 def _of_file(path: str) -> Iterator[bytes]:
-    """A file in pieces, from wherever TensorFlow reads it.
+    """Yields a file in pieces, from any place that TensorFlow reads.
 
     Raises:
       OSError: if it cannot be read.

@@ -26,7 +26,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     `tf.compat.v1.tpu` that have no CPU kernel: `cross_replica_sum`, `shard`, `replicate`,
     `batch_parallel`, `rewrite`, `initialize_system` and `shutdown_system`. Connecting to the
     emulated system does nothing, and neither does initializing it. LOST_NAMES.md lists the fate
-    of all names. Another call changes the settings that its arguments state.
+    of all names. Another call replaces the sizes and choices of the one before.
 
     For TF2 it replaces `tf.tpu.experimental.embedding.TPUEmbedding`, and
     `tf.distribute.TPUStrategy` with its older names. The replicas of a strategy are logical CPU
@@ -50,8 +50,17 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
         package is missing.
-      ConfigError: if a number is out of range, for an unknown policy or kind of kernels, or for
-        a value of TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
+      ConfigError: with every argument that is out of range or unknown; or for a value of
+        TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
+
+    >>> import estimator_tpu_embedding
+    >>> estimator_tpu_embedding.install(hosts=2, cores=4)
+    >>> import tensorflow as tf
+    >>> resolver = tf.distribute.cluster_resolver.TPUClusterResolver('my-tpu')
+    >>> resolver.cluster_spec().num_tasks('worker'), resolver.num_accelerators()
+    (2, {'TPU': 4})
+    >>> tf.estimator.tpu.TPUEstimator is estimator_tpu_embedding.TPUEstimator
+    True
     """
     environment.prepare()
     without_effect = environment.variables_without_effect()

@@ -1,1 +1,1 @@
-"""The TF1 names. Thin: a line here exists for compatibility or not at all."""
+"""Holds the TF1 names, such as `TPUEstimator`, as thin layers over the runner."""

@@ -1,7 +1,7 @@
-"""Addresses of TPU systems that jobs name: all of them mean the emulated system, in this process.
+"""Remembers the TPU addresses that jobs name: all of them mean the emulated system.
 
-Nothing is contacted. A session that is opened at such an address is one of this process, after
-`install()`; and the addresses of the emulated hosts themselves lead nowhere.
+Nothing is contacted. After `install()`, a session at such an address is opened in this process.
+The addresses of the emulated hosts themselves lead nowhere.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _known: set[str] = set()
 
 
 class EmulatedCluster(tf.train.ClusterSpec):
-    """The hosts of an emulated system as tasks of a cluster, of which none is a process."""
+    """The hosts of an emulated system as tasks of a cluster; no task is a process."""
 
 
 class ClusterOfConfig(EmulatedCluster):
-    """The same as the cluster of a RunConfig, where it must not seem to be there.
+    """An emulated cluster in a RunConfig, which counts as false.
 
-    The Estimator asks whether `config.cluster_spec` is true, and if so joins its processes.
+    An Estimator joins the processes of a `config.cluster_spec` that is true.
     """
 
     def __bool__(self) -> bool:
@@ -45,10 +45,10 @@ class ClusterOfConfig(EmulatedCluster):
 
 def emulated_cluster(topology: Topology, job: str, others: Mapping[str, list[str]]
                      ) -> EmulatedCluster:
-    """A cluster with one task per host.
+    """Returns a cluster with one task per host.
 
     Args:
-      topology: of the emulated system.
+      topology: the size of the emulated system.
       job: the name of the job that has the hosts.
       others: addresses of other jobs by name.
     """
@@ -57,12 +57,12 @@ def emulated_cluster(topology: Topology, job: str, others: Mapping[str, list[str
 
 
 def lead_here(where: str, **addresses: Any) -> None:
-    """Remembers addresses of TPU systems, and says in one line that nobody asks them.
+    """Remembers addresses of TPU systems, and announces that nothing is contacted.
 
     Args:
-      where: what was given them, as a class.
-      **addresses: by argument a name or address, or a list of them; `None`, `''` and `'local'`
-        are none.
+      where: the class that was given the addresses, for the announcement.
+      **addresses: a name, an address, or a list of them, by argument. `None`, `''` and `'local'`
+        are ignored.
     """
     given = {name: value for name, value in addresses.items() if value not in _LOCAL}
     if not given:
@@ -74,18 +74,18 @@ def lead_here(where: str, **addresses: Any) -> None:
 
 
 def remember(value: Any) -> None:
-    """Makes addresses known as those of TPUs: a string, as a flag has it, or a list of them."""
+    """Remembers TPU addresses: one string, as a flag has it, or a list of strings."""
     _known.update(_addresses_in(value))
 
 
 def is_of_tpu(target: Any) -> bool:
-    """Whether a job has given the target of a session as the address of a TPU before."""
+    """Returns whether a job named this target of a session as a TPU address before."""
     return any(address in _known or address.rpartition(':')[0].endswith(f'.{_DOMAIN}')
                for address in _addresses_in(target))
 
 
 def has_port_of_tpu(target: Any) -> bool:
-    """Whether the target of a session seems to be the address of a TPU."""
+    """Returns whether the target of a session has the port of a TPU."""
     return any(address.endswith(f':{TPU_PORT}') for address in _addresses_in(target))
 
 

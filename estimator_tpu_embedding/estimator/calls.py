@@ -1,4 +1,4 @@
-"""How a TPUEstimator calls input_fn and model_fn, and what it accepts from them."""
+"""Calls the input_fn and the model_fn of a user, and checks the values that they return."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _MOST_LAYERS = 100
 
 def call_input_fn(input_fn: Callable[..., Any], params: dict[str, Any], mode: str, config: Any
                   ) -> Any:
-    """Calls input_fn with params, and those of mode, config and input_context that it takes.
+    """Calls input_fn with params, and with mode, config and input_context if it takes them.
 
-    The last is `None`: only distribution strategies have one.
+    `input_context` is `None`: only distribution strategies have one.
 
     Raises:
-      ValueError: if it does not take params.
+      ValueError: if input_fn does not take params.
     """
     if not _taken(input_fn, {'params': None}):
         raise ValueError(
@@ -49,19 +49,19 @@ def call_input_fn(input_fn: Callable[..., Any], params: dict[str, Any], mode: st
 
 def call_model_fn(model_fn: Callable[..., Any], features: Any, labels: Any, mode: str,
                   params: dict[str, Any], config: Any, core: str = '') -> Any:
-    """Calls model_fn with features and those of the rest that it takes.
+    """Calls model_fn with features, and with the other arguments that it takes.
 
     Args:
-      model_fn: of the user; a note beneath an error of its own says what it was called with.
-      features: for it.
-      labels: for it.
-      mode: for it.
-      params: for it.
-      config: for it.
-      core: for that note, such as `' on core 0 of 2'`.
+      model_fn: the function of the user. An error in it gets a note with the arguments.
+      features: the first argument.
+      labels: passed on; `None` if the input has none.
+      mode: passed on.
+      params: passed on.
+      config: passed on.
+      core: the core for that note, such as `' on core 0 of 2'`.
 
     Raises:
-      ValueError: if it does not take params, or labels that there are.
+      ValueError: if model_fn does not take params, or not the labels that the input has.
     """
     if not _taken(model_fn, {'params': None}):
         raise ValueError(
@@ -81,10 +81,10 @@ class TpuCalls:
 
     Attributes:
       mode: `'train'`, `'eval'` or `'infer'`.
-      deployment: who calls input_fn for whom.
-      params: of the user; copied for each call.
+      deployment: the calls of input_fn, and the cores that each of them feeds.
+      params: the params of the user; copied for each call.
       config: the RunConfig; copied for each call.
-      plan: what the engine looks up; `None` without a spec.
+      plan: the plan of the embedding spec; `None` without a spec.
     """
 
     mode: str
@@ -94,11 +94,11 @@ class TpuCalls:
     plan: Plan | None
 
     def source(self, input_fn: Callable[..., Any], invocation: Invocation) -> Any:
-        """What one invocation of input_fn returns: a dataset, or where that may be, tensors.
+        """Returns the dataset, or if allowed the tensors, of one invocation of input_fn.
 
         Raises:
-          ValueError: if it does not take params.
-          TypeError: if what it returns does not fit the mode.
+          ValueError: if input_fn does not take params.
+          TypeError: if the returned value does not fit the mode.
         """
         params = with_items(self.params, batch_size=self.deployment.input_batch_size,
                             context=TPUContext(self.deployment, invocation))
@@ -131,18 +131,18 @@ class TpuCalls:
 
     @property
     def _wants_tensors(self) -> bool:
-        """Whether every core has an input of its own, as PER_SHARD_V1 makes them."""
+        """Returns whether every core has an input of its own, as with PER_SHARD_V1."""
         return (self.config.tpu_config.per_host_input_for_training
                 == InputPipelineConfig.PER_SHARD_V1 and self.deployment.share == 'elements')
 
     def output(self, model_fn: Callable[..., Any], core: int, features: Any, labels: Any
                ) -> ModelOutput:
-        """What model_fn returns on one core.
+        """Calls model_fn on one core and returns its output.
 
         Raises:
-          ValueError: if it does not take params, or labels that there are.
-          RuntimeError: if it returns something else than a TPUEstimatorSpec.
-          ConfigError: if it uses columns that are not those of the spec.
+          ValueError: if model_fn does not take params, or not the labels that the input has.
+          RuntimeError: if it returns a value that is no TPUEstimatorSpec.
+          ConfigError: if it uses columns that the spec does not have.
         """
         params = with_items(self.params, batch_size=self.deployment.batch_size_per_core,
                             use_tpu=True, context=TPUContext(self.deployment))
@@ -167,13 +167,13 @@ class TpuCalls:
 
     @property
     def _feed_hook_class(self) -> Any:
-        """`experimental_feed_hook` where it applies: in training."""
+        """Returns the `experimental_feed_hook` in training, otherwise `None`."""
         is_training = self.mode == _legacy.mode_keys().TRAIN
         return self.config.tpu_config.experimental_feed_hook if is_training else None
 
     @property
     def feed_hook(self) -> FeedHookMaker | None:
-        """What makes the feed hook of the user, or `None`."""
+        """Returns a function that makes the feed hook of the user, or `None`."""
         if self._feed_hook_class is None:
             return None
         return functools.partial(
@@ -184,11 +184,11 @@ class TpuCalls:
 
 
 def with_items(params: Any, **items: Any) -> Any:
-    """A copy of the params of the user with items added; it keeps their class.
+    """Returns a copy of the params of the user with more items; it keeps their class.
 
     Args:
       params: a dict, or an object like `HParams`, with `set_hparam` and `add_hparam`.
-      **items: to add or to replace.
+      **items: the items to add or to replace.
     """
     params = copy.deepcopy(params)
     for name, value in items.items():
@@ -202,7 +202,7 @@ def with_items(params: Any, **items: Any) -> Any:
 
 
 def _tpu_spec(spec: Any) -> Any:
-    """The TPUEstimatorSpec for an EstimatorSpec of a training model_fn, else the spec itself."""
+    """Returns a training EstimatorSpec as a TPUEstimatorSpec; any other spec as it is."""
     if spec.mode != _legacy.mode_keys().TRAIN:
         return spec
     if spec.training_chief_hooks:
@@ -217,10 +217,9 @@ def _tpu_spec(spec: Any) -> Any:
 
 
 def place_of(function: Any) -> str:
-    """`make_input (/home/me/job.py:12)` for a function of the user, or `''` where nobody knows.
+    """`make_input (/home/me/job.py:12)` for a function of the user; `''` if it is not known.
 
-    What a `functools.partial`, a decorator, a bound method or an object with `__call__` stands for
-    is looked for.
+    It looks through `functools.partial`, decorators, bound methods and objects with `__call__`.
     """
     for _ in range(_MOST_LAYERS):
         inner = getattr(function, '__wrapped__', None) or (
@@ -238,7 +237,7 @@ def place_of(function: Any) -> str:
 
 
 def _taken(function: Callable[..., Any], offered: dict[str, Any]) -> dict[str, Any]:
-    """Those of the offered arguments that a function takes by name and that are not bound."""
+    """Returns the offered arguments that a function takes by name and that are not bound."""
     names = set(inspect.signature(function).parameters)
     if isinstance(function, functools.partial):
         names -= function.keywords.keys()

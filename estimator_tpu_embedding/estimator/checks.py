@@ -1,4 +1,4 @@
-"""Checks of arguments in the words of the original."""
+"""Checks single arguments; the errors have the words of the original."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def parse_iterations_per_loop(value: Any) -> tuple[int, str]:
-    """`(steps, 'count')` or `(seconds, 'seconds')` for a value of that field.
+    """Returns `(steps, 'count')` or `(seconds, 'seconds')` for a value of that field.
 
     Raises:
-      ValueError: if it is neither.
+      ValueError: for a value that is neither a number of steps nor a time.
 
     >>> parse_iterations_per_loop('100'), parse_iterations_per_loop('5m')
     ((100, 'count'), (300, 'seconds'))
@@ -35,11 +35,11 @@ def check_positive(value: Any, name: str) -> None:
 
 
 def check_partition_dims(dims: Any, cores: int | None, *, is_per_host: bool) -> None:
-    """Raises ValueError unless `input_partition_dims` of a TPUConfig can be.
+    """Raises ValueError unless `input_partition_dims` of a TPUConfig are possible.
 
     Args:
-      dims: given.
-      cores: of a replica, if it was said.
+      dims: the value of `input_partition_dims`.
+      cores: cores of a replica, or `None`.
       is_per_host: whether the input is PER_HOST_V2.
     """
     if not isinstance(dims, (list, tuple)) or len(dims) not in (1, 2):

@@ -1,4 +1,4 @@
-"""`TPUContext`: what `params['context']` tells an input_fn or a model_fn about the system."""
+"""Holds `TPUContext`, which tells an input_fn or a model_fn its place in the system."""
 
 from __future__ import annotations
 
@@ -15,22 +15,35 @@ _HOST_DEVICE = '/replica:0/task:0/device:CPU:0'
 
 
 class TPUContext:
-    """One context of one call of an input_fn (`invocation` given) or of a model_fn."""
+    """The place of one call of an input_fn or a model_fn in the system: `params['context']`.
+
+    The second of two hosts, with four cores each, calls its input_fn:
+
+    >>> from estimator_tpu_embedding import RunConfig, TPUClusterResolver
+    >>> from estimator_tpu_embedding.estimator.deployment import deploy
+    >>> config = RunConfig(cluster=TPUClusterResolver(hosts=2, cores=4))
+    >>> deployment = deploy(config, 'train', 64)
+    >>> context = TPUContext(deployment, deployment.invocations[1])
+    >>> context.num_hosts, context.num_replicas, context.current_host
+    (2, 8, 1)
+    >>> context.current_input_fn_deployment()[1:]  # Call 1 of 2, for 4 replicas.
+    (1, 2, 4)
+    """
 
     def __init__(self, deployment: Deployment, invocation: Invocation | None = None):
-        """Describes a deployment to one call of input_fn, or to a model_fn."""
+        """Describes a deployment to one invocation of input_fn, or to a model_fn without one."""
         self._deployment = deployment
         self._invocation = invocation
 
     def current_input_fn_deployment(self) -> tuple[str, int, int, int]:
-        """Device string of the host, invocation index, invocations, replicas fed by this one."""
+        """Returns host device, index of this call, number of calls, replicas of this call."""
         invocation = self._called_from_input_fn()
         return (_HOST_DEVICE, invocation.index, len(self._deployment.invocations),
                 len(invocation.cores))
 
     @property
     def current_host(self) -> int:
-        """The host whose input_fn is called.
+        """The number of the host whose input_fn is called.
 
         Raises:
           RuntimeError: in a model_fn.
@@ -39,17 +52,17 @@ class TPUContext:
 
     @property
     def num_replicas(self) -> int:
-        """Replicas of the model."""
+        """The number of replicas of the model."""
         return self._deployment.topology.num_cores
 
     @property
     def num_hosts(self) -> int:
-        """Hosts of the system."""
+        """The number of hosts of the system."""
         return self._deployment.system.num_hosts
 
     @property
     def num_of_replicas_per_host(self) -> int:
-        """Replicas that one host feeds.
+        """The number of replicas that one host feeds.
 
         Raises:
           ValueError: where the job sets `num_cores_per_replica`, as in the original.
@@ -60,7 +73,7 @@ class TPUContext:
 
     @property
     def device_assignment(self) -> Any:
-        """Which cores make up each replica, as a `DeviceAssignment`.
+        """The cores of each replica, as a `DeviceAssignment`.
 
         It is `None` unless the job sets `num_cores_per_replica`.
 
@@ -81,13 +94,13 @@ class TPUContext:
             places[first:first + size] for first in range(0, system.num_cores, size)])
 
     def device_for_replica(self, replica_id: int) -> tuple[str, int]:
-        """The host device of a replica and the ordinal of its core on that host."""
+        """Returns the host device of a replica and the ordinal of its core on that host."""
         return '/task:0/device:CPU:0', (
             replica_id * self._cores_per_replica % self._deployment.system.cores_per_host)
 
     @property
     def tpu_host_placement_function(self) -> Callable[[int], str]:
-        """Host -> its device string."""
+        """A function from a host to its device string."""
         return lambda host_id: _HOST_DEVICE
 
     @property

@@ -1,4 +1,4 @@
-"""What training with `use_tpu=False` says: which optimizer it uses instead, and how fast it is."""
+"""Warns of the other optimizer in a training with `use_tpu=False`, and logs its speed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .embedding_spec import EmbeddingConfigSpec
 
 
 def warn_of_other_optimizer(spec: EmbeddingConfigSpec) -> None:
-    """Says what trains the tables of the model in the default graph, and what was declared."""
+    """Warns which optimizer trains the tables of the default graph, and which was declared."""
     declared = ', '.join(_declared(spec)) or 'no optimizer'
     found = _optimizers_of(_tables(spec))
     what = f'{", ".join(found)} of model_fn trains' if found else 'nothing known here trains'
@@ -39,14 +39,14 @@ class ExamplesPerSecond(tf.train.StepCounterHook):
 
 
 def _declared(spec: EmbeddingConfigSpec) -> list[str]:
-    """The classes of the optimizers that a spec declares."""
+    """Returns the classes of the optimizers that a spec declares."""
     parameters = [spec.optimization_parameters, *[
         table.optimization_parameters for table in (spec.table_to_config_dict or {}).values()]]
     return sorted({type(one).__name__ for one in parameters if one is not None})
 
 
 def _tables(spec: EmbeddingConfigSpec) -> list[Any]:
-    """The trainable variables that belong to columns of a spec, or are called as its tables."""
+    """Returns the trainable variables of the columns of a spec, or with the names of its tables."""
     columns = [*(spec.feature_columns or []), *(spec.tensor_core_feature_columns or [])]
     names = {name for column in columns for name in (column.name, column.get_embedding_var_name())}
     names.update(spec.table_to_config_dict or {})
@@ -55,7 +55,7 @@ def _tables(spec: EmbeddingConfigSpec) -> list[Any]:
 
 
 def _optimizers_of(variables: list[Any]) -> list[str]:
-    """The names of the optimizers that change variables: `Adam/update_x/...` is one of Adam."""
+    """Returns the names of the optimizers that change variables: `Adam` of `Adam/update_x`."""
     found = [re.search(r'([^/]+)/update', operation.name) for variable in variables
              for operation in variable.op.outputs[0].consumers()]
     return sorted({match.group(1) for match in found if match is not None})

@@ -1,4 +1,4 @@
-"""The checks of `TPUEmbedding`'s arguments, with the texts of the original."""
+"""Checks the arguments of `TPUEmbedding`; the errors have the texts of the original."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_tables(tables: Mapping[str, Any], features: Mapping[str, Any]) -> None
 
 def system_of(master: str | None, device_config: DeviceConfig | None,
               master_job_name: str | None) -> tuple[Topology, str]:
-    """The topology, and the beginning of the device strings of its hosts."""
+    """Returns the topology, and the beginning of the device strings of its hosts."""
     if device_config is None:
         lead_here('TPUEmbedding', master=master)
         return topology_of(master, None, None), f'/job:{master_job_name or "localhost"}'

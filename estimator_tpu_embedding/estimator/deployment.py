@@ -1,4 +1,4 @@
-"""`TPUConfig` -> how many replicas there are, and how input reaches them."""
+"""Derives the number of replicas, and the way that input reaches them, from a `TPUConfig`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TRAIN, _PREDICT = 'train', 'predict'
 
 
 def deploy(config: Any, verb: str, batch_size: int) -> Deployment:
-    """How one run of a TPUEstimator is fed.
+    """Returns how one run of a TPUEstimator is fed.
 
     Args:
-      config: its RunConfig.
+      config: the RunConfig.
       verb: `'train'`, `'evaluate'` or `'predict'`.
       batch_size: samples of all cores per step, in the sense of the input mode.
 
@@ -56,10 +56,10 @@ def deploy(config: Any, verb: str, batch_size: int) -> Deployment:
 
 
 def _mode(config: TPUConfig, verb: str) -> int:
-    """The input mode of one verb.
+    """Returns the input mode of one verb.
 
-    Where the original splits the batch of a host among its cores and has one host only, one
-    call for all cores is made here, on any number of hosts.
+    In one mode the original splits the batch of its only host among the cores. Here that mode
+    makes one call for all cores, on any number of hosts.
     """
     mode = config.per_host_input_for_training
     if verb == _TRAIN:
@@ -71,7 +71,7 @@ def _mode(config: TPUConfig, verb: str) -> int:
 
 
 def _replicas(system: Topology, config: TPUConfig) -> tuple[Topology, list[int]]:
-    """The replicas of the model as cores of a topology, and the host of each."""
+    """Returns the replicas of the model as cores of a topology, and the host of each."""
     cores = config.num_cores_per_replica
     if cores is None or cores == 1:
         return system, [core // system.cores_per_host for core in range(system.num_cores)]

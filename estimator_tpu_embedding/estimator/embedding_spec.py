@@ -1,4 +1,4 @@
-"""`EmbeddingConfigSpec` of `tf.compat.v1.estimator.tpu.experimental`."""
+"""Holds `EmbeddingConfigSpec`, which declares the embedding columns of a TPUEstimator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXAMPLE = (
 
 
 class _Fields(NamedTuple):
-    """Not the arguments in their order: the original's tuple has one field more."""
+    """The fields of the original's tuple, which has one more than there are arguments."""
 
     feature_columns: list[Any] | None
     tensor_core_feature_columns: list[Any] | None
@@ -45,7 +45,23 @@ _ARGUMENTS = tuple(name for name in _Fields._fields if name != 'tensor_core_feat
 
 
 class EmbeddingConfigSpec(_Fields):
-    """Which embedding columns a model uses and how their tables are trained."""
+    """The embedding columns of a model, and how their tables are trained.
+
+    Either columns declare features and tables, or two dicts do. The arguments are described at
+    `__new__`.
+
+    >>> spec = EmbeddingConfigSpec(
+    ...     feature_to_config_dict={'watched': FeatureConfig('video')},
+    ...     table_to_config_dict={'video': TableConfig(vocabulary_size=22, dimension=4)},
+    ...     optimization_parameters=p.StochasticGradientDescentParameters(0.1))
+    >>> tables, features = spec.to_specs()
+    >>> tables[0].name, tables[0].vocabulary_size, features[0].name
+    ('video', 22, 'watched')
+    >>> EmbeddingConfigSpec(partition_strategy='mod')
+    Traceback (most recent call last):
+    ValueError: Exactly one of `feature_columns` and the pair `feature_to_config_dict` and \
+`table_to_config_dict` must be be specified.
+    """
 
     __slots__ = ()
 
@@ -62,20 +78,22 @@ class EmbeddingConfigSpec(_Fields):
         Args:
           feature_columns: from `tf.tpu.experimental.embedding_column` and
             `shared_embedding_columns`.
-          optimization_parameters: of all tables without their own; of these columns one of seven
-            classes.
+          optimization_parameters: the optimizer of all tables without their own. For columns it
+            is one of seven classes.
           clipping_limit: has no effect, as in the original; one warning says so.
           pipeline_execution_with_tensor_core: look-ups run a step ahead of updates.
-          experimental_gradient_multiplier_fn: global step -> factor of all gradients of tables.
+          experimental_gradient_multiplier_fn: a function from the global step to a factor of all
+            gradients of tables.
           feature_to_config_dict: `FeatureConfig` by feature, instead of columns.
           table_to_config_dict: `TableConfig` by table.
           partition_strategy: `'div'` or `'mod'`.
-          profile_data_directory: a local directory, where training writes statistics of the ids
-            for `etpe plan --stats`; a later run of the same kind goes on counting there.
+          profile_data_directory: a local directory. Training writes statistics of the ids there,
+            for `etpe plan --stats`. A later run of the same kind adds to them.
 
         Raises:
-          ValueError, TypeError: as the original does; TypeError for an unknown argument, with
-            the one that was probably meant.
+          ValueError: as the original does.
+          TypeError: as the original does. For an unknown argument it names the one that was
+            probably meant.
         """
         if unknown:
             raise TypeError('\n'.join(_unknown(name) for name in unknown))
@@ -108,11 +126,11 @@ class EmbeddingConfigSpec(_Fields):
             profile_data_directory)
 
     def __reduce__(self) -> Any:
-        """Copies by fields: they are not the arguments, and were checked already."""
+        """Copies by fields, which differ from the arguments and were checked already."""
         return _restored, tuple(self)
 
     def to_specs(self) -> tuple[list[TableSpec], list[FeatureSpec]]:
-        """The tables and features that the embedding engine holds.
+        """Returns the tables and features that the embedding engine holds.
 
         Raises:
           TypeError: for columns that no TPU looks up.

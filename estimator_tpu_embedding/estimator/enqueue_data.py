@@ -1,4 +1,4 @@
-"""Ids of one feature as `tensorflow.python.tpu.tpu_embedding` hands them over, unchecked."""
+"""Holds the ids of one feature as scripts enqueue them: `EnqueueData`, `RaggedEnqueueData`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class EnqueueData(NamedTuple):
 
     @staticmethod
     def from_sparse_tensor(sp_tensor: Any, weights: Any = None) -> EnqueueData:
-        """The parts of `sp_tensor`; `weights` is a SparseTensor of the same shape, or `None`."""
+        """Takes `sp_tensor` apart; `weights` is a SparseTensor of the same shape, or `None`."""
         return EnqueueData(sp_tensor.values, sp_tensor.indices, _values(weights))
 
 
@@ -29,7 +29,7 @@ class RaggedEnqueueData(NamedTuple):
 
     @staticmethod
     def from_ragged_tensor(rg_tensor: Any, weights: Any = None) -> RaggedEnqueueData:
-        """The parts of `rg_tensor`; `weights` is a RaggedTensor of the same shape, or `None`."""
+        """Takes `rg_tensor` apart; `weights` is a RaggedTensor of the same shape, or `None`."""
         return RaggedEnqueueData(rg_tensor.values, rg_tensor.row_splits, _values(weights))
 
 
@@ -39,7 +39,7 @@ def _values(weights: Any) -> Any:
 
 def get_enqueue_datas_list_from_sparse_tensors_list(
         sp_tensors_list: Sequence[Mapping[str, Any]]) -> list[dict[str, EnqueueData]]:
-    """`EnqueueData` by feature for the SparseTensors of every core."""
+    """Returns `EnqueueData` by feature for the SparseTensors of every core."""
     return [collections.OrderedDict(
         (name, EnqueueData.from_sparse_tensor(tensor)) for name, tensor in tensors.items())
         for tensors in sp_tensors_list]
@@ -47,7 +47,7 @@ def get_enqueue_datas_list_from_sparse_tensors_list(
 
 def get_enqueue_datas_list_from_ragged_tensors_list(
         rg_tensors_list: Sequence[Mapping[str, Any]]) -> list[dict[str, RaggedEnqueueData]]:
-    """`RaggedEnqueueData` by feature for the RaggedTensors of every core."""
+    """Returns `RaggedEnqueueData` by feature for the RaggedTensors of every core."""
     return [collections.OrderedDict(
         (name, RaggedEnqueueData.from_ragged_tensor(tensor)) for name, tensor in tensors.items())
         for tensors in rg_tensors_list]

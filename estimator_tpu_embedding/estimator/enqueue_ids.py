@@ -1,4 +1,4 @@
-"""`EnqueueData` and `RaggedEnqueueData` of every core -> the ids that the engine takes."""
+"""Turns the `EnqueueData` of every core into the id batches that the engine takes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Datas = Mapping[str, EnqueueData | RaggedEnqueueData]
 
 def check_datas(datas_list: Sequence[Datas], feature_names: Sequence[str],
                 cores_per_host: int) -> None:
-    """Checks what `generate_enqueue_ops` is given as the original does, in its order.
+    """Checks the arguments of `generate_enqueue_ops` as the original does, in its order.
 
     Args:
-      datas_list: per core the ids by feature.
-      feature_names: what each must have.
-      cores_per_host: so many that follow each other belong to one host.
+      datas_list: the ids by feature, for each core.
+      feature_names: the features that each core must have.
+      cores_per_host: cores of each host, which follow each other.
 
     Raises:
       ValueError: for a feature too few or too many, another type, or devices that disagree.
@@ -49,7 +49,7 @@ def check_datas(datas_list: Sequence[Datas], feature_names: Sequence[str],
 
 
 def _device_of(here: str, datas: Datas) -> str:
-    """The device of all ids of one core."""
+    """Returns the device of all ids of one core."""
     first: tuple[str, str] | None = None
     for feature, data in datas.items():
         if not isinstance(data, (EnqueueData, RaggedEnqueueData)):
@@ -74,20 +74,20 @@ def _device(tensor: Any) -> str:
 
 
 def to_batches(plan: Plan, datas: Datas, *, core: int, ragged: bool) -> dict[str, IdBatch]:
-    """The ids of every feature of one core, checked.
+    """Returns the ids of every feature of one core, checked.
 
     Args:
-      plan: whose features; each says what becomes of ids outside of its vocabulary. Where these
-        are no error, every batch that has some is reported on standard error.
-      datas: by feature. Sample indices are `[n, 1]` or `None` (the k-th id belongs to sample
-        k), `[n, 2]` (sample and place) or, for a place of several ids, `[n, 3]`; row splits are
-        `[samples + 1]`. Weights are `[n]`; `None` is 1 for each.
-      core: for messages.
+      plan: declares the features, each with its policy for ids out of range. If these are no
+        error, every batch that has some is reported on standard error.
+      datas: the ids by feature. Sample indices are `[n, 1]`, `[n, 2]` for sample and place, or
+        `[n, 3]` for a place of several ids. If they are `None`, the k-th id belongs to sample k.
+        Row splits are `[samples + 1]`. Weights are `[n]`; `None` is 1 for each.
+      core: the core, for messages.
       ragged: whether row splits say which sample an id belongs to.
 
     Raises:
       InputError: for types and shapes that are known to be wrong.
-      AttributeError: as the original does, where `ragged` is not what the data is.
+      AttributeError: as the original does, if `ragged` does not fit the data.
     """
     batches = {}
     for feature in plan.features:
@@ -109,7 +109,7 @@ def to_batches(plan: Plan, datas: Datas, *, core: int, ragged: bool) -> dict[str
 
 
 def _as_tensors(data: Any) -> Any:
-    """The same with all parts as tensors."""
+    """Returns the same with all parts as tensors."""
     return type(data)(*[None if part is None else tf.convert_to_tensor(part) for part in data])
 
 
@@ -152,7 +152,7 @@ def _from_indices(where: str, samples: int, feature: FeatureSpec, data: Any, ind
 
 
 def _width(where: str, indices: Any) -> int | None:
-    """The number of columns of sample indices; `None` if it is not known."""
+    """Returns the number of columns of sample indices; `None` if it is not known."""
     shape = indices.shape
     if shape.rank not in (None, 2):
         raise InputShapeError(Problem(
@@ -163,7 +163,7 @@ def _width(where: str, indices: Any) -> int | None:
 
 
 def _vectors(where: str, data: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    """Ids and weights, flat and equally many."""
+    """Returns ids and weights, flat and of the same length."""
     ids = tf.reshape(data.embedding_indices, [-1])
     if data.aggregation_weights is None:
         return ids, tf.ones_like(ids, tf.float32)
@@ -180,7 +180,7 @@ def _vectors(where: str, data: Any) -> tuple[tf.Tensor, tf.Tensor]:
 
 def _reported(where: str, feature: FeatureSpec, batch: IdBatch, out_of_range: tf.Tensor
               ) -> IdBatch:
-    """The same batch, which tells how many of its ids were out of range when there are any."""
+    """Returns the same batch, which reports how many of its ids are out of range, if any."""
     report = tf.cond(
         tf.equal(out_of_range, 0), tf.no_op,
         lambda: tf.print(f'[etpe] {where}:', out_of_range, 'ids out of range; policy '

@@ -1,4 +1,4 @@
-"""`TPUEstimator` of `tf.compat.v1.estimator.tpu`, on emulated TPU hosts."""
+"""Holds `TPUEstimator`, which trains, evaluates and predicts on emulated TPU hosts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,34 @@ _BATCH_SIZES = ('train_batch_size', 'eval_batch_size', 'predict_batch_size')
 class TPUEstimator(WithoutTpu):
     """Trains and evaluates a model whose embedding tables live on TPU hosts, emulated here.
 
-    The model is built once per core of the emulated system, tables are spread over its hosts,
-    and the optimizer of the `embedding_config_spec` trains them, while the model's own trains
-    the rest. With `use_tpu=False` it is a plain Estimator, in which the model's optimizer
-    trains the tables too, as in the original; its first training warns of that, with names.
+    The model is built once per core of the emulated system, and its tables are spread over the
+    hosts. The optimizer of the `embedding_config_spec` trains the tables; the model's own trains
+    the rest. With `use_tpu=False` it is a plain Estimator, in which the model's optimizer trains
+    the tables too, as in the original. Its first training then warns of that, with names.
+
+    The loss is the sum of the two rows that the two samples look up. Its gradient is 1 for each
+    of them, so plain gradient descent with the rate 0.5 takes 0.5 from the rows 1 and 3:
+
+    >>> import tempfile
+    >>> import estimator_tpu_embedding as ete
+    >>> video = ete.embedding_column(
+    ...     tf.feature_column.categorical_column_with_identity('video', num_buckets=4),
+    ...     dimension=1, initializer=tf.ones_initializer())
+    >>> def model_fn(features, mode, params):
+    ...     loss = tf.reduce_sum(tf.feature_column.input_layer(features, [video]))
+    ...     optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1))
+    ...     return ete.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(
+    ...         loss, tf.train.get_global_step()))
+    >>> def input_fn(params):
+    ...     return tf.data.Dataset.from_tensors({'video': [[1], [3]]})
+    >>> spec = ete.EmbeddingConfigSpec([video], ete.StochasticGradientDescentParameters(0.5))
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     estimator = TPUEstimator(model_fn, directory, ete.RunConfig(), train_batch_size=2,
+    ...                              embedding_config_spec=spec)
+    ...     estimator = estimator.train(input_fn, steps=1)
+    ...     print(estimator.get_variable_value(
+    ...         'input_layer/video_embedding/embedding_weights').tolist())
+    [[1.0], [0.5], [1.0], [0.5]]
     """
 
     def __init__(self, model_fn: Callable[..., Any] | None = None, model_dir: str | None = None,
@@ -50,21 +74,22 @@ class TPUEstimator(WithoutTpu):
         Args:
           model_fn: called with features, labels, mode, params and config, as far as it takes
             them; returns a `TPUEstimatorSpec`.
-          model_dir: where checkpoints and event files go.
+          model_dir: the directory of checkpoints and event files.
           config: the RunConfig of this package.
           params: passed on to model_fn and input_fn, with `'batch_size'` and `'context'` added.
           use_tpu: `False` runs a plain Estimator.
           train_batch_size: samples of all cores per training step.
           eval_batch_size: samples of all cores per evaluation step.
           predict_batch_size: samples of all cores per prediction step.
-          batch_axis: with PER_HOST_V1 input, for each tensor of features and labels in their
-            flat order the dimension that is cut among the cores; `None` gives all of it to each.
+          batch_axis: with PER_HOST_V1 input, the dimension of each tensor that is cut among the
+            cores. The tensors are the features and labels in their flat order. `None` gives a
+            whole tensor to each core.
           eval_on_tpu: `False` evaluates as a plain Estimator does.
-          export_to_tpu: only the graph for the CPU is written, with one line that says so.
-          export_to_cpu: with `False` an export is refused: there would be nothing to write.
-          warm_start_from: checkpoint or `WarmStartSettings` to start from.
+          export_to_tpu: has no effect but a line that says so: no TPU graph is written.
+          export_to_cpu: `False` refuses exports, since there would be nothing to write.
+          warm_start_from: a checkpoint or `WarmStartSettings` to start from.
           embedding_config_spec: the embedding columns and their optimizer.
-          export_saved_model_api_version: 1 or 2; what they tell apart is in the TPU graph only.
+          export_saved_model_api_version: 1 or 2; they differ in the TPU graph only.
 
         Raises:
           ValueError, TypeError: as the original does.
@@ -105,7 +130,7 @@ class TPUEstimator(WithoutTpu):
                              f'{export_saved_model_api_version}.')
 
     def _assert_members_are_not_overridden(self) -> None:
-        """Allows what the base class forbids: this class replaces how it runs."""
+        """Allows overriding, which the base class forbids: this class replaces how it runs."""
 
     def _convert_train_steps_to_hooks(self, steps: int | None, max_steps: int | None
                                       ) -> list[tf.train.SessionRunHook]:
@@ -126,7 +151,7 @@ class TPUEstimator(WithoutTpu):
         """Trains; see `tf.estimator.Estimator.train`.
 
         Raises:
-          CheckpointError: if `model_dir` cannot be used, or what is in it not be restored.
+          CheckpointError: if `model_dir` cannot be used, or its checkpoint cannot be restored.
         """
         _process.require_threads('train')
         if max_steps is not None and self.config.is_chief and os.path.isdir(self.model_dir):
@@ -160,8 +185,8 @@ class TPUEstimator(WithoutTpu):
           input_fn: called once per host; returns a `tf.data.Dataset`.
           steps: batches of all cores to evaluate.
           hooks: called around the one `session.run` that does all steps.
-          checkpoint_path: what to evaluate; the newest checkpoint of model_dir if `None`.
-          name: of the evaluation, part of the directory of its event files.
+          checkpoint_path: the checkpoint to evaluate; the newest of model_dir if `None`.
+          name: the name of the evaluation, part of the directory of its event files.
 
         Returns:
           The metrics, `'loss'` and `'global_step'`.
@@ -200,21 +225,21 @@ class TPUEstimator(WithoutTpu):
         """Yields predictions, one row for every sample of the data.
 
         Args:
-          input_fn: called once per host; returns a `tf.data.Dataset`, whose batches may be
-            smaller than `params['batch_size']`, and which may end earlier on one host.
-          predict_keys: which predictions are wanted, where the model gives several; `None` is
-            all.
+          input_fn: called once per host; returns a `tf.data.Dataset`. Its batches may be smaller
+            than `params['batch_size']`, and it may end earlier on one host.
+          predict_keys: the predictions that are wanted; `None` is all.
           hooks: called around every step.
-          checkpoint_path: what to predict with; the newest checkpoint of model_dir if `None`.
+          checkpoint_path: the checkpoint to predict with; the newest of model_dir if `None`.
           yield_single_examples: `False` yields the rows of a step at once.
 
         Yields:
-          Rows step by step, of each step host by host, and of each host core by core, which
-          take turns in the dataset of their host. With one host that is the order of the data.
+          Rows step by step, within a step host by host, within a host core by core. The cores of
+          a host take turns in its dataset. With one host that is the order of the data.
 
         Raises:
-          ValueError, TypeError, RuntimeError: as the original does, when the first is asked for.
-          IncompatibleCheckpointError: if the checkpoint is not that of such a model.
+          ValueError, TypeError, RuntimeError: as the original does, when the first row is asked
+            for.
+          IncompatibleCheckpointError: if the checkpoint does not fit the model.
         """
         _process.require_threads('predict')
         found = following.chosen(self.model_dir, checkpoint_path, self._checkpoint_options())
@@ -241,7 +266,7 @@ class TPUEstimator(WithoutTpu):
                     yield from values
 
     def _job(self, mode: str, input_fn: Callable[..., Any]) -> Job:
-        """What the runner needs to know to run one mode."""
+        """Returns the job of one mode for the runner."""
         config, batch_size = self.config, self._batch_size(mode)
         keys = _legacy.mode_keys()
         verb, name = {keys.TRAIN: ('train', 'train'), keys.EVAL: ('evaluate', 'eval'),
@@ -275,5 +300,5 @@ class TPUEstimator(WithoutTpu):
 
 
 def _absolute(directory: str) -> str:
-    """A path that stays the same if input_fn changes the working directory."""
+    """Returns a path that stays the same if input_fn changes the working directory."""
     return directory if '://' in directory else os.path.abspath(directory)

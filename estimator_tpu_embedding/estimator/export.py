@@ -1,4 +1,4 @@
-"""The names of `tensorflow_estimator`'s `tpu_estimator` module that have to do with exports."""
+"""Exports a plain Estimator as a TPUEstimator does: names of the original's `tpu_estimator`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tpu_config import InputPipelineConfig, TPUConfig
 
 
 class BatchConfig(NamedTuple):
-    """How a TPU server batches requests; held for scripts that make one, used by nothing here."""
+    """How a TPU server batches requests. Nothing here uses it; scripts may make one."""
 
     num_batch_threads: int
     max_batch_size: int
@@ -25,10 +25,10 @@ def export_estimator_savedmodel(estimator: Any, export_dir_base: str,
                                 serving_input_receiver_fn: Callable[[], Any],
                                 assets_extra: dict[str, str] | None = None,
                                 as_text: bool = False, checkpoint_path: str | None = None) -> Any:
-    """Exports what a plain Estimator has trained, as a TPUEstimator with its model_fn does.
+    """Exports the model of a plain Estimator, as a TPUEstimator with its model_fn does.
 
     Args:
-      estimator: with a model_fn that takes params, and a model_dir.
+      estimator: has a model_fn that takes params, and a model_dir.
       export_dir_base: see `tf.estimator.Estimator.export_saved_model`, as for the others.
       serving_input_receiver_fn: see there.
       assets_extra: see there.

@@ -1,4 +1,4 @@
-"""`TPUInfeedOutfeedSessionHook`: what `TPUConfig(experimental_feed_hook=...)` is derived from."""
+"""Holds `TPUInfeedOutfeedSessionHook`, which the `experimental_feed_hook` of a job extends."""
 
 from __future__ import annotations
 
@@ -15,26 +15,28 @@ _THREADS = ('_run_infeed', '_run_outfeed', '_create_infeed_controller')
 class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
     """The hook that feeds the cores while a job trains.
 
-    A subclass given to `TPUConfig(experimental_feed_hook=...)` stands in its place: it is made
-    with the arguments below, and its methods of a `SessionRunHook` are called; those that it
-    overrides must call these. `self._dequeue_ops` holds, under the name of the stopping signals,
-    their tensors of all cores, joined along the first dimension; `before_run` may fetch them,
-    and `after_run` then has those of the last step of the loop.
+    A subclass that is given to `TPUConfig(experimental_feed_hook=...)` stands in its place. It is
+    made with the arguments below, and its methods of a `SessionRunHook` are called. A method that
+    it overrides must call the method of this class.
 
-    The threads that draw batches are the runner's: methods for threads cannot be overridden.
+    `self._dequeue_ops` holds the tensors of the stopping signals, under their name. They are
+    those of all cores, joined along the first dimension. `before_run` may fetch them; `after_run`
+    then has the values of the last step of the loop.
+
+    The runner owns the threads that draw batches: methods for threads cannot be overridden.
     """
 
     def __init__(self, ctx: Any, enqueue_ops: Any, dequeue_ops: Mapping[str, Any],
                  tpu_compile_op: Any, run_infeed_loop_on_coordinator: bool = True,
                  rendezvous: Any = None, master: str | None = None, session_config: Any = None,
                  tpu_init_ops: Any = None, outfeed_every_n_steps: int = 1):
-        """Takes what the runner hands over.
+        """Stores the arguments that the runner hands over.
 
         Args:
           ctx: a `TPUContext`, as a model_fn gets it.
-          enqueue_ops: what feeds the cores, to be handed on; here it is a hook.
+          enqueue_ops: feeds the cores, and must be handed on; here it is a hook.
           dequeue_ops: the stopping signals, by their name.
-          tpu_compile_op: `None`: nothing is compiled, as for the other arguments of a real TPU.
+          tpu_compile_op: `None`, since nothing is compiled.
           run_infeed_loop_on_coordinator: not used.
           rendezvous: not used.
           master: of the RunConfig; not used.
@@ -47,10 +49,10 @@ class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
 
     @staticmethod
     def get_stopping_signals_and_name(features: Any) -> tuple[Any, str | None]:
-        """Tensors by name that tell of the end of data, and a name for them; here there are none.
+        """Returns tensors that tell of the end of data, by name, and a name for them; here none.
 
         Args:
-          features: of one core, as model_fn gets them.
+          features: the features of one core, as model_fn gets them.
         """
         return None, None
 
@@ -63,12 +65,12 @@ class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
         self._enqueue_ops.after_create_session(session, coord)
 
     def end(self, session: tf.Session) -> None:
-        """Ends with them."""
+        """Ends the threads that feed."""
         self._enqueue_ops.end(session)
 
 
 def problems_of(cls: Any) -> Iterator[Problem]:
-    """What is wrong with an `experimental_feed_hook`."""
+    """Yields every problem of an `experimental_feed_hook`."""
     if not (isinstance(cls, type) and issubclass(cls, TPUInfeedOutfeedSessionHook)):
         yield Problem('E907', 'TPUConfig.experimental_feed_hook', 'it must be a subclass of '
                       'TPUInfeedOutfeedSessionHook, without which nothing would feed', repr(cls))

@@ -1,4 +1,4 @@
-"""The engine of one `TPUEmbedding` in one graph, for training loops that are written by hand."""
+"""Runs the engine of one `TPUEmbedding` in one graph, for training loops written by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GraphEngine:
     """Tables, queues and pending look-ups of one plan in one graph.
 
     Attributes:
-      capture: catches gradients, once `create_dummy_table_variables` was called; else `None`.
+      capture: catches gradients; `None` until `create_dummy_table_variables` was called.
     """
 
     def __init__(self, plan: Plan):
@@ -43,7 +43,8 @@ class GraphEngine:
                       slot_names: Mapping[str, Sequence[str]]) -> dict[str, HostedTable]:
         """Creates the variables of all tables; raises ValueError if they exist.
 
-        In inference those of slots too, of which the engine knows nothing: they are for a Saver.
+        In inference it creates the variables of slots too. They are for a Saver; the engine does
+        not use them.
         """
         # Rates are functions of the step that each update is given.
         no_step = tf.zeros([], tf.int64)
@@ -70,10 +71,10 @@ class GraphEngine:
         return self._early.enqueue(pack(self._plan, batch), core=core)
 
     def lookup(self) -> Activations:
-        """The activations of the core whose replica is being built.
+        """Returns the activations of the core whose replica is being built.
 
         Raises:
-          ConfigError: without variables, or where the replicas are not those of the system.
+          ConfigError: without variables, or if the replicas do not fit the system.
         """
         if self._backend is None:
             raise ConfigError(Problem(
@@ -100,8 +101,8 @@ class GraphEngine:
         """Changes the rows of the last look-up, once for the gradients of all cores.
 
         Args:
-          gradients: of the activations on this core.
-          step: what dynamic rates are functions of, or `None`.
+          gradients: the gradients of the activations on this core.
+          step: the argument of dynamic rates, or `None`.
 
         Raises:
           ConfigError: if there was no look-up since the last update.

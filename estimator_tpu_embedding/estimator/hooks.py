@@ -1,4 +1,4 @@
-"""Hooks and a logger of the module `tpu_estimator` that scripts use by themselves."""
+"""Holds a logger and hooks of the original's module `tpu_estimator` that scripts use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 
 
 class PeriodicLogger:
-    """Logs at most every so many seconds."""
+    """Logs at most once in a number of seconds."""
 
     def __init__(self, seconds: float):
         """Logs the first message, and one again when `seconds` have passed since the last."""
@@ -17,7 +17,7 @@ class PeriodicLogger:
         self._next = 0.0
 
     def log(self, msg: str, *args: Any, **kw: Any) -> None:
-        """Logs as `tf.logging.info` does, or not at all."""
+        """Logs as `tf.logging.info` does, unless it logged too short a time ago."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + self._seconds
             tf.logging.info(msg, *args, **kw)
@@ -38,7 +38,7 @@ class ExamplesPerSecondHook(tf.train.StepCounterHook):
                          output_dir=output_dir, summary_writer=summary_writer)
 
     def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
-        """What `StepCounterHook` calls when its time has come."""
+        """Logs and writes; `StepCounterHook` calls it when its time has come."""
         steps = elapsed_steps / elapsed_time
         rates = {'global_step/sec': steps, 'examples/sec': steps * self._batch_size}
         for tag, rate in rates.items():

@@ -1,7 +1,8 @@
-"""What the model_fn of an export with API version 2 calls to run itself on a TPU.
+"""Calls models in exports with API version 2: `call_computation`, `inference_on_tpu`.
 
-Only graphs for the CPU are written, and there the model is called as it is. Requests are batched
-by the server, not by the graph: a `BatchConfig` is taken and has no effect.
+A model_fn calls these functions to run itself on a TPU. Only graphs for the CPU are written, so
+they call the model as it is. The server batches requests, not the graph: a `BatchConfig` has no
+effect.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ def call_computation(computation_inputs: Any, computation: Callable[[Any], Any],
 
     Args:
       computation_inputs: a tensor or dict of tensors.
-      computation: called with them; returns a tensor, or a list or tuple of tensors.
+      computation: called with the inputs; returns a tensor, or a list or tuple of tensors.
       batch_config: has no effect; see above.
 
     Returns:
-      The tensors that it returned, as a list.
+      The tensors that the computation returned, as a list.
 
     Raises:
       TypeError: if it returned something else.
@@ -51,7 +52,7 @@ def inference_on_tpu(computation: Callable[..., Any], inputs_to_tpu: Sequence[An
 
     Args:
       computation: see `call_computation`.
-      inputs_to_tpu: a list of tensors, its arguments.
+      inputs_to_tpu: a list of tensors, the arguments of the computation.
       num_batch_threads: see `BatchConfig`, as for the others: they have no effect.
       max_batch_size: see there; 0 or `None` asks for no batches.
       batch_timeout_micros: see there.
@@ -72,7 +73,7 @@ def model_fn_inference_on_tpu(model_fn: Callable[..., Any], features: Any, label
     """Calls a model_fn for predictions.
 
     Args:
-      model_fn: called with mode PREDICT, and with what it takes of the others.
+      model_fn: called with mode PREDICT, and with the other arguments that it takes.
       features: a tensor or dict of tensors.
       labels: passed on.
       config: passed on.
@@ -80,7 +81,7 @@ def model_fn_inference_on_tpu(model_fn: Callable[..., Any], features: Any, label
       batch_config: has no effect; see above.
 
     Returns:
-      What it returned: an `EstimatorSpec` or `TPUEstimatorSpec`.
+      The `EstimatorSpec` or `TPUEstimatorSpec` that model_fn returned.
     """
     _say_of_batches(batch_config)
     given = {'labels': labels, 'mode': _legacy.mode_keys().PREDICT, 'config': config,

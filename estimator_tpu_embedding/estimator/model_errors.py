@@ -1,4 +1,4 @@
-"""Checks of what model_fn did that hold whether it returned or failed, and of what it returned."""
+"""Checks the columns that model_fn used, and the value that it returned."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def columns_checked(plan: Plan | None) -> Iterator[None]:
     """Makes sure that model_fn uses the columns of the spec, whether it fails or not.
 
     Args:
-      plan: of the spec; `None` without one.
+      plan: the plan of the spec; `None` without a spec.
 
     Raises:
-      ConfigError: if it uses others.
+      ConfigError: if model_fn uses other columns.
     """
     columns = _tf.columns_used(tf.get_default_graph())
     try:
@@ -36,7 +36,7 @@ def columns_checked(plan: Plan | None) -> Iterator[None]:
 
 
 def advice_on(returned: Any) -> str:
-    """What to return instead of what is no TPUEstimatorSpec."""
+    """Returns advice on the value to return, for a value that is no TPUEstimatorSpec."""
     if returned is None:
         return 'model_fn returned nothing: it may lack a return.'
     if isinstance(returned, _legacy.estimator_spec_class()):

@@ -1,7 +1,8 @@
-"""`tf.tpu.replicate`, `shard`, `batch_parallel` and `rewrite` over emulated cores.
+"""Makes the replicas of `tf.tpu.replicate`, `shard`, `batch_parallel` and `rewrite`.
 
-TensorFlow's own functions split and join the tensors of replicas, and leave it to
-`split_compile_and_replicate` to make the replicas; this module takes its place.
+TensorFlow's own functions split and join the tensors of replicas. They call
+`split_compile_and_replicate` to make the replicas; the function of this name here takes its
+place, with a replica per emulated core.
 """
 
 from __future__ import annotations
@@ -26,14 +27,13 @@ def split_compile_and_replicate(
         xla_options: Any = None) -> tuple[tf.Operation, list[Any]]:
     """Builds one replica of a computation per entry of `inputs`, in the default graph.
 
-    Whatever is fetched of one replica, all of them run, as on the hardware. Variables are changed
-    by the first alone, to which `CrossShardOptimizer` gives the sum of gradients; other side
-    effects are those of each. The arguments that only place or compile a computation have no
-    effect.
+    A fetch from one replica runs all of them, as on the hardware. Only the first replica changes
+    variables: `CrossShardOptimizer` gives it the sum of the gradients. Other side effects happen
+    in every replica. The arguments that only place or compile a computation have no effect.
 
     Args:
       computation: called once per replica; returns tensors, then operations.
-      inputs: per replica the arguments.
+      inputs: the arguments of each replica.
       infeed_queue: must be `None`.
       device_assignment: not used.
       name: not used.
@@ -43,12 +43,12 @@ def split_compile_and_replicate(
       xla_options: not used.
 
     Returns:
-      An operation that does nothing, and per replica what `computation` returned: tensors that
-      can be had when all operations have run, as a list unless they are a nested structure; an
-      operation if there are no tensors.
+      An operation that does nothing, and the output of `computation` for each replica. An output
+      is a list of tensors, or a nested structure of them; without tensors it is an operation.
+      Its tensors are computed after all operations of the replica have run.
 
     Raises:
-      UnsupportedError: for an infeed queue, and where there is no graph.
+      UnsupportedError: for an infeed queue, and in eager execution.
       ConfigError: if the replicas differ in their variables or their sums.
     """
     del device_assignment, name, use_tpu, maximum_shapes, padding_spec, xla_options
@@ -79,7 +79,7 @@ def split_compile_and_replicate(
 
 
 def _towers(count: int) -> Towers[Any]:
-    """The towers of the default graph: those of an earlier computation hold its variables."""
+    """Returns the towers of the default graph; an earlier computation's hold its variables."""
     made = tf.get_collection_ref(_TOWERS)
     for towers in made:
         if towers.count == count:
@@ -98,7 +98,7 @@ def _refuse_references(operations: Sequence[tf.Operation]) -> None:
 
 
 def _structured(result: Any) -> Any:
-    """What a computation returned, with all values as tensors; a list unless it is nested."""
+    """Returns the output of a computation with all values as tensors; a list if it is flat."""
     result = () if result is None else result
     is_nested = isinstance(result, dict) or isinstance(result, (list, tuple)) and any(
         isinstance(part, (list, tuple, dict)) for part in result)
@@ -111,7 +111,7 @@ def _structured(result: Any) -> Any:
 
 
 def _after_all(output: Any) -> Any:
-    """The tensors of an output, which can be had when everything else can be."""
+    """Returns the tensors of an output, to be computed after its operations have run."""
     if isinstance(output, list):
         tensors = [part for part in output if not isinstance(part, tf.Operation)]
         if output != tensors + output[len(tensors):]:
@@ -127,7 +127,7 @@ def _after_all(output: Any) -> Any:
 def initialize_system(embedding_config: Any = None, job: str | None = None,
                       compilation_failure_closes_chips: bool = True,
                       tpu_cancellation_closes_chips: bool | None = None) -> tf.Tensor:
-    """The topology of the emulated system, which needs no initialisation.
+    """Returns the topology of the emulated system, which needs no initialisation.
 
     Args:
       embedding_config: not used; a `TPUEmbedding` knows its own.
@@ -143,6 +143,6 @@ def initialize_system(embedding_config: Any = None, job: str | None = None,
 
 
 def shutdown_system(job: str | None = None) -> tf.Operation:
-    """An operation that does nothing, since the emulated system ends with the process."""
+    """Returns an operation that does nothing: the emulated system ends with the process."""
     del job
     return tf.no_op('shutdown_system')

@@ -19,7 +19,16 @@ _PlainRunConfig: Any = _legacy.run_config_class()
 
 
 class RunConfig(_PlainRunConfig):
-    """`tf.estimator.RunConfig`, and what a TPUEstimator needs besides."""
+    """`tf.estimator.RunConfig`, with the settings that a TPUEstimator needs besides.
+
+    >>> from estimator_tpu_embedding import CheckpointOptions
+    >>> config = RunConfig(TPUConfig(iterations_per_loop=100), id_policy='drop',
+    ...                    checkpoint=CheckpointOptions(verify='size'), keep_checkpoint_max=2)
+    >>> config.tpu_config.iterations_per_loop, config.id_policy, config.keep_checkpoint_max
+    (100, 'drop', 2)
+    >>> config.replace(keep_checkpoint_max=7).id_policy
+    'drop'
+    """
 
     def __init__(self, tpu_config: TPUConfig | None = None, evaluation_master: str | None = None,
                  master: str | None = None, cluster: Any = None, *,
@@ -32,39 +41,38 @@ class RunConfig(_PlainRunConfig):
 
         Args:
           tpu_config: `TPUConfig()` if `None`.
-          evaluation_master: of evaluations; `master` if `None`.
-          master: address of the system. A TPUEstimator takes every one for the emulated system,
-            contacts nothing and says so.
-          cluster: a cluster resolver, instead of `master`. The `cluster_spec` of one of emulated
-            hosts is told here too, but is false and not in `session_config`, for nobody listens.
-          input_deadline_secs: after so many seconds in which a step waits for a host whose
-            input_fn produces nothing, the run fails. The original waits for ever.
-          id_policy: what becomes of ids outside of their vocabulary: `'error'`, `'drop'`,
-            `'clip'` or `'mod'`, for all features or by feature; `None` is what
-            `etpe run --ids` says, else `'error'`. All but the first are counted.
-          nonfinite_gradients: what becomes of a training step in which the gradient of a table
-            is NaN or infinite: `'error'` ends the run; `'skip'` leaves all tables and slots as
-            they are, counts the step and goes on. It protects tables alone: the optimizer in
-            `model_fn` has the gradients of the other variables, and a loss that is NaN ends the
-            run as ever.
-          shutdown_deadline_secs: so long the end of a run waits, for every input_fn that does not
-            return and every operation that still runs together; then it leaves them behind with
-            a warning. Once SIGTERM has come it waits two seconds.
-          checkpoint: how checkpoints are written and checked, and which differences between one
-            and the job are meant; `None` is what the options of `etpe run` say.
-          kernels: what executes the tables: `'native'`, the compiled library of this package,
-            `'stock'`, TensorFlow's own operations, or `'auto'`, which is what
-            `etpe run --kernels` says, else the library where it was built.
-          kernel_threads: of the library, in [1, 1024]; `None` is what
-            `etpe run --kernel-threads` says, else `intra_op_parallelism_threads` of
-            `session_config`, else one per core that the process may use.
+          evaluation_master: the address for evaluations; `master` if `None`.
+          master: the address of the system. A TPUEstimator takes every address for the emulated
+            system, contacts nothing and says so.
+          cluster: a cluster resolver, instead of `master`. `cluster_spec` then names the emulated
+            hosts, but counts as false and is not in `session_config`, for nobody listens.
+          input_deadline_secs: seconds after which the run fails if a step waits for a host whose
+            input_fn produces nothing. The original waits for ever.
+          id_policy: the fate of ids outside of their vocabulary: `'error'`, `'drop'`, `'clip'` or
+            `'mod'`, for all features or by feature. All but `'error'` count such ids. `None`
+            takes `etpe run --ids`, and `'error'` without it.
+          nonfinite_gradients: the fate of a training step in which the gradient of a table is NaN
+            or infinite. `'error'` ends the run. `'skip'` leaves all tables and slots as they are,
+            counts the step and goes on. It protects tables only: the optimizer in `model_fn` has
+            the gradients of the other variables, and a loss that is NaN still ends the run.
+          shutdown_deadline_secs: seconds that the end of a run waits, in all, for input_fns that
+            do not return and operations that still run. Then it leaves them behind with a
+            warning. After SIGTERM it waits two seconds.
+          checkpoint: how checkpoints are written and checked, and which differences between a
+            checkpoint and the job are meant. `None` takes the options of `etpe run`.
+          kernels: the kernels that execute the tables. `'native'` is the compiled library of this
+            package, `'stock'` is TensorFlow's own operations. `'auto'` takes
+            `etpe run --kernels`, and without it the library if it was built.
+          kernel_threads: threads of the library, in [1, 1024]. `None` takes the first of these:
+            `etpe run --kernel-threads`, `intra_op_parallelism_threads` of `session_config`, one
+            per core that the process may use.
 
         Raises:
           ValueError: if both `master` and `cluster` are given, or `cluster` with a
             `session_config` that has a cluster of its own.
-          ConfigError: for another word than those of `nonfinite_gradients` or `kernels`, or a
-            number of threads out of range.
-          TypeError: if `checkpoint` is something else.
+          ConfigError: for an unknown word as `nonfinite_gradients` or `kernels`, or a number of
+            threads out of range.
+          TypeError: if `checkpoint` is no `CheckpointOptions`.
         """
         if nonfinite_gradients not in ('error', 'skip'):
             raise ConfigError(Problem(
@@ -96,7 +104,7 @@ class RunConfig(_PlainRunConfig):
             self._take_cluster(cluster.cluster_spec())
 
     def _take_cluster(self, spec: Any) -> None:
-        """Makes the cluster of a resolver that of the config and of its sessions."""
+        """Gives the config, and its sessions, the cluster of a resolver."""
         config: tf.ConfigProto = self.session_config
         if config is None:
             config = tf.ConfigProto(allow_soft_placement=True, isolate_session_state=True)
@@ -112,7 +120,7 @@ class RunConfig(_PlainRunConfig):
             config.cluster_def.CopyFrom(spec.as_cluster_def())
 
     def _source_of_cluster(self) -> str:
-        """Returns the name of the setting that named the cluster which the base class found."""
+        """Returns the setting that named the cluster, which the base class found."""
         wished = self._experimental_distribute
         return ('RunConfig.experimental_distribute' if wished and wished.remote_cluster
                 else 'TF_CONFIG')
@@ -142,7 +150,7 @@ class RunConfig(_PlainRunConfig):
 
     @property
     def clusters_named_by(self) -> list[str]:
-        """What names a cluster of processes: `'TF_CONFIG'`, or an argument."""
+        """The settings that name a cluster of processes: `'TF_CONFIG'`, or an argument."""
         return self._clusters_named_by
 
     @property
@@ -152,22 +160,22 @@ class RunConfig(_PlainRunConfig):
 
     @property
     def shutdown_deadline_secs(self) -> float:
-        """Seconds that the end of a run waits for what does not end."""
+        """Seconds that the end of a run waits for input and operations that do not end."""
         return self._shutdown_deadline_secs
 
     @property
     def id_policy(self) -> str | Mapping[str, str] | None:
-        """What becomes of ids outside of their vocabulary."""
+        """The fate of ids outside of their vocabulary."""
         return self._id_policy
 
     @property
     def nonfinite_gradients(self) -> str:
-        """What becomes of a step in which the gradient of a table is not finite."""
+        """The fate of a step in which the gradient of a table is not finite."""
         return self._nonfinite_gradients
 
     @property
     def kernels(self) -> str:
-        """What executes the tables."""
+        """The kernels that execute the tables."""
         return self._kernels.choice
 
     @property
@@ -177,11 +185,11 @@ class RunConfig(_PlainRunConfig):
 
     @property
     def checkpoint(self) -> CheckpointOptions | None:
-        """How checkpoints are written, and which differences to them are meant."""
+        """The options of checkpoints."""
         return self._checkpoint
 
     def replace(self, **kwargs: Any) -> RunConfig:
-        """A copy with other values; see `tf.estimator.RunConfig.replace`.
+        """Returns a copy with other values; see `tf.estimator.RunConfig.replace`.
 
         `tpu_config` and `checkpoint` can be replaced too.
         """
@@ -202,9 +210,9 @@ def _check_options(checkpoint: Any) -> None:
 
 
 def in_this_process(config: RunConfig) -> RunConfig:
-    """The config as a TPUEstimator takes it: addresses of TPUs mean the emulated system.
+    """Returns the config without addresses, since they mean the emulated system.
 
-    Where there is a cluster of processes, without a TPU, they are those of its sessions.
+    A config with a cluster of processes, for runs without a TPU, keeps its addresses.
     """
     master, of_evaluations = config.master, config.evaluation_master
     if config.cluster_spec:

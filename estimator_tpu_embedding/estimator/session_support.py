@@ -1,6 +1,6 @@
-"""`tensorflow.python.tpu.session_support`, where no worker has a heartbeat.
+"""Emulates `tensorflow.python.tpu.session_support` for a system without workers to watch.
 
-The workers of an emulated system are this process: they cannot be lame while it runs, and nobody
+The workers of an emulated system are this process. They cannot be lame while it runs, and nobody
 is left to shut them down when it ends. So everything here finds no worker, says so as the
 original does on such a system, and changes nothing.
 """
@@ -26,21 +26,21 @@ CoordinatorShutdownException = CoordinatorResetError  # its name in early versio
 
 
 class WorkerHeartbeatManager:
-    """The heartbeats of workers, of whom there are none."""
+    """The heartbeats of workers; there are no workers."""
 
     def __init__(self, session: Any, devices: Sequence[str], heartbeat_ops: Sequence[Any],
                  request_placeholder: Any):
-        """Takes the arguments of the original and asks none of the devices."""
+        """Takes the arguments of the original; asks no device."""
         del session, devices, heartbeat_ops, request_placeholder
 
     @staticmethod
     def from_devices(session: Any, devices: Sequence[str]) -> WorkerHeartbeatManager:
-        """A manager of no worker, whatever `devices` are."""
+        """Returns a manager of no worker, for any `devices`."""
         tf.logging.info('Creating heartbeat manager for %s', devices)
         return WorkerHeartbeatManager(session, devices, [], None)
 
     def num_workers(self) -> int:
-        """0."""
+        """The number of workers, 0."""
         return 0
 
     def configure(self, message: Any) -> None:
@@ -48,15 +48,15 @@ class WorkerHeartbeatManager:
         tf.logging.info('Configuring worker heartbeat: %s', message)
 
     def ping(self, request: Any = None, timeout_in_ms: int = 60000) -> list[Any]:
-        """The answers of all workers: none."""
+        """Returns the answers of all workers: none."""
         return []
 
     def lame_workers(self) -> WorkerHeartbeatManager | None:
-        """A manager of the workers that are not well: `None`."""
+        """Returns a manager of the workers that are not well: `None`."""
         return None
 
     def shutdown(self, wait_time_in_ms: int = 60000, exit_code: int = 0) -> None:
-        """Ends all workers; waits for none."""
+        """Ends all workers: none. Waits for nothing."""
         tf.logging.info('Shutting down %s.', self)
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class WorkerHeartbeatManager:
 
 
 def all_worker_devices(session: tf.Session) -> list[str]:
-    """The devices of a session whose workers have heartbeats: those with a TPU, so none."""
+    """Returns the devices of a session whose workers have heartbeats: none, as none has a TPU."""
     return []
 
 
@@ -77,13 +77,13 @@ class WatchdogManager:
         self.ping_interval, self.shutdown_timeout = ping_interval, shutdown_timeout
 
     def configure_and_run(self) -> None:
-        """Would begin to ask."""
+        """Logs that the watch begins."""
         tf.logging.info('Enabling watchdog timer with %d second timeout and %d second ping '
                         'interval.', self.shutdown_timeout, self.ping_interval)
         _say_that_none_has()
 
     def stop(self) -> None:
-        """Would stop to ask."""
+        """Logs that the watch ends."""
         tf.logging.info('Stopping worker watchdog.')
 
     def __enter__(self) -> None:
@@ -112,9 +112,9 @@ def stop_worker_watchdog() -> None:
 
 
 class GracefulShutdownHook(tf.train.SessionRunHook):
-    """Would save and call functions when a worker is about to go away.
+    """A hook that would save when a worker is about to go away; here no worker ever is.
 
-    For SIGTERM, which tells this process to go away, a TPUEstimator saves without any hook.
+    A TPUEstimator saves at SIGTERM without any hook.
     """
 
     def __init__(self, checkpoint_prefix: str, saver: Any = None,
@@ -123,7 +123,7 @@ class GracefulShutdownHook(tf.train.SessionRunHook):
         self._saver = saver
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Says that no worker is watched.
+        """Logs that no worker is watched.
 
         Raises:
           ValueError: if there is a saver and no global step.
@@ -136,7 +136,7 @@ class GracefulShutdownHook(tf.train.SessionRunHook):
         _say_that_none_has()
 
     def saver(self) -> Any:
-        """The saver given, else the only one of the graph, else `None`."""
+        """The saver that was given, or the only one of the graph, or `None`."""
         savers = [self._saver] if self._saver else tf.get_collection(tf.GraphKeys.SAVERS)
         if len(savers) > 1:
             tf.logging.error('The graph has %d savers. Pass GracefulShutdownHook the one that is '
@@ -149,7 +149,7 @@ class ResetComputation:
 
     def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
                  lame_workers: WorkerHeartbeatManager | None) -> None:
-        """Does so.
+        """Ends all workers.
 
         Raises:
           CoordinatorResetError: always.
@@ -164,7 +164,7 @@ class ShutdownLameWorkers:
 
     def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
                  lame_workers: WorkerHeartbeatManager) -> None:
-        """Does so."""
+        """Ends no worker: all are well."""
         lame_workers.shutdown(exit_code=42)
 
 
@@ -173,7 +173,7 @@ class ShutdownAllWorkers:
 
     def __call__(self, run_context: Any, all_workers: WorkerHeartbeatManager,
                  lame_workers: WorkerHeartbeatManager | None) -> None:
-        """Does so."""
+        """Ends all workers."""
         all_workers.shutdown(exit_code=42)
 
 

@@ -29,7 +29,7 @@ from .run_config import RunConfig
 
 
 def cadence(config: RunConfig) -> Cadence:
-    """How often a RunConfig wants what."""
+    """Returns how often a RunConfig wants saves, summaries, logs and host calls."""
     amount, unit = parse_iterations_per_loop(config.tpu_config.iterations_per_loop)
     is_timed = unit == 'seconds'
     every = config.tpu_config.experimental_host_call_every_n_steps
@@ -46,7 +46,7 @@ def cadence(config: RunConfig) -> Cadence:
 
 def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb: str,
             id_policy: str | Mapping[str, str] | None) -> Lookups:
-    """The plan of a spec, and how its columns read features and name variables."""
+    """Returns the plan of a spec, and how its columns read features and name variables."""
     _refuse_unsupported_spec(spec)
     columns = spec.feature_columns or []
     dense = spec.tensor_core_feature_columns or []
@@ -75,7 +75,7 @@ def lookups(spec: EmbeddingConfigSpec, topology: Topology, batch_size: int, verb
 
 
 def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
-    """The words that the columns of a spec map to ids."""
+    """Returns the words that the columns of a spec map to ids."""
     if spec is None:
         return []
     return vocabulary.words_of([*(spec.feature_columns or []),
@@ -84,7 +84,7 @@ def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
 
 def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
                    id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
-    """Features as a model must get them that is to do without the engine what it does with it.
+    """Returns features so that a model without the engine computes what it does with it.
 
     Raises:
       ConfigError: if the memory that this process may have cannot hold the tables.
@@ -101,7 +101,7 @@ def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
 def require_room() -> None:
     """Makes sure that the tables in the default graph, which has no engine, fit the memory.
 
-    Whatever has rows is one; slots are variables of their own there.
+    Every float32 variable with rows counts as a table; slots are variables of their own there.
 
     Raises:
       ConfigError: if the memory that this process may have cannot hold them.
@@ -116,7 +116,7 @@ def require_room() -> None:
 
 def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | None
               ) -> tuple[list[TableSpec], list[FeatureSpec], list[FeatureSpec]]:
-    """The tables and features of the engine, and the features of the tensor core."""
+    """Returns the tables and features of the engine, and the features of the tensor core."""
     tables, declared = spec.to_specs()
     every = _with_policy(
         [*declared, *adapt.tensor_core_features(spec.tensor_core_feature_columns or [])],
@@ -126,7 +126,7 @@ def _declared(spec: EmbeddingConfigSpec, id_policy: str | Mapping[str, str] | No
 
 def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str]
                  ) -> list[FeatureSpec]:
-    """The features, each with its policy for ids out of range."""
+    """Returns the features, each with its policy for ids out of range."""
     if isinstance(policy, str):
         return [dataclasses.replace(feature, id_policy=policy) for feature in features]
     names = [feature.name for feature in features]
@@ -141,13 +141,13 @@ def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str
 
 
 def _own_names(plan: Plan, graph: tf.Graph) -> dict[str, str]:
-    """The variable names of tables that no column names: their own."""
+    """Returns the variable names of tables that no column names: the names of the tables."""
     del graph
     return {table.name: table.name for table in plan.tables}
 
 
 def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
-    """Says what of a spec no engine of this version runs, beyond what the engine says."""
+    """Refuses columns that no engine of this version runs, beyond the checks of the engine."""
     on_tensor_core = spec.tensor_core_feature_columns or []
     found = [Problem('E901', f'column "{column.name}"', 'weights are not supported with '
                      'embedding_lookup_device="tpu_tensor_core"', remedy='Leave one of them out.')
@@ -157,14 +157,14 @@ def _refuse_unsupported_spec(spec: EmbeddingConfigSpec) -> None:
 
 
 def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:
-    """What executes the tables of a job: as its RunConfig says, the process, its sessions."""
+    """Returns the kernels of a job: its RunConfig's, then the process's, then its sessions'."""
     threads = min(session_config.intra_op_parallelism_threads, MAX_THREADS)
     asked = Kernels(config.kernels, config.kernel_threads).or_else(defaults.current().kernels)
     return asked.or_else(Kernels(threads=threads if threads > 0 else None))
 
 
 def without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:
-    """The session config with the one optimization off that copies whole tables at every step.
+    """Returns the session config without the optimization that copies whole tables at every step.
 
     Grappler's arithmetic optimizer turns a sparse read of a variable into a dense one. It makes
     one pass unless the config says otherwise, as in the config of an Estimator that is given

@@ -1,4 +1,4 @@
-"""The named tuples in which `tensorflow.python.tpu.tpu_embedding` names and hands out slots."""
+"""Holds the named tuples that name the slots of each optimizer, and that hand them out."""
 
 from __future__ import annotations
 
@@ -53,15 +53,16 @@ _VARIABLES: dict[type[Optimizer], Any] = {
 
 
 class VariablesAndOps(NamedTuple):
-    """What `TPUEmbedding.create_variables_and_ops` returns.
+    """The result of `TPUEmbedding.create_variables_and_ops`.
 
     Attributes:
-      embedding_variables_by_table: per table one variable per host.
-      slot_variables_by_table: per table a tuple such as `AdagradSlotVariables`, whose fields
-        hold one variable per host; `None` for a table without slots. In inference a table has
-        slots if it has an optimizer of its own: they are restored and saved, and never change.
+      embedding_variables_by_table: one variable per host, for each table.
+      slot_variables_by_table: a tuple such as `AdagradSlotVariables` for each table. Its fields
+        hold one variable per host. It is `None` for a table without slots. In inference a table
+        has slots if it has an optimizer of its own. They are restored and saved, and never
+        change.
       load_ops: makes the operations that hand the variables to the engine.
-      retrieve_ops: makes those that bring the variables up to date.
+      retrieve_ops: makes the operations that bring the variables up to date.
     """
 
     embedding_variables_by_table: dict[str, list[Any]]
@@ -71,15 +72,15 @@ class VariablesAndOps(NamedTuple):
 
 
 def slot_names_of(table: TableSpec, given: Mapping[str, Any] | None) -> list[str]:
-    """The names of the variables of a table's slots, in the order of its optimizer's.
+    """Returns the names of the variables of a table's slots, in the order of its optimizer.
 
     Args:
-      table: with its optimizer, if it has one.
-      given: by table a tuple such as `AdagradSlotVariableNames`; the default names if empty.
+      table: the table, with its optimizer if it has one.
+      given: a tuple such as `AdagradSlotVariableNames` by table; the default names if empty.
 
     Raises:
       KeyError: if the table is not there.
-      ConfigError: if its tuple is not that of its optimizer.
+      ConfigError: if its tuple belongs to another optimizer.
     """
     names = given[table.name] if given else None
     optimizer = table.optimizer
@@ -97,5 +98,5 @@ def slot_names_of(table: TableSpec, given: Mapping[str, Any] | None) -> list[str
 
 
 def slot_tuple(optimizer: Optimizer, fields: list[Any]) -> Any:
-    """The tuple of an optimizer's slots; `None` if it has none."""
+    """Returns the tuple of an optimizer's slots; `None` if it has none."""
     return _VARIABLES[type(optimizer)](*fields) if fields else None

@@ -1,4 +1,4 @@
-"""`TPUEstimatorSpec` of `tf.compat.v1.estimator.tpu`."""
+"""Holds `TPUEstimatorSpec`, the value that a model_fn returns to a TPUEstimator."""
 
 from __future__ import annotations
 
@@ -30,10 +30,24 @@ class _Fields(NamedTuple):
 
 
 class TPUEstimatorSpec(_Fields):
-    """What a model_fn returns to a TPUEstimator.
+    """The value that a model_fn returns to a TPUEstimator.
 
-    As `tf.estimator.EstimatorSpec`, with `eval_metrics`, a pair of a function and the tensors
-    it gets, in place of `eval_metric_ops`, and `scaffold_fn` in place of `scaffold`.
+    It is `tf.estimator.EstimatorSpec` with two differences. `eval_metrics`, a pair of a function
+    and the tensors that it takes, replaces `eval_metric_ops`. `scaffold_fn` replaces `scaffold`.
+    The function of `eval_metrics` gets the samples of all cores.
+
+    >>> def metrics(labels, scores):
+    ...     return {'error': tf.metrics.mean_absolute_error(labels, scores)}
+    >>> with tf.Graph().as_default():
+    ...     labels, scores = tf.constant([1.0, 0.0]), tf.constant([0.5, 0.0])
+    ...     spec = TPUEstimatorSpec('eval', loss=tf.reduce_mean(labels - scores),
+    ...                             eval_metrics=(metrics, [labels, scores]))
+    ...     print(sorted(spec.as_estimator_spec().eval_metric_ops))
+    ['error']
+    >>> TPUEstimatorSpec('eval', loss=0.0, eval_metrics=(metrics, [1.0]))
+    Traceback (most recent call last):
+    RuntimeError: In TPUEstimatorSpec.eval_metrics, length of tensors 1 does not match method \
+args of the function, which takes 2.
     """
 
     __slots__ = ()
@@ -69,7 +83,7 @@ class TPUEstimatorSpec(_Fields):
             prediction_hooks=checked.prediction_hooks)
 
     def as_estimator_spec(self) -> Any:
-        """The `EstimatorSpec` that a plain Estimator takes; metrics and host_call are built now."""
+        """Returns the `EstimatorSpec` for a plain Estimator; builds metrics and host_call now."""
         metrics = None
         if self.eval_metrics is not None:
             metrics = host_calls.call('eval_metrics', *self.eval_metrics)
@@ -89,7 +103,7 @@ class TPUEstimatorSpec(_Fields):
             prediction_hooks=[*(self.prediction_hooks or ()), *hooks])
 
     def to_output(self) -> ModelOutput:
-        """What the runner takes."""
+        """Returns the output of the model for the runner."""
         keys = _legacy.mode_keys()
         hooks = {keys.TRAIN: self.training_hooks, keys.EVAL: self.evaluation_hooks,
                  keys.PREDICT: self.prediction_hooks}[self.mode]
@@ -100,7 +114,7 @@ class TPUEstimatorSpec(_Fields):
 
 
 def _check_host_call(name: str, call: Any) -> None:
-    """The original's checks of `eval_metrics` and `host_call`, in its order."""
+    """Makes the original's checks of `eval_metrics` and `host_call`, in its order."""
     if not isinstance(call, (tuple, list)):
         raise ValueError(f'{name} should be tuple or list')
     if len(call) != 2:
@@ -119,7 +133,7 @@ def _check_host_call(name: str, call: Any) -> None:
 
 
 def positional_arguments(function: Callable[..., Any]) -> tuple[list[str], bool]:
-    """The names of the arguments of a function, `self` and bound ones apart; whether *args."""
+    """Returns the names of the unbound arguments of a function, and whether it takes `*args`."""
     parameters = inspect.signature(function).parameters.values()
     names = [parameter.name for parameter in parameters
              if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)]

@@ -1,4 +1,4 @@
-"""The size of the emulated TPU system that a job runs on."""
+"""Finds the size of the emulated TPU system that a job runs on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CORES_PER_TPU_HOST = 8
 
 
 def tpu_topology(system: Topology) -> Any:
-    """The `tf.tpu.experimental.Topology`: core `c` of host `h` is at `(c, h, 0, 0)`."""
+    """Returns the `tf.tpu.experimental.Topology`: core `c` of host `h` is at `(c, h, 0, 0)`."""
     return tf.tpu.experimental.Topology(
         mesh_shape=[system.cores_per_host, system.num_hosts, 1, 1],
         device_coordinates=[[[core, host, 0, 0] for core in range(system.cores_per_host)]
@@ -25,16 +25,17 @@ def tpu_topology(system: Topology) -> Any:
 
 def topology_of(master: str | None, resolver: Any, num_shards: int | None,
                 cores_per_replica: int = 1) -> Topology:
-    """The topology that a job runs on.
+    """Returns the topology that a job runs on.
 
     Args:
-      master: of the RunConfig, for evaluations its evaluation_master. Any is the emulated system.
+      master: `master` of the RunConfig, for evaluations its `evaluation_master`. Every address
+        means the emulated system.
       resolver: the cluster resolver of the RunConfig, or `None`.
-      num_shards: of the TPUConfig, the number of replicas, or `None`.
-      cores_per_replica: cores of each.
+      num_shards: the number of replicas that the TPUConfig states, or `None`.
+      cores_per_replica: cores of each replica.
 
     Raises:
-      ValueError: if `num_shards` is not the number of its replicas.
+      ValueError: if the system has another number of replicas than `num_shards`.
     """
     system = defaults.system_of(resolver)
     if num_shards is None or num_shards * cores_per_replica == system.topology.num_cores:
@@ -53,7 +54,7 @@ def topology_of(master: str | None, resolver: Any, num_shards: int | None,
 
 
 def _sized_by(num_shards: int, cores_per_replica: int) -> Topology:
-    """A system for `num_shards` replicas, eight cores per host."""
+    """Returns a system for `num_shards` replicas, with eight cores per host."""
     num_cores = num_shards * cores_per_replica
     if num_cores > CORES_PER_TPU_HOST and num_cores % CORES_PER_TPU_HOST:
         raise ConfigError(Problem(

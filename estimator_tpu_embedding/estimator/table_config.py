@@ -1,4 +1,4 @@
-"""`TableConfig`, `FeatureConfig` and `DeviceConfig` of `tensorflow.python.tpu.tpu_embedding`."""
+"""Declares tables, features and the system by name: `TableConfig` and its kin."""
 
 from __future__ import annotations
 
@@ -25,9 +25,17 @@ class _TableFields(NamedTuple):
 
 
 class TableConfig(_TableFields):
-    """A table: its size, how rows of one sample are combined, and how it is trained.
+    """The size of a table, how the rows of one sample are combined, and how it is trained.
 
-    Where neither a rate nor an optimizer is given, those of the whole embedding count.
+    A table without a rate takes the rate of the whole embedding, and one without an optimizer
+    its optimizer.
+
+    >>> video = TableConfig(vocabulary_size=22, dimension=4, combiner='sum', learning_rate=0.1)
+    >>> video.vocabulary_size, video.dimension, video.combiner
+    (22, 4, 'sum')
+    >>> TableConfig(vocabulary_size=0, dimension=4)
+    Traceback (most recent call last):
+    ValueError: vocabulary_size must >= 1. Received: 0.
     """
 
     __slots__ = ()
@@ -42,13 +50,13 @@ class TableConfig(_TableFields):
         Args:
           vocabulary_size: number of rows, >= 1.
           dimension: width of a row, >= 1.
-          initializer: of the rows; a truncated normal of deviation `1 / sqrt(dimension)` if
-            `None`.
+          initializer: the initializer of the rows. `None` is a truncated normal of deviation
+            `1 / sqrt(dimension)`.
           combiner: `'mean'`, `'sum'`, `'sqrtn'`, or `None` for one id per sample.
           hot_id_replication: a hint to the hardware; changes no number.
-          learning_rate: of this table; 0.0 freezes it.
-          learning_rate_fn: global step -> learning rate, instead.
-          optimization_parameters: of this table.
+          learning_rate: the rate of this table; 0.0 freezes it.
+          learning_rate_fn: a function from the global step to the rate, instead.
+          optimization_parameters: the optimizer of this table.
 
         Raises:
           ValueError: as the original does.
@@ -84,7 +92,11 @@ class _FeatureFields(NamedTuple):
 
 
 class FeatureConfig(_FeatureFields):
-    """Which table a feature looks up in, and how."""
+    """The table that a feature looks up in, and how.
+
+    >>> FeatureConfig('video', max_sequence_length=3)
+    FeatureConfig(table_id='video', max_sequence_length=3, weight_key=None)
+    """
 
     __slots__ = ()
 
@@ -95,7 +107,7 @@ class FeatureConfig(_FeatureFields):
         Args:
           table_id: the name of the table.
           max_sequence_length: above 0 for a sequence, whose ids are not combined.
-          weight_key: the feature that holds the weights of the ids.
+          weight_key: the feature that holds the weights of the ids, or `None`.
 
         Raises:
           ValueError: for a length that is negative or no int.
@@ -107,7 +119,16 @@ class FeatureConfig(_FeatureFields):
 
 
 class DeviceConfig(NamedTuple):
-    """A system whose size is stated: `job_name` looks like `/job:worker`."""
+    """The size of a system that is stated.
+
+    Attributes:
+      num_hosts: hosts, >= 1.
+      num_cores: cores of all hosts together, a multiple of `num_hosts`.
+      job_name: the first part of the names of hosts, such as `'/job:worker'`.
+
+    >>> DeviceConfig(num_hosts=2, num_cores=8, job_name='/job:worker').num_cores
+    8
+    """
 
     num_hosts: int
     num_cores: int
@@ -117,7 +138,7 @@ class DeviceConfig(NamedTuple):
 def configs_to_specs(table_to_config: Mapping[str, TableConfig],
                      feature_to_config: Mapping[str, FeatureConfig]
                      ) -> tuple[list[TableSpec], list[FeatureSpec]]:
-    """What configs declare, by the names that they are filed under."""
+    """Returns the tables and features that configs declare, with the names of their keys."""
     tables = [
         TableSpec(
             name=name, vocabulary_size=int(config.vocabulary_size),

@@ -1,4 +1,4 @@
-"""Holds what a job says about its TPU system: `TPUConfig`, `InputPipelineConfig`."""
+"""Holds the settings of a job for its TPU system: `TPUConfig`, `InputPipelineConfig`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,27 @@ from .checks import check_partition_dims, check_positive, parse_iterations_per_l
 
 
 class ExportSavedModelApiVersion(enum.Enum):
-    """Who rewrites a model for the TPU graph of an export, which is not written here."""
+    """The party that rewrites a model for the TPU graph of an export, which is not written here."""
 
     V1 = 1
     V2 = 2
 
 
 class InputPipelineConfig:
-    """How input reaches the cores; the values are ints, as in the original."""
+    """How input reaches the cores; the values are ints, as in the original.
+
+    Attributes:
+      PER_SHARD_V1: 1, `input_fn` is called once per core.
+      PER_HOST_V1: 2, `input_fn` is called once per host, and its batches are cut among the cores.
+      PER_HOST_V2: 3, `input_fn` is called once per host, and its cores take turns.
+      BROADCAST: 4, `input_fn` is called once, and every core gets the same samples.
+      SLICED: 5, `input_fn` is called once, and its batches are cut among all cores.
+
+    >>> TPUConfig(per_host_input_for_training=True).per_host_input_for_training
+    2
+    >>> TPUConfig(per_host_input_for_training=False).per_host_input_for_training
+    1
+    """
 
     PER_SHARD_V1 = 1
     PER_HOST_V1 = 2
@@ -42,19 +55,28 @@ class _TPUConfigFields(NamedTuple):
 
 
 class TPUConfig(_TPUConfigFields):
-    """What a TPUEstimator job says about the TPU system.
+    """The part of a `RunConfig` that describes the TPU system.
 
     Attributes:
-      iterations_per_loop: steps of one `session.run`: a positive int or digit string, or a
+      iterations_per_loop: the steps of one `session.run`: a positive int or digit string, or a
         time such as `'30s'`, `'5m'`, `'1h'`.
-      num_shards: the number of replicas, checked against the system; `None` takes what is
-        there. Where nobody asked for a size of the emulated system, it sets that size.
+      num_shards: the number of replicas, checked against the system. `None` takes the system's.
+        Where nobody asked for a size of the emulated system, `num_shards` sets that size.
       per_host_input_for_training: one of `InputPipelineConfig`; `True` is `PER_HOST_V1` and
         `False` is `PER_SHARD_V1`.
-      tpu_job_name: that of `TF_CONFIG['service']['tpu_worker_job_name']` if `None`; it has no
+      tpu_job_name: the name in `TF_CONFIG['service']['tpu_worker_job_name']` if `None`. It has no
         effect here, where there are no jobs.
 
-    The other fields are those of the original, with its defaults and checks.
+    The other fields have the meanings, defaults and checks of the original.
+
+    Raises:
+      ValueError, TypeError: as the original does.
+
+    >>> TPUConfig(iterations_per_loop='5m', num_shards=8).num_shards
+    8
+    >>> TPUConfig(num_shards=0)
+    Traceback (most recent call last):
+    ValueError: TPUConfig num_shards must be positive, got 0
     """
 
     __slots__ = ()
@@ -98,7 +120,7 @@ class TPUConfig(_TPUConfigFields):
 
 
 def _job_name_of_tf_config() -> str | None:
-    """What `TF_CONFIG` calls the job of the TPU workers; the nightly reads that variable."""
+    """Returns the name that `TF_CONFIG` gives to the job of the TPU workers."""
     try:
         with _tf.without_deprecation_warnings():
             service = _legacy.run_config_class()().service or {}

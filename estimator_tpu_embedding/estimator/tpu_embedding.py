@@ -1,4 +1,4 @@
-"""`TPUEmbedding` of `tensorflow.python.tpu.tpu_embedding`, over the engine of this package."""
+"""Holds `TPUEmbedding`, which looks tables up and trains them in loops written by hand."""
 
 from __future__ import annotations
 
@@ -29,18 +29,27 @@ TRAINING = declaration.TRAINING
 class TPUEmbedding:
     """Tables and features of one job on one system, and their look-ups in graphs.
 
-    For loops that are written by hand; `TPUEstimator` does all of this by itself. The rows are
-    kept by the variables of the tables: `load_ops` and `retrieve_ops` copy nothing, and what is
-    assigned to a variable counts from the next step on.
+    It is for training loops that are written by hand; a `TPUEstimator` does all of this itself.
+    The variables of the tables hold the rows. `load_ops` and `retrieve_ops` copy nothing, and a
+    value that is assigned to a variable counts from the next step on.
 
     Attributes:
-      plan: what was resolved.
+      plan: the resolved tables, features and topology.
       config_proto: the `TPUEmbeddingConfiguration`, byte for byte as TensorFlow 2.15 makes it,
         learning-rate tags apart: they are numbered in order of appearance.
       batch_size_per_core: samples per core and step.
-      num_cores: of all hosts.
-      num_cores_per_host: of each.
-      optimization_parameters: those of all tables without their own.
+      num_cores: cores of all hosts.
+      num_cores_per_host: cores of each host.
+      optimization_parameters: the parameters of all tables without their own.
+
+    >>> embedding = TPUEmbedding(
+    ...     {'video': TableConfig(vocabulary_size=22, dimension=4)},
+    ...     {'watched': FeatureConfig('video')}, batch_size=16, mode=INFERENCE,
+    ...     device_config=DeviceConfig(num_hosts=4, num_cores=8, job_name='/job:worker'))
+    >>> embedding.num_cores, embedding.num_cores_per_host, embedding.batch_size_per_core
+    (8, 2, 2)
+    >>> embedding.table_to_features_dict['video'], embedding.hosts[3]
+    (['watched'], '/job:worker/replica:0/task:3/device:CPU:0')
     """
 
     def __init__(self, table_to_config_dict: Mapping[str, TableConfig],
@@ -56,9 +65,9 @@ class TPUEmbedding:
           feature_to_config_dict: `FeatureConfig` by name.
           batch_size: samples of all cores per step.
           mode: `TRAINING` or `INFERENCE`.
-          master: name or address of a system, or `None`. All mean the emulated system: nothing is
-            contacted, which a line says of those of a real one.
-          optimization_parameters: of tables without their own; `None` in inference.
+          master: the name or address of a system, or `None`. All mean the emulated system:
+            nothing is contacted. A line says so for the address of a real one.
+          optimization_parameters: the optimizer of tables without their own; `None` in inference.
           cluster_def: not used.
           pipeline_execution_with_tensor_core: look-ups run a step ahead of updates.
           partition_strategy: `'div'` or `'mod'`.
@@ -68,7 +77,7 @@ class TPUEmbedding:
 
         Raises:
           ValueError: as the original does, in its order.
-          ConfigError: for all else that is wrong, at once.
+          ConfigError: with all other problems at once.
         """
         if partition_strategy not in ('div', 'mod'):
             raise ValueError('partition_strategy must be "div" or "mod". Received: '
@@ -118,14 +127,14 @@ class TPUEmbedding:
 
     @property
     def table_to_features_dict(self) -> dict[str, list[str]]:
-        """The names of each table's features, both sorted."""
+        """The names of the features of each table, sorted."""
         return collections.OrderedDict(
             (table.name, [feature.name for feature in self.plan.features_of(table.name)])
             for table in self.plan.tables)
 
     @property
     def engine(self) -> GraphEngine:
-        """What executes the plan in the default graph; UnsupportedError without a graph."""
+        """The engine of the plan in the default graph; UnsupportedError without a graph."""
         with tf.init_scope():  # Out of the graphs of loops and functions.
             if tf.executing_eagerly():
                 raise UnsupportedError(Problem(
@@ -143,7 +152,7 @@ class TPUEmbedding:
         """Creates the variables of tables and slots in the default graph.
 
         Args:
-          embedding_variable_name_by_table: by table; `None` is the name of each table.
+          embedding_variable_name_by_table: names by table; `None` is the name of each table.
           slot_variable_names_by_table: a tuple such as `AdagradSlotVariableNames` by table;
             `None` is, for example, `<table>/Adagrad`. In inference a table has slots if it has
             optimization parameters of its own.
@@ -151,7 +160,7 @@ class TPUEmbedding:
         Raises:
           KeyError: for a table without a name.
           ValueError: if there are variables of such names.
-          ConfigError: if the names of slots are not those of the table's optimizer.
+          ConfigError: if the names of slots belong to another optimizer than the table's.
         """
         names = {table.name: (embedding_variable_name_by_table[table.name]
                               if embedding_variable_name_by_table else table.name)
@@ -176,7 +185,7 @@ class TPUEmbedding:
 
     def _one_per_host(self, name: str, parts: Sequence[tf.Variable], table: TableSpec
                       ) -> list[tf.Variable]:
-        """The variables of one table or slot, with one that nothing uses for each empty host."""
+        """Returns the variables of a table or slot, with an unused one for each empty host."""
         hosts = range(len(parts), self.plan.topology.num_hosts)
         scope = tf.get_variable_scope().name
         full = f'{scope}/{name}' if scope else name
@@ -189,19 +198,19 @@ class TPUEmbedding:
     def generate_enqueue_ops(self, enqueue_datas_list: Sequence[enqueue_ids.Datas],
                              mode_override: str | None = None, ragged: bool = False
                              ) -> list[tf.Operation]:
-        """Operations that hand over the ids of one step, one per core.
+        """Returns operations that hand over the ids of one step, one per core.
 
-        Each waits while two steps wait already.
+        Each of them waits while two steps are in the queue.
 
         Args:
-          enqueue_datas_list: per core `EnqueueData` or `RaggedEnqueueData` by feature.
-          mode_override: `'train'`, `'inference'` or `'unspecified'`: nothing depends on it here,
+          enqueue_datas_list: `EnqueueData` or `RaggedEnqueueData` by feature, for each core.
+          mode_override: `'train'`, `'inference'` or `'unspecified'`. It has no effect here,
             since only gradients that are sent change a table.
           ragged: whether the data are `RaggedEnqueueData`.
 
         Raises:
           ValueError: as the original does.
-          InputError: for ids, indices or weights that cannot be.
+          InputError: for ids, indices or weights whose type or shape is wrong.
         """
         enqueue_ids.check_datas(enqueue_datas_list, list(self._features),
                                 self.num_cores_per_host)
@@ -221,22 +230,22 @@ class TPUEmbedding:
         Call it in the computation of `tf.tpu.shard` or its kin; with one core, anywhere.
 
         Returns:
-          Per feature float32 `[batch_size_per_core, D]`, `[batch_size_per_core, L, D]` for a
-          sequence; by table, then by feature.
+          The activations by feature, in the order of tables, then of features. Each is float32
+          `[batch_size_per_core, D]`, or `[batch_size_per_core, L, D]` for a sequence.
 
         Raises:
-          ConfigError: before `create_variables_and_ops`, or in other replicas than there are
-            cores.
+          ConfigError: before `create_variables_and_ops`, or if there are more or fewer replicas
+            than cores.
         """
         return collections.OrderedDict(self.engine.lookup())
 
     def generate_send_gradients_op(self, feature_to_gradient_dict: Mapping[str, tf.Tensor],
                                    step: Any = None) -> tf.Operation:
-        """An operation that trains the tables with the gradients of all cores.
+        """Returns an operation that trains the tables with the gradients of all cores.
 
         Args:
-          feature_to_gradient_dict: gradient of each activation; others are ignored.
-          step: what learning rates that are functions are called with.
+          feature_to_gradient_dict: the gradient of each activation; others are ignored.
+          step: the argument of learning rates that are functions.
 
         Raises:
           RuntimeError: if the mode is not `TRAINING`.

@@ -1,9 +1,9 @@
-"""The functions of `tensorflow.python.tpu.tpu_embedding_gradient`: gradients of activations.
+"""Gets the gradients of activations: `tensorflow.python.tpu.tpu_embedding_gradient`.
 
-There are two ways to them. The plain one differentiates the loss with respect to the
-activations. The other makes every activation depend on a dummy variable of its table, so that an
-optimizer that knows nothing of tables comes by them while it differentiates with respect to
-variables; see `runner/gradients.py`.
+There are two ways. The plain one differentiates the loss with respect to the activations. The
+other makes every activation depend on a dummy variable of its table. An optimizer that knows
+nothing of tables then meets the activations while it differentiates with respect to variables;
+see `runner/gradients.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tensors = dict[str, tf.Tensor]
 
 def get_gradients_through_compute_gradients(optimizer: Any, loss: tf.Tensor,
                                             activations: Mapping[str, tf.Tensor]) -> Tensors:
-    """The gradient of `loss` with respect to each activation.
+    """Returns the gradient of `loss` with respect to each activation.
 
     Args:
       optimizer: a `tf.train.Optimizer`, usually a `CrossShardOptimizer`.
@@ -41,8 +41,8 @@ def create_dummy_table_variables(tpu_embedding: TPUEmbedding
                                  ) -> tuple[dict[str, tf.Variable], tf.Operation]:
     """Creates one trainable variable of shape `[1]` per table, whose gradient is always 0.
 
-    They are in the collection `tpu_embedding_dummy_table_variables` and not among the global
-    variables, so that they are neither saved nor initialised with these.
+    They are in the collection `tpu_embedding_dummy_table_variables`, not among the global
+    variables. So they are neither saved nor initialised with the global variables.
 
     Returns:
       The variables by table, and the operation that initialises them.
@@ -65,26 +65,26 @@ def create_dummy_table_variables(tpu_embedding: TPUEmbedding
 def hook_dummy_table_variables_to_activations(
         tpu_embedding: TPUEmbedding, activations: Mapping[str, tf.Tensor],
         dummy_table_variables: Mapping[str, tf.Variable]) -> Tensors:
-    """The activations, so that whoever differentiates them meets the dummy variables.
+    """Returns the activations, made to depend on the dummy variables.
 
     Args:
-      tpu_embedding: whose activations.
-      activations: of every feature, on the core whose replica is being built.
-      dummy_table_variables: what `create_dummy_table_variables` returned.
+      tpu_embedding: the embedding that looked up the activations.
+      activations: the activation of every feature, on the core whose replica is being built.
+      dummy_table_variables: the result of `create_dummy_table_variables`.
 
     Raises:
-      ConfigError: if that was not called.
+      ConfigError: if `create_dummy_table_variables` was not called.
     """
     del dummy_table_variables  # The capture holds them.
     return collections.OrderedDict(_capture(tpu_embedding).hook(current_core(), activations))
 
 
 def get_gradients_through_dummy_table_variables(tpu_embedding: TPUEmbedding) -> Tensors:
-    """The gradients that were met since, for the core whose replica is being built.
+    """Returns the gradients caught since then, for the core whose replica is being built.
 
     Returns:
-      Per feature the gradient of its activation; zeros, with a warning, where there was none:
-      for optimizers with momentum that is not the same as no update.
+      The gradient of the activation of each feature. It is zeros, with a warning, for a feature
+      without a gradient: for optimizers with momentum that differs from no update.
 
     Raises:
       ConfigError: if `create_dummy_table_variables` was not called.

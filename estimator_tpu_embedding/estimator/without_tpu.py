@@ -1,4 +1,4 @@
-"""What a TPUEstimator runs as a plain Estimator: exports, and what is asked for without a TPU."""
+"""Runs a TPUEstimator as a plain Estimator: exports, and all calls with `use_tpu=False`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _Estimator: Any = _legacy.estimator_class()
 
 
 class _Reading(NamedTuple):
-    """Why the base class calls model_fn: to restore a checkpoint, to export."""
+    """The reason why the base class calls model_fn: to restore a checkpoint, to export."""
 
     checkpoint: Following | None = None
     is_export: bool = False
 
 
 class WithoutTpu(_Estimator):
-    """Estimator, with the calls of a TPUEstimator and with checkpoints of `mod` tables."""
+    """A plain Estimator with the calls of a TPUEstimator and with checkpoints of `mod` tables."""
 
     _use_tpu: bool
     _export_to_cpu: bool
@@ -52,7 +52,7 @@ class WithoutTpu(_Estimator):
 
     @contextlib.contextmanager
     def _restoring(self, checkpoint: Following | None, is_export: bool = False) -> Iterator[None]:
-        """While the base class calls model_fn for a graph that it restores from `checkpoint`."""
+        """Marks the time in which the base class calls model_fn to restore from `checkpoint`."""
         self._reading = _Reading(checkpoint, is_export)
         try:
             yield
@@ -61,7 +61,7 @@ class WithoutTpu(_Estimator):
 
     @contextlib.contextmanager
     def _saving_after(self, checkpoint: str | None) -> Iterator[None]:
-        """While the base class trains in one process, from `checkpoint` on, saves are commits."""
+        """Turns the saves of the base class into commits, while it trains in one process."""
         if self.config.cluster_spec or self._train_distribution is not None:
             yield
             return
@@ -131,13 +131,13 @@ class WithoutTpu(_Estimator):
                 found and found.prefix, strip_default_attrs)
 
     def _maybe_warm_start(self, checkpoint: str | None) -> None:
-        """Starts from what `warm_start_from` says, as the base class does, in the right order."""
+        """Starts from `warm_start_from` as the base class does, with rows in the order of ids."""
         with self._starting_warm(checkpoint):
             super()._maybe_warm_start(checkpoint)
 
     @contextlib.contextmanager
     def _starting_warm(self, checkpoint: str | None) -> Iterator[None]:
-        """While the base class may start from a directory: what it finds there is checked."""
+        """Checks the checkpoint of `warm_start_from` before the base class starts from it."""
         given, options = self._warm_start_settings, self._checkpoint_options()
         if checkpoint or not given:
             yield
@@ -181,7 +181,7 @@ class WithoutTpu(_Estimator):
         return self._in_order_of_ids(spec)
 
     def _committing(self, spec: Any) -> Any:
-        """The EstimatorSpec, whose saver writes no step again and publishes only what is whole."""
+        """Returns the EstimatorSpec with a saver that commits: no step twice, nothing in parts."""
         if self._lineage is None:
             return spec
         saver = spec.scaffold.saver or next(
@@ -197,7 +197,7 @@ class WithoutTpu(_Estimator):
         return spec
 
     def _with_messages(self, spec: Any) -> Any:
-        """Names the optimizers once; the EstimatorSpec, with a hook that logs examples/sec."""
+        """Names the optimizers once; returns the EstimatorSpec with a hook for examples/sec."""
         if self._spec is not None and not self._has_named_optimizers:
             self._has_named_optimizers = True
             cpu_training.warn_of_other_optimizer(self._spec)
@@ -209,7 +209,7 @@ class WithoutTpu(_Estimator):
             config.model_dir if config.save_summary_steps else None)])
 
     def _in_order_of_ids(self, spec: Any) -> Any:
-        """The EstimatorSpec, whose saver restores tables in the order of ids."""
+        """Returns the EstimatorSpec with a saver that restores tables in the order of ids."""
         found = self._reading.checkpoint
         if found is None:
             return spec
@@ -223,7 +223,7 @@ class WithoutTpu(_Estimator):
         return spec
 
     def _checkpoint_options(self) -> CheckpointOptions:
-        """What the RunConfig says of checkpoints, else what the process does."""
+        """Returns the checkpoint options of the RunConfig, or of the process without them."""
         options: CheckpointOptions | None = self.config.checkpoint
         return defaults.current().checkpoint if options is None else options
 

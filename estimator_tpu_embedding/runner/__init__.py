@@ -1,1 +1,1 @@
-"""Turns a plan, an input_fn and a model_fn into steps. Owns threads, signals and deadlines."""
+"""Runs training, evaluation and prediction; owns their threads, signals and deadlines."""

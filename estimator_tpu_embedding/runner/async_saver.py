@@ -1,4 +1,4 @@
-"""`AsyncCheckpointSaverHook` of `tensorflow.python.tpu.async_checkpoint`."""
+"""The hook `AsyncCheckpointSaverHook` of `tensorflow.python.tpu.async_checkpoint`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import tensorflow.compat.v1 as tf
 
 
 class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
-    """Saves between two runs.
+    """Saves checkpoints between two runs of a session.
 
-    The original saves in a thread while variables change beneath it, skips a save that comes
-    while one runs, and loses what such a thread was at when the process ends. None of this happens
-    here: TensorFlow writes the files before training goes on. In a TPUEstimator they are then
-    checked, made durable and published in a thread, see `CheckpointOptions.asynchronous`; in
-    another loop this is a `CheckpointSaverHook`.
+    The original saves in a thread, while variables change. It skips a save while another one is
+    under way, and an end of the process loses a save that is not complete. None of this happens
+    here: TensorFlow writes the files before training goes on. In a TPUEstimator a thread then
+    checks the files, makes them durable and publishes them; see `CheckpointOptions.asynchronous`.
+    In another loop this hook is a plain `CheckpointSaverHook`.
     """
 
     def __init__(self, checkpoint_dir: str, save_secs: int | None = None,
@@ -28,14 +28,15 @@ class AsyncCheckpointSaverHook(tf.train.CheckpointSaverHook):
           checkpoint_dir: the directory.
           save_secs: seconds between two checkpoints.
           save_steps: steps between two, instead.
-          saver: that saves; if `None` that of `scaffold`, and without one that of the graph.
+          saver: writes the files. If it is `None`, the saver of `scaffold` does, and without a
+            scaffold the saver of the graph.
           checkpoint_basename: how the names of checkpoints begin.
           scaffold: of the model.
           listeners: called around each save.
 
         Raises:
-          ValueError: if not exactly one of `save_secs` and `save_steps` is given, or `saver` and
-            `scaffold` both are.
+          ValueError: if not exactly one of `save_secs` and `save_steps` is given, or if both
+            `saver` and `scaffold` are.
         """
         if saver is not None and scaffold is not None:
             raise ValueError('You cannot provide both saver and scaffold.')

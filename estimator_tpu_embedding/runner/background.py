@@ -1,4 +1,4 @@
-"""One piece of work at a time beside the training."""
+"""Does one piece of work at a time in a thread beside the training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from absl import logging
 
 
 class Background:
-    """A thread for each piece of work; what it raises is raised by the next `wait`, once."""
+    """Does pieces of work one after another, each in a thread; `wait` raises their errors.
+
+    An error is raised once.
+    """
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
@@ -20,7 +23,7 @@ class Background:
         return self
 
     def __exit__(self, kind: Any, error: Any, frames: Any) -> None:
-        """Waits; an error of the work is only logged if there is another one already."""
+        """Waits for the work; only logs its error if the body has raised another one."""
         try:
             self.wait()
         except Exception as own:
@@ -29,10 +32,10 @@ class Background:
             logging.error('Meanwhile in the background: %s', own)
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Begins with a piece of work, after the end of the one before.
+        """Begins a piece of work when the one before has ended.
 
         Raises:
-          What that one raised.
+          The error of the one before.
         """
         self.wait()
         self._thread = threading.Thread(
@@ -43,7 +46,7 @@ class Background:
         """Waits for the end of the work.
 
         Raises:
-          What it raised.
+          The error of the work.
         """
         if self._thread is not None:
             self._thread.join()
@@ -55,5 +58,5 @@ class Background:
     def _do(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except BaseException as error:  # It belongs to whoever waits.
+        except BaseException as error:  # The thread that waits raises it.
             self._error = error

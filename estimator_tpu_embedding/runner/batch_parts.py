@@ -1,4 +1,4 @@
-"""The parts of a batch that is made for several cores."""
+"""Cuts a batch that was made for several cores into one part per core."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def parts_of(structure: Any, count: int, size: int, where: str, *,
       count: how many parts.
       size: samples of each.
       where: for messages.
-      axes: per leaf the dimension that is cut, 0 if `None` for all; the whole leaf is given to
-        every part where one is `None`.
-      may_be_short: whether there may be fewer than `count * size` samples; the last parts then
-        have fewer or none.
+      axes: per leaf the dimension that is cut. If an entry is `None`, every part gets the whole
+        leaf; if `axes` is `None`, every leaf is cut along dimension 0.
+      may_be_short: whether there may be fewer than `count * size` samples. The last parts then
+        have fewer samples or none.
 
     Raises:
       InputShapeError: for a dimension that is known not to fit.
@@ -53,7 +53,7 @@ def _problem(where: str, samples: int) -> Problem:
 
 
 def _full(leaf: Any, samples: int, where: str) -> Any:
-    """A leaf that has so many samples; if that is not known, it fails to evaluate otherwise."""
+    """Returns a leaf after a check that it has so many samples, now or when it is evaluated."""
     if isinstance(leaf, tf.SparseTensor):
         found = leaf.dense_shape[0]
     elif isinstance(leaf, tf.RaggedTensor):
@@ -81,7 +81,7 @@ def _part(leaf: Any, part: int, count: int, size: int, axis: int | None, where: 
             'E511', where, f'what is cut along dimension {axis} must have it',
             f'shape {leaf.shape}', _REMEDY))
     length = leaf.shape.dims[axis].value
-    if axis:  # Of which nothing else tells how long a part is.
+    if axis:  # Nothing else tells how long a part is.
         if length is None or length % count:
             raise InputShapeError(Problem(
                 'E511', where, f'dimension {axis} must be a multiple of {count}',
@@ -92,7 +92,7 @@ def _part(leaf: Any, part: int, count: int, size: int, axis: int | None, where: 
 
 
 def _sparse_part(leaf: tf.SparseTensor, first: int, size: int) -> tf.SparseTensor:
-    """The samples `[first, first + size)`, fewer where there are fewer."""
+    """Returns the samples `[first, first + size)`, or as many of them as there are."""
     samples = leaf.indices[:, 0]
     kept = tf.sparse.retain(leaf, (samples >= first) & (samples < first + size))
     shift = tf.concat([[first], tf.zeros_like(leaf.dense_shape[1:])], 0)

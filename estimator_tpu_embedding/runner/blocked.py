@@ -1,4 +1,4 @@
-"""An input_fn that does not return, which is called where nobody else can wait for it."""
+"""Ends a call of input_fn that does not return before the deadline of the input."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import tensorflow.compat.v1 as tf
 
 from ..errors import InputPipelineError
 from .faults import nothing_came
-from .infeed import WARN_SECONDS
+from .feed_watch import WARN_SECONDS
 from .signals import Termination
 
 
 @contextlib.contextmanager
 def called_in_time(name: str, deadline: float) -> Iterator[None]:
-    """Makes a call that does not return visible, and after the deadline a failure.
+    """Warns while the body does not return, and ends it after the deadline.
 
-    The call stays in its thread, since what it uses may belong there. So only a signal can end it,
-    as Ctrl-C does; SIGURG is one that does nothing by itself. Outside of the main thread, where
-    Python has no signals, or if a user handles it, the call goes on, and a line per minute says so.
+    The call in the body stays in its thread, since it may use objects that belong there. So only a
+    signal can end it, as Ctrl-C does. SIGURG serves for that, since it does nothing by itself. The
+    call goes on, with a line per minute in the log, where Python has no signals: outside of the
+    main thread. It also goes on if the user handles SIGURG.
 
     Args:
       name: of the invocation of input_fn.
@@ -34,7 +35,7 @@ def called_in_time(name: str, deadline: float) -> Iterator[None]:
     has_ended, late = threading.Event(), list[InputPipelineError]()
 
     def interrupt(number: int, frame: object) -> None:
-        if late:  # Else it is of somebody else, to whom it does nothing by itself.
+        if late:  # Otherwise somebody else sent it, and it does nothing by itself.
             raise late[0]
 
     may_end = (caller is threading.main_thread()
@@ -74,5 +75,5 @@ def called_in_time(name: str, deadline: float) -> Iterator[None]:
 
 
 def _pause(waited: float, deadline: float) -> float:
-    """Seconds to the next line: one per minute, and one at the deadline."""
+    """Returns the seconds to the next line: there is one per minute and one at the deadline."""
     return min(WARN_SECONDS, deadline - waited) if waited < deadline else WARN_SECONDS

@@ -1,4 +1,4 @@
-"""What an error within a function of the user says of the call that it ended."""
+"""Notes beneath an error of a user's function how that function was called."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _MOST_NAMES = 20
 
 @contextlib.contextmanager
 def noting_call(call: str, **given: Any) -> Iterator[None]:
-    """Notes beneath an error of a function of the user with what it was called.
+    """Adds to an error of the body a note with the arguments of the call.
 
-    Its class and its text stay; errors of this package, which name their cause, stay whole.
+    The class and the text of the error stay. Errors of this package get no note, since they name
+    their cause.
 
     Args:
-      call: which function, and how it was called.
-      **given: what it is given, by names for the note.
+      call: the function, and how it was called.
+      **given: its arguments, by names for the note.
     """
     try:
         yield
@@ -33,7 +34,7 @@ def noting_call(call: str, **given: Any) -> Iterator[None]:
 
 
 def described(structure: Any) -> str:
-    """The types and shapes of tensors, for a message.
+    """Returns the types and shapes of tensors, for a message.
 
     >>> described({'x': tf.zeros([2, 3]), 'y': [tf.constant(1)]})
     "{'x': float32 [2, 3], 'y': [int32 []]}"

@@ -1,4 +1,4 @@
-"""Failures of all threads in, the root cause out."""
+"""Finds the root cause among the failures of all threads, and holds the errors of runs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,13 @@ _CONSEQUENCES = (tf.errors.CancelledError, tf.errors.AbortedError)
 class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
     """Numbers are no longer finite, and no checkpoint holds any of them.
 
-    E801 is a gradient of a table, and nothing of that step was written to the tables; E803 a
-    loss, E804 a weight of the model, E805 too many steps that were skipped, E620 a value that was
-    to be saved.
+    The code says which numbers:
+
+    - E801: a gradient of a table. Nothing of that step was written to the tables.
+    - E803: a loss.
+    - E804: a weight of the model.
+    - E805: gradients of tables in so many steps in a row that skipping them did not help.
+    - E620: a value that was to be saved.
 
     Attributes:
       checkpoint: prefix of the newest checkpoint, or `None`; known when the run has ended.
@@ -38,11 +42,11 @@ class DivergedError(EteError, tf.train.NanLossDuringTrainingError):
 
     @property
     def step(self) -> int | None:
-        """The global step with which the step at fault began; of E620, the one to be saved."""
+        """The global step at which the step at fault began; for E620, the one to be saved."""
         return next((one.step for one in self.problems if one.step is not None), None)
 
     def tell_checkpoint(self, checkpoint: str | None) -> None:
-        """Adds to the message what is left to go on from."""
+        """Adds the newest checkpoint to the message: training can go on from there."""
         self.checkpoint = checkpoint
         first, *others = self.problems
         self.args = (dataclasses.replace(first, remedy=' '.join(filter(None, [
@@ -64,11 +68,11 @@ class DivergedWeightsError(DivergedError, tf.errors.InvalidArgumentError):
 
 
 class DivergedCheckpointError(DivergedError, NonFiniteCheckpointError):
-    """E620: what was to be saved is not finite."""
+    """E620: a value that was to be saved is not finite."""
 
 
 class SessionLostError(EteError, RuntimeError):
-    """E802: sessions were lost one after another and no step was made, or after the last step."""
+    """E802: sessions were lost again and again without a step between, or after the last step."""
 
 
 _CLASSES: dict[str, type[EteError]] = {
@@ -82,9 +86,9 @@ class Failure:
     """One error of one thread.
 
     Attributes:
-      source: which thread, for example `'infeed of host 1'`.
-      error: what it raised.
-      is_consequence: whether it only says that something else stopped the work.
+      source: the thread, for example `'infeed of host 1'`.
+      error: the error that it raised.
+      is_consequence: whether the error only says that something else stopped the work.
     """
 
     source: str
@@ -92,7 +96,7 @@ class Failure:
     is_consequence: bool
 
     def note(self) -> str:
-        """What the first failure says of this one."""
+        """Returns the note that the first failure gets about this one."""
         if self.is_consequence:
             return f'then the {self.source} was ended: {type(self.error).__name__}'
         return f'then the {self.source} failed: {typed(self.error)}'
@@ -120,19 +124,19 @@ class Failures:
                     self._cause.add_note(earlier.note())
 
     def root_cause(self) -> BaseException | None:
-        """The first failure that is no consequence, with all others as notes.
+        """Returns the first failure that is no consequence, with all others as notes.
 
         Returns:
-          Always the same object once there is one, else `None`.
+          `None` if there is no such failure yet; from then on always the same object.
         """
         with self._lock:
             return self._cause
 
 
 def typed(error: BaseException) -> BaseException:
-    """The error of this package that another stands for, else the error.
+    """Returns the error of this package that another error stands for, or that error itself.
 
-    That is one for a failed check of a tensor, and for values that must not be saved.
+    A failed check of a tensor stands for one, and so do values that must not be saved.
     """
     if isinstance(error, NonFiniteCheckpointError) and not isinstance(error, DivergedError):
         return DivergedCheckpointError(*error.problems).with_traceback(error.__traceback__)
@@ -148,11 +152,11 @@ def typed(error: BaseException) -> BaseException:
 class _PipelineError(InputPipelineError):
     """E520: an error of TensorFlow that an input pipeline raised; `_pipeline_class` adds its class.
 
-    Text, `message` and `error_code` are those of TensorFlow, `code` and `problems` ours.
+    Text, `message` and `error_code` come from TensorFlow, `code` and `problems` from this package.
 
     Attributes:
       error: as TensorFlow raised it.
-      problem: what is said of it, as a note.
+      problem: is added to the error as a note.
     """
 
     def __init__(self, error: tf.errors.OpError, problem: Problem):
@@ -168,20 +172,21 @@ class _PipelineError(InputPipelineError):
 
 @functools.cache
 def _pipeline_class(of: type[tf.errors.OpError]) -> type[_PipelineError]:
-    """The class of errors that are both an `InputPipelineError` and one of TensorFlow's."""
+    """Returns a class of errors that are an `InputPipelineError` and an `of`."""
     return type(f'InputPipeline{of.__name__}', (_PipelineError, of), {
         '__module__': __name__, '__doc__': f'E520: {of.__name__} in an input pipeline.'})
 
 
 def of_pipeline(error: BaseException, problem: Problem) -> BaseException:
-    """What ended an input pipeline, as an `InputPipelineError` if TensorFlow says it.
+    """Returns the error that ended an input pipeline, as an `InputPipelineError`.
 
-    TensorFlow raises an error of its own for whatever Python code in a pipeline raised, and
-    callers may know it by that class: it has both.
+    TensorFlow raises an error of its own for any error of Python code in a pipeline. Callers may
+    know it by TensorFlow's class, so the error returned has both classes. Errors of other kinds
+    stay as they are.
 
     Args:
-      error: that ended it.
-      problem: E520, with what TensorFlow does not know.
+      error: the error that ended the pipeline.
+      problem: E520, with facts that TensorFlow does not know.
     """
     better = typed(error)
     if not isinstance(better, tf.errors.OpError) or isinstance(better, (EteError, *_CONSEQUENCES)):
@@ -191,7 +196,13 @@ def of_pipeline(error: BaseException, problem: Problem) -> BaseException:
 
 
 def nothing_came(name: str, waited: float, *, has_stacks: bool = True) -> InputPipelineError:
-    """The error for an input that takes too long, with what every thread does as notes."""
+    """Returns the error for an input that takes too long, with the stacks of all threads as notes.
+
+    Args:
+      name: of the invocation of input_fn.
+      waited: seconds.
+      has_stacks: whether the notes are wanted.
+    """
     error = InputPipelineError(Problem(
         'E522', f'input of {name}', 'it must produce a batch before the deadline',
         f'nothing for {waited:.0f} s', 'What the threads of this process do is below. Where '
@@ -204,7 +215,7 @@ def nothing_came(name: str, waited: float, *, has_stacks: bool = True) -> InputP
 
 
 def _frames() -> dict[int, Any]:
-    """What every thread of this process does."""
+    """Returns the topmost frame of every thread of this process."""
     enabled = gc.isenabled()
     # A collection inside that call may free a thread-local, which takes the lock that the call
     # holds: up to Python 3.11 the process then stands still (CPython issue 106883).

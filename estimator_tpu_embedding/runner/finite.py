@@ -1,4 +1,4 @@
-"""Guards that end training before a number that is not finite is saved."""
+"""Ends a training whose loss or weights are not finite, before such a number is saved."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _FAILED_CHECK = re.compile(r'Gradient for (\S+) is NaN : Tensor had .*? values')
 def require_finite_loss(loss: Any, session: tf.Session, global_step: tf.Variable) -> None:
     """Ends training after a step whose loss is NaN or infinite.
 
-    The original lets infinite ones pass, and logs and raises this for NaN.
+    The original does so only for NaN.
 
     Args:
-      loss: of the step that was made last.
-      session: where it was made.
-      global_step: of that graph.
+      loss: of the newest step.
+      session: that made the step.
+      global_step: of its graph.
 
     Raises:
       DivergedError: E803.
@@ -40,14 +40,14 @@ def require_finite_loss(loss: Any, session: tf.Session, global_step: tf.Variable
 
 
 def require_few_skipped(in_a_row: int, step: int) -> None:
-    """Ends a training that goes on without steps whose gradients are not finite.
+    """Ends a training that skips so many steps in a row that it will not recover.
 
     Args:
       in_a_row: how many steps changed no table since one did.
-      step: the global step with which the last of them began.
+      step: the global step at which the last of them began.
 
     Raises:
-      DivergedError: E805, if these are so many that it will not recover.
+      DivergedError: E805, if there are `MOST_SKIPPED` or more.
     """
     if in_a_row < MOST_SKIPPED:
         return
@@ -58,33 +58,36 @@ def require_few_skipped(in_a_row: int, step: int) -> None:
 
 
 class FiniteLoss(tf.train.NanTensorHook):
-    """Ends training after a loop whose last loss is NaN or infinite."""
+    """Ends training after a loop whose last loss is NaN or infinite.
+
+    The hook that makes the steps of a loop looks at the losses before the last one.
+    """
 
     def begin(self) -> None:
         """Finds the global step."""
         self._global_step = tf.train.get_global_step()
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
-        """Raises DivergedError; the steps before the last of a loop are checked in it."""
+        """Raises DivergedError if the last loss is not finite."""
         require_finite_loss(run_values.results, run_context.session, self._global_step)
 
 
 class FiniteWeights(tf.train.SessionRunHook):
-    """Ends training after a loop that left the model with weights that are no numbers."""
+    """Ends training after a loop that left the model with a weight that is not finite."""
 
     def __init__(self) -> None:
         self._checks: list[tf.Operation] = []
         self._global_step: tf.Variable | None = None
 
     def begin(self) -> None:
-        """Makes the checks of all trainable variables; tables check their gradients."""
+        """Makes checks of all trainable variables. Of tables the gradients are checked instead."""
         self._global_step = tf.train.get_global_step()
         self._checks = [tf.debugging.check_numerics(
             variable.read_value(), f'Gradient for {variable.name} is NaN').op
             for variable in tf.trainable_variables() if variable.dtype.is_floating]
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
-        """Runs them; the DivergedWeightsError names the variable, and says what TensorFlow does."""
+        """Runs the checks; raises a DivergedWeightsError that names the variable."""
         session = run_context.session
         try:
             session.run(self._checks)
@@ -101,5 +104,5 @@ class FiniteWeights(tf.train.SessionRunHook):
 
 
 def _before(session: tf.Session, global_step: tf.Variable | None) -> int:
-    """The global step with which the step that was made last has begun."""
+    """Returns the global step at which the newest step began."""
     return int(session.run(global_step)) - 1

@@ -1,11 +1,11 @@
 """Catches the gradients of activations inside the back-propagation of the user's optimizer.
 
 Each table has a trainable dummy variable, and every activation passes through an op that has
-the dummy as another input. When the optimizer differentiates its loss with respect to the
-trainable variables, the gradient function of that op sees the gradient of the activation,
-keeps it, and passes nothing on: the dummy's own gradient is zero. So tables get the gradient
-of the very loss that is minimised, with the scaling of `CrossShardOptimizer` in it and
-whatever is done to gradients afterwards not in it. The original works the same way.
+the dummy as another input. The optimizer differentiates its loss with respect to the trainable
+variables. In doing so it calls the gradient function of that op, which keeps the gradient of the
+activation and passes nothing on: the dummy's own gradient is zero. So tables get the gradient of
+the very loss that is minimised. The scaling of `CrossShardOptimizer` is in it. Changes that the
+user makes to gradients afterwards are not. The original works the same way.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .towers import current_core
 
 _GRADIENT = 'EstimatorTpuEmbeddingActivation'
 DUMMY_COLLECTION = 'tpu_embedding_dummy_table_variables'
-# Weak on both sides, since a capture holds its graph. A collection of the graph would not do: a
-# MetaGraph cannot hold it.
+# Weak on both sides, since a capture holds its graph. A collection of the graph cannot take its
+# place, since a MetaGraph cannot hold captures.
 _captures: weakref.WeakKeyDictionary[tf.Graph, weakref.WeakSet[GradientCapture]] = (
     weakref.WeakKeyDictionary())
 
@@ -35,8 +35,8 @@ class GradientCapture:
         """Catches in the default graph.
 
         Args:
-          plan: whose activations.
-          dummies: a trainable variable of shape `[1]` per table; made here if `None`.
+          plan: says which features have activations.
+          dummies: a trainable variable of shape `[1]` per table; made here if it is `None`.
         """
         self._plan = plan
         self._hooked: dict[str, tuple[int, str]] = {}
@@ -52,12 +52,12 @@ class GradientCapture:
 
     @property
     def initializer(self) -> tf.Operation:
-        """Initialises the dummies, which no checkpoint holds."""
+        """The operation that initialises the dummies, which no checkpoint holds."""
         return tf.group(*[dummy.initializer for dummy in self._dummies.values()],
                         name='tpu_embedding_dummy_table_variables_init')
 
     def hook(self, core: int, activations: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The activations of one core, made differentiable."""
+        """Returns the activations of one core, made differentiable."""
         graph = tf.get_default_graph()
         hooked = {}
         for feature in self._plan.features:
@@ -69,7 +69,7 @@ class GradientCapture:
         return hooked
 
     def has_hooked(self, operation: tf.Operation) -> bool:
-        """Whether `hook` made `operation`."""
+        """Returns whether `hook` made `operation`."""
         return operation.name in self._hooked
 
     def catch(self, operation: tf.Operation, gradient: tf.Tensor) -> None:
@@ -88,7 +88,7 @@ class GradientCapture:
         caught[current_core()] = tf.convert_to_tensor(gradient)
 
     def gradients(self, core: int) -> dict[str, tf.Tensor]:
-        """The gradients caught for one core, by feature; zeros where there is none."""
+        """Returns the gradients caught for one core, by feature; zeros where none was caught."""
         gradients = {}
         for feature in self._plan.features:
             caught = self._caught.get((core, feature.name))
@@ -98,7 +98,7 @@ class GradientCapture:
         return gradients
 
     def finish(self) -> None:
-        """Warns of tables that no gradient reached, once all models are built."""
+        """Warns of tables that no gradient reached; called once all models are built."""
         for table in self._plan.tables:
             features = [feature.name for feature in self._plan.features_of(table.name)]
             if not any((0, feature) in self._caught for feature in features):
@@ -111,7 +111,7 @@ class GradientCapture:
 
 @tf.RegisterGradient(_GRADIENT)
 def _catch_gradient(operation: tf.Operation, dummy_gradient: Any, gradient: Any) -> list[Any]:
-    """The gradient function of a hooked activation."""
+    """Keeps the gradient of a hooked activation; returns zeros for the dummy."""
     del dummy_gradient
     capture = next(capture for capture in _captures[operation.graph]
                    if capture.has_hooked(operation))

@@ -1,7 +1,7 @@
-"""`host_call`: a function on the host that gets tensors of all cores once per step.
+"""Builds `host_call`: a user's function that gets the tensors of all cores once per step.
 
-Its tensors have the values from before the step's own increment of the global step, as users
-count on who write summaries; it is called once the step is complete.
+Its tensors have the values from before the step's own increment of the global step: users who
+write summaries count on that. It runs when the step is complete.
 """
 
 from __future__ import annotations
@@ -18,7 +18,16 @@ HostCall = tuple[Callable[..., Any], Any]
 
 
 def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
-    """What the function called `name` of a spec makes of tensors by position or by name."""
+    """Calls the function `name` of a spec with tensors by position or by name.
+
+    Args:
+      name: of the field of the TPUEstimatorSpec.
+      function: the first element of that field.
+      tensors: a list, or a mapping by the names of arguments.
+
+    Returns:
+      The value that the function returned.
+    """
     with noting_call(f'the function {name}[0] of the TPUEstimatorSpec', tensors=tensors):
         if not isinstance(tensors, Mapping):
             return function(*tensors)
@@ -32,10 +41,10 @@ def call(name: str, function: Callable[..., Any], tensors: Any) -> Any:
 
 
 def call_on_host(name: str, function: Callable[..., Any], tensors: Any) -> Any:
-    """As `call`, where the tensors are those of all cores.
+    """Calls a function as `call` does, with the tensors of all cores.
 
     Raises:
-      ValueError: if it made summaries of V1, which no writer would get.
+      ValueError: if the function made summaries of V1, which no writer would get.
     """
     before = len(tf.get_collection(tf.GraphKeys.SUMMARIES))
     made = call(name, function, tensors)
@@ -46,12 +55,12 @@ def call_on_host(name: str, function: Callable[..., Any], tensors: Any) -> Any:
 
 
 def operations_of(made: Any) -> list[Any]:
-    """What must run for the effects of a host_call, whose function returned `made`."""
+    """Returns the operations and tensors of `made`, which the function of a host_call returned."""
     return [part for part in tf.nest.flatten(made) if part is not None]
 
 
 def read_before_increment(global_step: tf.Variable, tensors: Sequence[tf.Tensor]) -> None:
-    """Makes every change of the global step wait for tensors that do not wait for it."""
+    """Makes every change of the global step wait for tensors, unless they wait for it."""
     ancestors = _ancestors(tensors)
     writes = [operation for operation in global_step.op.outputs[0].consumers()
               if operation.type.startswith('Assign')
@@ -61,7 +70,7 @@ def read_before_increment(global_step: tf.Variable, tensors: Sequence[tf.Tensor]
 
 
 def _ancestors(tensors: Sequence[tf.Tensor]) -> set[tf.Operation]:
-    """Everything that must run before the tensors can be had."""
+    """Returns all operations that run before the tensors have values."""
     found: set[tf.Operation] = set()
     pending = [tensor.op for tensor in tensors]
     while pending:

@@ -1,7 +1,7 @@
-"""Statistics of the ids that a training run looks up, for its `profile_data_directory`.
+"""Counts the ids that a training looks up, and writes profiles to its `profile_data_directory`.
 
-In a sampled step the infeed threads fetch the ids beside handing them over. Nothing that the step
-computes depends on that, and the other steps run what they would run without.
+In a sampled step the infeed threads fetch the ids in addition to handing them over. No result of a
+step depends on that, and all other steps run the same operations as without profiles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..checkpoint import profile_files
 from ..core.plan import Plan
 from ..core.table_profile import TableProfile, is_sampled, subject_of
 from ..core.tally import CoreIds, Tally
-from .input import HostFeed
+from .host_feeds import HostFeed
 from .progress import RunReport
 
 SAVE_SECONDS = 60.0
@@ -28,21 +28,21 @@ HostIds = dict[str, list[CoreIds]]
 
 
 class Profiler(tf.train.SessionRunHook):
-    """Counts ids over a run, and writes them at the end of a loop and at the end of the run.
+    """Counts ids over a run, and writes the counts at ends of loops and at the end of the run.
 
-    Its hook comes before that of the infeed, so that sessions begin with it.
+    This hook comes before the infeed, so that it sees a new session first.
     """
 
     def __init__(self, plan: Plan, report: RunReport, num_feeds: int):
-        """Continues what earlier runs of the same kind have written.
+        """Continues the profiles that earlier runs of the same kind have written.
 
         Args:
-          plan: whose `profile_directory` is used.
-          report: how many steps have been made.
-          num_feeds: how many infeed threads there are.
+          plan: names the directory.
+          report: counts the steps.
+          num_feeds: the number of infeed threads.
 
         Raises:
-          CheckpointError: if nothing can be written there.
+          CheckpointError: if nothing can be written to the directory.
         """
         self._directory = plan.profile_directory
         self._report = report
@@ -70,7 +70,7 @@ class Profiler(tf.train.SessionRunHook):
             max((one.sampled_steps for one in self._earlier.values()), default=0))
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        """Notes where the session begins; what an earlier one left half is forgotten."""
+        """Notes where the session begins; forgets steps that an earlier one left half counted."""
         step = int(session.run(tf.train.get_global_step(session.graph)))
         with self._lock:
             self._first_step = step if self._first_step is None else self._first_step
@@ -80,13 +80,13 @@ class Profiler(tf.train.SessionRunHook):
             self._first_sampled = step if is_new else None  # So that short runs count something.
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> None:
-        """Writes what was counted up to the end of the last loop, if the last time was long ago."""
+        """Writes the counts of all loops so far, if the last time was long ago."""
         if time.monotonic() - self._saved_at >= SAVE_SECONDS:
             self.save()
 
     def draw(self, session: tf.Session, number: int, feed: HostFeed
              ) -> Callable[[], tuple[np.ndarray, bool]]:
-        """A `Drawing` that counts the ids of sampled steps."""
+        """Returns the function of a feed's thread; a `Drawing` that counts ids of sampled steps."""
         run = session.make_callable([feed.counts, feed.has_data, feed.step])
         run_and_look = session.make_callable([feed.counts, feed.has_data, feed.step, feed.ids])
         pending, step = self._pending, self._session_step - 1
@@ -103,7 +103,7 @@ class Profiler(tf.train.SessionRunHook):
         return draw
 
     def save(self) -> None:
-        """Writes what is known of every table, if there is news; failures are warnings."""
+        """Writes the profile of every table, if there were new steps; only warns of failures."""
         self._saved_at = time.monotonic()
         with self._lock:
             if self._report.steps == self._steps_saved:
@@ -117,7 +117,7 @@ class Profiler(tf.train.SessionRunHook):
 
     def _add(self, pending: dict[int, dict[int, HostIds]], step: int, number: int,
              ids: HostIds) -> None:
-        """Counts a step once its ids have come from all feeds; till then they are `pending`."""
+        """Counts a step once its ids have come from all feeds; until then they are `pending`."""
         with self._lock:
             parts = pending.setdefault(step, {})
             parts[number] = ids

@@ -1,4 +1,4 @@
-"""Where the variables of a run get their first values: a checkpoint, a warm start, themselves."""
+"""Gives variables their first values: from a checkpoint, a warm start or their initializers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .run import Run
 def scaffold_of(run: Run, following: Following | None,
                 default: Callable[[], Any] = restore.saver_of_all
                 ) -> tf.train.Scaffold:
-    """The scaffold of the model, or a new one, which gives all variables their first values.
+    """Returns the scaffold that gives all variables their first values: the model's, or a new one.
 
     Args:
-      run: whose graph is the default one, but for what the scaffold adds.
-      following: the checkpoint to restore; by `None` variables begin with initial values, or
-        those of a warm start.
-      default: makes the saver of a scaffold and graph that have none.
+      run: its graph is the default graph, to which the scaffold may add.
+      following: the checkpoint to restore. If it is `None`, variables begin with values of a warm
+        start or with initial ones.
+      default: makes the saver if neither the scaffold nor the graph has one.
 
     Raises:
-      CheckpointError: if the checkpoint, or that of the warm start, cannot be restored.
+      CheckpointError: if the checkpoint, or the one of the warm start, cannot be restored.
     """
     fill = _start_warm(run) if following is None else None
     scaffold = _scaffold_of_model(run)
@@ -39,7 +39,7 @@ def scaffold_of(run: Run, following: Following | None,
     job = run.job
     plan = following.read(lambda prefix: restore.plan_for(
         prefix, run.stored_tables(), job.checkpoint, trains=job.verb == 'train',
-        # A scaffold of the user may restore from elsewhere what is not there.
+        # A scaffold of the user may restore from elsewhere what is not in the checkpoint.
         is_optional=run.graph.outputs[0].scaffold_fn is not None))
     if job.lookups is not None:
         words = job.lookups.words
@@ -51,7 +51,7 @@ def scaffold_of(run: Run, following: Following | None,
 
 
 def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
-    """The user's scaffold, or a new one."""
+    """Returns the user's scaffold, or a new one."""
     make = run.graph.outputs[0].scaffold_fn
     if make is None:
         return tf.train.Scaffold()
@@ -62,11 +62,14 @@ def _scaffold_of_model(run: Run) -> tf.train.Scaffold:
 
 
 def _start_warm(run: Run) -> Callable[[tf.Session], None] | None:
-    """Arranges for variables to begin with values of another checkpoint, if that is asked.
+    """Arranges for variables to begin with values of another checkpoint, if the job asks for it.
 
-    `tf.train.warm_start` starts what is trainable, or what is global. The tables of the engine
-    are both, whatever TensorFlow knows of it, and the dummies of `gradients.py` and their slots
-    are neither.
+    `tf.train.warm_start` starts trainable variables, or global ones. Tables of the engine must
+    count as both, also where they are in neither collection. The dummies of `gradients.py` and
+    their slots must count as neither.
+
+    Returns:
+      A function that fills the tables, or `None`.
     """
     settings = run.job.warm_start
     if settings is None:

@@ -1,11 +1,10 @@
-"""What input_fn returned -> one batch per core, and the queue that carries it there."""
+"""Makes one batch per core of the value of input_fn, and the queues that carry the batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..core.deployment import Deployment, Invocation
@@ -19,12 +18,12 @@ DATASETS = (tf.data.Dataset, tf.compat.v2.data.Dataset)
 
 
 class Batch(NamedTuple):
-    """What one core gets for one step.
+    """The batch of one core for one step.
 
     Attributes:
       features: of its samples.
       labels: `None` if there are none.
-      rows: in a prediction how many samples there are, int32; padding follows them. Else `None`.
+      rows: in a prediction the number of samples, int32; padding follows them. Otherwise `None`.
     """
 
     features: Any
@@ -32,58 +31,15 @@ class Batch(NamedTuple):
     rows: tf.Tensor | None = None
 
 
-class HostFeed(NamedTuple):
-    """The operations that the infeed thread of one invocation runs.
-
-    Attributes:
-      name: of its invocation of input_fn, as messages have it: `'host 0'`.
-      initializer: run once per session, before the thread starts.
-      step: hands one batch to each of its cores; blocks while a queue is full.
-      counted: the features whose ids are counted, the same for every invocation.
-      counts: int64 `[len(counted), 4]`, the `IdCounts` of that step, evaluated with it. One
-        tensor: to fetch each number by itself took longer than to count.
-      has_data: false where that step handed over padding only, since the data has ended;
-        evaluated with it.
-      end: run once no batch follows.
-      is_dataset: else an `OutOfRangeError` is the end of its data.
-      ids: per feature, for each of its cores, the `(samples, ids)` of that step; evaluated with
-        it where somebody wants to know them.
-    """
-
-    name: str
-    initializer: tf.Operation
-    step: tf.Operation
-    counted: tuple[str, ...]
-    counts: tf.Tensor
-    has_data: tf.Tensor
-    end: tf.Operation
-    is_dataset: bool
-    ids: dict[str, list[tuple[tf.Tensor, tf.Tensor]]]
-
-
-Drawing = Callable[[tf.Session, int, HostFeed], Callable[[], tuple[np.ndarray, bool]]]
-"""Session, number of a feed and the feed -> what hands over one batch at each call.
-
-It gives the counts of the batch, and whether it has data.
-"""
-
-
-def drawing(session: tf.Session, number: int, feed: HostFeed
-            ) -> Callable[[], tuple[np.ndarray, bool]]:
-    """The `Drawing` that does nothing besides."""
-    del number
-    run = session.make_callable([feed.counts, feed.has_data, feed.step])
-    return lambda: tuple(run()[:2])
-
-
 class Input(NamedTuple):
-    """What one invocation of input_fn gives.
+    """The input of one invocation of input_fn.
 
     Attributes:
       initializer: starts it from its beginning.
       batches: for each core of the invocation its next batch; the cores are served in order.
-      has_data: false where these batches are padding only, since the data has ended.
-      is_dataset: else it is made of tensors, which end with an `OutOfRangeError`.
+      has_data: false if these batches are padding only, since the data has ended.
+      is_dataset: whether it is a dataset. Otherwise it is made of tensors, and an
+        `OutOfRangeError` is its end.
     """
 
     initializer: tf.Operation
@@ -94,20 +50,20 @@ class Input(NamedTuple):
 
 def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
                axes: Sequence[int | None] | None = None, padded: bool = False) -> Input:
-    """Draws what one step needs from what input_fn returned.
+    """Draws the batches of one step from the value that input_fn returned.
 
     Args:
-      source: a dataset whose elements are `features` or `(features, labels)`, or such an
-        element itself, whose tensors have other values in every step.
+      source: a dataset whose elements are `features` or `(features, labels)`. It may also be such
+        an element, whose tensors have other values in every step.
       deployment: how an element reaches the cores.
       invocation: of input_fn.
-      axes: see `batch_parts.parts_of`; of features and labels.
-      padded: for a prediction: elements may be smaller, and after the last one come empty ones
-        for ever. The source must be a dataset.
+      axes: of features and labels; see `batch_parts.parts_of`.
+      padded: for a prediction, whose source must be a dataset. Elements may be smaller, and empty
+        ones follow the last one for ever.
 
     Returns:
-      Tensors that fail with E521 when a dataset has ended, so that an `OutOfRangeError` from
-      within the pipeline is never taken for its end.
+      Tensors that fail with E521 when a dataset has ended. So an `OutOfRangeError` from within
+      the pipeline is never taken for its end.
 
     Raises:
       InputShapeError: if elements have another form.
@@ -131,12 +87,12 @@ def open_input(source: Any, deployment: Deployment, invocation: Invocation, *,
             for batch in batches]
     if deployment.share != 'elements':
         batches = _shared(batches[0], deployment, cores, where, axes)
-    # Cores are served in order, so where the first has no data none has.
+    # Cores are served in order: if the first has no data, none has.
     return Input(initializer, batches, flags[0], is_dataset)
 
 
 def _draw(dataset: tf.data.Dataset, draws: int, where: str) -> tuple[tf.Operation, list[Any]]:
-    """The next elements of a dataset, one after another."""
+    """Returns the initializer of a dataset and its next elements, drawn one after another."""
     iterator = tf.data.make_initializable_iterator(dataset)
     ended = Problem(END_OF_INPUT, where, 'there must be a batch')
     elements: list[Any] = []
@@ -152,7 +108,7 @@ def _draw(dataset: tf.data.Dataset, draws: int, where: str) -> tuple[tf.Operatio
 
 def _shared(batch: Batch, deployment: Deployment, cores: int, where: str,
             axes: Sequence[int | None] | None) -> list[Batch]:
-    """What each core gets of the one batch for all of them."""
+    """Returns the batch of each core, made of the one batch for all of them."""
     if deployment.has_copies:
         return [batch] * cores
     size, rows = deployment.batch_size_per_core, batch.rows
@@ -174,7 +130,7 @@ def _batch_of(element: Any) -> Batch:
 
 
 def map_tensors(function: Callable[[tf.Tensor], tf.Tensor], structure: Any) -> Any:
-    """The structure with `function` applied to every tensor; `None` stays."""
+    """Returns the structure with `function` applied to every tensor; `None` stays."""
     return tf.nest.map_structure(
         lambda leaf: leaf if leaf is None else function(leaf), structure)
 
@@ -204,24 +160,24 @@ class CoreQueue:
             shapes=[[]] + [tensor.shape for tensor in tensors], name=f'batches_of_core_{core}')
 
     def enqueue(self, batch: Batch) -> tf.Operation:
-        """Hands over one batch; blocks while the queue is full."""
+        """Returns the operation that hands over one batch; it blocks while the queue is full."""
         # A queue must carry something, even where all features are looked up.
         return self._queue.enqueue([tf.constant(True), *_static_tensors(batch)])
 
     def dequeue(self) -> Batch:
-        """The oldest batch."""
+        """Returns the oldest batch."""
         tensors = self._queue.dequeue()
         self.taken += [each.op for each in tf.nest.flatten(tensors)[:1]]
         parts = iter(tensors[1:] if isinstance(tensors, Sequence) else [])
         return map_tensors(lambda _: next(parts), self._structure)
 
     def close(self) -> tf.Operation:
-        """Ends every wait."""
+        """Returns the operation that ends every wait."""
         return self._queue.close(cancel_pending_enqueues=True)
 
 
 def _static_tensors(batch: Batch) -> list[tf.Tensor]:
-    """The tensors of a batch, flat, all of static shape."""
+    """Returns the tensors of a batch, flat; raises an error if one has no static shape."""
     for name, structure in (('features', batch.features), ('labels', batch.labels)):
         for path, value in _leaves(structure):
             if not isinstance(value, tf.Tensor):
@@ -238,7 +194,7 @@ def _static_tensors(batch: Batch) -> list[tf.Tensor]:
 
 
 def _leaves(structure: Any) -> list[tuple[str, Any]]:
-    """The leaves of a structure with a name for each; `None` holds none."""
+    """Returns the leaves of a structure with a name for each; `None` holds none."""
     if structure is None:
         return []
     if isinstance(structure, dict):

@@ -1,4 +1,4 @@
-"""`tf.data.experimental.CheckpointInputPipelineHook`: training goes on where its input stood."""
+"""The hook `tf.data.experimental.CheckpointInputPipelineHook`, which saves the state of input."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _POLICIES = ('warn', 'ignore', 'fail')
 
 
 class CheckpointInputPipelineHook(tf.train.SessionRunHook):
-    """Saves the state of all iterators with the model, and goes on from there when it is resumed.
+    """Saves the state of all iterators with the model; a resumed training goes on from there.
 
-    Other than the original, which has a timer of its own, it saves just before a TPUEstimator
-    saves the model, or in another Estimator after the run in which the model was saved, and
-    restores the state of the step that the model was restored at, so that both go together.
-    In a run with it, no batch is drawn before its step.
+    In a TPUEstimator it saves just before the model is saved, in another Estimator after the run
+    in which the model was saved. The original has a timer of its own instead. A resumed training
+    restores the state of the step at which the model was restored, so both go together.
+    With this hook no batch is drawn before its step.
     """
 
     def __init__(self, estimator: Any, external_state_policy: Any = None):
         """Saves into the model_dir of an estimator.
 
         Args:
-          estimator: whose `train` it is given to; not to `evaluate`.
-          external_state_policy: for pipelines with state outside of TensorFlow's, such as
-            Python's: `'fail'`, which `None` is too, `'warn'`, `'ignore'`, or one of
-            `tf.data.experimental.ExternalStatePolicy`.
+          estimator: whose `train` gets this hook. It is not for `evaluate`.
+          external_state_policy: for pipelines with state outside of TensorFlow, such as state of
+            Python: `'fail'`, `'warn'`, `'ignore'`, or one of
+            `tf.data.experimental.ExternalStatePolicy`. `None` is `'fail'`.
 
         Raises:
           ValueError: for another policy, or if the estimator saves no checkpoints.
@@ -68,14 +68,14 @@ class CheckpointInputPipelineHook(tf.train.SessionRunHook):
         self._global_step = _tf.global_step_read(tf.get_default_graph())
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> None:
-        """Restores before the first run of a session; there, what has no state yet is saved."""
+        """Restores before the first run of a session, or saves if there is no state yet."""
         session = run_context.session
         if session is not self._started:  # Not earlier: other hooks start the iterators.
             self._started = session
             step = int(session.run(self._global_step))
             if not self._states.restore(session, step):
                 self._states.save(session, step)
-            self._states.has_new_model()  # That of this step is none.
+            self._states.has_new_model()  # The model of this step is not new.
         else:
             self._save_with_model(session)  # If its saver came after this hook.
 
@@ -88,14 +88,14 @@ class CheckpointInputPipelineHook(tf.train.SessionRunHook):
         self._states.save(session, int(session.run(self._global_step)))
 
     def listener(self) -> tf.train.CheckpointSaverListener:
-        """What lets the saver of the model save the input first.
+        """Returns a listener by which the saver of the model saves the input first.
 
-        So whenever the process ends, a model that is saved has the state of its input.
+        So whenever the process ends, the state of the input is there for every saved model.
         """
         return _Before(self._save_first)
 
     def _save_first(self, session: tf.Session, step: int) -> None:
-        """Saves, but not what the first run may yet have to restore."""
+        """Saves, unless the first run may still have to restore the state."""
         if session is self._started:
             self._states.save(session, step)
 

@@ -1,7 +1,8 @@
-"""Train and evaluate."""
+"""Trains and evaluates a model: opens its run, its hooks and its checkpoint."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,9 +20,10 @@ from .stop_at_step import StopAtStep
 from .host_calls import call_on_host
 from .training_hooks import Cadence, Saving, training_hooks
 from .model import Job, concatenate
-from .pace import FixedPace
 from .progress import announce
 from .run import Run
+from .run_hooks import HookPlaces, RunSteps, hooks_of
+from .schedule import EvaluationSchedule
 from .session_creators import RecoveringCreator
 from .initial_values import scaffold_of
 
@@ -31,18 +33,18 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
     """Trains from the newest checkpoint of `job.model_dir`, or from initial values.
 
     Args:
-      job: what to train.
+      job: the training.
       stop: ends the run; must be one of `hooks`, in its place among them.
       hooks: of the user, and `stop`.
       listeners: told of every checkpoint.
-      cadence: see there.
+      cadence: how often the run saves, logs and writes summaries.
 
     Returns:
       The loss of the last step.
 
     Raises:
       tf.errors.OutOfRangeError: if the data ended first. The steps that were run are saved.
-      CheckpointError: if `job.model_dir` cannot be used, or what is in it not be restored.
+      CheckpointError: if `job.model_dir` cannot be used, or its checkpoint cannot be restored.
       Whatever failed first, in whichever thread.
     """
     with directory.claimed(job.model_dir), Background() as background, \
@@ -61,10 +63,10 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         scaffolds.keep_saver(scaffold)
         lineage = Lineage()
         with _tf.without_deprecation_warnings():
-            all_hooks = training_hooks(run, scaffold, cadence, stop, hooks, listeners,
-                                       Saving(lineage, background))
+            all_hooks = training_hooks(run, cadence, stop, hooks, Saving(
+                scaffold=scaffold, listeners=listeners, lineage=lineage, background=background))
         creator = RecoveringCreator(scaffold, job, run.stored_tables(), lineage, background)
-        fetches = {'loss': run.graph.loss, 'step': run.graph.step}
+        fetches = {'loss': run.graph.step.loss, 'step': run.graph.step.operation}
         return run.execute(creator, all_hooks, fetches, wanted=lambda: stop.final_step)['loss']
 
 
@@ -73,14 +75,14 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
     """Evaluates a checkpoint, or initial values if there is none.
 
     Args:
-      job: what to evaluate.
-      steps: how many batches of all cores.
+      job: the evaluation.
+      steps: number of batches; each is for all cores.
       hooks: of the user.
-      following: that checkpoint, or `None`.
+      following: the checkpoint, or `None`.
 
     Returns:
-      A dict: the metrics of the model over the samples of all cores, `'loss'`, the mean over
-      cores and steps, and `'global_step'`.
+      A dict of the metrics of the model over the samples of all cores, of `'loss'`, which is the
+      mean over cores and steps, and of `'global_step'`.
 
     Raises:
       tf.errors.OutOfRangeError: if the data ended before the last step.
@@ -93,18 +95,20 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
         scaffold = scaffold_of(run, following)
         with _tf.without_deprecation_warnings():
             final = tf.train.FinalOpsHook(values)
-        all_hooks = run.with_steps([], hooks, [final], tf.group(graph.step, updates),
-                                   pace=FixedPace(steps), stop=None, results=[updates])
+        step = dataclasses.replace(
+            graph.step, operation=tf.group(graph.step.operation, updates))
+        all_hooks = hooks_of(run, HookPlaces(given=hooks, middle=[final]), RunSteps(
+            ops=step, schedule=EvaluationSchedule(steps), results=[updates]))
         creator = tf.train.ChiefSessionCreator(
             scaffold, checkpoint_filename_with_path=following and following.prefix,
             config=job.session_config)
-        run.execute(creator, all_hooks, {'step': graph.step, 'updates': updates},
+        run.execute(creator, all_hooks, {'step': graph.step.operation, 'updates': updates},
                     wanted=lambda: steps)
         return final.final_ops_values
 
 
 def _count() -> tf.Operation:
-    """Counts the steps of an evaluation where hooks of TensorFlow look for them."""
+    """Returns the operation that counts the steps where hooks of TensorFlow look for them."""
     step = tf.get_variable(
         'eval_step', [], tf.int64, tf.zeros_initializer(), trainable=False, use_resource=True,
         collections=[tf.GraphKeys.LOCAL_VARIABLES, tf.GraphKeys.EVAL_STEP])
@@ -112,23 +116,23 @@ def _count() -> tf.Operation:
 
 
 def _metrics(graph: StepGraph) -> tuple[dict[str, tf.Tensor], tf.Operation]:
-    """The values and the update of the metrics, over the samples of all cores."""
+    """Returns the values and the update of the metrics, over the samples of all cores."""
     pairs = _declared_metrics(graph)
     for name, shown in (('loss', '"loss"'), ('global_step', '`global_step`')):
         if name in pairs:
             raise ValueError(f'Metric with name {shown} is not allowed, because Estimator '
                              'already defines a default metric with the same name.')
-    pairs['loss'] = tf.metrics.mean(graph.loss)
+    pairs['loss'] = tf.metrics.mean(graph.step.loss)
     values = {name: value for name, (value, _) in pairs.items()}
     values['global_step'] = tf.identity(graph.global_step)
     return values, tf.group(*[update for _, update in pairs.values()], _count())
 
 
 def _declared_metrics(graph: StepGraph) -> dict[str, Any]:
-    """What `eval_metrics` makes of the tensors of all cores: by name a value and its update.
+    """Calls `eval_metrics` with the tensors of all cores; returns by name a value and its update.
 
     Raises:
-      TypeError: as the original does, if it makes something else.
+      TypeError: as the original does, if the function returns something else.
     """
     declared = graph.outputs[0].metrics
     if declared is None:

@@ -1,4 +1,4 @@
-"""Where the time of a step goes, and what a training writes of its tables for TensorBoard."""
+"""Measures where the time of a step goes, and makes summaries of the tables for TensorBoard."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ PHASES = ('input', 'lookup', 'dense', 'update')
 
 @dataclasses.dataclass(slots=True)
 class TimeSplit:
-    """Seconds of a run by what they went into.
+    """The seconds of a run by phase of a step.
 
     Attributes:
-      input: that steps waited for the batches of all cores.
+      input: steps waited for the batches of all cores.
       lookup: from the start of steps until all cores had their activations.
-      dense: from there until the dense optimizer was done and the gradients of tables were there,
-        in an evaluation until metrics were updated, in a prediction until predictions were there.
-      update: from there until tables were written: what of it did not run beside the dense part.
-      enqueue: that a thread of the infeed took to draw batches and hand them over, mean of all
-        threads. It passes beside the steps.
+      dense: from there until the gradients of tables were there and the dense optimizer was done.
+        In an evaluation it lasts until metrics were updated, in a prediction until predictions
+        were there.
+      update: from there until tables were written. A part that runs beside the dense phase does
+        not count.
+      enqueue: infeed threads drew batches and handed them over; mean of all threads. This time
+        passes beside the steps.
     """
 
     input: float = 0.0
@@ -36,14 +38,14 @@ class TimeSplit:
     enqueue: float = 0.0
 
     def add_step(self, clock: Any) -> None:
-        """Adds what `clock_of` gave for a step."""
+        """Adds the times of a step, which `clock_of` gave."""
         begin, looked_up, trained, end = clock.tolist()
         self.lookup += max(0.0, looked_up - begin)  # The clock of the machine may be set back.
         self.dense += max(0.0, trained - looked_up)
         self.update += max(0.0, end - trained)
 
     def since(self, before: TimeSplit) -> TimeSplit:
-        """What was added since this was `before`.
+        """Returns the seconds that were added since this was `before`.
 
         >>> TimeSplit(input=3.0, dense=2.0).since(TimeSplit(input=1.0))
         TimeSplit(input=2.0, lookup=0.0, dense=2.0, update=0.0, enqueue=0.0)
@@ -52,11 +54,11 @@ class TimeSplit:
             dataclasses.astuple(self), dataclasses.astuple(before))])
 
     def shares(self, seconds: float, *, with_tables: bool = True) -> str:
-        """The phases in percent of all seconds; what is left went into hooks and the loop.
+        """Returns the phases in percent of all seconds; hooks and the loop took the rest.
 
         Args:
-          seconds: of all.
-          with_tables: whether anything was looked up; else a step is its dense part.
+          seconds: of the whole run.
+          with_tables: whether the run looked anything up. Otherwise a step is its dense phase.
 
         >>> TimeSplit(input=1.0, lookup=2.0, dense=4.0, update=2.0).shares(10.0)
         'time: input 10 %, lookup 20 %, dense 40 %, update 20 %, other 10 %'
@@ -74,7 +76,7 @@ class TimeSplit:
 
 
 def sum_of(splits: Sequence[TimeSplit]) -> TimeSplit:
-    """All of them in one.
+    """Returns the sum of several.
 
     >>> sum_of([TimeSplit(input=1.0), TimeSplit(input=2.0, update=1.0)])
     TimeSplit(input=3.0, lookup=0.0, dense=0.0, update=1.0, enqueue=0.0)
@@ -83,14 +85,14 @@ def sum_of(splits: Sequence[TimeSplit]) -> TimeSplit:
 
 
 class Measured(NamedTuple):
-    """What can be told of a step.
+    """The parts of a step's graph that its clock and its summaries read.
 
     Attributes:
-      looked_up: an operation, see `clock_of`.
-      trained: operations and tensors, see there.
+      looked_up: an operation; see `clock_of`.
+      trained: operations and tensors; see `clock_of`.
       backend: the engine, or `None`.
-      receipts: the look-ups, per core; none without an engine.
-      gradients: in training those of the activations, per core.
+      receipts: of the look-ups, per core; empty without an engine.
+      gradients: in training the gradients of the activations, per core.
     """
 
     looked_up: tf.Operation
@@ -101,12 +103,15 @@ class Measured(NamedTuple):
 
 
 def clock_of(looked_up: tf.Operation, trained: Sequence[Any], done: tf.Operation) -> tf.Tensor:
-    """When a step began, had looked up, had trained and was done: float64 `[4]`, in seconds.
+    """Returns when a step began, had looked up, had trained and was done.
 
     Args:
-      looked_up: what the end of the look-ups waits for.
-      trained: operations and tensors that the end of the dense part waits for.
-      done: what the end waits for.
+      looked_up: ends the look-ups.
+      trained: operations and tensors that end the dense part.
+      done: ends the step.
+
+    Returns:
+      float64 `[4]`, in seconds.
     """
     times = [tf.timestamp()]
     for waits in ([looked_up], trained, [done]):
@@ -116,11 +121,14 @@ def clock_of(looked_up: tf.Operation, trained: Sequence[Any], done: tf.Operation
 
 
 def summarize_tables(plan: Plan, measured: Measured) -> None:
-    """Makes summaries of what a step does with each table.
+    """Makes summaries of a step for each table.
 
-    They are `tpu_embedding/<table>/` followed by `rows_touched`, the distinct rows of the step,
-    `activation_norm` and `gradient_norm`, the Euclidean norms over all its features and cores;
-    activations of samples without an id count, and so do their gradients.
+    Their names begin with `tpu_embedding/<table>/`:
+
+    - `rows_touched`: the number of distinct rows of the step.
+    - `activation_norm` and `gradient_norm`: Euclidean norms over all features and cores.
+      Activations of samples without an id count, and so do their gradients.
+
     They cost nothing in steps whose summaries are not written.
     """
     assert measured.backend is not None, 'a plan has an engine'

@@ -1,4 +1,4 @@
-"""What a run is made of, what model_fn gives back, and the scratch call that finds names."""
+"""Describes a job and the output of its model_fn, and finds the variable names of its tables."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ FeedHookMaker = Callable[[tf.train.SessionRunHook, Mapping[str, Any]], tf.train.
 
 
 class ModelOutput(NamedTuple):
-    """What model_fn returned on one core.
+    """The output of model_fn on one core.
 
     Attributes:
       loss: float scalar; `None` in prediction.
-      train_op: runs one step of the dense optimizer; `None` but in training.
-      metrics: `(function, tensors)`: the function gets the tensors of all cores, concatenated,
-        and returns `{name: (value, update)}`; `None` if there are none.
+      train_op: runs one step of the dense optimizer; `None` except in training.
+      metrics: `(function, tensors)`. The function gets the tensors of all cores, concatenated,
+        and returns `{name: (value, update)}`. `None` if there are no metrics.
       scaffold_fn: makes the `tf.train.Scaffold` after the model is built, or `None`.
       hooks: of this mode.
       predictions: in prediction a tensor, or tensors by name.
       host_call: `(function, tensors)`, as `metrics`; `None` if there are no tensors.
-      signals: for `Job.feed_hook`, `(name, tensors)`, or `None`.
+      signals: `(name, tensors)` for `Job.feed_hook`, or `None`.
     """
 
     loss: tf.Tensor | None
@@ -50,7 +50,7 @@ class ModelOutput(NamedTuple):
 
 
 class Featurized(Protocol):
-    """One core's features, taken apart: see `columns.adapt.Featurized`."""
+    """One core's features, with ids apart from the rest; see `columns.adapt.Featurized`."""
 
     @property
     def rest(self) -> Any:
@@ -62,19 +62,19 @@ class Featurized(Protocol):
 
     @property
     def counts(self) -> dict[str, IdCounts]:
-        """What became of them."""
+        """How many of these ids were seen, missing, truncated or out of range."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Lookups:
-    """What a run looks up.
+    """The look-ups of a run.
 
     Attributes:
-      plan: what the engine executes; empty if all tables are variables of the model.
+      plan: for the engine; empty if all tables are variables of the model.
       featurize: (features of one core, core) -> ids and the rest.
       variable_names: traced graph -> the variable name of each table.
       gradient_multiplier: global step -> factor of all gradients of tables, or `None`.
-      words: those of each feature that a vocabulary maps to ids.
+      words: the vocabulary of each feature that has words instead of ids.
     """
 
     plan: Plan
@@ -86,30 +86,29 @@ class Lookups:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Everything about a run that is known before its graph is.
+    """Everything about a run that is known before its graph is built.
 
     Attributes:
       verb: `'train'`, `'evaluate'` or `'predict'`.
       deployment: hosts, cores, and how input reaches them.
-      source: an invocation of input_fn -> what that returned, made in the default graph.
-      input_fn: how messages call input_fn: its name, file and line; empty where nobody knows.
+      source: an invocation -> the value of input_fn, made in the default graph.
+      input_fn: its name, file and line, for messages; empty if they are not known.
       batch_axes: see `input.open_input`.
       call_model: (core, features, labels) -> output.
       lookups: `None` for a model without embedding tables.
-      skips_nonfinite: a step in which gradients of a table are not finite leaves all tables as
-        they are, instead of ending the run.
+      skips_nonfinite: whether gradients of a table that are not finite make a step leave all
+        tables as they are. Otherwise they end the run.
       seed: graph-level random seed, or `None`.
-      input_deadline: seconds after which a host that produces nothing while a step waits for
-        it is a failure.
-      shutdown_deadline: seconds that the end of a run waits, for the threads of its input and for
-        its session to close together.
-      model_dir: where checkpoints are.
+      input_deadline: seconds that a host may produce nothing while a step waits for it.
+      shutdown_deadline: seconds that the end of a run waits for the threads of its input and for
+        its session to close, together.
+      model_dir: the directory of checkpoints.
       warm_start: the `WarmStartSettings` for a run without a checkpoint, or `None`.
       session_config: for every session of the run.
-      checkpoint: how checkpoints are written, and which differences to them are meant.
-      kernels: what executes the tables.
-      feed_hook: the hook that feeds a training and the signals of the model, by their name ->
-        the hook of the user that stands in its place; `None` where nobody gave one.
+      checkpoint: how checkpoints are written, and which differences to them are intended.
+      kernels: which engine executes the tables.
+      feed_hook: (infeed, signals of the model by name) -> the user's hook that takes the place of
+        the infeed in training; `None` if the user gave none.
     """
 
     verb: str
@@ -142,23 +141,23 @@ class Job:
 
     @property
     def plan(self) -> Plan | None:
-        """What the engine executes; `None` where it has nothing to do."""
+        """The plan for the engine; `None` if the engine has nothing to do."""
         return self.lookups.plan if self.lookups is not None and self.lookups.plan.tables else None
 
 
 def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str, str]:
-    """Calls the model once in a graph of its own, to learn what its columns call the tables.
+    """Calls the model once in a graph of its own, to learn the variable names of the tables.
 
-    Look-ups come before the model in the graph of a step, and they need the variables under
-    their final names, which only model_fn determines.
+    In the graph of a step look-ups come before the model. They need the variables under their
+    final names, which only model_fn determines.
 
     Args:
-      job: whose model.
-      lookups: what it looks up.
-      example: what a core will get, activations apart.
+      job: has the model.
+      lookups: of the job.
+      example: the batch of a core, without activations.
 
     Returns:
-      By table name.
+      The name of the variable by name of the table.
     """
     with tf.Graph().as_default() as graph:
         tf.train.create_global_step(graph)
@@ -175,10 +174,10 @@ def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str
 
 
 def concatenate(calls: Sequence[tuple[Any, Any] | None]) -> Any:
-    """The tensors of pairs such as `ModelOutput.metrics`, one per core, joined by their rows.
+    """Joins the tensors of pairs such as `ModelOutput.metrics`, one pair per core, along rows.
 
     Raises:
-      RuntimeError: for a scalar, which has no such dimension.
+      RuntimeError: for a scalar, which has no rows.
     """
     tensors = [call[1] for call in calls if call is not None]
     return tf.nest.map_structure(_join, *[_as_tensors(core) for core in tensors])

@@ -1,4 +1,4 @@
-"""How many steps one `run` makes: a fixed number, or as many as take a given time."""
+"""Chooses the number of steps of one `run`: a fixed one, or as many as take a given time."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _NEAR_LAST, _NEAR_MEAN = 0.10, 0.05
 
 
 class Pace(Protocol):
-    """Says how many steps the next run should make."""
+    """Says how many steps the next run of a session should make."""
 
     def steps(self) -> int:
         """At least 1."""
 
     def add(self, seconds: float, steps: int) -> None:
-        """Takes notice of a run that is over."""
+        """Takes note of a run that is over."""
 
 
 class FixedPace:
-    """Always the same number of steps."""
+    """Makes the same number of steps in every run."""
 
     def __init__(self, steps: int):
         """Makes `steps` steps per run."""
         self._steps = steps
 
     def steps(self) -> int:
-        """That number."""
+        """Returns that number."""
         return self._steps
 
     def add(self, seconds: float, steps: int) -> None:
@@ -38,11 +38,11 @@ class FixedPace:
 
 
 class TimedPace:
-    """As many steps as take about a given time, after the last runs; the first makes one.
+    """Makes as many steps as take about a given time, judging by the last runs.
 
-    The number stays where it is once the time per step is steady and the runs last about as long
-    as they should. The rule and its limits are those of the original's
-    `iteration_count_estimator`.
+    The first run makes one step. The number stays once the time per step is steady and the runs
+    last about as long as they should. The original's `iteration_count_estimator` has the same rule
+    and the same limits.
 
     >>> pace = TimedPace(10.)
     >>> pace.steps()
@@ -59,19 +59,19 @@ class TimedPace:
                              f'Actual:{seconds}')
         self._seconds = seconds
         self._steps = 1
-        # Of each run the time it took, and that of a step.
+        # Of each run the seconds that it took, and the seconds of a step.
         self._runs: collections.deque[tuple[float, float]] = collections.deque(maxlen=WINDOW)
         self._num_runs = 0
 
     def steps(self) -> int:
-        """How many steps fit."""
+        """Returns how many steps fit into the time."""
         if self._runs and not self._is_steady():
             per_step = statistics.fmean(step for _, step in self._runs)
             self._steps = max(1, math.floor(self._seconds / per_step + 0.5))
         return self._steps
 
     def add(self, seconds: float, steps: int) -> None:
-        """Takes notice of a run; one of no time or no step is ignored."""
+        """Takes note of a run, unless it took no time or made no step."""
         if seconds > 0 and steps > 0:
             self._runs.append((seconds, seconds / steps))
             self._num_runs += 1

@@ -1,9 +1,9 @@
-"""Batches that are not full: in a prediction every core gets a full one, the rest is padding.
+"""Fills up the batches of a prediction, so that every core gets a full one.
 
-A prediction ends with the data of its last host, and gives exactly one row per sample. So a
-batch may have fewer samples than asked for, a host whose data has ended gives empty batches
-while others still have data, and both are filled up with zeros: the model is built for one
-size. The ids that tables are looked up for are not filled up: padding has none.
+A prediction ends with the data of its last host, and gives exactly one row per sample. So a batch
+may have fewer samples than asked for. A host whose data has ended gives empty batches while others
+still have data. The model is built for one size, so both are filled up with zeros. Ids to look up
+are not filled up: padding has none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..ops import checks
 
 
 def without_end(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """A dataset of `(element, True)`, and after its last of `(empty element, False)` for ever."""
+    """Returns a dataset of `(element, True)`, and of `(empty element, False)` for ever after it."""
     empty = tf.nest.map_structure(_empty, dataset.element_spec)
     flags = [tf.data.Dataset.from_tensors(flag).repeat() for flag in (True, False)]
     return tf.data.Dataset.zip((dataset, flags[0])).concatenate(
@@ -25,7 +25,7 @@ def without_end(dataset: tf.data.Dataset) -> tf.data.Dataset:
 
 
 def _empty(spec: Any) -> Any:
-    """What a batch of no sample holds in the place of a tensor."""
+    """Returns the tensor that a batch without samples holds."""
     if isinstance(spec, tf.RaggedTensorSpec):
         inner = [size or 0 for size in (spec.shape.as_list() or [])[spec.ragged_rank + 1:]]
         return tf.RaggedTensor.from_nested_row_splits(
@@ -46,11 +46,13 @@ def _empty(spec: Any) -> Any:
 
 
 def rows_of(structure: Any, most: int, where: str) -> tf.Tensor:
-    """How many samples a batch has: an int32 scalar that fails to evaluate where it is none.
+    """Returns the number of samples of a batch, int32.
+
+    Its evaluation fails if the leaves of the batch have different numbers of samples, or too many.
 
     Args:
-      structure: features and labels; all must have as many.
-      most: how many were asked for.
+      structure: features and labels.
+      most: the number of samples that were asked for.
       where: for messages.
 
     Raises:
@@ -82,14 +84,14 @@ def _leading(leaf: Any, where: str) -> tf.Tensor:
 
 
 def filled(structure: Any, size: int) -> Any:
-    """A structure whose dense tensors have `size` samples; those that it lacks are zeros."""
+    """Returns a structure whose dense tensors have `size` samples; missing ones are zeros."""
     return tf.nest.map_structure(lambda leaf: _filled(leaf, size), structure)
 
 
 def _filled(leaf: Any, size: int) -> Any:
     if not isinstance(leaf, tf.Tensor) or not leaf.shape.rank:
         return leaf
-    leaf = leaf[:size]  # Of too many samples `rows_of` says what is wrong, sooner or later.
+    leaf = leaf[:size]  # If there are more, `rows_of` fails, sooner or later.
     missing = size - tf.shape(leaf)[0]
     padded = tf.pad(leaf, [[0, missing]] + [[0, 0]] * (leaf.shape.rank - 1))
     padded.set_shape([size] + leaf.shape.as_list()[1:])

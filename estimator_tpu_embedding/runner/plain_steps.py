@@ -1,4 +1,4 @@
-"""The hook that counts the steps of a plain Estimator, which this package does not run."""
+"""Counts the steps of a plain Estimator, whose training this package does not run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .progress import RunReport
 
 
 class PlainSteps(tf.train.SessionRunHook):
-    """Counts the steps of a plain Estimator, each of which is one run of its session."""
+    """Counts the runs of the session of a plain Estimator; each is one step."""
 
     def __init__(self, report: RunReport, global_step: Any, loss: Any):
         """Counts into `report`.
@@ -21,7 +21,7 @@ class PlainSteps(tf.train.SessionRunHook):
         Args:
           report: of the training.
           global_step: tensor to read the step from.
-          loss: that is fetched anyway.
+          loss: tensor that the Estimator fetches anyway.
         """
         self._report, self._global_step, self._began = report, global_step, 0.0
         self._has_begun = False
@@ -45,7 +45,7 @@ class PlainSteps(tf.train.SessionRunHook):
         self._report.add_step(run_values.results)
 
     def end(self, session: tf.Session) -> None:
-        """Takes the global step instead of the runs: a run of several workers may be many."""
+        """Takes the global step instead: with several workers one run may be many steps."""
         with contextlib.suppress(tf.errors.OpError, RuntimeError):  # Others may have ended first.
             made = int(session.run(self._global_step)) - self._report.first_step
             self._report.steps = max(made, self._report.steps)

@@ -1,4 +1,4 @@
-"""Predict: what the model says of every sample of the data, and nothing of its padding."""
+"""Predicts: gives the model's output for every sample of the data, without padding."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ..errors import InputPipelineError, Problem
 from ..ops import checks
 from .graph import StepGraph
 from .model import Job
-from .pace import FixedPace
 from .progress import RunReport
 from .run import Run
+from .run_hooks import HookPlaces, RunSteps, hooks_of
+from .schedule import PredictionSchedule
 from .signals import woken_by_interrupt
 from .initial_values import scaffold_of
 
@@ -27,14 +28,14 @@ def predict(job: Job, *, select: Callable[[Any], Any],
     """Predicts with a checkpoint, or with initial values if there is none, to the end of the data.
 
     Args:
-      job: what to predict.
-      select: the predictions of the model -> those that are wanted.
+      job: the prediction.
+      select: the predictions of the model -> the wanted ones.
       hooks: of the user.
       following: the checkpoint to restore, or `None`.
 
     Yields:
-      Per step the values of what `select` gave, the rows of all cores one after another: those
-      of core 0 of host 0 first. Between two steps the default graph is that of the caller.
+      Per step the values that `select` chose, with the rows of all cores one after another. Core 0
+      of host 0 comes first. Between two steps the default graph is the caller's.
 
     Raises:
       Whatever failed first, in whichever thread.
@@ -43,13 +44,15 @@ def predict(job: Job, *, select: Callable[[Any], Any],
         run = Run(job)
         wanted = select(_of_all_cores(job, run.graph))
         scaffold = scaffold_of(run, following)
-        all_hooks = run.with_steps([_NoSecondStart(run.report)], hooks, [], run.graph.step,
-                                   pace=FixedPace(1), stop=None, until_data_ends=True,
-                                   results=tf.nest.flatten(wanted))
+        all_hooks = hooks_of(
+            run, HookPlaces(first=[_NoSecondStart(run.report)], given=hooks),
+            RunSteps(ops=run.graph.step, schedule=PredictionSchedule(),
+                     results=tf.nest.flatten(wanted)))
         creator = tf.train.ChiefSessionCreator(
             scaffold, checkpoint_filename_with_path=following and following.prefix,
             config=job.session_config)
-    results = run.results(creator, all_hooks, {'wanted': wanted, 'step': run.graph.step})
+    results = run.results(
+        creator, all_hooks, {'wanted': wanted, 'step': run.graph.step.operation})
     try:
         while True:
             with graph.as_default(), woken_by_interrupt(run.infeed.interrupt):
@@ -77,10 +80,10 @@ class _NoSecondStart(tf.train.SessionRunHook):
 
 
 def _of_all_cores(job: Job, graph: StepGraph) -> Any:
-    """The predictions of all cores, one after another, without padding.
+    """Returns the predictions of all cores, one after another, without padding.
 
     Raises:
-      TypeError, ValueError, RuntimeError: as the original does, for what has no rows.
+      TypeError, ValueError, RuntimeError: as the original does, for predictions without rows.
     """
     size = job.deployment.batch_size_per_core
     cores = [output.predictions for output in graph.distinct_outputs]
@@ -95,7 +98,7 @@ def _of_all_cores(job: Job, graph: StepGraph) -> Any:
 
 
 def _check_transfer(cores: int, predictions: Mapping[str, tf.Tensor]) -> None:
-    """The limit of the original, so that what predicts here predicts there."""
+    """Raises ValueError beyond the limit of the original: a model must predict there too."""
     sizes = [(tensor.shape.num_elements() or 0) * tensor.dtype.size * cores
              for tensor in predictions.values()]
     if sum(sizes) >= _MOST_BYTES:
@@ -108,7 +111,10 @@ def _check_transfer(cores: int, predictions: Mapping[str, tf.Tensor]) -> None:
 
 def _joined(key: str, tensors: Sequence[tf.Tensor], rows: Sequence[tf.Tensor], size: int
             ) -> tf.Tensor:
-    """One prediction of all cores, the first `rows` of each where there is one per sample."""
+    """Joins one prediction of all cores.
+
+    Of a prediction with one row per sample it takes the first `rows` of each core.
+    """
     first = tensors[0]
     if first.shape.rank == 0:
         raise RuntimeError('All tensors outfed from TPU should preserve batch size dimension, '

@@ -1,4 +1,4 @@
-"""What a run tells its user: one line at its start, rates on the way, a report at its end."""
+"""Tells the user of a run: one line at its start, rates on the way, a report at its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _sink: Callable[[str], None] = lambda line: tf.logging.info('%s', line)  # noqa:
 _watcher: Callable[[RunReport], None] | None = None
 _reports: list[RunReport] = []
 KINDS = ('missing', 'truncated', 'out_of_range')
-"""Of ids that were not looked up."""
+"""The kinds of ids that were not looked up."""
 
 
 def announce(line: str) -> None:
@@ -28,23 +28,23 @@ def announce(line: str) -> None:
 
 
 def send_announcements_to(sink: Callable[[str], None]) -> None:
-    """Lets a caller such as `etpe run` print announcements instead of logging them."""
+    """Sends announcements to `sink` instead of the log; `etpe run` prints them."""
     global _sink
     _sink = sink
 
 
 def send_steps_to(watcher: Callable[[RunReport], None] | None) -> None:
-    """Has a caller such as `etpe run` told of every step, and of the end of every run.
+    """Tells a caller such as `etpe run` of every step, and of the end of every run.
 
     Args:
-      watcher: called between steps, so it must be quick; `None` for nobody.
+      watcher: called between steps, so it must be quick; `None` ends this.
     """
     global _watcher
     _watcher = watcher
 
 
 def reports() -> list[RunReport]:
-    """The reports of all runs of this process that have ended, oldest first."""
+    """Returns the reports of all runs of this process that have ended, oldest first."""
     return list(_reports)
 
 
@@ -54,7 +54,7 @@ def _per_second(count: int, seconds: float) -> float:
 
 @dataclasses.dataclass(slots=True)
 class FeatureCounts:
-    """What became of the ids of one feature over a run."""
+    """Counts of the ids of one feature over a run, by their fate."""
 
     seen: int
     missing: int
@@ -64,23 +64,23 @@ class FeatureCounts:
 
 @dataclasses.dataclass(slots=True)
 class RunReport:
-    """What one `train`, `evaluate` or `predict` did.
+    """The report of one `train`, `evaluate` or `predict`.
 
     Attributes:
       verb: `'train'`, `'evaluate'` or `'predict'`.
-      batch_size: samples of all cores per step; 0 where that is not known.
-      kernels: what executed the tables, `'native'` or `'stock'`; empty without tables.
-      trainer: the class of a plain Estimator, which is not run by this package; else empty.
-      directory: where what a training saves lies; empty if it saves nothing.
+      batch_size: samples of all cores per step; 0 if that is not known.
+      kernels: the engine of the tables, `'native'` or `'stock'`; empty without tables.
+      trainer: the class of a plain Estimator, which this package does not run; otherwise empty.
+      directory: the directory of a training's checkpoints; empty if it saves nothing.
       steps: steps completed.
       first_step: the global step before the first of them.
-      last_step: where the run is to end; `None` where nobody knows.
+      last_step: the step at which the run is to end; `None` if that is not known.
       loss: of the newest step, if that is known.
-      is_over: whether it has ended.
-      seconds: that the steps took.
+      is_over: whether the run has ended.
+      seconds: the time of all steps.
       skipped_steps: steps that changed no table, since gradients were not finite.
-      refused: in how many of them those of each table were not.
-      time: what the seconds went into.
+      refused: by table the number of skipped steps in which its gradients were not finite.
+      time: the seconds by phase.
     """
 
     verb: str
@@ -103,37 +103,37 @@ class RunReport:
 
     @property
     def counts(self) -> dict[str, FeatureCounts]:
-        """By feature what became of the ids; complete when the run is over."""
+        """The counts of ids by feature; complete when the run is over."""
         with self._lock:
             return {name: FeatureCounts(*numbers)
                     for name, numbers in zip(self._counted, np.broadcast_to(
                         self._sums, [len(self._counted), 4]).tolist(), strict=True)}
 
     def add_counts(self, features: tuple[str, ...], counts: np.ndarray, seconds: float) -> None:
-        """Adds what became of the ids of a step; any thread may call it.
+        """Adds the counts of ids of a step; any thread may call it.
 
         Args:
-          features: the same at every call.
-          counts: int64, for each the numbers of `FeatureCounts`.
-          seconds: that it took to draw the batch, divided by the number of threads that do.
+          features: names; the same at every call.
+          counts: int64 `[len(features), 4]`, the numbers of `FeatureCounts`.
+          seconds: the time to draw the batch, divided by the number of threads that draw.
         """
         with self._lock:
             self._counted, self._sums = features, self._sums + counts
             self.time.enqueue += seconds
 
     def add_step(self, loss: Any) -> None:
-        """Counts a step, and tells whoever watches."""
+        """Counts a step, and tells the watcher."""
         self.steps += 1
         self.loss = loss
         if _watcher is not None:
             _watcher(self)
 
     def add_skipped(self, step: int, tables: Sequence[str]) -> None:
-        """Counts a step that changed no table, and tells the user of the first.
+        """Counts a step that changed no table, and tells the user of the first one.
 
         Args:
-          step: the global step that it began at.
-          tables: whose gradients were not finite.
+          step: the global step at which it began.
+          tables: the names of those with gradients that are not finite.
         """
         self.skipped_steps += 1
         self.refused.update(tables)
@@ -152,11 +152,11 @@ class RunReport:
             'Set one of them to keep what is trained.')))
 
     def examples_per_second(self) -> float:
-        """Samples of all cores per second; 0 before the first step ended."""
+        """Returns samples of all cores per second; 0 before the first step has ended."""
         return _per_second(self.steps * self.batch_size, self.seconds)
 
     def last_line(self) -> str:
-        """What the user is told at the end: steps, examples/s and ids that were not looked up."""
+        """Returns the last line of the run: steps, examples/s and ids that were not looked up."""
         by = f' by {self.trainer}' if self.trainer else ''
         parts = [f'{self.verb}: {counted(self.steps, "step")}{by}, {rate_of([self])}'
                  + (f', {self.kernels} kernels' if self.kernels else '')]
@@ -169,7 +169,7 @@ class RunReport:
         return '; '.join(parts)
 
     def _ids(self) -> str:
-        """Ids that were not looked up, and steps that changed no table."""
+        """Returns the part of that line on ids not looked up and on skipped steps."""
         lost = self.not_looked_up()
         counts = ', '.join(
             f'ids {kind.replace("_", " ")}: ' + (', '.join(
@@ -188,7 +188,7 @@ class RunReport:
                        if getattr(of_feature, kind)} for kind in KINDS}
 
     def finish(self) -> None:
-        """Tells the user, and adds this report to those of the process."""
+        """Tells the user that the run is over, and keeps this report for `reports`."""
         self.is_over = True
         _reports.append(self)
         if _watcher is not None:
@@ -197,7 +197,7 @@ class RunReport:
 
 
 def rate_of(runs: Sequence[RunReport]) -> str:
-    """Examples per second of runs, or steps per second if the batches of one are not known."""
+    """Returns examples per second of runs, or steps per second if a batch size is not known."""
     seconds = sum(run.seconds for run in runs)
     if all(run.batch_size for run in runs):
         examples = sum(run.steps * run.batch_size for run in runs)
@@ -214,9 +214,9 @@ class RateHook(tf.train.SessionRunHook):
 
         Args:
           report: of the run; its counts of ids are written as summaries, not logged.
-          every_n_steps: at least that many steps between two lines.
-          every_n_secs: at least so many seconds instead, unless it is `None`.
-          output_dir: where event files go; `None` writes none.
+          every_n_steps: the least number of steps between two lines.
+          every_n_secs: the least number of seconds instead, unless it is `None`.
+          output_dir: of event files; `None` writes none.
           global_step: tensor to read the step from.
         """
         self._report = report
@@ -261,9 +261,9 @@ class RateHook(tf.train.SessionRunHook):
             for tag, value in {**values, **counts}.items()]), step)
 
     def _skipped(self) -> dict[str, int]:
-        """The summary of skipped steps, none without one; warns of those after the first.
+        """Returns the summary of skipped steps, if there are any; warns of those after the first.
 
-        The last step of a loop is counted in the next one, since the hook that counts is last.
+        The last step of a loop is counted in the next loop, since the hook that counts is last.
         """
         skipped = self._report.skipped_steps
         if skipped > max(self._last_skipped, 1):

@@ -1,7 +1,7 @@
-"""The states of Python's and NumPy's global random generators, as values.
+"""Gets and puts the states of Python's and NumPy's global random generators.
 
-Models draw from them while they are built: Keras, for one, takes the seeds of its initializers
-from `random`. Replicas of one model must draw the same numbers.
+Models draw from them while they are built. Keras, for example, takes the seeds of its initializers
+from `random`. All replicas of a model must draw the same numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 
 def random_states() -> tuple[Any, Any]:
-    """The current states of `random` and `numpy.random`."""
+    """Returns the current states of `random` and `numpy.random`."""
     return random.getstate(), np.random.get_state()
 
 
@@ -27,7 +27,7 @@ def put_random_states(states: tuple[Any, Any]) -> None:
 
 @contextlib.contextmanager
 def random_states_kept(seed: int | None = None) -> Iterator[None]:
-    """Puts the states back at the end, and begins with those of a seed if one is given."""
+    """Puts the states back at the end; seeds the generators at the beginning if `seed` is given."""
     before = random_states()
     if seed is not None:
         random.seed(seed)

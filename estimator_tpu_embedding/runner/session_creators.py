@@ -1,4 +1,4 @@
-"""The sessions of a run: how each begins, how many there may be, and that each can be closed."""
+"""Makes the sessions of a run: few in vain, from the newest checkpoint, and closed in time."""
 
 from __future__ import annotations
 
@@ -24,21 +24,24 @@ SESSIONS_WITHOUT_STEP = 5
 
 
 class SessionCreator(tf.train.SessionCreator):
-    """Makes few sessions of another creator in vain, and each of them close within a deadline."""
+    """Limits the sessions of another creator.
+
+    Only a few may be lost before they make a step, and each closes within a deadline.
+    """
 
     def __init__(self, creator: tf.train.SessionCreator, shutdown: Shutdown, report: RunReport):
         """Wraps `creator`.
 
         Args:
-          creator: of sessions.
-          shutdown: how long closing one waits for what still runs.
+          creator: makes the sessions.
+          shutdown: limits how long closing one waits for operations that still run.
           report: counts the steps.
         """
         self._creator, self._shutdown, self._report = creator, shutdown, report
         self._steps_at_start, self._sessions = 0, 0
 
     def create_session(self) -> tf.Session:
-        """A session whose `close()` waits a limited time.
+        """Returns a session whose `close()` waits a limited time.
 
         Raises:
           SessionLostError: if several sessions in a row were lost before they made a step.
@@ -57,19 +60,19 @@ class SessionCreator(tf.train.SessionCreator):
 
 
 class RecoveringCreator(tf.train.SessionCreator):
-    """Makes sessions of a training: each from the newest checkpoint there is by then."""
+    """Makes the sessions of a training, each from the newest checkpoint at that time."""
 
     def __init__(self, scaffold: tf.train.Scaffold, job: Job, tables: dict[str, StoredTable],
                  lineage: Lineage, background: Background):
-        """Takes checkpoints from `job.model_dir`, or initial values where there are none.
+        """Takes checkpoints from `job.model_dir`, or initial values if there are none.
 
         Args:
-          scaffold: whose saver knows how the first checkpoint is to be restored, and any that
-            holds tables as they are here.
-          job: that trains.
+          scaffold: its saver can restore the first checkpoint, and any with tables as they are
+            here.
+          job: the training.
           tables: as they are here.
-          lineage: is told what is restored.
-          background: what it does is awaited first.
+          lineage: records the checkpoints that are restored.
+          background: its work is awaited first.
         """
         self._scaffold, self._job, self._tables = scaffold, job, tables
         self._lineage, self._background = lineage, background
@@ -77,10 +80,10 @@ class RecoveringCreator(tf.train.SessionCreator):
         self._first: str | None = None
 
     def create_session(self) -> tf.Session:
-        """A session whose variables have values.
+        """Returns a session whose variables have values.
 
         Raises:
-          SessionLostError: if only checkpoints are left whose rows lie otherwise than here.
+          SessionLostError: if only checkpoints are left whose tables are not as they are here.
         """
         self._background.wait()
         found = recover(self._job.model_dir, self._job.checkpoint)
@@ -101,9 +104,9 @@ class RecoveringCreator(tf.train.SessionCreator):
 
 
 def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shutdown) -> None:
-    """Closes a session in a thread, since TensorFlow waits there for all that still runs."""
+    """Closes a session in a thread, since TensorFlow waits there for operations that still run."""
     session.close = lambda: None
-    if sys.is_finalizing():  # It was left in the traceback of an error; no thread starts any more.
+    if sys.is_finalizing():  # The traceback of an error held it; no thread can start any more.
         return
     thread = threading.Thread(target=close, name='close-session', daemon=True)
     thread.start()
@@ -113,7 +116,7 @@ def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shu
 
 
 class SessionStart(tf.train.SessionRunHook):
-    """Runs what every session of a run begins with."""
+    """Runs the operation that every session of a run begins with."""
 
     def __init__(self, operation: tf.Operation):
         """Runs `operation` once variables have their values."""

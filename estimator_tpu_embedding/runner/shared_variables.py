@@ -1,4 +1,4 @@
-"""Hands the variables that tower 0 makes to the towers behind it; see `towers.py`."""
+"""Hands the variables that tower 0 makes to the other towers; see `towers.py`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..errors import ConfigError, Problem
 
 
 class SharedVariables:
-    """Hands the variables of tower 0 to the towers behind it."""
+    """Hands the variables of tower 0 to the other towers."""
 
     def __init__(self, count: int):
-        """For `count` towers."""
+        """Prepares for `count` towers."""
         self._made: list[tuple[Any, tf.Variable]] = []
         self._held: list[set[int]] = [set() for _ in range(count)]
 
     def initializers(self) -> set[tf.Operation]:
-        """The operations that give the variables of tower 0 their first values."""
+        """Returns the operations that give the variables of tower 0 their first values."""
         return {variable.initializer for _, variable in self._made}
 
     def creator(self, core: int) -> Callable[..., tf.Variable]:
-        """The variable creator of one tower."""
+        """Returns the variable creator of one tower."""
 
         def create(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
             kwargs['use_resource'] = True  # As on the hardware, whatever the default is.

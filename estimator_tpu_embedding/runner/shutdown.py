@@ -1,4 +1,4 @@
-"""The one deadline of all that the end of a run waits for."""
+"""Keeps one deadline for all the waits at the end of a run."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from collections.abc import Callable
 import tensorflow.compat.v1 as tf
 
 PROMPT_SECONDS = 2.0
-"""What is left of the deadline once SIGTERM has come."""
+"""The seconds that are left of the deadline once SIGTERM has come."""
 _QUIET_SECONDS = 5.0
 _SLICE_SECONDS = 0.2
 
 
 class Shutdown:
-    """The waits of one end share a deadline: two that last as long as they may cost no more."""
+    """Waits for threads at the end of a run; all waits together have one deadline."""
 
     def __init__(self, seconds: float, is_urgent: Callable[[], bool] = lambda: False):
         """Prepares the end.
 
         Args:
           seconds: for all waits together, from the first one on.
-          is_urgent: asked while one waits; once it says so, `PROMPT_SECONDS` are left.
+          is_urgent: asked during a wait. Once it returns true, `PROMPT_SECONDS` are left.
         """
         self._seconds, self._is_urgent = seconds, is_urgent
         self._end: float | None = None
@@ -30,22 +30,22 @@ class Shutdown:
 
     @property
     def seconds(self) -> float:
-        """How long all waits together may take."""
+        """The seconds that all waits together may take."""
         return self._seconds
 
     def restart(self) -> None:
-        """Another session has begun: the next end has a deadline of its own."""
+        """Gives the end of another session, which has begun, a deadline of its own."""
         self._end, self._is_urgent_now = None, False
 
     def wait_for(self, thread: threading.Thread, what: str) -> bool:
         """Waits until a thread has ended or the deadline is over.
 
         Args:
-          thread: any but this one.
-          what: it does, for the line that says who is waited for.
+          thread: any but the current one.
+          what: describes the thread, for the line that says what the wait is for.
 
         Returns:
-          Whether it has ended. Ctrl-C ends all waits.
+          Whether the thread has ended. Ctrl-C ends all waits.
         """
         quiet_until: float | None = time.monotonic() + _QUIET_SECONDS
         try:
@@ -57,14 +57,14 @@ class Shutdown:
                         'The end of the run waits for %s, %.0f s at most: '
                         'RunConfig(shutdown_deadline_secs=%g). Ctrl-C ends the wait.',
                         what, left, self._seconds)
-                thread.join(min(left, _SLICE_SECONDS))  # In slices, to see what gets urgent.
+                thread.join(min(left, _SLICE_SECONDS))  # In slices, to see whether it gets urgent.
         except BaseException:
             self._end = 0.0
             raise
         return not thread.is_alive()
 
     def _left(self) -> float:
-        """Seconds that are left; the first call starts the clock."""
+        """Returns the seconds that are left; the first call starts the clock."""
         now = time.monotonic()
         if self._end is None:
             self._end = now + self._seconds

@@ -1,6 +1,6 @@
-"""Signals that end a run: Ctrl-C at once, SIGTERM after the step that is under way.
+"""Ends a run by signals: by Ctrl-C at once, by SIGTERM after the current step.
 
-Python runs its handlers only when TensorFlow's C++ returns, so Ctrl-C needs a thread.
+Python runs its handlers of signals only when TensorFlow's C++ returns, so Ctrl-C needs a thread.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..errors import Problem
 def woken_by_interrupt(wake: Callable[[], None]) -> Iterator[None]:
     """Calls `wake` from another thread as soon as SIGINT arrives.
 
-    `wake` ends what the main thread waits for; whatever error that makes there, the body ends
-    with `KeyboardInterrupt`. Where a user has another handler for the signal, or outside of the
-    main thread, where Python has no signals, nothing happens.
+    `wake` ends the wait of the main thread. Any error that follows there becomes a
+    `KeyboardInterrupt`. Nothing happens if the user has another handler for the signal, or outside
+    of the main thread, where Python has no signals.
     """
     if (threading.current_thread() is not threading.main_thread()
             or signal.getsignal(signal.SIGINT) is not signal.default_int_handler):
@@ -58,9 +58,10 @@ def woken_by_interrupt(wake: Callable[[], None]) -> Iterator[None]:
 
 
 class Terminated(BaseException):
-    """Ends what runs inside of a training that SIGTERM has asked to end; the training ends with it.
+    """Ends a call or an evaluation inside of a training that SIGTERM has asked to end.
 
-    Like `KeyboardInterrupt` it is no `Exception`, which hooks of users may catch.
+    The training ends with it. Like `KeyboardInterrupt` it is no `Exception`, which hooks of users
+    may catch.
     """
 
 
@@ -75,19 +76,20 @@ class Termination:
 
     @staticmethod
     def of_process() -> Termination:
-        """That of the training inside of which something runs, else a new one."""
+        """Returns the one of the training that is under way, or a new one if there is none."""
         return Termination._awaited or Termination()
 
     def is_asked(self) -> bool:
-        """Whether the run is to end after its step."""
+        """Returns whether SIGTERM has come, so that the run should end after its step."""
         return self._is_asked
 
     @contextlib.contextmanager
     def awaited(self) -> Iterator[None]:
-        """While the body runs, SIGTERM only asks for its end; the process dies of it then.
+        """While the body runs, SIGTERM only asks for its end; then the process ends by it.
 
-        A second signal ends the process at once. An error of the body is raised instead. Where
-        a user has a handler for the signal, or outside of the main thread, nothing happens.
+        A second signal ends the process at once. An error of the body is raised instead of the
+        signal. Nothing happens if the user has a handler for the signal, or outside of the main
+        thread.
 
         Raises:
           Terminated: inside of another such body, to end that one too.
@@ -123,10 +125,10 @@ class Termination:
             signal.raise_signal(signal.SIGTERM)
 
     def proceed(self) -> None:
-        """Ends what cannot end by itself, if SIGTERM has come: it goes on otherwise.
+        """Returns unless SIGTERM has come; called where a run cannot end by itself.
 
         Raises:
-          Terminated: if so.
+          Terminated: if SIGTERM has come.
         """
         if self._is_asked:
             raise Terminated
@@ -134,14 +136,14 @@ class Termination:
     @staticmethod
     @contextlib.contextmanager
     def ends_call(wake: Callable[[], None]) -> Iterator[None]:
-        """While the body runs, a function of the user, SIGTERM ends it by a `Terminated`.
+        """Lets SIGTERM end the body, a call of a user's function, by a `Terminated`.
 
-        That is raised in the main thread. A call in another thread must not let it end there a
-        training amid its step, which would not be saved.
+        That error is raised in the main thread, so a body in another thread is left alone.
+        Otherwise it would end a training of the main thread amid a step, unsaved.
 
         Args:
-          wake: interrupts what the body waits for. Python looks for signals before a wait, and one
-            that comes between that and the wait, or in another thread, does not end it.
+          wake: interrupts a wait of the body. Python looks for signals before a wait. A signal
+            that comes just after that, or in another thread, does not end the wait.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -154,7 +156,7 @@ class Termination:
 
     @staticmethod
     def wake_calls() -> None:
-        """Has the main thread look whether SIGTERM has come; called from another one."""
+        """Lets the main thread see that SIGTERM has come; called from another thread."""
         for wake in list(Termination._calls):
             wake()
 

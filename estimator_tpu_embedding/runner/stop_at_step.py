@@ -1,4 +1,4 @@
-"""The hook that ends a training at its last step."""
+"""Ends a training at its last step: a hook that knows that step and watches the global step."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class StopAtStep(tf.train.SessionRunHook):
     """Ends training when the global step has been reached."""
 
     def __init__(self, steps: int | None, max_steps: int | None, limit: int | None = None):
-        """Stops after `steps` steps from where the session begins, or at `max_steps`.
+        """Stops after a number of steps or at a step; the earliest end counts.
 
         Args:
-          steps: see above, or `None`.
-          max_steps: see above, or `None`.
-          limit: after so many steps in any case.
+          steps: to make from the beginning of the session; or `None`.
+          max_steps: the global step to stop at; or `None`.
+          limit: steps after which to stop in any case; or `None`.
         """
         self._steps = steps
         self._limit = limit
@@ -35,6 +35,10 @@ class StopAtStep(tf.train.SessionRunHook):
         assert self._final_step is not None
         return self._final_step
 
+    def steps_left(self, session: tf.Session) -> int:
+        """Returns how many steps lie between the global step and the final step."""
+        return self.final_step - int(session.run(self._global_step))
+
     def begin(self) -> None:
         """Finds the global step."""
         self._global_step = tf.train.get_global_step()
@@ -43,8 +47,8 @@ class StopAtStep(tf.train.SessionRunHook):
         """Fixes the final step at the first session; a recovered one does not move it.
 
         Raises:
-          SessionLostError: if a recovered one begins there: what was lost is the end of the run,
-            and every step more would be one too many.
+          SessionLostError: if a recovered session begins at the final step. The end of the run
+            was lost then, and another step would be one too many.
         """
         self._last_step = int(session.run(self._global_step))
         if self._final_step is not None and self._last_step >= self._final_step:

@@ -1,4 +1,4 @@
-"""Summaries that cannot be written: they are dropped, and training goes on."""
+"""Drops summaries that cannot be written, so that training goes on without them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..errors import Problem, shown
 from .progress import announce
 
 FAILURES = (tf.errors.OpError, OSError, RuntimeError)
-"""What TensorFlow raises when it cannot write an event: a RuntimeError where its thread failed."""
+"""Errors of TensorFlow when it cannot write an event; a RuntimeError if its thread has failed."""
 
 
 def warn(directory: str, error: Exception) -> None:
@@ -37,17 +37,17 @@ def survived(directory: str) -> Iterator[None]:
 class SurvivingWriter:
     """Stands for the event writer of a `tf.summary.FileWriter`; its errors end nothing.
 
-    On a full disk TensorFlow loses some events without a word, for others it raises what its
-    thread has met, from whichever call comes next: that may be one of the hook that saves
-    checkpoints. After that it drops all events silently. So the room is looked at here.
+    On a full disk TensorFlow loses some events without a word. For others its next call raises the
+    error of its thread, and that may be a call of the hook that saves checkpoints. After that
+    TensorFlow drops all events silently. So this writer looks for room on the disk itself.
 
     Attributes:
-      dropped: how many events came when nothing could be written any more.
-      has_failed: whether that is so.
+      dropped: how many events came after the failure.
+      has_failed: whether nothing can be written any more.
     """
 
     def __init__(self, writer: Any):
-        """Hands on to `writer`, a `tf.summary` event writer."""
+        """Passes events on to `writer`, a `tf.summary` event writer."""
         self._writer = writer
         self.dropped, self.has_failed = 0, False
 
@@ -56,18 +56,18 @@ class SurvivingWriter:
         return str(self._writer.get_logdir())
 
     def add_event(self, event: Any) -> None:
-        """Writes it some time later."""
+        """Writes an event some time later."""
         self._try(self._require_room)
         self._try(functools.partial(self._writer.add_event, event))
         self.dropped += self.has_failed
 
     def flush(self) -> None:
-        """Waits until all is written."""
+        """Waits until all events are written."""
         self._try(self._writer.flush)
         self._try(self._require_room)
 
     def close(self) -> None:
-        """As `flush`, and gives the file back in any case."""
+        """Waits like `flush`, and closes the file in any case."""
         self.flush()
         with contextlib.suppress(*FAILURES):
             self._writer.close()
@@ -98,7 +98,7 @@ class SummariesSurvive(tf.train.SessionRunHook):
         self._writers: list[SurvivingWriter] = []
 
     def begin(self) -> None:
-        """Takes care of the writers that the hooks share by directory."""
+        """Guards the writers that the hooks share by directory."""
         for writer in _tf.cached_summary_writers():
             if not isinstance(writer.event_writer, SurvivingWriter):
                 writer.event_writer = SurvivingWriter(writer.event_writer)
@@ -107,7 +107,7 @@ class SummariesSurvive(tf.train.SessionRunHook):
             self._writers.append(writer.event_writer)
 
     def end(self, session: tf.Session) -> None:
-        """Says what was lost."""
+        """Tells the user how many events were lost."""
         for writer in self._writers:
             if writer.has_failed:
                 announce(f'summaries in {shown(writer.get_logdir(), 200)}: {writer.dropped} or '

@@ -1,4 +1,4 @@
-"""All that this process trained, evaluated and predicted, in one line."""
+"""Sums up in one line all trainings, evaluations and predictions of this process."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _own_loops: list[str] = []
 
 
 def add_own_loop(what: str) -> None:
-    """Remembers that a graph of the script's own trains tables; nobody sees its steps.
+    """Remembers that a graph of the script's own trains tables; its steps are not counted.
 
     Args:
-      what: trains them.
+      what: describes the trainer.
     """
     if what not in _own_loops:
         _own_loops.append(what)
 
 
 def totals() -> str:
-    """Steps, rates, where the models lie, the time, ids that were not looked up.
+    """Returns steps, rates, directories of models, times, and ids that were not looked up.
 
-    What is not seen here is not denied: a script may train by operations of TensorFlow alone.
+    A script may also train by operations of TensorFlow alone, which this line does not know of.
     """
     parts = [*_by_verb(reports()), *_in_functions()]
     parts += [f'{what} in a graph of the script\'s own, whose steps are not counted'
@@ -38,7 +38,7 @@ def totals() -> str:
 
 
 def _by_verb(runs: Sequence[RunReport]) -> Iterator[str]:
-    """For each verb, and each class that is not run by this package, steps, rate and place."""
+    """Yields steps, rate and directories for each verb and each class of plain Estimators."""
     kinds = dict.fromkeys((report.verb, report.trainer) for report in runs)
     for verb, trainer in sorted(kinds, key=lambda kind: kind[0], reverse=True):
         same = [report for report in runs if (report.verb, report.trainer) == (verb, trainer)]
@@ -60,7 +60,7 @@ def _where(places: Sequence[str]) -> str:
 
 
 def _in_functions() -> Iterator[str]:
-    """The steps of every `TPUEmbedding` of TF2 that trained."""
+    """Yields the steps of every `TPUEmbedding` of TF2 that trained."""
     steps = [number for number in update_counts.numbers() if number]
     if len(steps) == 1:
         yield f'train {counted(steps[0], "step")} by TPUEmbedding'
@@ -71,7 +71,7 @@ def _in_functions() -> Iterator[str]:
 
 
 def _of_tables(runs: Sequence[RunReport]) -> Iterator[str]:
-    """What the seconds of runs went into, and, where they had tables, what became of ids."""
+    """Yields the phases of the time of runs, and counts of ids if the runs had tables."""
     if not runs:
         return
     kernels = sorted({report.kernels for report in runs} - {''})

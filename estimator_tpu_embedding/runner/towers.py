@@ -1,21 +1,21 @@
-"""One replica of the model per core, built in one graph by one Python thread per core.
+"""Builds a replica of the model per core, a tower, in one graph by one Python thread per core.
 
-The threads run in lock-step: one at a time, core 0 first, changing places only where the model
-calls `cross_replica_sum` (as `CrossShardOptimizer.apply_gradients` does) and where it ends. So
-the graph is the same at every run, and a sum finds the values of all cores.
+The threads run in lock-step: one at a time, core 0 first. They change places only where the model
+ends or calls `cross_replica_sum`, as `CrossShardOptimizer.apply_gradients` does. So the graph is
+the same at every run, and a sum finds the values of all cores.
 
 Three things make every tower believe that it is alone in the graph:
 
-- *Variables*: tower 0 makes them; a tower behind it is handed the first variable of tower 0
-  that was asked for with the same name, shape and dtype and that it does not hold yet. Layers
-  and optimizer slots therefore exist once, under the names that one core gives them.
+- *Variables*: tower 0 makes them, and every other tower gets them. It asks by name, shape and
+  dtype, and gets the first variable that fits and that it does not hold yet. So layers and
+  optimizer slots exist once, under the names that one core gives them.
 - *Random numbers*: Python's and NumPy's global generators are in the same state for every
-  tower, as they are where the model is built only once.
+  tower, as if the model was built only once.
 - *Collections*: each tower has its own view of the graph's collections, which is put in place
-  while the tower runs. Update ops, losses and summaries of another core are not in it, and
-  neither are TensorFlow's own stores of variables and variable scopes; with them go Keras'
-  counters of layer names. So names do not grow suffixes. When all towers are built, the view of
-  tower 0 stays: its side effects are those that count, as on the hardware.
+  while the tower runs. It lacks update ops, losses and summaries of other cores. It also lacks
+  their entries in TensorFlow's stores of variables and variable scopes, and in Keras' counters of
+  layer names, so names do not grow suffixes. When all towers are built, the view of tower 0
+  stays: only its side effects count, as on the hardware.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ import contextvars
 import copy
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from . import randomness, writes
+from . import writes
 from .shared_variables import SharedVariables
+from .tower_states import Tower, put_view, view_of
 
 T = TypeVar('T')
 R = TypeVar('R')
@@ -41,20 +42,12 @@ _KEPT_FROM_ALL_TOWERS = (tf.GraphKeys.TABLE_INITIALIZERS, tf.GraphKeys.QUEUE_RUN
                          tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES)
 
 
-class _View(NamedTuple):
-    """What a tower sees of what all share."""
-
-    collections: dict[Any, list[Any]]
-    layer_names: dict[Any, Any]
-    random_states: tuple[Any, Any]
-
-
 class _Abandoned(BaseException):
     """Unwinds a tower after another one failed."""
 
 
 class _Place(threading.local):
-    """Where in which towers the current thread is."""
+    """The towers and the core that the current thread builds."""
 
     towers: Towers[Any] | None = None
     core = 0
@@ -64,13 +57,13 @@ _place = _Place()
 
 
 def current_core() -> int:
-    """The core whose tower the current thread builds; 0 outside of towers."""
+    """Returns the core whose tower the current thread builds; 0 outside of towers."""
     return _place.core if _place.towers is not None else 0
 
 
 def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | None = None
                       ) -> tf.Tensor:
-    """The sum of a value over all cores, or over the cores of one group.
+    """Returns the sum of a value over all cores, or over the cores of one group.
 
     Args:
       value: a tensor of the same shape and dtype on every core.
@@ -85,12 +78,12 @@ def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | No
 
 
 def number_of_cores() -> int:
-    """The cores whose towers are being built; 1 outside of towers."""
+    """Returns how many towers are being built; 1 outside of towers."""
     return _place.towers.count if _place.towers is not None else 1
 
 
 def meet(value: T, combine: Callable[[list[T]], R]) -> R:
-    """What `combine` makes of the values of all cores, in their order; it is called once."""
+    """Returns `combine` of the values of all cores, in their order; it is called once."""
     if _place.towers is None:
         return combine([value])
     return _place.towers.meet(value, combine)
@@ -100,8 +93,8 @@ class Towers(Generic[T]):
     """Builds towers in the default graph. Use one object for one graph.
 
     Attributes:
-      count: how many there are.
-      silenced: the changes of variables by towers behind the first in the last `build`, which
+      count: the number of towers.
+      silenced: the changes of variables by other towers than the first in the last `build`; they
         have no effect.
       num_sums: how often the towers met.
     """
@@ -112,16 +105,11 @@ class Towers(Generic[T]):
         self.silenced: set[tf.Operation] = set()
         self._turn = threading.Condition()
         self._running: int | None = 0
-        self._done = [False] * count
         self._failure: BaseException | None = None
         self._deposits: list[dict[int, Any]] = []
         self._made: dict[tuple[int, tuple[int, ...]], Any] = {}
-        self._rounds = [0] * count
-        self._views: list[_View] = []
-        self._scopes: list[tuple[Any, dict[str, int]]] = []
+        self._towers: list[Tower] = []
         self._variables = SharedVariables(count)
-        self._results: list[Any] = [None] * count
-        self._ranges: list[list[slice]] = [[] for _ in range(count)]
         self._first_operation = 0
         self._graph = tf.get_default_graph()
 
@@ -131,9 +119,9 @@ class Towers(Generic[T]):
         return len(self._deposits)
 
     def operations_of(self, core: int) -> list[tf.Operation]:
-        """What the tower of `core` made in the last `build`."""
+        """Returns the operations that the tower of `core` made in the last `build`."""
         operations = self._graph.get_operations()
-        return [each for part in self._ranges[core] for each in operations[part]]
+        return [each for part in self._towers[core].ranges for each in operations[part]]
 
     def build(self, function: Callable[[int], T]) -> list[T]:
         """Calls `function(core)` for every core and returns the results in order.
@@ -142,33 +130,30 @@ class Towers(Generic[T]):
           Whatever the first failing call raised.
           ConfigError: if the calls differ in their variables or in their sums.
         """
-        base = _view_of(self._graph)
-        stores = [view.collections for view in self._views] or [
-            _tf.copied_variable_store(self._graph) for _ in range(self.count)]
-        shared = {key: items for key, items in base.collections.items() if isinstance(key, str)}
-        # Keys that are not strings are TensorFlow's own stores, which must not be shared.
-        self._views = [base] + [base._replace(collections={
-            **shared, **{key: items for key, items in own.items() if not isinstance(key, str)}})
-            for own in stores[1:]]
+        base = view_of(self._graph)
         before = _tf.variable_scope_state()
-        self._scopes = [before] + (self._scopes or [before] * self.count)[1:]
-        self._running, self._done = 0, [False] * self.count
-        self._ranges = [[] for _ in range(self.count)]
+        self._towers = self._towers or [
+            Tower(core, base._replace(collections=_tf.copied_variable_store(self._graph)), before)
+            for core in range(self.count)]
+        for tower in self._towers:
+            tower.begin(base)
+        self._towers[0].view, self._towers[0].scope = base, before
+        self._running = 0
         try:
             if self.count == 1:
                 self._run(0, function)  # In this thread, where a debugger expects it.
             else:
                 self._run_in_threads(function)
         finally:  # The very scope of before, since TensorFlow compares.
-            _tf.put_variable_scope_state((before[0], self._scopes[0][1]))
+            _tf.put_variable_scope_state((before[0], self._towers[0].scope[1]))
         if self._failure is not None:
-            _put_view(self._graph, base)
+            put_view(self._graph, base)
             raise self._failure
         self._keep_collections()
         self.silenced = writes.leave_to_first(
             [self.operations_of(core) for core in range(self.count)],
             self._variables.initializers())
-        return list(self._results)
+        return [tower.result for tower in self._towers]
 
     def _run_in_threads(self, function: Callable[[int], T]) -> None:
         _tf.thread_local_stacks(self._graph)
@@ -201,15 +186,16 @@ class Towers(Generic[T]):
                 'CrossShardOptimizer.apply_gradients, must be outside of tf.cond, tf.while_loop '
                 'and tf.function', remedy='Apply the gradients always, multiplied by 0 where '
                 'they are not to count.'))
-        number = self._rounds[core]
-        self._rounds[core] += 1
+        tower = self._towers[core]
+        number = tower.num_sums
+        tower.num_sums += 1
         if number == len(self._deposits):
             self._deposits.append({})
         deposits = self._deposits[number]
         deposits[core] = value
-        self._views[core] = _view_of(self._graph)
-        self._hand_over(core)
-        self._await_turn(core)
+        tower.view = view_of(self._graph)
+        self._hand_over(tower)
+        self._await_turn(tower)
         if len(deposits) < self.count:
             raise ConfigError(Problem(
                 'E451', 'model_fn', 'it must sum over replicas equally often on every core',
@@ -220,59 +206,60 @@ class Towers(Generic[T]):
         return cast(R, self._made[number, group])
 
     def _run(self, core: int, function: Callable[[int], T]) -> None:
-        """The life of one tower's thread."""
+        """Builds one tower; its thread runs this method."""
+        tower = self._towers[core]
         try:
-            self._await_turn(core)
+            self._await_turn(tower)
             _place.towers, _place.core = self, core
             with self._graph.as_default(), _tf.tpu_shard_context(self.count), \
                     tf.variable_creator_scope(self._variables.creator(core)):
-                scope, counts = self._scopes[core]
+                scope, counts = tower.scope
                 _tf.put_variable_scope_state((copy.copy(scope), counts))
                 tf.get_variable_scope().set_use_resource(True)
-                self._results[core] = function(core)
-                self._scopes[core] = _tf.variable_scope_state()
-            self._views[core] = _view_of(self._graph)
+                tower.result = function(core)
+                tower.scope = _tf.variable_scope_state()
+            tower.view = view_of(self._graph)
         except _Abandoned:
             pass
         except BaseException as error:  # Handed to the thread that called build().
             self._fail(error)
         _place.towers = None
-        self._done[core] = True
-        self._hand_over(core)
+        tower.is_done = True
+        self._hand_over(tower)
 
     def _fail(self, error: BaseException) -> None:
         with self._turn:
             self._failure = self._failure or error
             self._turn.notify_all()
 
-    def _hand_over(self, core: int) -> None:
+    def _hand_over(self, tower: Tower) -> None:
         """Gives the turn to the next tower that is not done."""
-        self._ranges[core].append(
-            slice(self._first_operation, len(self._graph.get_operations())))
+        tower.ranges.append(slice(self._first_operation, len(self._graph.get_operations())))
         with self._turn:
-            following = [(core + step) % self.count for step in range(1, self.count + 1)]
-            self._running = next((at for at in following if not self._done[at]), None)
+            following = [*self._towers[tower.core + 1:], *self._towers[:tower.core + 1]]
+            self._running = next((each.core for each in following if not each.is_done), None)
             self._turn.notify_all()
 
-    def _await_turn(self, core: int) -> None:
-        """Waits for the turn of `core`. Unbounded: the thread it waits for runs user code."""
+    def _await_turn(self, tower: Tower) -> None:
+        """Waits for the turn of a tower. Unbounded: the thread it waits for runs user code."""
         with self._turn:
-            self._turn.wait_for(lambda: self._running == core or self._failure is not None)
+            self._turn.wait_for(lambda: self._running == tower.core or self._failure is not None)
         if self._failure is not None:
             raise _Abandoned
         self._first_operation = len(self._graph.get_operations())
-        _put_view(self._graph, self._views[core])
-        if core:  # Else TensorFlow finds the step by its name, and in it only a handle.
+        put_view(self._graph, tower.view)
+        if tower.core:  # Otherwise TensorFlow finds the step by its name, and in it only a handle.
             self._graph.get_collection_ref(tf.GraphKeys.GLOBAL_STEP)[:] = (
-                self._views[0].collections.get(tf.GraphKeys.GLOBAL_STEP, []))
+                self._towers[0].view.collections.get(tf.GraphKeys.GLOBAL_STEP, []))
 
     def _keep_collections(self) -> None:
         """Leaves the graph with tower 0's collections, and all towers' initializers."""
-        view = self._views[0]
+        view = self._towers[0].view
         for key in _KEPT_FROM_ALL_TOWERS:
-            items = [item for other in self._views for item in other.collections.get(key, [])]
+            items = [item for tower in self._towers
+                     for item in tower.view.collections.get(key, [])]
             view.collections[key] = list({id(item): item for item in items}.values())
-        _put_view(self._graph, view)
+        put_view(self._graph, view)
 
 
 def _group_of(core: int, groups: Sequence[Sequence[int]] | None, count: int) -> tuple[int, ...]:
@@ -282,15 +269,3 @@ def _group_of(core: int, groups: Sequence[Sequence[int]] | None, count: int) -> 
         raise ValueError('Argument `group_assignment` must be a permutation of '
                          f'range({count}). Received: {groups}')
     return next(tuple(group) for group in groups if core in group)
-
-
-def _view_of(graph: tf.Graph) -> _View:
-    return _View({key: graph.get_collection(key) for key in graph.collections},
-                 _tf.keras_name_counters(graph), randomness.random_states())
-
-
-def _put_view(graph: tf.Graph, view: _View) -> None:
-    for key in {*graph.collections, *view.collections}:
-        graph.get_collection_ref(key)[:] = view.collections.get(key, [])
-    _tf.put_keras_name_counters(graph, view.layer_names)
-    randomness.put_random_states(view.random_states)

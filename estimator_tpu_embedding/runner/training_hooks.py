@@ -1,11 +1,11 @@
-"""The hooks of a training run, in the order of the original."""
+"""Makes the hooks of a training: guards, savers, summaries, logs, in the order of the original."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -22,25 +22,25 @@ from .model import concatenate
 from .pace import FixedPace, TimedPace
 from .progress import RateHook
 from .run import Run
-
-Hooks = list[tf.train.SessionRunHook]
+from .run_hooks import HookPlaces, Hooks, RunSteps, hooks_of
+from .schedule import TrainingSchedule
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cadence:
-    """How often a training run does what besides training.
+    """How often a training saves, logs and writes summaries, and how long a run of it is.
 
     Attributes:
       steps_per_run: steps of one `session.run`, unless `secs_per_run` is given.
-      secs_per_run: seconds that one should last, and between log lines; or `None`.
+      secs_per_run: seconds that one `session.run` should last, and between log lines; or `None`.
       save_steps: steps between checkpoints, or `None`.
       save_secs: seconds between checkpoints, or `None`.
       keep_max: checkpoints to keep.
-      keep_every_n_hours: one of each so many hours is kept for good.
+      keep_every_n_hours: one checkpoint per this many hours is kept for good.
       summary_steps: steps between summaries; 0 or `None` writes none.
       log_steps: steps between log lines, or `None`.
       save_graph_def: whether checkpoints come with the graph.
-      host_call_every: see `steps_per_run.StepsPerRun`.
+      host_call_every: see `run_hooks.RunSteps`.
     """
 
     steps_per_run: int
@@ -55,49 +55,57 @@ class Cadence:
     host_call_every: int
 
 
-class Saving(NamedTuple):
-    """What the savers of a training share: its lineage, and where they do what can wait."""
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """How the savers of a training save.
 
+    Attributes:
+      scaffold: of the run, with a saver.
+      listeners: told of every checkpoint.
+      lineage: the checkpoints of this run.
+      background: does the work that can wait.
+    """
+
+    scaffold: tf.train.Scaffold
+    listeners: Sequence[tf.train.CheckpointSaverListener]
     lineage: Lineage
     background: Background
 
 
-def training_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence, stop: StopAtStep,
-                   hooks: Sequence[tf.train.SessionRunHook],
-                   listeners: Sequence[tf.train.CheckpointSaverListener],
-                   saving: Saving) -> Hooks:
-    """All hooks of a training run.
+def training_hooks(run: Run, cadence: Cadence, stop: StopAtStep,
+                   hooks: Sequence[tf.train.SessionRunHook], saving: Saving) -> Hooks:
+    """Returns all hooks of a training.
 
-    The order is that of the original, with one change: the guards against a loss and weights
-    that are no numbers come before the saver, which would otherwise save what they then refuse.
+    They have the order of the original, with one change. The guards against a loss and weights
+    that are not finite come before the saver, so that it does not save values that they refuse.
 
     Args:
       run: the run.
-      scaffold: its scaffold, with a saver.
-      cadence: see there.
+      cadence: how often it saves, logs and writes summaries.
       stop: ends the run; one of `hooks`.
       hooks: of the user, and `stop`.
-      listeners: of the saver.
-      saving: see there.
+      saving: how it saves.
     """
-    loss = run.graph.loss
     own = run.graph.outputs[0].hooks
-    listeners = [*[hook.listener() for hook in (*hooks, *own)
-                   if isinstance(hook, CheckpointInputPipelineHook)], *listeners]
-    savers, last = _saver_hooks(run, scaffold, cadence, [*hooks, *own], listeners, saving)
-    guards: Hooks = [FiniteLoss(loss)]
+    saving = dataclasses.replace(saving, listeners=[
+        *[hook.listener() for hook in (*hooks, *own)
+          if isinstance(hook, CheckpointInputPipelineHook)], *saving.listeners])
+    savers, last = _saver_hooks(run, cadence, [*hooks, *own], saving)
+    guards: Hooks = [FiniteLoss(run.graph.step.loss)]
     if not run.job.deployment.has_copies:  # As in the original, where BROADCAST goes without.
         guards.append(FiniteWeights())
-    return run.with_steps(
-        [*guards, *savers, *_summary_hooks(run, scaffold, cadence)],
-        hooks, _log_hooks(run, cadence), run.graph.step, last=last, stop=stop,
-        pace=(FixedPace(cadence.steps_per_run) if cadence.secs_per_run is None
-              else TimedPace(cadence.secs_per_run)), host_call_every=cadence.host_call_every,
-        feed=_feed_hook(run))
+    places = HookPlaces(
+        first=[*guards, *savers, *_summary_hooks(run, saving.scaffold, cadence)], given=hooks,
+        middle=_log_hooks(run, cadence), last=last, feed=_feed_hook(run))
+    pace = (FixedPace(cadence.steps_per_run) if cadence.secs_per_run is None
+            else TimedPace(cadence.secs_per_run))
+    return hooks_of(run, places, RunSteps(
+        ops=run.graph.step, schedule=TrainingSchedule(pace, stop),
+        host_call_every=cadence.host_call_every))
 
 
 def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
-    """The user's hook in place of the infeed, if there is one."""
+    """Returns the user's hook that takes the place of the infeed, if there is one."""
     if run.job.feed_hook is None:
         return None
     tf.logging.info('Use user implemented tpu infeed outfeed session hook class.')
@@ -107,7 +115,7 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
 
 
 class SaverHook(tf.train.CheckpointSaverHook):
-    """The hook that saves. It writes the graph first, for which the disk may have no room."""
+    """Saves checkpoints, and first the graph, for which the disk may have no room."""
 
     def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         """Writes the graph, and the first checkpoint."""
@@ -123,25 +131,23 @@ class SavesFinished(tf.train.SessionRunHook):
         self._saver = saver
 
     def end(self, session: tf.Session) -> None:
-        """Raises what the last save met."""
+        """Waits for the last save; raises its error."""
         self._saver.finish()
 
 
-def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
-                 given: Sequence[tf.train.SessionRunHook],
-                 listeners: Sequence[tf.train.CheckpointSaverListener], saving: Saving
-                 ) -> tuple[Hooks, Hooks]:
-    """The hook that saves, unless the user gave one, and those that come after all others."""
+def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRunHook],
+                 saving: Saving) -> tuple[Hooks, Hooks]:
+    """Returns the hook that saves, unless the user gave one, and hooks that come last."""
     words = recorded(run.job.lookups.words) if run.job.lookups is not None else {}
 
     def committing(saver: Any, hook: tf.train.CheckpointSaverHook | None = None
                    ) -> CommittingSaver:
-        told = [*listeners, *(_tf.saving_listeners(hook) if hook is not None else [])]
+        told = [*saving.listeners, *(_tf.saving_listeners(hook) if hook is not None else [])]
         is_beside = run.job.checkpoint.asynchronous or isinstance(hook, AsyncCheckpointSaverHook)
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
             vocabularies=words, lineage=saving.lineage,
-            # Who is told that a checkpoint was saved wants to find it.
+            # A listener that is told of a checkpoint must find it.
             background=saving.background if is_beside and not any(
                 type(listener).after_save is not tf.train.CheckpointSaverListener.after_save
                 for listener in told) else None)
@@ -150,20 +156,20 @@ def _saver_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence,
     if theirs:
         savers = [_tf.replace_saver(hook, functools.partial(committing, hook=hook))
                   for hook in theirs]
-        _tf.add_listeners(theirs[0], listeners)
+        _tf.add_listeners(theirs[0], saving.listeners)
         tf.logging.info('Bypassing TPUEstimator hook')
         return [], [SavesFinished(saver) for saver in savers]
     if not cadence.save_steps and not cadence.save_secs:
-        if listeners:
+        if saving.listeners:
             raise ValueError(
                 'There should be a CheckpointSaverHook to use saving_listeners. Please set one '
                 'of the RunConfig.save_checkpoints_steps or RunConfig.save_checkpoints_secs.')
         run.report.tell_that_nothing_is_saved()
         return [], []
-    saver = committing(scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0])
+    saver = committing(saving.scaffold.saver or tf.get_collection(tf.GraphKeys.SAVERS)[0])
     return [SaverHook(
         run.job.model_dir, save_secs=cadence.save_secs, save_steps=cadence.save_steps,
-        saver=saver, listeners=list(listeners), save_graph_def=cadence.save_graph_def)], [
+        saver=saver, listeners=list(saving.listeners), save_graph_def=cadence.save_graph_def)], [
             SavesFinished(saver)]
 
 
@@ -171,7 +177,7 @@ def _summary_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence) -> H
     if not cadence.summary_steps:
         return []
     if not any(one.op.name == 'loss' for one in tf.get_collection(tf.GraphKeys.SUMMARIES)):
-        tf.summary.scalar('loss', run.graph.loss)
+        tf.summary.scalar('loss', run.graph.step.loss)
     if run.job.plan is not None:
         summarize_tables(run.job.plan, run.graph.measured)
     return [tf.train.SummarySaverHook(save_steps=cadence.summary_steps, scaffold=scaffold,
@@ -181,9 +187,9 @@ def _summary_hooks(run: Run, scaffold: tf.train.Scaffold, cadence: Cadence) -> H
 def _log_hooks(run: Run, cadence: Cadence) -> Hooks:
     if not cadence.log_steps:
         return []
-    with tf.control_dependencies([run.graph.step]):
+    with tf.control_dependencies([run.graph.step.operation]):
         step = tf.identity(run.graph.global_step)  # As it is when the loss is known.
-    shown = {'loss': run.graph.loss, 'step': step}
+    shown = {'loss': run.graph.step.loss, 'step': step}
     if cadence.secs_per_run is not None:
         log = tf.train.LoggingTensorHook(shown, every_n_secs=cadence.secs_per_run)
     else:

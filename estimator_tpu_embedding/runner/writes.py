@@ -1,8 +1,8 @@
-"""Variables change once per step, whatever the number of towers.
+"""Lets variables change once per step, by tower 0, whatever the number of towers.
 
-On the hardware each replica changes a copy of its own, all in the same way. Towers share the
-variables, so only what tower 0 changes counts: whatever waits for the n-th change of a variable
-in another tower waits for the n-th one in tower 0 instead.
+On the hardware each replica changes a copy of its own, all in the same way. Towers share their
+variables, so only the changes by tower 0 count. Operations that wait for the n-th change of a
+variable in another tower wait for the n-th change in tower 0 instead.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def leave_to_first(towers: Sequence[Sequence[tf.Operation]],
     """Lets the operations of the first tower alone change variables.
 
     Args:
-      towers: what each made, in order, in a graph that no session has run since.
-      initializers: of variables that the first made, which are no changes.
+      towers: the operations of each tower, in order. No session has run the graph since.
+      initializers: of the first tower's variables; they do not count as changes.
 
     Returns:
-      The changes of the other towers, which nothing waits for any more.
+      The changes by the other towers. Nothing waits for them any more.
 
     Raises:
-      ConfigError: for a change within control flow, which cannot be told apart from outside.
+      ConfigError: for a change within control flow, which cannot be found from outside.
     """
     first = _by_variable(each for each in towers[0] if each not in initializers)
     silenced: set[tf.Operation] = set()
@@ -47,7 +47,7 @@ def leave_to_first(towers: Sequence[Sequence[tf.Operation]],
 
 
 def _by_variable(operations: Iterable[tf.Operation]) -> dict[str, list[tf.Operation]]:
-    """The operations that change a variable, by its name, in their order."""
+    """Returns the operations that change a variable, by the name of the variable, in order."""
     found = collections.defaultdict(list)
     for operation in operations:
         if operation.type.startswith(_TYPES) and operation.inputs and (
@@ -57,7 +57,7 @@ def _by_variable(operations: Iterable[tf.Operation]) -> dict[str, list[tf.Operat
 
 
 def _refuse_within_functions(operations: Iterable[tf.Operation]) -> None:
-    """Raises ConfigError if a function that one of them calls changes a variable."""
+    """Raises ConfigError if an operation calls a function that changes a variable."""
     calls = [(operation, names) for operation in operations
              if (names := _functions_of(operation.node_def))
              and any(each.dtype == tf.resource for each in operation.inputs)]
@@ -79,7 +79,7 @@ def _refuse_within_functions(operations: Iterable[tf.Operation]) -> None:
 
 
 def _functions_of(node: tf.NodeDef) -> list[str]:
-    """The functions that a node calls."""
+    """Returns the names of the functions that a node calls."""
     return [each.name for value in node.attr.values()
             for each in [value.func, *value.list.func] if each.name]
 

@@ -57,7 +57,7 @@ def test_a_command_imports_its_own_module_only():
     assert not imported_by('--version')[1] & own
     assert imported_by('run', '/nonexistent.py')[1] & own == {prefix + 'run'}
     assert imported_by('inspect', SEVERAL)[1] & own == {prefix + 'inspect'}
-    assert not imported_by('run', '/nonexistent.py')[1] & {'google.protobuf', prefix + 'render'}
+    assert not imported_by('run', '/nonexistent.py')[1] & {'google.protobuf', prefix + 'report'}
 
 
 @pytest.mark.parametrize('arguments, status', [

@@ -13,7 +13,7 @@ from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import InputPipelineError
-from estimator_tpu_embedding.runner import blocked, infeed, progress
+from estimator_tpu_embedding.runner import blocked, feed_watch, progress
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_h09_several_hosts_that_block_are_one_error_with_notes(tmp_path, blocker
     ('call', 'input_fn of host 0 has not returned for')])
 def test_h09_every_minute_a_line_names_who_is_waited_for(
         tmp_path, blocker, logged, monkeypatch, form, text):
-    for module in (infeed, blocked):
+    for module in (feed_watch, blocked):
         monkeypatch.setattr(module, 'WARN_SECONDS', .5)  # A minute of this test.
     with pytest.raises(InputPipelineError):
         blocking_job.run('train', form, tmp_path / 'job', blocker, hosts=2, deadline=6.)

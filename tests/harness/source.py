@@ -1,4 +1,4 @@
-"""Reads the package's own Python files: what they import, name and say, each with its line."""
+"""Reads the package's own Python files, finds imports, names and texts, and compares with lists."""
 
 import ast
 import dataclasses
@@ -153,3 +153,28 @@ def searched(node):
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return [ast.unparse(comparator) for comparator in node.comparators]
     return []
+
+
+def compare(found, allowed):
+    """Fails for a place that no entry of `allowed` covers, and for an entry that covers none.
+
+    Args:
+      found: pairs of a place, for the message, and the entries that would cover it.
+      allowed: entries of a list.
+    """
+    found = [(place, allowed & set(entries)) for place, entries in found]
+    strays = [place for place, covering in found if not covering]
+    assert not strays, f'places that no entry covers: {strays}'
+    stale = set(allowed).difference(*(covering for _, covering in found))
+    assert not stale, f'entries that cover no place: {stale}'
+
+
+def at(source, line, what=''):
+    """A place as `compare` takes it, covered by the file and by the folder or module."""
+    return f'{NAME}/{source.file}:{line} {what}'.rstrip(), (source.file, source.part)
+
+
+def found_by(search, wanted):
+    """The places where `search` gives one of the dotted names wanted, or one below it."""
+    return [at(source, line, name) for source in sources() for name, line in search(source)
+            if any(f'{name}.'.startswith(f'{each}.') for each in wanted)]

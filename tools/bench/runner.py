@@ -104,10 +104,10 @@ class HandWritten:
             self._graph = graph = build_step(job)
             self._session = tf.Session(config=job.session_config)
             self._session.run(tf.global_variables_initializer())
-            self._session.run([graph.start, *(feed.initializer for feed in graph.feeds)])
-            self._step = _tf.fast_callable(self._session, [graph.is_step], [graph.loss],
-                                           [graph.step])
-            self._enqueue = self._session.make_callable(graph.feeds[0].step)
+            self._session.run([graph.start, *(feed.initializer for feed in graph.input.feeds)])
+            self._step = _tf.fast_callable(self._session, [graph.step.is_step], [graph.step.loss],
+                                           [graph.step.operation])
+            self._enqueue = self._session.make_callable(graph.input.feeds[0].step)
         self._thread = threading.Thread(target=self._feed, daemon=True)
         self._thread.start()
 
@@ -121,7 +121,8 @@ class HandWritten:
     def run(self):
         """One step."""
         graph = self._graph
-        self._session.run([graph.loss, graph.step], {graph.is_step: True})
+        self._session.run([graph.step.loss, graph.step.operation],
+                          {graph.step.is_step: True})
 
     def call(self):
         """One step, with a callable."""
@@ -129,7 +130,7 @@ class HandWritten:
 
     def close(self):
         """Ends the thread."""
-        self._session.run(self._graph.close)
+        self._session.run(self._graph.input.close)
         self._thread.join()
         self._session.close()
 

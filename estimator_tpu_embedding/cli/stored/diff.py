@@ -38,7 +38,7 @@ from ...checkpoint.index import NO_ROW, Tensor
 from ...checkpoint.naming import tables_meant
 from ...checkpoint.options import CheckpointOptions
 from ...errors import ConfigError, CorruptCheckpointError, shown
-from ..render import Grid, Line, Report
+from ..report import Grid, Line, Report
 from . import options, steady
 from .opened import Stored, damage, opened
 from .texts import as_data, as_lines, count_text, json_number

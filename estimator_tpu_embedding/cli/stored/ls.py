@@ -19,7 +19,7 @@ import argparse
 from typing import Any
 
 from ...errors import Problem, bytes_text
-from ..render import Grid, Line, Report
+from ..report import Grid, Line, Report
 from .directory import COMMITTED, INCOMPLETE, LEGACY, V1, Found, directory
 from .texts import as_data, as_lines, count_text, time_text
 

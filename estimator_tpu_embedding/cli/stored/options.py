@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from ...checkpoint.options import CheckpointOptions
-from .. import arguments
+from .. import restore_arguments
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments to the parser of a command that reads rows."""
-    parser.add_argument('--assume', metavar='ORDER', help=f'{arguments.ASSUME}; there all float '
-                        'tensors with two dimensions count as tables')
+    parser.add_argument('--assume', metavar='ORDER', help=f'{restore_arguments.ASSUME}; there all '
+                        'float tensors with two dimensions count as tables')
     parser.add_argument('--no-verify', action='store_true', help='look at the sizes of files '
                         'only, before they are read, and not at their SHA-256')
 
@@ -23,4 +23,4 @@ def options(parsed: argparse.Namespace) -> CheckpointOptions:
       ConfigError: if a value is not allowed.
     """
     return CheckpointOptions(assume=parsed.assume, verify='size' if parsed.no_verify else 'sha256',
-                             rename=arguments.renames(getattr(parsed, 'rename', ())))
+                             rename=restore_arguments.renames(getattr(parsed, 'rename', ())))

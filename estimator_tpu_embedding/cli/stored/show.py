@@ -28,7 +28,7 @@ from typing import Any
 from ...checkpoint.index import Tensor
 from ...checkpoint.manifest import tensors_of
 from ...errors import bytes_text
-from ..render import Grid, Line, Report
+from ..report import Grid, Line, Report
 from . import options, steady
 from .opened import Stored, damage, opened
 from .texts import as_data, as_lines, json_number, number_text, time_text

@@ -12,7 +12,7 @@ from typing import TypeVar
 from ...checkpoint.file_names import INDEX, MANIFEST, parse
 from ...checkpoint.steady import LOOKS, Signature, is_gone, rotated_away, signature
 from ...errors import CorruptCheckpointError
-from ..render import Report
+from ..report import Report
 
 _T = TypeVar('_T')
 

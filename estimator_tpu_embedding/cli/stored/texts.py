@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...errors import Problem
-from ..render import Line
+from ..report import Line
 
 
 def as_data(problems: Iterable[Problem]) -> list[dict[str, Any]]:

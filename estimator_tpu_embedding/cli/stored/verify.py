@@ -22,7 +22,7 @@ from ...checkpoint.manifest import StoredFile, read_manifest
 from ...checkpoint.steady import LOOKS, rotated_away
 from ...errors import CorruptCheckpointError, Problem, shown
 from ...proto import reading
-from ..render import Grid, Line, Report
+from ..report import Grid, Line, Report
 from . import choice, steady
 from .texts import as_data, count_text
 

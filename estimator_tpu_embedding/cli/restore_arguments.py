@@ -1,4 +1,4 @@
-"""Arguments about restoring that `etpe run` and `etpe checkpoint` both take."""
+"""Defines the arguments about restoring that `etpe run` and `etpe checkpoint` share."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from ..errors import ConfigError, Problem, shown
 
 ASSUME = '"div", or "mod:H" for H hosts: how rows are ordered in checkpoints that do not say it'
-"""What the help says of `--assume`."""
+"""Help of `--assume`."""
 
 
 def renames(texts: Iterable[str]) -> dict[str, str]:
-    """The values of `--rename OLD=NEW` as a dict.
+    """Returns the values of `--rename OLD=NEW` as a dict.
 
     Raises:
-      ConfigError: E626 if one is none, or comes twice.
+      ConfigError: E626 if a value has another form, or an OLD comes twice.
     """
     renamed: dict[str, str] = {}
     for text in texts:

@@ -4,7 +4,7 @@ import sys
 import pytest
 from harness.commands import config_of, saved
 
-from estimator_tpu_embedding.cli.render import printable
+from estimator_tpu_embedding.cli.report import printable
 from estimator_tpu_embedding.errors import bytes_text
 
 HOSTILE = 'e\x1b]52;c;x\x07\nvil\u202e\u200f\x00\x9b31m|`<b>'

@@ -1,0 +1,127 @@
+"""Builds the model of a job on every core: looks up, calls model_fn, and catches gradients."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..errors import Problem
+from ..hosts.backend import Activations, Backend, LookupReceipt
+from ..ops import checks
+from .gradients import GradientCapture
+from .input import Batch, CoreQueue, map_tensors
+from .model import Job, ModelOutput
+from .randomness import random_states_kept
+from .towers import Towers
+
+_OUTSIDE = Problem(
+    'E457', 'session.run', 'what depends on a batch must be evaluated together with a step',
+    remedy='Let the before_run of a hook return SessionRunArgs(tensors).')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltTowers:
+    """The model on every core.
+
+    Attributes:
+      outputs: of the model, per core.
+      rows: in a prediction the number of samples per core that are no padding; otherwise empty.
+      taken: an operation that takes the batches of all cores.
+      receipts: of the look-ups, per core; empty without an engine.
+      capture: catches the gradients of activations; `None` if no table is trained.
+      num_sums: how often the towers summed over replicas.
+    """
+
+    outputs: list[ModelOutput]
+    rows: list[tf.Tensor]
+    taken: tf.Operation
+    receipts: list[LookupReceipt]
+    capture: GradientCapture | None
+    num_sums: int
+
+
+def build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None,
+                 is_step: tf.Tensor) -> BuiltTowers:
+    """Looks up and calls the model for every core.
+
+    Args:
+      job: whose model.
+      queues: the batches, per core.
+      backend: the engine, or `None`.
+      is_step: must be true where a batch is taken.
+    """
+    cores = range(job.topology.num_cores)
+    # Otherwise a hook that evaluates a tensor of the model by itself would take the batch of a
+    # step, or wait for one for ever.
+    with tf.control_dependencies([checks.require(is_step, _OUTSIDE, got=tf.constant(''))]):
+        looked_up = [backend.lookup(core=core) for core in cores] if backend else []
+        batches, activations, taken = _take_all(queues, [values for values, _ in looked_up])
+    capture = None
+    if backend is not None and job.verb == 'train':
+        capture = GradientCapture(backend.plan)
+
+    def build(core: int) -> ModelOutput:
+        features, labels, _ = batches[core]
+        if backend is not None:
+            own = activations[core]
+            features = {**features, **(capture.hook(core, own) if capture else own)}
+        return job.call_model(core, features, labels)
+
+    towers = Towers[ModelOutput](job.topology.num_cores)
+    if job.seed is None:
+        outputs = towers.build(build)
+    else:
+        with random_states_kept(job.seed):
+            outputs = towers.build(build)
+    _tf.forget_column_scopes(tf.get_default_graph())
+    return BuiltTowers(
+        outputs=outputs, rows=[batch.rows for batch in batches if batch.rows is not None],
+        taken=taken, receipts=[receipt for _, receipt in looked_up], capture=capture,
+        num_sums=towers.num_sums)
+
+
+def _take_all(queues: Sequence[CoreQueue], activations: list[Activations]
+              ) -> tuple[list[Batch], list[Activations], tf.Operation]:
+    """Takes a batch of every core; no tensor of one is there before all are.
+
+    So operations that depend on a batch read the global step after all look-ups have read it.
+
+    Returns:
+      The batches, the activations, and an operation that takes them. A model may ignore its
+      features, but batches that nobody takes would fill the queues.
+    """
+    batches = [queue.dequeue() for queue in queues]
+    # One operation that all wait for: otherwise each would wait for each by an edge of its own.
+    taken = tf.group(*[operation for queue in queues for operation in queue.taken],
+                     *tf.nest.flatten(activations))
+    with tf.control_dependencies([taken]):
+        return (*map_tensors(tf.identity, (batches, activations)), taken)
+
+
+def table_gradients(job: Job, towers: BuiltTowers) -> list[Activations]:
+    """Returns in training the gradients that tables get from each core; otherwise none.
+
+    Raises:
+      ValueError: if several cores train, but not one model.
+    """
+    if job.verb != 'train':
+        return []
+    _check_sums(job, towers.num_sums)
+    if towers.capture is None:
+        return []
+    towers.capture.finish()
+    gradients = [towers.capture.gradients(core) for core in range(len(towers.outputs))]
+    if job.lookups is not None and job.lookups.gradient_multiplier is not None:
+        factor = tf.cast(job.lookups.gradient_multiplier(towers.receipts[0].step), tf.float32)
+        gradients = map_tensors(lambda gradient: gradient * factor, gradients)
+    return gradients
+
+
+def _check_sums(job: Job, num_sums: int) -> None:
+    """Raises ValueError if each core would train a model of its own."""
+    if job.topology.num_cores > 1 and num_sums == 0:
+        raise ValueError('CrossShardOptimizer must be used for model training on TPUs.  Wrap '
+                         'the optimizer in model_fn: tf.tpu.CrossShardOptimizer(optimizer).')

@@ -1,0 +1,71 @@
+"""Holds the state of each tower between its turns, with its view of graph and process."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from . import randomness
+
+
+class View(NamedTuple):
+    """The state of graph and process as one tower sees it.
+
+    Attributes:
+      collections: of the graph.
+      layer_names: the counters by which Keras names layers.
+      random_states: of Python and NumPy.
+    """
+
+    collections: dict[Any, list[Any]]
+    layer_names: dict[Any, Any]
+    random_states: tuple[Any, Any]
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Tower:
+    """The state of one tower between its turns.
+
+    Attributes:
+      core: that it is built for.
+      view: the state of graph and process, as the tower sees it.
+      scope: its variable scope, and the counters of names in it.
+      is_done: whether its build has ended.
+      num_sums: how often it met the others.
+      result: of its build.
+      ranges: the positions of its operations in the graph.
+    """
+
+    core: int
+    view: View
+    scope: tuple[Any, dict[str, int]]
+    is_done: bool = False
+    num_sums: int = 0
+    result: Any = None
+    ranges: list[slice] = dataclasses.field(default_factory=list)
+
+    def begin(self, base: View) -> None:
+        """Prepares another build, which begins with the collections of `base`."""
+        # Keys that are not strings are TensorFlow's own stores, which must not be shared.
+        self.view = base._replace(collections={
+            **{key: items for key, items in base.collections.items() if isinstance(key, str)},
+            **{key: items for key, items in self.view.collections.items()
+               if not isinstance(key, str)}})
+        self.is_done, self.ranges = False, []
+
+
+def view_of(graph: tf.Graph) -> View:
+    """Returns the current state."""
+    return View({key: graph.get_collection(key) for key in graph.collections},
+                _tf.keras_name_counters(graph), randomness.random_states())
+
+
+def put_view(graph: tf.Graph, view: View) -> None:
+    """Makes a state the current one."""
+    for key in {*graph.collections, *view.collections}:
+        graph.get_collection_ref(key)[:] = view.collections.get(key, [])
+    _tf.put_keras_name_counters(graph, view.layer_names)
+    randomness.put_random_states(view.random_states)
