@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
+from ..core.partition import STRATEGIES
 from ..core.plan import Plan, resolve
 from ..core.rates import DynamicRate
 from ..core.specs import TableSpec
@@ -79,7 +80,7 @@ class TPUEmbedding:
           ValueError: as the original does, in its order.
           ConfigError: with all other problems at once.
         """
-        if partition_strategy not in ('div', 'mod'):
+        if partition_strategy not in STRATEGIES:
             raise ValueError('partition_strategy must be "div" or "mod". Received: '
                              f'{partition_strategy}.')
         declaration.check_tables(table_to_config_dict, feature_to_config_dict)
