@@ -62,7 +62,7 @@ class TableView:
       optimizer: its field in the proto; `None` where it is not stated.
       settings: hyper-parameters that differ from their defaults or have none, and rarer fields.
       learning_rate: the constant; `None` where it is not stated or not constant.
-      tag: of a learning rate that depends on the step, else `None`.
+      tag: of a learning rate that depends on the step; `None` for others.
       slots: names of the slots that are kept; `None` if unknown.
       features: that look up here.
     """

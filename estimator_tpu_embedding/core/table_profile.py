@@ -189,8 +189,8 @@ class TableProfile:
 
         Returns:
           `(load, uncertain)` as `Partition.spread` gives them. The load is exact, and `uncertain`
-          0, in three cases: for the number of hosts of the run, for up to 4,096 different ids,
-          and under `mod` if the number of hosts divides 3,840.
+          0, for the number of hosts of the run and for up to 4,096 different ids. The same holds
+          under `mod` if the number of hosts divides 3,840.
         """
         if num_hosts == self.subject.topology.num_hosts:
             return list(map(float, self.loads[strategy].ids)), 0

@@ -148,7 +148,7 @@ def _restored(*fields: Any) -> EmbeddingConfigSpec:
 
 
 def _unknown(name: str) -> str:
-    # 'column' is what the published documentation of the class shows; it never existed.
+    # The published documentation of the class shows 'column', which never existed.
     near = difflib.get_close_matches(name, _ARGUMENTS, n=1, cutoff=0.5)
     meant = 'feature_columns' if 'column' in name else (near[0] if near else None)
     return str(Problem(

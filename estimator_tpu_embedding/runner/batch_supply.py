@@ -30,7 +30,7 @@ class BatchSupply:
         self._draws_ahead, self._gives_up = draws_ahead, gives_up
 
     def begin_loop(self, loop: Loop) -> None:
-        """Asks for the batches of a loop, or only for those that its first step needs."""
+        """Asks for the batches of a loop, or only for the batches of its first step."""
         if self._draws_ahead:
             self._infeed.request(loop.steps, following=loop.following)
         else:
