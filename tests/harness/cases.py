@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.core import optimizers
-from estimator_tpu_embedding.core.optimizer_base import Limits, Optimizer
+from estimator_tpu_embedding.core.optimizer_base import Bounds, Optimizer
 from estimator_tpu_embedding.core.optimizers import (
     Adadelta, Adagrad, AdagradMomentum, Adam, CenteredRMSProp, FrequencyEstimator, Ftrl, Lion,
     Momentum, ProximalAdagrad, ProximalYogi, RMSProp, StochasticGradientDescent)
@@ -33,12 +33,12 @@ def rate_of_step(step):
 
 
 OF_STEP = DynamicRate(function=rate_of_step)
-GRADIENTS, WEIGHTS = Limits(lower=-.8, upper=.6), Limits(lower=-.9, upper=1.1)
+GRADIENTS, WEIGHTS = Bounds(lower=-.8, upper=.6), Bounds(lower=-.9, upper=1.1)
 # What every optimizer has. `rate` is that of the table, the others are fields of the optimizer.
 COMMON = (
-    {}, {'learning_rate': 0., 'decay': .05}, {'rate': OF_STEP, 'clip_weights': Limits(lower=-.5)},
+    {}, {'learning_rate': 0., 'decay': .05}, {'rate': OF_STEP, 'clip_weights': Bounds(lower=-.5)},
     {'clip_gradients': GRADIENTS, 'decay': .1, 'decay_times_rate': True},
-    {'clip_gradients': Limits(upper=.5), 'clip_weights': WEIGHTS, 'decay': .05},
+    {'clip_gradients': Bounds(upper=.5), 'clip_weights': WEIGHTS, 'decay': .05},
     {'accumulate': False, 'clip_weights': WEIGHTS, 'decay': .1, 'decay_times_rate': True})
 # Each optimizer, and what it alone has.
 OPTIMIZERS = (
