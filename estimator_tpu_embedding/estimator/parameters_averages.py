@@ -67,7 +67,7 @@ class ProximalYogiParameters(_OptimizationParameters):
 
     `v += (1 - beta2) * sign(g**2 - v) * g**2; m = beta1 * m + (1 - beta1) * g`, then with
     `r = rate / (sqrt(v) + epsilon)`: `w -= r * m`, and the step of `ProximalAdagradParameters`.
-    The formula is that of Yogi in TensorFlow Addons.
+    TensorFlow Addons have the same formula for Yogi.
 
     Attributes:
       learning_rate: >= 0.
