@@ -114,7 +114,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, executor
     distribute.coordinator().run_distribute_coordinator(
         train, config.train_distribute, evaluate, config.eval_distribute,
         mode=config._distribute_coordinator_mode,
-        cluster_spec=config.cluster_spec if is_standalone else None,  # Else that of TF_CONFIG.
+        cluster_spec=config.cluster_spec if is_standalone else None,  # `None` is TF_CONFIG's.
         session_config=config.session_config)
 
 
@@ -177,7 +177,7 @@ def _for_this_task(estimator: Any, kind: str, strategy: Any) -> Any:
     cluster = task.cluster_spec or tf.train.ClusterSpec({})
     is_evaluator = task.task_type == EVALUATOR
     vars(config).update(
-        _distribute_coordinator_mode=None,  # Else the copy would ask for a coordinator again.
+        _distribute_coordinator_mode=None,  # The copy must not ask for a coordinator again.
         _service=None, _task_type=task.task_type, _task_id=task.task_id, _is_chief=task.is_chief,
         _master=task.master_target, _evaluation_master=task.master_target,
         # An evaluator sees no other task.

@@ -156,7 +156,7 @@ class Training(NamedTuple):
     Attributes:
       estimator: the Estimator.
       spec: the `EstimatorSpec` that its model_fn returned.
-      hooks: all hooks that it was given and made; those of `spec` are not among them.
+      hooks: all hooks that it was given and made, without the hooks of `spec`.
       global_step: the tensor of the global step.
       listeners: its checkpoint listeners, or `None`.
     """

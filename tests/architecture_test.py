@@ -97,6 +97,11 @@ HOMES = {
     'graphs of strangers': (
         names, {'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
                 'text_format.Merge', 'tf.io.parse_tensor'}, set()),
+    # `compat` and `_legacy` put modules there, `_process` and others ask what is loaded.
+    'loaded modules': (
+        names, {'sys.modules', 'sys.meta_path'},
+        {'_legacy.py', '_process.py', *(f'compat/{name}.py' for name in (
+            'console', 'contrib/place', 'environment', 'install', 'roads', 'script', 'tf1'))}),
     'imports by name': (
         names, {'importlib.import_module'},
         {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/roads.py',
@@ -113,8 +118,7 @@ STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
     'checkpoint/evidence.py',  # the enum of a config
     'ops/ids.py',  # a policy for ids that is called mod too
-    # what a user wrote
-    'estimator/estimator.py', 'estimator/embedding_spec.py', 'estimator/tpu_embedding.py'}
+    'estimator/estimator.py'}  # refuses mod without a TPU, as the original
 
 BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
 PRIVATE = {'compat/contrib/arg_scope.py'}  # marks functions of users as decorated

@@ -37,8 +37,8 @@ def last_creator_scope(creator: Callable[..., Any]) -> Any:
 def full_name_and_shape(variable: Any) -> tuple[str, list[int | None] | None]:
     """Returns the name and shape of a variable in a checkpoint.
 
-    For a part of a partitioned variable both are those of the whole variable. The shape is
-    `None` if the rank is unknown. Checked: 2.16-2.21.
+    For a part of a partitioned variable, both belong to the whole variable. The shape is `None`
+    if the rank is unknown. Checked: 2.16-2.21.
     """
     whole = variable._get_save_slice_info()
     if whole is not None:

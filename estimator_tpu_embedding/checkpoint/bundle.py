@@ -17,7 +17,7 @@ from ..proto import files
 from ..proto.wire import Malformed
 from . import index, sstable
 from .file_names import data_of, index_of, label
-from .index import NO_ROW, Piece, Tensor
+from .tensors import BFLOAT16, NO_ROW, Piece, Tensor
 
 if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
     import numpy as np
@@ -104,7 +104,7 @@ class Bundle:
                 if file.readinto(part) != len(part):  # type: ignore[attr-defined]
                     raise shortened(self.prefix, piece.file)
         rows = raw.view(tensor.code).reshape(stop - first, *tensor.shape[1:])
-        if tensor.dtype == index.BFLOAT16:
+        if tensor.dtype == BFLOAT16:
             return (rows.astype(np.uint32) << 16).view(np.float32)
         return rows
 

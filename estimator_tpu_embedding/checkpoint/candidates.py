@@ -28,8 +28,7 @@ def candidates(directory: str) -> list[str]:
     # nothing else, something was lost.
     complete = [key for key in begun if found[key] & {INDEX, MANIFEST}]
     names = [name for _, name in complete or begun]
-    named = pointer.read(directory)
-    name = named.name_in(directory) if named is not None else None
+    name = pointer.named_in(directory)
     if name and name not in names and (not names or not file_names.is_of_a_job(name)
                                        and os.path.lexists(
                                            file_names.index_of(os.path.join(directory, name)))):

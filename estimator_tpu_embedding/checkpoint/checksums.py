@@ -17,8 +17,8 @@ from typing import BinaryIO
 import google_crc32c
 
 from ..proto.wire import Malformed, Wire
-from .index import NO_ROW, STRING, Piece, Tensor
 from .sstable import masked
+from .tensors import NO_ROW, STRING, Piece, Tensor
 
 _CHUNK = 2**20
 _MOST_VARINT = 10

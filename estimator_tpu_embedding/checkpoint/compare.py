@@ -16,9 +16,9 @@ from ..errors import IncompatibleCheckpointError, Problem, quoted, shown
 from . import evidence
 from .layout import Held, Needed, RestorePlan, Shape, Source, check_manifest, partition_of
 from .manifest import Applied, StoredTable, tensors_of
-from .naming import tables_meant, unknown_drops
 from .options import CheckpointOptions
 from .slots import is_slot, names_there, stored_slots
+from .tables_meant import tables_meant, unknown_drops
 
 _DENSE_PART = (
     ' Other tables than before change what reads them too: warm_start_from in a new model_dir, '

@@ -91,8 +91,7 @@ def continue_from(directory: str, found: Recovered) -> list[str]:
     facts = [f'{problem}  {name} is restored instead.' for problem in found.skipped]
     if os.path.realpath(folder) != os.path.realpath(directory) or found.step is None:
         return facts
-    named = pointer.read(directory)
-    other = named.name_in(directory) if named is not None else None
+    other = pointer.named_in(directory)
     if not facts and other and other != name and os.path.lexists(
             index_of(os.path.join(directory, other))):
         facts.append(f'the file "checkpoint" names {shown(other)}, but {name} is restored, the '

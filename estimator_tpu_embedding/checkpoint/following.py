@@ -19,7 +19,7 @@ from .file_names import label, step_of
 from .layout import Held, held_in
 from .options import CheckpointOptions
 from .restore import RestoringSaver, saver_of_all
-from .steady import LOOKS, is_gone, rotated_away
+from .rotation import LOOKS, is_gone, rotated_away
 
 _T = TypeVar('_T')
 

@@ -55,6 +55,12 @@ def read(directory: str, name: str = POINTER) -> Pointer | None:
                                     if field == _ALL and _can_be_path(path)))
 
 
+def named_in(directory: str) -> str | None:
+    """Returns the name of the newest checkpoint; `None` if the file names none in its directory."""
+    found = read(directory)
+    return found.name_in(directory) if found is not None else None
+
+
 def require_harmless(directory: str) -> None:
     """Makes sure that TensorFlow, which reads all of the file, can do so safely.
 

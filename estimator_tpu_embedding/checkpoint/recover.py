@@ -21,7 +21,7 @@ from .file_names import index_of, label, manifest_path, partial_of, step_of
 from .layout import Held, check_manifest, check_step
 from .manifest import Manifest, digest, read_manifest
 from .options import VERIFY, CheckpointOptions
-from .steady import LOOKS, Signature, signature
+from .rotation import LOOKS, Signature, signature
 
 _verified: dict[str, tuple[str, Signature]] = {}
 """By prefix, how this process wrote or verified a checkpoint, and the state of its files then. So a

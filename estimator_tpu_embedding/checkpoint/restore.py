@@ -18,11 +18,11 @@ from . import scaffolds
 from .compare import compare
 from .layout import Held, Needed, RestorePlan, held_in
 from .manifest import StoredTable, read_manifest
-from .naming import may_mean
 from .options import CheckpointOptions
 from .order_of_ids import check_without_manifest
 from .slots import is_slot
 from .streaming import StreamedRows, variables_by_name
+from .tables_meant import may_mean
 
 
 def saver_of_all() -> tf.train.Saver:

@@ -18,9 +18,9 @@ from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from . import checksums
 from .bundle import Bundle, corrupt, opened, shortened
-from .index import BFLOAT16, Piece, Tensor
 from .file_names import graph_of, label
 from .manifest import StoredFile
+from .tensors import BFLOAT16, Piece, Tensor
 
 if TYPE_CHECKING:  # Checksums need no NumPy.
     import numpy as np

@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the commands to the parser."""
     parser.description = (
         'Reads checkpoints of this package and of TensorFlow. PATH is a model_dir or a checkpoint '
-        'such as model_dir/model.ckpt-7; of a model_dir the one is taken that a job would restore.')
+        'such as model_dir/model.ckpt-7. A model_dir means the one that a job would restore.')
     commands = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
     for name, module in _COMMANDS.items():
         command = commands.add_parser(name, help=module.HELP, allow_abbrev=False)

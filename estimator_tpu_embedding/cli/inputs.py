@@ -15,7 +15,7 @@ from typing import Any
 
 from ..checkpoint import file_names, pointer
 from ..checkpoint.manifest import Manifest, read_manifest
-from ..checkpoint.steady import LOOKS, is_gone, rotated_away
+from ..checkpoint.rotation import LOOKS, is_gone, rotated_away
 from ..core.plan import Plan
 from ..errors import CorruptCheckpointError, UnreadableConfigError, shown
 from ..proto import files, reading
@@ -146,8 +146,7 @@ def _newest(directory: str) -> str | None:
 
 def named_in_state(directory: str, names: set[str]) -> str | None:
     """Returns the checkpoint that the file `checkpoint` names, if it is in `names`."""
-    named = pointer.read(directory)
-    name = named.name_in(directory) if named is not None else None
+    name = pointer.named_in(directory)
     return name if name is not None and _is_found(name, names) else None
 
 

@@ -166,7 +166,7 @@ def resolve(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topolo
 def problems_of(tables: Sequence[TableSpec], features: Sequence[FeatureSpec], topology: Topology,
                 *, batch_size: int, optimizer: Optimizer | None, strategy: str, mode: str
                 ) -> list[Problem]:
-    """Returns every problem of declarations; the arguments are those of `resolve`."""
+    """Returns every problem of declarations; takes the arguments of `resolve`."""
     return [*_problems_of_each(tables, features, topology, optimizer),
             *_problems_of_names(tables, features),
             *_problems_of_run(tables, topology, batch_size, optimizer, strategy, mode)]

@@ -16,13 +16,13 @@ from .. import _legacy
 from ..core.deployment import Deployment, Invocation
 from ..core.plan import Plan
 from ..errors import noted
+from ..runner.call_notes import noting_call
 from ..runner.input import DATASETS
 from ..runner.model import FeedHookMaker, ModelOutput
-from ..runner.call_notes import noting_call
 from . import model_errors
-from .tpu_config import InputPipelineConfig
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
+from .tpu_config import InputPipelineConfig
 
 _MOST_LAYERS = 100
 """Of what wraps a function of the user; one that wraps itself must not be unwrapped for ever."""

@@ -8,8 +8,8 @@ from ..core import deployment
 from ..core.deployment import Deployment
 from ..core.specs import Topology
 from ..errors import ConfigError
-from .tpu_config import InputPipelineConfig, TPUConfig
 from .system import topology_of
+from .tpu_config import InputPipelineConfig, TPUConfig
 
 _TRAIN, _PREDICT = 'train', 'predict'
 

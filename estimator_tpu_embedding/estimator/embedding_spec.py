@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..columns.adapt import columns_to_specs
+from ..core.partition import STRATEGIES
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, did_you_mean, noted
 from . import parameters as p
@@ -103,7 +104,7 @@ class EmbeddingConfigSpec(_Fields):
             raise ValueError('Exactly one of `feature_columns` and the pair '
                              '`feature_to_config_dict` and `table_to_config_dict` must be be '
                              'specified.')
-        if partition_strategy not in ('div', 'mod'):
+        if partition_strategy not in STRATEGIES:
             raise ValueError(f'Invalid partition_strategy {partition_strategy}. Must be one of '
                              '"mod" or "div".')
         if feature_columns:
@@ -147,7 +148,7 @@ def _restored(*fields: Any) -> EmbeddingConfigSpec:
 
 
 def _unknown(name: str) -> str:
-    # 'column' is what the published documentation of the class shows; it never existed.
+    # The published documentation of the class shows 'column', which never existed.
     near = difflib.get_close_matches(name, _ARGUMENTS, n=1, cutoff=0.5)
     meant = 'feature_columns' if 'column' in name else (near[0] if near else None)
     return str(Problem(

@@ -13,8 +13,8 @@ import tensorflow.compat.v1 as tf
 from .. import _legacy, _process, _tf, defaults
 from ..checkpoint import directory, following, order_of_ids
 from ..runner import loop, predictions, summaries
-from ..runner.stop_at_step import StopAtStep
 from ..runner.model import Job
+from ..runner.stop_at_step import StopAtStep
 from . import calls, job_checks, settings
 from .checks import check_positive
 from .deployment import deploy
@@ -155,7 +155,7 @@ class TPUEstimator(WithoutTpu):
         """
         _process.require_threads('train')
         if max_steps is not None and self.config.is_chief and os.path.isdir(self.model_dir):
-            # The base class looks there whether that step is reached.
+            # The base class looks there for the step that is reached.
             with directory.claimed(self.model_dir):
                 directory.settle(self.model_dir, self._checkpoint_options())
         return super().train(input_fn, hooks, steps, max_steps, saving_listeners)

@@ -19,8 +19,8 @@ class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
     made with the arguments below, and its methods of a `SessionRunHook` are called. A method that
     it overrides must call the method of this class.
 
-    `self._dequeue_ops` holds the tensors of the stopping signals, under their name. They are
-    those of all cores, joined along the first dimension. `before_run` may fetch them; `after_run`
+    `self._dequeue_ops` holds the tensors of the stopping signals, under their name: the
+    tensors of all cores, joined along the first dimension. `before_run` may fetch them; `after_run`
     then has the values of the last step of the loop.
 
     The runner owns the threads that draw batches: methods for threads cannot be overridden.

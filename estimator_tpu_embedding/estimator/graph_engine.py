@@ -35,8 +35,8 @@ class GraphEngine:
         self._plan = plan
         self._backend: Backend | None = None
         self._receipts: dict[int, LookupReceipt] = {}
-        # Where ids wait as they came, if they come before the tables, which bring a backend with
-        # queues of its own. There a native one groups them as they come, beside the steps.
+        # Ids that come before the tables wait here, unchanged. The tables bring a backend with
+        # queues of its own. A native backend groups ids as they come, beside the steps.
         self._early: IdQueues | None = None
 
     def create_tables(self, variable_names: Mapping[str, str],
@@ -46,7 +46,7 @@ class GraphEngine:
         In inference it creates the variables of slots too. They are for a Saver; the engine does
         not use them.
         """
-        # Rates are functions of the step that each update is given.
+        # Each update gets the step that rates are functions of.
         no_step = tf.zeros([], tf.int64)
         self._backend = make_backend(self._plan, variable_names, no_step,
                                      slot_names=slot_names, kernels=defaults.current().kernels)
@@ -67,7 +67,7 @@ class GraphEngine:
         if self._early is None:
             with tf.init_scope():
                 self._early = IdQueues(self._plan.topology.num_cores, kinds_of(self._plan))
-        # Also what comes later: the steps of a graph take their ids in one place, in order.
+        # Later ids go here too: the steps of a graph take their ids in one place, in order.
         return self._early.enqueue(pack(self._plan, batch), core=core)
 
     def lookup(self) -> Activations:

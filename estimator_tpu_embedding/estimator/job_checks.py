@@ -1,4 +1,4 @@
-"""Checks what a TPUEstimator was given: refuses what cannot run, warns of what has no effect."""
+"""Checks the arguments of a TPUEstimator: refuses impossible ones, warns of useless ones."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Declares the optimizers that divide by nothing, and lists the classes of all optimizers.
 
-Arguments, defaults, attributes and errors are those of TensorFlow 2.15, and the formulas those of
-its `optimization_parameters.proto`. In them `w` is a row, `g` its summed gradient and `rate` the
-learning rate. They are computed element by element, in float32. Each example makes one step on a
-row of one element: `update_rows` is the rule that trains tables.
+Arguments, defaults, attributes and errors are the same as in TensorFlow 2.15. Its
+`optimization_parameters.proto` has the formulas. In them `w` is a row, `g` is its summed gradient
+and `rate` is the learning rate. They are computed element by element, in float32. Each example
+makes one step on a row of one element: `update_rows` is the rule that trains tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StochasticGradientDescentParameters(_OptimizationParameters):
     Attributes:
       learning_rate: >= 0.
 
-    The other arguments are those of all optimizers: see `AdagradParameters`.
+    All optimizers share the other arguments: see `AdagradParameters`.
 
     >>> from estimator_tpu_embedding.ops.rules import update_rows
     >>> rule = StochasticGradientDescentParameters(learning_rate=0.5).to_optimizer()
@@ -47,7 +47,7 @@ class MomentumParameters(_OptimizationParameters):
       momentum: the decay of `M`.
       use_nesterov: whether `w -= rate * (g + momentum * M)` instead.
 
-    The other arguments are those of all optimizers: see `AdagradParameters`.
+    All optimizers share the other arguments: see `AdagradParameters`.
 
     Here `M` becomes `0.5 * 1 + 2`, and `w` becomes `1 - 0.1 * 2.5`.
 
@@ -69,9 +69,11 @@ class MomentumParameters(_OptimizationParameters):
 class FrequencyEstimatorParameters(_OptimizationParameters):
     """Estimates how many steps lie between two look-ups of a row; trains nothing.
 
-    With `gap`, the steps since the last look-up, and `d = min(gap, max_delta)`:
-    `w = d` if `gap >= outlier_threshold * w`, otherwise `w = (1 - tau) * w + tau * d`. The rule
-    takes the global step in the place of `rate`.
+    The gap is the number of steps since the last look-up. The rule takes the global step in the
+    place of `rate`.
+
+        d = min(gap, max_delta)
+        w = d if gap >= outlier_threshold * w else (1 - tau) * w + tau * d
 
     Attributes:
       tau: the weight of a new gap, in [0, 1].

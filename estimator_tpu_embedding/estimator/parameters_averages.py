@@ -1,9 +1,9 @@
 """Declares the optimizers that divide by the root of a moving average of squared gradients.
 
-Arguments, defaults, attributes and errors are those of TensorFlow 2.15, and the formulas those of
-its `optimization_parameters.proto`. In them `w` is a row, `g` its summed gradient and `rate` the
-learning rate. They are computed element by element, in float32. Each example makes one step on a
-row of one element: `update_rows` is the rule that trains tables.
+Arguments, defaults, attributes and errors are the same as in TensorFlow 2.15. Its
+`optimization_parameters.proto` has the formulas. In them `w` is a row, `g` is its summed gradient
+and `rate` is the learning rate. They are computed element by element, in float32. Each example
+makes one step on a row of one element: `update_rows` is the rule that trains tables.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from .parameters_base import (
 class AdamParameters(_OptimizationParameters):
     """Adam without bias correction, as on the hardware.
 
-    `m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g**2`, then
-    `w -= rate * m / sqrt(v + epsilon**2)`.
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g**2
+        w -= rate * m / sqrt(v + epsilon**2)
 
     Attributes:
       learning_rate: >= 0.
@@ -30,7 +31,7 @@ class AdamParameters(_OptimizationParameters):
       lazy_adam: whether only the rows that were looked up move; `False` moves all rows.
       sum_inside_sqrt: `False` divides by `sqrt(v) + epsilon` instead.
 
-    The other arguments are those of all optimizers: see `AdagradParameters`.
+    All optimizers share the other arguments: see `AdagradParameters`.
 
     Here `m` becomes `0.5 * 2 = 1`, `v` becomes `0.25 * 4 = 1`, and `w` becomes `1 - 0.1 * 1`.
 
@@ -65,9 +66,13 @@ class AdamParameters(_OptimizationParameters):
 class ProximalYogiParameters(_OptimizationParameters):
     """Yogi with a proximal step for L1 and L2 regularization, without bias correction.
 
-    `v += (1 - beta2) * sign(g**2 - v) * g**2; m = beta1 * m + (1 - beta1) * g`, then with
-    `r = rate / (sqrt(v) + epsilon)`: `w -= r * m`, and the step of `ProximalAdagradParameters`.
-    TensorFlow Addons have the same formula for Yogi.
+        v += (1 - beta2) * sign(g**2 - v) * g**2
+        m = beta1 * m + (1 - beta1) * g
+        r = rate / (sqrt(v) + epsilon)
+        w -= r * m
+        w = sign(w) * max(abs(w) - r * l1, 0) / (1 + r * l2)
+
+    The formula comes from Yogi in TensorFlow Addons.
 
     Attributes:
       learning_rate: >= 0.
@@ -78,7 +83,7 @@ class ProximalYogiParameters(_OptimizationParameters):
       l2_regularization_strength: >= 0.
       initial_accumulator_value: the first value of each element of `v`, >= 0.
 
-    The other arguments are those of all optimizers: see `AdagradParameters`.
+    All optimizers share the other arguments: see `AdagradParameters`.
 
     Here `v` becomes `0 + 0.25 * 4 = 1`, `m` becomes `0.5 * 2 = 1`, and `w` becomes `1 - 0.1`.
 
@@ -109,7 +114,9 @@ class ProximalYogiParameters(_OptimizationParameters):
 class RMSPropParameters(_OptimizationParameters):
     """RMSProp: the gradient over the root of its running mean square, with momentum.
 
-    `s = rho * s + (1 - rho) * g**2; M = momentum * M + rate * g / sqrt(s + epsilon); w -= M`.
+        s = rho * s + (1 - rho) * g**2
+        M = momentum * M + rate * g / sqrt(s + epsilon)
+        w -= M
 
     Attributes:
       learning_rate: >= 0.
@@ -117,7 +124,7 @@ class RMSPropParameters(_OptimizationParameters):
       momentum: the decay of `M`.
       epsilon: added to `s`.
 
-    The other arguments are those of all optimizers: see `AdagradParameters`.
+    All optimizers share the other arguments: see `AdagradParameters`.
 
     Here `s` becomes `0.5 * 14 + 0.5 * 4 = 9`, and `M` becomes `0.5 * 0.2 + 0.3 * 2 / 3`.
 

@@ -1,4 +1,4 @@
-"""Holds what the optimizers of tables share: arguments, checks, the way to a plan's optimizer."""
+"""Holds the arguments and checks that all optimizers of tables share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAIL = {'use_gradient_accumulation': True, 'clip_weight_min': None, 'clip_weight
 
 @dataclass_transform()
 def with_tail(cls: _T) -> _T:
-    """Makes a dataclass whose last arguments are those of `TAIL`."""
+    """Makes a dataclass that has the arguments of `TAIL` at its end."""
     for name, default in TAIL.items():
         if name not in cls.__annotations__:
             cls.__annotations__[name] = 'Any'

@@ -1,9 +1,9 @@
 """Declares the optimizers that divide by the root of a sum of squared gradients.
 
-Arguments, defaults, attributes and errors are those of TensorFlow 2.15, and the formulas those of
-its `optimization_parameters.proto`. In them `w` is a row, `g` its summed gradient and `rate` the
-learning rate. They are computed element by element, in float32. Each example makes one step on a
-row of one element: `update_rows` is the rule that trains tables.
+Arguments, defaults, attributes and errors are the same as in TensorFlow 2.15. Its
+`optimization_parameters.proto` has the formulas. In them `w` is a row, `g` is its summed gradient
+and `rate` is the learning rate. They are computed element by element, in float32. Each example
+makes one step on a row of one element: `update_rows` is the rule that trains tables.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ class AdagradParameters(_OptimizationParameters):
 class AdagradMomentumParameters(_OptimizationParameters):
     """Adagrad whose scaled gradient passes through momentum.
 
-    `A += g**2; step = g / (A + epsilon)**(1 / exponent); M = momentum * M + step; w -= rate * M`.
+        A += g**2
+        step = g / (A + epsilon)**(1 / exponent)
+        M = momentum * M + step
+        w -= rate * M
 
     Attributes:
       learning_rate: >= 0.
@@ -67,7 +70,7 @@ class AdagradMomentumParameters(_OptimizationParameters):
         `A = beta2 * A + (1 - beta2) * g**2`.
       epsilon: > 0.
 
-    The other arguments are those of all optimizers: see `AdagradParameters`.
+    All optimizers share the other arguments: see `AdagradParameters`.
 
     Here `A` becomes 9, `M` becomes `0.5 * 2 + 2 / 3`, and `w` becomes `1 - 0.3 * M`.
 
@@ -96,8 +99,10 @@ class AdagradMomentumParameters(_OptimizationParameters):
 class ProximalAdagradParameters(_OptimizationParameters):
     """Adagrad with a proximal step for L1 and L2 regularization.
 
-    `A += g**2; r = rate / sqrt(A); w -= r * g`, then
-    `w = sign(w) * max(abs(w) - r * l1, 0) / (1 + r * l2)`.
+        A += g**2
+        r = rate / sqrt(A)
+        w -= r * g
+        w = sign(w) * max(abs(w) - r * l1, 0) / (1 + r * l2)
 
     Attributes:
       learning_rate: >= 0.
@@ -105,7 +110,7 @@ class ProximalAdagradParameters(_OptimizationParameters):
       l1_regularization_strength: >= 0.
       l2_regularization_strength: >= 0.
 
-    The other arguments are those of all optimizers: see `AdagradParameters`.
+    All optimizers share the other arguments: see `AdagradParameters`.
 
     Here `A` becomes 9 and `r` is 0.1, so `w` becomes `1 - 0.1 * 2`, and then `0.8 - 0.1 * 1`.
 
@@ -134,9 +139,12 @@ class ProximalAdagradParameters(_OptimizationParameters):
 class FtrlParameters(_OptimizationParameters):
     """Follow the regularized leader, for sparse models.
 
-    With `B = A + g**2` and `root(x) = x**-learning_rate_power`, the linear term becomes
-    `z += g - (root(B) - root(A)) * w / rate`. Then `A = B` and
-    `w = (clip(z, -l1, l1) - z) / ((root(A) + beta) / rate + 2 * l2)`.
+    The function `root(x)` is `x**-learning_rate_power`; `z` is the linear term.
+
+        B = A + g**2
+        z += g - (root(B) - root(A)) * w / rate
+        A = B
+        w = (clip(z, -l1, l1) - z) / ((root(A) + beta) / rate + 2 * l2)
 
     Attributes:
       learning_rate: >= 0; 0 leaves the table as it is.
@@ -149,7 +157,7 @@ class FtrlParameters(_OptimizationParameters):
       allow_zero_accumulator: whether `A` may be 0.
       initial_linear_value: the first value of each element of `z`, 0; no argument.
 
-    The other arguments are those of all optimizers: see `AdagradParameters`.
+    All optimizers share the other arguments: see `AdagradParameters`.
 
     Here `A` becomes `9 + 4**2`, `z` becomes `4 - (5 - 3) * 1`, and `w` becomes `-2 / 5`.
 

@@ -1,4 +1,4 @@
-"""Holds what a job says about its run: `RunConfig`, with checkpoints, deadlines and kernels."""
+"""Holds the settings of a job for its run: `RunConfig`, with checkpoints, deadlines, kernels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RunConfig(_PlainRunConfig):
                  nonfinite_gradients: str = 'error', shutdown_deadline_secs: float = 60.0,
                  checkpoint: CheckpointOptions | None = None, kernels: str = 'auto',
                  kernel_threads: int | None = None, **kwargs: Any):
-        """Stores the arguments; `kwargs` are those of `tf.estimator.RunConfig`.
+        """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
         Args:
           tpu_config: `TPUConfig()` if `None`.

@@ -1,4 +1,4 @@
-"""Translates what a job declares into what the runner takes: cadence, look-ups, kernels."""
+"""Translates the settings of a job for the runner: cadence, look-ups, kernels."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..core.vocabulary import Words
 from ..errors import ConfigError, Problem, UnsupportedError, did_you_mean, quoted
 from ..hosts import memory
-from ..runner.training_hooks import Cadence
 from ..runner.model import Lookups
+from ..runner.training_hooks import Cadence
 from .checks import check_positive, parse_iterations_per_loop
 from .embedding_spec import EmbeddingConfigSpec
 from .run_config import RunConfig

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
+from ..core.partition import STRATEGIES
 from ..core.plan import Plan, resolve
 from ..core.rates import DynamicRate
 from ..core.specs import TableSpec
@@ -79,7 +80,7 @@ class TPUEmbedding:
           ValueError: as the original does, in its order.
           ConfigError: with all other problems at once.
         """
-        if partition_strategy not in ('div', 'mod'):
+        if partition_strategy not in STRATEGIES:
             raise ValueError('partition_strategy must be "div" or "mod". Received: '
                              f'{partition_strategy}.')
         declaration.check_tables(table_to_config_dict, feature_to_config_dict)
@@ -94,7 +95,7 @@ class TPUEmbedding:
         self.optimization_parameters = (StochasticGradientDescentParameters(1.0)
                                         if mode == INFERENCE else optimization_parameters)
         tables, features = configs_to_specs(table_to_config_dict, feature_to_config_dict)
-        # Whether ids have weights is only said with the ids.
+        # Only the ids say whether they have weights.
         policy = defaults.current().id_policy
         features = [dataclasses.replace(feature, weight_feature=feature.name, id_policy=policy)
                     for feature in features]
@@ -189,7 +190,7 @@ class TPUEmbedding:
         hosts = range(len(parts), self.plan.topology.num_hosts)
         scope = tf.get_variable_scope().name
         full = f'{scope}/{name}' if scope else name
-        with tf.name_scope(None):  # The name of the scope follows that of the host.
+        with tf.name_scope(None):  # The scope is named after the host.
             return [*parts, *[tf.Variable(
                 tf.zeros([1, table.dimension]), name=f'dummy_{host}_{full}', trainable=False,
                 use_resource=True, collections=[tf.GraphKeys.LOCAL_VARIABLES])

@@ -56,7 +56,7 @@ def create_dummy_table_variables(tpu_embedding: TPUEmbedding
             use_resource=True, trainable=True, collections=[DUMMY_COLLECTION]))
         for table in tpu_embedding.plan.tables)
     engine = tpu_embedding.engine
-    if engine.capture is None:  # Else a replica behind the first was handed the same variables.
+    if engine.capture is None:  # Later replicas get the variables of the first.
         engine.capture = GradientCapture(tpu_embedding.plan, dummies)
     return dummies, tf.variables_initializer(
         list(dummies.values()), name='tpu_embedding_dummy_table_variables_init')

@@ -174,7 +174,7 @@ class WithoutTpu(_Estimator):
         if not isinstance(spec, _legacy.estimator_spec_class()):
             raise ValueError('model_fn should return an EstimatorSpec.')
         refuse_foreign_sums()
-        if not self._use_tpu and not self.config.cluster_spec:  # Else they lie elsewhere, too.
+        if not self._use_tpu and not self.config.cluster_spec:  # A cluster spreads them.
             settings.require_room()
         if mode == _legacy.mode_keys().TRAIN and not self._use_tpu:
             return self._with_messages(self._committing(spec))
@@ -189,7 +189,7 @@ class WithoutTpu(_Estimator):
                 self.config.keep_checkpoint_max, self.config.keep_checkpoint_every_n_hours)
         if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
             return spec
-        # Here nobody asks after the last save whether it failed.
+        # Nobody asks here whether the last save failed.
         options = dataclasses.replace(self._checkpoint_options(), max_save_failures=1)
         scaffolds.with_saver(scaffolds.finalized_once(spec.scaffold), CommittingSaver(
             saver, {}, b'', options=options, lineage=self._lineage,

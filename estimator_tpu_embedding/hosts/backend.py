@@ -64,7 +64,7 @@ class Executor(Protocol):
         """Makes the engine ready; run once per session before anything else."""
 
     def load(self) -> tf.Operation:
-        """Host variables -> engine; run after the variables were initialised or restored."""
+        """Loads the host variables into the engine; run after they were initialised or restored."""
 
 
 class Engine(Executor, Protocol):
@@ -134,7 +134,7 @@ class Backend(Executor, Protocol):
         """
 
     def retrieve(self) -> tf.Operation:
-        """Engine -> host variables; run before the variables are read."""
+        """Writes the engine's values to the host variables; run before they are read."""
 
     def close(self) -> tf.Operation:
         """Ends every wait for ids, in `enqueue` and in `lookup`."""

@@ -93,7 +93,7 @@ def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
 def _batch_of(config: Config) -> int:
     """Returns the samples per core and step.
 
-    Features of TF2 may have batch sizes of their own, of which this is the largest.
+    Features of TF2 may have batch sizes of their own. Then this is the largest.
     """
     return max((feature.input_shape[0] for feature in config.feature_descriptor
                 if feature.input_shape and feature.input_shape[0] > 0), default=1)

@@ -1,4 +1,4 @@
-"""Reads embedding configs from files, SavedModels and streams, none of which is trusted.
+"""Reads embedding configs from files, SavedModels and streams, and trusts none of them.
 
 The bytes of a file tell its kind, not its name. Its first bytes tell how much of it may be read.
 Text is a config, a graph or base64; binary content is a graph or a config. Every problem raises

@@ -1,4 +1,4 @@
-"""Each promise in a process of its own: what is tested is global state."""
+"""What install() changes: global state, so each test has a process of its own."""
 
 import pytest
 from harness.processes import run_python
@@ -7,8 +7,8 @@ from estimator_tpu_embedding.compat import environment
 from estimator_tpu_embedding.errors import SetupError
 
 
-def check(code, **environment):
-    done = run_python('-c', code, **environment)
+def check(code, loaded=False, **environment):
+    done = run_python('-c', code, loaded=loaded, **environment)
     assert done.returncode == 0
     return done
 
@@ -67,7 +67,7 @@ assert tpu_context.TPUContext is TPUContext
 assert tpu_estimator.ExportSavedModelApiVersion.V2.value == 2
 assert util.parse_iterations_per_loop('5m') == util.IterationsPerLoopCounter(300, 'seconds')
 util.check_positive_integer(3, 'it')
-''')
+''', loaded=True)
 
 
 def test_the_raw_embedding_and_its_gradients_resolve_where_2_15_had_them():
@@ -93,7 +93,7 @@ try:
     tpu_embedding.absent
 except AttributeError as error:
     assert "absent was deleted in TensorFlow 2.16" in str(error)
-''')
+''', loaded=True)
 
 
 def test_a_system_tells_its_topology_to_those_who_assign_devices():
@@ -108,7 +108,7 @@ with tf.Graph().as_default(), tf.Session() as session:
         topology, computation_shape=[1, 1, 1, 1], num_replicas=8)
     assert sorted(assignment.host_device(core)[-5:] for core in range(8)) == ["CPU:0"] * 8
     session.run(tf.tpu.shutdown_system())
-''')
+''', loaded=True)
 
 
 def test_importing_the_package_alone_changes_nothing_and_loads_nothing_heavy():
@@ -164,7 +164,7 @@ ete.install(hosts=3)
 assert tf.estimator is before
 resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
 assert str(resolver.emulated_system.topology) == '3 hosts x 1 core'
-''')
+''', loaded=True)
 
 
 @pytest.mark.parametrize('use', [
@@ -205,7 +205,7 @@ except AttributeError as error:
     assert 'was deleted in TensorFlow 2.16' in str(error)
 else:
     raise AssertionError
-''')
+''', loaded=True)
 
 
 def test_tensorflows_own_cross_shard_optimizer_sums_over_emulated_cores_after_install(tmp_path):
@@ -235,4 +235,4 @@ estimator = tf_estimator.tpu.TPUEstimator(
 estimator.train(lambda params: tf.data.Dataset.from_tensors(
     (dict(f=np.arange(params['batch_size'])), 0.)).repeat(), steps=2)
 assert estimator.get_variable_value('global_step') == 2
-''')
+''', loaded=True)

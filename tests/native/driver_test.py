@@ -1,19 +1,15 @@
 """Runs the checks in C++; `tools/sanitize_native.py` runs them with sanitizers."""
 
-import importlib.util
-import pathlib
 import subprocess
 import sys
 
 import pytest
-
-TOOLS = pathlib.Path(__file__).resolve().parents[2] / 'tools'
+from harness.processes import ROOT
+from harness.tools import load
 
 
 def has_compiler():
-    spec = importlib.util.spec_from_file_location('native_build', TOOLS / 'native_build.py')
-    build = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(build)
+    build = load('native_build')
     try:
         return bool(build.compiler())
     except build.NotCompiled:
@@ -25,6 +21,6 @@ def has_compiler():
 @pytest.mark.skipif(not has_compiler(), reason='there is no C++ compiler')
 def test_the_inner_functions_do_what_their_headers_say():
     done = subprocess.run(
-        [sys.executable, str(TOOLS / 'sanitize_native.py'), 'none', '--deadline', '250'],
+        [sys.executable, ROOT / 'tools' / 'sanitize_native.py', 'none', '--deadline', '250'],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout

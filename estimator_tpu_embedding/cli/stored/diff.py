@@ -34,9 +34,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...checkpoint.index import NO_ROW, Tensor
-from ...checkpoint.naming import tables_meant
 from ...checkpoint.options import CheckpointOptions
+from ...checkpoint.tables_meant import tables_meant
+from ...checkpoint.tensors import NO_ROW, Tensor
 from ...errors import ConfigError, CorruptCheckpointError, shown
 from ..report import Grid, Line, Report
 from . import options, steady
@@ -54,9 +54,10 @@ _SIGNS = {'added': '+', 'removed': '-'}
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Compares tables and variables by their names, and rows by their ids: a checkpoint is '
-        'equal to itself restored with another number of hosts or another strategy. Files are '
-        'verified first. The exit status is 1 if checkpoints differ, or are damaged.')
+        'Compares tables and variables by their names, and rows by their ids. A checkpoint is '
+        'equal to a later one with the same values on another number of hosts, or with another '
+        'strategy. Files are verified first. The exit status is 1 if checkpoints differ, or are '
+        'damaged.')
     parser.add_argument('a', metavar='A')
     parser.add_argument('b', metavar='B')
     parser.add_argument('--all', action='store_true', help=f'name all ids that differ, up to '

@@ -12,7 +12,7 @@ from ...checkpoint.bundle import Bundle
 from ...checkpoint.file_names import POINTER, label, manifest_path, partial_of
 from ...checkpoint.layout import Held, check_manifest
 from ...checkpoint.manifest import Manifest, read_manifest
-from ...checkpoint.steady import LOOKS
+from ...checkpoint.rotation import LOOKS
 from ...errors import CorruptCheckpointError, Problem, shown
 from ...proto import reading
 from ..inputs import named_in_state

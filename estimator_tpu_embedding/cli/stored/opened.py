@@ -10,10 +10,10 @@ from typing import NamedTuple
 from ...checkpoint import bundle, layout
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.file_names import manifest_path
-from ...checkpoint.index import NO_ROW, Tensor
 from ...checkpoint.layout import Held, partition_of
 from ...checkpoint.manifest import StoredTable, read_manifest, tensors_of
 from ...checkpoint.options import CheckpointOptions
+from ...checkpoint.tensors import NO_ROW, Tensor
 from ...core.partition import Partition
 from ...core.vocabulary import Vocabulary
 from ...errors import CorruptCheckpointError, Problem

@@ -12,8 +12,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments to the parser of a command that reads rows."""
     parser.add_argument('--assume', metavar='ORDER', help=f'{restore_arguments.ASSUME}; there all '
                         'float tensors with two dimensions count as tables')
-    parser.add_argument('--no-verify', action='store_true', help='look at the sizes of files '
-                        'only, before they are read, and not at their SHA-256')
+    parser.add_argument('--no-verify', action='store_true', help='check only the sizes of '
+                        'files before they are read, and not their SHA-256')
 
 
 def options(parsed: argparse.Namespace) -> CheckpointOptions:

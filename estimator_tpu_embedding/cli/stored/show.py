@@ -25,8 +25,8 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from ...checkpoint.index import Tensor
 from ...checkpoint.manifest import tensors_of
+from ...checkpoint.tensors import Tensor
 from ...errors import bytes_text
 from ..report import Grid, Line, Report
 from . import options, steady
@@ -43,14 +43,15 @@ _MOST_VALUES = 8
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
-        'Shows tables as the manifest names them, and all other variables. SHA-256 is that of the '
-        'manifest, which CheckpointOptions(expected_digest=...) takes. With --rows all tables are '
-        'read. With --rows and --sample, and if PATH is a directory, files are verified first. '
-        'The exit status is 1 if they are damaged, or the manifest names what is not there.')
+        'Shows the tables that the manifest names, and all other variables. '
+        'CheckpointOptions(expected_digest=...) takes the SHA-256 of the manifest. --rows reads '
+        'all tables. Files are verified first with --rows and --sample, and if PATH is a '
+        'directory. The exit status is 1 if they are damaged, or if the manifest names something '
+        'that is not there.')
     parser.add_argument('path', metavar='PATH')
     parser.add_argument('--rows', action='store_true', help='norms of rows, rows of zeros and, '
-                        'for Adagrad, ProximalAdagrad and FTRL, the most rows that can be such '
-                        'that were never updated')
+                        'for Adagrad, ProximalAdagrad and FTRL, at most how many rows were never '
+                        'updated')
     parser.add_argument('--sample', metavar='ID', nargs='+', type=_id, default=[],
                         help='show the rows of these ids in all tables')
     options.configure(parser)

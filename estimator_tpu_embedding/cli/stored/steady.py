@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ...checkpoint.file_names import INDEX, MANIFEST, parse
-from ...checkpoint.steady import LOOKS, Signature, is_gone, rotated_away, signature
+from ...checkpoint.rotation import LOOKS, Signature, is_gone, rotated_away, signature
 from ...errors import CorruptCheckpointError
 from ..report import Report
 

@@ -19,7 +19,7 @@ from ...checkpoint import scan
 from ...checkpoint.file_names import label
 from ...checkpoint.layout import check_manifest, held_in
 from ...checkpoint.manifest import StoredFile, read_manifest
-from ...checkpoint.steady import LOOKS, rotated_away
+from ...checkpoint.rotation import LOOKS, rotated_away
 from ...errors import CorruptCheckpointError, Problem, shown
 from ...proto import reading
 from ..report import Grid, Line, Report

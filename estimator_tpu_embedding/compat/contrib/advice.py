@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _SLIM = 'the package tf-slim, which has it'
-_ADDONS = 'the package tensorflow-addons, or write it down'
+_ADDONS = 'the package tensorflow-addons, or write it yourself'
 _PROBABILITY = 'the package tensorflow-probability'
 
 _REPLACEMENTS = {
