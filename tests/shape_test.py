@@ -72,17 +72,3 @@ def test_settings_name_what_exists_and_each_extra_once():
         (PACKAGE.parent / name).exists() for name in (path, f'{path}.py'))] == []
     extras = [sorted(each.split()) for each in settings['options.extras_require'].values()]
     assert not [each for each in extras if extras.count(each) > 1]
-
-
-def is_wide(node, most_arguments, most_attributes):
-    if isinstance(node, ast.FunctionDef):
-        taken = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        return len({one.arg for one in taken} - {'self', 'cls'}) > most_arguments
-    return isinstance(node, ast.ClassDef) and len({
-        one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)
-        and isinstance(one.ctx, ast.Store) and ast.unparse(one.value) == 'self'}) > most_attributes
-
-
-def test_values_that_belong_together_are_passed_and_kept_together():
-    compare([at(source, node.lineno, node.name) for source in sources() if source.part in SEAMS
-             for node in ast.walk(source.tree) if is_wide(node, *SEAMS[source.part])], WIDE)
