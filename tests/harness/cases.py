@@ -1,7 +1,7 @@
-"""Every optimizer with every option, and every kind of ids: what the conformance suite crosses.
+"""Lists the cases of the conformance suite: every optimizer with every option and kind of ids.
 
-A case is one table. What is true of its ids and gradients besides its number is the same for all
-cases, so that one graph can hold them all.
+A case is one table. Only its number tells its ids and gradients from those of other cases, so that
+one graph can hold all tables.
 """
 
 import dataclasses
@@ -104,16 +104,16 @@ class Case:
 
     @property
     def rows(self):
-        """What the table begins with."""
+        """The rows that the table begins with."""
         return np.random.default_rng(self.number).normal(size=self.shape).astype(np.float32)
 
     @property
     def scale(self):
-        """What tells the gradients of this table from those of others; a small binary number."""
+        """A factor of the gradients of this table alone; a small binary number."""
         return np.float32(.5 + self.number % 128 / 128)
 
     def ids(self, ids):
-        """The ids of this table for those of its shape, which may be a tensor."""
+        """Returns the ids of this table, made from the ids of its shape, which may be a tensor."""
         return (ids + self.number) % self.shape[0]
 
     def spec(self):
@@ -141,7 +141,7 @@ def all_cases():
 
 
 def uncovered(cases):
-    """What of the optimizers the cases leave out: `Adam.beta1` for a field, `Adam` for all.
+    """Names what the cases leave out: `Adam.beta1` for a field, `Adam` for an optimizer.
 
     A field is covered if it is left at its default in one case, and is something else in
     another; one without default takes two values. A rate is constant, 0 and a function.
