@@ -83,8 +83,8 @@ def should_run_distribute_coordinator(config: Any) -> bool:
 def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, executor_cls: Any) -> None:
     """Runs the tasks that this process is responsible for until they end.
 
-    A chief or worker trains, an evaluator evaluates and exports each new checkpoint, and a
-    parameter server serves until it is killed, as all parameter servers do.
+    A chief or worker trains. An evaluator evaluates and exports each new checkpoint. A parameter
+    server serves until it is killed, as all parameter servers do.
 
     Args:
       estimator: the Estimator to train; each task has a copy.

@@ -5,7 +5,7 @@ looks, and then imports it. Its own TPU modules stay unloaded: `compat.install` 
 with the classes of this package. Adding a module that TensorFlow lacks changes nothing that exists.
 
 The rest of the package borrows private functions of the nightly under the plain names of this
-module. Its subclasses use private methods of the classes that they extend, too: TensorFlow 2.15
+module. Its subclasses also use private methods of the classes that they extend. TensorFlow 2.15
 documents `Estimator` and `RunConfig` as classes to extend.
 
 The nightly also reads `TF_CONFIG`. `_tf_config` takes that over.
@@ -27,13 +27,13 @@ from .errors import Problem, SetupError
 
 
 def _placeholders(*names: str) -> dict[str, Any]:
-    """Classes that only stand where `compat.install` will put others."""
+    """Makes classes that stand where `compat.install` will put others."""
     return {name: type(name, (), {}) for name in names}
 
 
 _TPU = 'tensorflow_estimator.python.estimator.tpu'
 STAND_INS: dict[str, dict[str, Any]] = {
-    # module: what the nightly asks it for
+    # module: the names that the nightly asks it for
     'tensorflow.python.distribute.estimator_training': {
         name: getattr(_distribution, name) for name in (
             'CHIEF', 'EVALUATOR', 'PS', 'WORKER', 'estimator_evaluate', 'estimator_train',
@@ -51,7 +51,7 @@ STAND_INS: dict[str, dict[str, Any]] = {
 
 
 class StandIn(types.ModuleType):
-    """A module that says what it lacks."""
+    """A module whose missing names say that TensorFlow deleted them."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f'{self.__name__}.{name} was deleted in TensorFlow 2.16 and is '
@@ -76,34 +76,34 @@ def load() -> types.ModuleType:
 
 
 def load_v2() -> types.ModuleType:
-    """`tensorflow_estimator._api.v2.estimator`, which TensorFlow 2.x has under `tf`."""
+    """Returns `tensorflow_estimator._api.v2.estimator`, which TensorFlow 2.x has under `tf`."""
     load()
     return importlib.import_module('tensorflow_estimator._api.v2.estimator')
 
 
 def keras_module() -> types.ModuleType:
-    """The module of `model_to_estimator`, which TensorFlow 1.x called `estimator.keras`."""
+    """Returns the module of `model_to_estimator`, once `estimator.keras` of TensorFlow 1.x."""
     load()
     return importlib.import_module('tensorflow_estimator.python.estimator.keras_lib')
 
 
 def estimator_class() -> Any:
-    """`tf.compat.v1.estimator.Estimator`."""
+    """Returns `tf.compat.v1.estimator.Estimator`."""
     return load().Estimator
 
 
 def run_config_class() -> Any:
-    """`tf.compat.v1.estimator.RunConfig`."""
+    """Returns `tf.compat.v1.estimator.RunConfig`."""
     return load().RunConfig
 
 
 def estimator_spec_class() -> Any:
-    """`tf.compat.v1.estimator.EstimatorSpec`."""
+    """Returns `tf.compat.v1.estimator.EstimatorSpec`."""
     return load().EstimatorSpec
 
 
 def mode_keys() -> Any:
-    """`tf.compat.v1.estimator.ModeKeys`: TRAIN, EVAL and PREDICT."""
+    """Returns `tf.compat.v1.estimator.ModeKeys`: TRAIN, EVAL and PREDICT."""
     return load().ModeKeys
 
 
@@ -124,7 +124,7 @@ def write_metrics(directory: str, metrics: dict[str, Any], step: int) -> None:
 
 
 def write_checkpoint_path(directory: str, prefix: str, step: int) -> None:
-    """Writes which checkpoint was evaluated to the event file of a directory."""
+    """Writes the path of an evaluated checkpoint to the event file of a directory."""
     _estimator_module()._write_checkpoint_path_to_summary(directory, prefix, step)
 
 

@@ -1,4 +1,4 @@
-"""Reads the environment variable `TF_CONFIG`, and names all that is wrong with it.
+"""Reads the environment variable `TF_CONFIG`, and names all of its problems.
 
 The nightly parses that variable by `json.loads` in its module `run_config`. `_legacy` puts
 `TfConfig` in the place of its module `json`.
@@ -18,16 +18,16 @@ class TfConfig:
     """Reads `TF_CONFIG` in the place of the module `json`."""
 
     MAX_LENGTH = 2**22
-    """Characters; a cluster of 4,096 tasks has some 10^5."""
+    """In characters; a cluster of 4,096 tasks takes some 10^5."""
 
     MAX_DEPTH = 32
 
     @classmethod
     def loads(cls, text: str) -> dict[str, Any]:
-        """The object that the variable holds; an empty one is none.
+        """Returns the JSON object that the variable holds.
 
         Raises:
-          ConfigError: if it cannot be read, or its parts are not of the documented form.
+          ConfigError: if it cannot be read, or its parts do not have the documented form.
         """
         if len(text) > cls.MAX_LENGTH:
             raise ConfigError(_wrong_tf_config(
@@ -45,7 +45,7 @@ class TfConfig:
 
 
 def _problems_of_tf_config(found: Any, max_depth: int) -> Iterator[Problem]:
-    """What is wrong with the value of `TF_CONFIG`, where its readers could not say it."""
+    """Yields the problems of a value of `TF_CONFIG` that the nightly has no words for."""
     level = [found]
     for _ in range(max_depth):
         level = [part for one in level if isinstance(one, (dict, list))

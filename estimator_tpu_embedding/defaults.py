@@ -1,4 +1,4 @@
-"""The choices of this process for jobs that do not state them: system, ids, kernels, files, steps.
+"""Holds the choices of this process for jobs that do not state them, such as the system's size.
 
 `install()` makes them, and so does `etpe run`. This module is their only home: `set_current`
 replaces all of them at once, and `current` reads them.

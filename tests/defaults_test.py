@@ -2,6 +2,7 @@
 
 import pytest
 
+import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.core.specs import System, Topology
@@ -51,6 +52,14 @@ def test_all_that_is_wrong_is_said_at_once():
                                       kernels=Kernels('fast', 0), step_limit=0))
     assert sorted(problem.code for problem in caught.value.problems) == [
         'E410', 'E416', 'E438', 'E474', 'E475']
+
+
+def test_install_says_all_that_is_wrong_with_its_arguments_and_changes_nothing():
+    with pytest.raises(ConfigError) as caught:
+        ete.install(hosts=0, ids='ignore', steps=0, kernels='fast', kernel_threads=1025)
+    assert sorted(problem.code for problem in caught.value.problems) == [
+        'E410', 'E416', 'E438', 'E474', 'E475']
+    assert defaults.current() == Defaults()
 
 
 def test_the_system_of_a_resolver_is_its_own_or_that_of_the_process():

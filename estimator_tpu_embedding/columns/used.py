@@ -11,7 +11,7 @@ from ..errors import ConfigError, Problem, did_you_mean, quoted
 
 _PLACE = 'EmbeddingConfigSpec(feature_columns=...)'
 _MADE_FOR_COLUMNS = re.compile(r'Feature (.+)(?:_seq_length_|__TENSOR_CORE_MASK) is not in ')
-"""What TensorFlow says of the features that a Featurizer makes for the columns of a spec."""
+"""TensorFlow's words on the features that a Featurizer makes for the columns of a spec."""
 
 
 def check(columns: Sequence[Any], plan: Plan | None, error: Exception | None = None) -> None:

@@ -12,7 +12,7 @@ from .tpu_config import InputPipelineConfig, TPUConfig
 
 
 class BatchConfig(NamedTuple):
-    """How a TPU server batches requests. Nothing here uses it; scripts may make one."""
+    """The batching of a TPU server. Nothing here uses it; scripts may make one."""
 
     num_batch_threads: int
     max_batch_size: int

@@ -19,9 +19,9 @@ class TPUInfeedOutfeedSessionHook(tf.train.SessionRunHook):
     made with the arguments below, and its methods of a `SessionRunHook` are called. A method that
     it overrides must call the method of this class.
 
-    `self._dequeue_ops` holds the tensors of the stopping signals, under their name: the
-    tensors of all cores, joined along the first dimension. `before_run` may fetch them; `after_run`
-    then has the values of the last step of the loop.
+    `self._dequeue_ops` holds the stopping signals of all cores under their name, joined along the
+    first dimension. `before_run` may fetch them; `after_run` then has the values of the last step
+    of the loop.
 
     The runner owns the threads that draw batches: methods for threads cannot be overridden.
     """

@@ -1,4 +1,4 @@
-"""Declares the optimizers that divide by nothing, and lists the classes of all optimizers.
+"""Declares gradient descent, momentum and the frequency estimator; lists all optimizers.
 
 Arguments, defaults, attributes and errors are the same as in TensorFlow 2.15. Its
 `optimization_parameters.proto` has the formulas. In them `w` is a row, `g` is its summed gradient

@@ -1,8 +1,8 @@
 """Makes the replicas of `tf.tpu.replicate`, `shard`, `batch_parallel` and `rewrite`.
 
 TensorFlow's own functions split and join the tensors of replicas. They call
-`split_compile_and_replicate` to make the replicas; the function of this name here takes its
-place, with a replica per emulated core.
+`split_compile_and_replicate` to make the replicas. `install()` puts the function of this module
+in its place, which makes a replica per emulated core.
 """
 
 from __future__ import annotations

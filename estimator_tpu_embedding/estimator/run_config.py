@@ -53,8 +53,8 @@ class RunConfig(_PlainRunConfig):
             takes `etpe run --ids`, and `'error'` without it.
           nonfinite_gradients: the fate of a training step in which the gradient of a table is NaN
             or infinite. `'error'` ends the run. `'skip'` leaves all tables and slots as they are,
-            counts the step and goes on. It protects tables only: the optimizer in `model_fn` has
-            the gradients of the other variables, and a loss that is NaN still ends the run.
+            counts the step and goes on. It protects tables only. The optimizer in `model_fn` has
+            the gradients of the other variables. A loss that is NaN still ends the run.
           shutdown_deadline_secs: seconds that the end of a run waits, in all, for input_fns that
             do not return and operations that still run. Then it leaves them behind with a
             warning. After SIGTERM it waits two seconds.

@@ -18,7 +18,7 @@ class ExportSavedModelApiVersion(enum.Enum):
 
 
 class InputPipelineConfig:
-    """How input reaches the cores; the values are ints, as in the original.
+    """The ways in which input reaches the cores; the values are ints, as in the original.
 
     Attributes:
       PER_SHARD_V1: 1, `input_fn` is called once per core.

@@ -36,8 +36,8 @@ class TPUEmbedding:
 
     Attributes:
       plan: the resolved tables, features and topology.
-      config_proto: the `TPUEmbeddingConfiguration`, byte for byte as TensorFlow 2.15 makes it,
-        learning-rate tags apart: they are numbered in order of appearance.
+      config_proto: the `TPUEmbeddingConfiguration`, byte for byte as TensorFlow 2.15 makes it.
+        Only learning-rate tags differ: they are numbered in order of appearance.
       batch_size_per_core: samples per core and step.
       num_cores: cores of all hosts.
       num_cores_per_host: cores of each host.
