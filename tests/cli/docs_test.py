@@ -40,6 +40,12 @@ def test_programs_get_the_same(etpe):
     assert {'topic': 'limits', 'title': 'What does not run'} in etpe.json('docs')['topics']
 
 
+@pytest.mark.parametrize('link, topic', [
+    ('tf2.md', 'tf2'), ('../LOST_NAMES.md', 'lost-names'), ('Kernels', 'kernels')])
+def test_a_link_in_a_text_names_its_topic(etpe, link, topic):
+    assert etpe('docs', link) == etpe('docs', topic)
+
+
 def test_an_unknown_topic_is_a_wrong_usage_that_lists_them(etpe):
     said = etpe('docs', 'kernel', status=2)
     assert "'kernel'" in said and all(topic in said for topic in topics())
