@@ -1,4 +1,4 @@
-"""Promises that every test keeps: no leaked thread, no network but loopback."""
+"""Checks of every test that it leaks no thread and connects to this machine only."""
 
 import gc
 import os

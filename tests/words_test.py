@@ -20,8 +20,8 @@ DOCUMENTS = [ROOT / 'README.md', *sorted((PACKAGE / 'docs').glob('*.md'))]
 MOST_WORDS = 28
 FORBIDDEN = {
     r'what (?:those|that|is|are) of': 'name the thing',
-    r'(?:that|those) of what': 'name the thing',
-    r'what those|what that is': 'name the thing',
+    r'that of|those of what': 'the noun itself: "the width of"',
+    r'what those|what that is|what is|what must': 'name the thing',
     r'those (?:who|that)': 'the noun itself: "users who"',
     r'whoever': '"a caller that", or the passive voice',
     r'be it': '"whether it is"',
@@ -65,7 +65,7 @@ def offences(text):
         if (count := words(sentence)) > MOST_WORDS:
             yield f'{count} words, at most {MOST_WORDS}: {sentence}'
         for phrase, better in FORBIDDEN.items():
-            if found := re.search(rf'(?<![\w-])(?:{phrase})(?![\w-])', sentence):
+            if found := re.search(rf'(?<![\w-])(?:{phrase})(?![\w-])', sentence, re.IGNORECASE):
                 yield f'"{found[0]}": say {better}: {sentence}'
 
 
@@ -111,11 +111,11 @@ LONG = ' '.join(['word'] * (MOST_WORDS + 1))
     (f'Args:\n  one: {LONG}.', f'{MOST_WORDS + 2} words'),
     ('It is there; else the default.', '"else": say "otherwise"'),
     ('Nothing for whoever waits.', '"whoever": say "a caller that"'),
-    ('What those of an engine are.', ''), ('Say what those of it are.', '"what those of": say'),
+    ('What those of an engine are.', '"What those of": say name the thing'),
     ('Variables of all else.', '"all else": say "everything else"')])
 def test_a_sentence_that_needs_two_readings_is_found(text, said):
     found = list(offences(text))
-    assert [line for line in found if line.startswith(said)] if said else not found
+    assert [line for line in found if line.startswith(said)]
 
 
 @pytest.mark.parametrize('text', [

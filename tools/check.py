@@ -4,10 +4,10 @@
     python3 tools/check.py           lint, types, the architecture, and the tests but the long ones
     python3 tools/check.py --long    the long tests only: many kills, long runs, whole matrices
 
-needs Python >= 3.11 and pip, nothing else. The order is cheapest first. Tests run from another
-directory against the installed package, so that what is tested is what users install. It says
-what each part took, and ends with pytest's closing line, which says it of the last part; the exit
-status is 0 only if everything passed.
+needs Python >= 3.11 and pip, nothing else. The cheapest part comes first. Tests run from another
+directory, so that they import the installed package, as users do. The script prints how long each
+part took; pytest's closing line, which is the last, says it of the last part. The exit status is 0
+only if everything passed.
 """
 
 import argparse
@@ -21,8 +21,8 @@ ROOT = environment.ROOT
 TESTS = ROOT / 'tests'
 FAST = ('core', 'proto', 'ops')
 BY_FILE = ('-n', '2', '--dist', 'loadfile', '--no-loadscope-reorder')
-"""Most tests wait for one thread of TensorFlow, or for a process that imports it. Files with few
-tests are the slow ones: left to itself the plugin would begin them last, and one core would idle.
+"""Most tests wait for one thread of TensorFlow, or for another process. Files with few tests are
+the slow ones. The plugin would begin them last, and leave one core idle.
 """
 BY_TEST = ('-n', '2', '--dist', 'load', '--maxschedchunk', '1')
 """Long tests are few, and several of them are in one file."""

@@ -10,10 +10,10 @@ Python 3.11), or both (`3.12/2.18`). Without any, it is each of 3.11, 3.12, 3.13
 the output, and is an error with `--require` only.
 
 For each version it makes a throw-away virtual environment, installs the package with its native
-kernels, and runs the tests in `TESTS`: frozen facts, protos, operations and kernels; both engines
-against the reference; each road that scripts take to TensorFlow, and all that the package borrows
-from it; jobs of TPUEstimator and of TF2; the census job and the other commands of `etpe run`. That
-takes 3 to 5 minutes on two idle cores, besides the installation.
+kernels, and runs the tests in `TESTS`. They try facts, protos, operations and kernels; both engines
+against the reference; and each road that scripts take to TensorFlow. They run jobs of TPUEstimator
+and of TF2, and the census job by `etpe run`. Everything that the package borrows from TensorFlow is
+used in them.
 
 With `--quickstart` it runs `tools/quickstart.py` instead, on the first supported Python that is
 there and is not the one that runs this script.

@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 
 from . import file_names, pointer
-from .file_names import GRAPH, INDEX, MANIFEST, PARTIAL
+from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL
 
 
 def candidates(directory: str) -> list[str]:
     """Returns the names of all that could be a checkpoint, the newest last.
 
-    The step in a name says how new it is. A checkpoint without a manifest counts if it is called
-    `model.ckpt-<step>`; other files of TensorFlow, such as the states of iterators, have names of
-    the same form. Any other name counts only if the file `checkpoint` says that it is the newest.
-    If there is nothing else, that name counts even without a file: its loss must be noticed.
+    The step in a name says how new it is. A checkpoint with a manifest and a step counts. One
+    without a manifest counts if it is called `model.ckpt-<step>`; other files of TensorFlow, such
+    as the states of iterators, have names of the same form. Any other name counts only if the file
+    `checkpoint` says that it is the newest, and if its base is not `model.ckpt`.
+
+    If there is nothing else, the name in the file `checkpoint` counts even if no checkpoint has
+    it: its loss must be noticed.
     """
     found: dict[tuple[int, str], set[str]] = {}
     for file in os.listdir(directory):
@@ -29,7 +32,7 @@ def candidates(directory: str) -> list[str]:
     complete = [key for key in begun if found[key] & {INDEX, MANIFEST}]
     names = [name for _, name in complete or begun]
     name = pointer.named_in(directory)
-    if name and name not in names and (not names or not file_names.is_of_a_job(name)
+    if name and name not in names and (not names or file_names.base_of(name) != BASE
                                        and os.path.lexists(
                                            file_names.index_of(os.path.join(directory, name)))):
         names.append(name)

@@ -1,8 +1,8 @@
 """Makes `import tensorflow as tf` give scripts the names of TensorFlow 1.15: the face.
 
 The face is a module of its own under the name `tensorflow`. Libraries count on names of
-TensorFlow 2. Those that are loaded already keep the module that they imported, and those in
-`LIBRARIES` that are loaded later get it, too. So TensorFlow's own module does not change. With
+TensorFlow 2. Libraries that are loaded already keep the module that they imported. A library in
+`LIBRARIES` that is loaded later gets it, too. So TensorFlow's own module does not change. With
 names of TensorFlow 1 in it, such as `tf.losses`, the heads of tensorflow_estimator would refuse
 their own defaults.
 """

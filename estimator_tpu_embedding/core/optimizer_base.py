@@ -40,7 +40,7 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, float], bool]]] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Bounds:
     """Element-wise bounds; `None` is no bound on that side."""
 
     lower: float | None = None
@@ -95,8 +95,8 @@ class Optimizer:
 
     learning_rate: float
     accumulate: bool = True
-    clip_weights: Limits = Limits()
-    clip_gradients: Limits = Limits()
+    clip_weights: Bounds = Bounds()
+    clip_gradients: Bounds = Bounds()
     decay: float | None = None
     decay_times_rate: bool = False
 
@@ -134,7 +134,7 @@ class Optimizer:
         if self.updates_all_rows and not self.accumulate:
             yield Problem('E428', where, f'non-lazy {self.field} needs gradient accumulation',
                           'use_gradient_accumulation=False', 'Leave it at True.')
-        if not self.accumulate and self.clip_gradients != Limits():
+        if not self.accumulate and self.clip_gradients != Bounds():
             yield Problem('E429', where, 'clipping gradients needs gradient accumulation',
                           'use_gradient_accumulation=False', 'Leave it at True.')
         yield from self.clip_weights.problems(where, 'weights')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
-from ..core.optimizer_base import Limits, Optimizer
+from ..core.optimizer_base import Bounds, Optimizer
 from ..errors import Problem, UnsupportedError
 
 _T = TypeVar('_T', bound=type)
@@ -85,8 +85,8 @@ class _OptimizationParameters:
         return self.core(
             **self._own(), learning_rate=self.learning_rate,
             accumulate=bool(self.use_gradient_accumulation),
-            clip_weights=Limits(lower=self.clip_weight_min, upper=self.clip_weight_max),
-            clip_gradients=Limits(lower=self.clip_gradient_min, upper=self.clip_gradient_max),
+            clip_weights=Bounds(lower=self.clip_weight_min, upper=self.clip_weight_max),
+            clip_gradients=Bounds(lower=self.clip_gradient_min, upper=self.clip_gradient_max),
             decay=self.weight_decay_factor,
             decay_times_rate=bool(self.multiply_weight_decay_factor_by_learning_rate))
 

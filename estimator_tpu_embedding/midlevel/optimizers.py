@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core import optimizers as core
-from ..core.optimizer_base import Limits, Optimizer
+from ..core.optimizer_base import Bounds, Optimizer
 from ..core.rates import ConstantRate, DynamicRate, Rate
 
 _api = tf.tpu.experimental.embedding
@@ -83,8 +83,8 @@ def core_optimizer(optimizer: Any) -> Optimizer:
     return kind.core(
         **kind.numbers(optimizer), learning_rate=0.0 if callable(rate) else rate,
         accumulate=bool(optimizer.use_gradient_accumulation),
-        clip_weights=Limits(lower=optimizer.clip_weight_min, upper=optimizer.clip_weight_max),
-        clip_gradients=Limits(lower=optimizer.clip_gradient_min,
+        clip_weights=Bounds(lower=optimizer.clip_weight_min, upper=optimizer.clip_weight_max),
+        clip_gradients=Bounds(lower=optimizer.clip_gradient_min,
                               upper=optimizer.clip_gradient_max),
         decay=optimizer.weight_decay_factor or None,
         decay_times_rate=bool(optimizer.weight_decay_factor

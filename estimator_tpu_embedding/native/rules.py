@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import optimizers as o
-from ..core.optimizer_base import Limits, Optimizer
+from ..core.optimizer_base import Bounds, Optimizer
 
 OPTIONS = 24
 """How many floats each table has: kOptions in `src/options.h`."""
@@ -114,6 +114,6 @@ def options_of(optimizer: Optimizer) -> tuple[float, ...]:
     return tuple(map(float, options)) + (0.0,) * (OPTIONS - len(options))
 
 
-def _bounds(limits: Limits) -> tuple[float, float]:
-    return (-math.inf if limits.lower is None else limits.lower,
-            math.inf if limits.upper is None else limits.upper)
+def _bounds(bounds: Bounds) -> tuple[float, float]:
+    return (-math.inf if bounds.lower is None else bounds.lower,
+            math.inf if bounds.upper is None else bounds.upper)

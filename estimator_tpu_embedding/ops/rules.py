@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..core import optimizers as o
-from ..core.optimizer_base import Limits, Optimizer
+from ..core.optimizer_base import Bounds, Optimizer
 
 Slots = tuple[tf.Tensor, ...]
 Updated = tuple[tf.Tensor, Slots]
@@ -49,11 +49,11 @@ def update_rows(optimizer: Optimizer, rows: tf.Tensor, slots: Slots, gradient: t
     return _clip(rows, optimizer.clip_weights), slots
 
 
-def _clip(values: tf.Tensor, limits: Limits) -> tf.Tensor:
-    if limits.lower is not None:
-        values = tf.maximum(values, limits.lower)
-    if limits.upper is not None:
-        values = tf.minimum(values, limits.upper)
+def _clip(values: tf.Tensor, bounds: Bounds) -> tf.Tensor:
+    if bounds.lower is not None:
+        values = tf.maximum(values, bounds.lower)
+    if bounds.upper is not None:
+        values = tf.minimum(values, bounds.upper)
     return values
 
 

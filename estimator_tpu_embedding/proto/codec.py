@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ..core.optimizer_base import Limits, Optimizer
+from ..core.optimizer_base import Bounds, Optimizer
 from ..core.optimizers import OPTIMIZERS
 from ..core.plan import Plan
 from ..core.rates import ConstantRate, DynamicRate, rate_tags
@@ -83,12 +83,12 @@ def encode_optimizer(optimizer: Optimizer, parameters: Parameters) -> None:
     """Writes everything of an optimizer but its learning rate, as the original does."""
     parameters.gradient_accumulation_status = (
         Accumulation.ENABLED if optimizer.accumulate else Accumulation.DISABLED)
-    for limits, message in ((optimizer.clip_gradients, parameters.gradient_clipping_limits),
+    for bounds, message in ((optimizer.clip_gradients, parameters.gradient_clipping_limits),
                             (optimizer.clip_weights, parameters.clipping_limits)):
-        if limits.lower is not None:
-            message.lower.value = limits.lower
-        if limits.upper is not None:
-            message.upper.value = limits.upper
+        if bounds.lower is not None:
+            message.lower.value = bounds.lower
+        if bounds.upper is not None:
+            message.upper.value = bounds.upper
     if optimizer.decay:  # The original leaves out a factor of 0, which changes nothing.
         parameters.weight_decay_factor = optimizer.decay
         parameters.multiply_weight_decay_factor_by_learning_rate = optimizer.decay_times_rate
@@ -110,12 +110,12 @@ def decode_optimizer(parameters: Parameters) -> Optimizer:
     return OPTIMIZERS[field](
         **own, learning_rate=parameters.learning_rate.constant,
         accumulate=parameters.gradient_accumulation_status != Accumulation.DISABLED,
-        clip_weights=_decode_limits(parameters.clipping_limits),
-        clip_gradients=_decode_limits(parameters.gradient_clipping_limits),
+        clip_weights=_decode_bounds(parameters.clipping_limits),
+        clip_gradients=_decode_bounds(parameters.gradient_clipping_limits),
         decay=parameters.weight_decay_factor or None,
         decay_times_rate=parameters.multiply_weight_decay_factor_by_learning_rate)
 
 
-def _decode_limits(limits: parameters_pb2.ClippingLimits) -> Limits:
-    return Limits(lower=limits.lower.value if limits.HasField('lower') else None,
+def _decode_bounds(limits: parameters_pb2.ClippingLimits) -> Bounds:
+    return Bounds(lower=limits.lower.value if limits.HasField('lower') else None,
                   upper=limits.upper.value if limits.HasField('upper') else None)

@@ -21,8 +21,8 @@ class BatchSupply:
           infeed: draws the batches.
           report: gets the seconds that steps waited.
           ahead: batches beyond its own that a step waits for, 0 or 1.
-          draws_ahead: whether batches may be drawn before their step. Those that a step waits
-            for are drawn in any case.
+          draws_ahead: whether batches may be drawn before their step. The batches that
+            a step waits for are drawn in any case.
           gives_up: asked with the seconds that a batch has been lacking. If it returns true, the
             wait ends.
         """

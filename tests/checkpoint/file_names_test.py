@@ -77,5 +77,6 @@ def test_a_step_with_leading_zeros_is_none_for_all(tmp_path, capsys):
 def test_a_step_with_leading_zeros_does_not_hide_the_checkpoint_of_that_step(tmp_path):
     save(tmp_path, 'model.ckpt-007')
     save(tmp_path, 'model.ckpt-7')
+    (tmp_path / 'checkpoint').write_text('model_checkpoint_path: "model.ckpt-007"\n')
     assert candidates(str(tmp_path)) == ['model.ckpt-7']
     assert recover.recover(str(tmp_path)).step == 7

@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.numpy_reference import assert_close
 
-from estimator_tpu_embedding.core.optimizer_base import Limits
+from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad, FrequencyEstimator, Momentum, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve
@@ -102,7 +102,7 @@ def test_cores_come_in_ascending_order_from_that_of_the_row_and_wrap_round(backe
 @pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 def test_weights_decay_and_are_bounded_in_every_update(backend):
     optimizer = StochasticGradientDescent(
-        learning_rate=1., decay=.5, clip_weights=Limits(lower=-1.), accumulate=False)
+        learning_rate=1., decay=.5, clip_weights=Bounds(lower=-1.), accumulate=False)
     cores = [[([[0], []], [2., 9.])], [([[0], []], [-1., 9.])]]
     found, _ = trained(backend, PLACES_OF_2[0], optimizer, cores)
     # 1/2 - 2, not below -1; then -1/2 + 1. With accumulation it is 1/2 - 1.

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from estimator_tpu_embedding.core.optimizer_base import Limits
+from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.core.optimizers import Adagrad, Adam, Ftrl, StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
@@ -142,15 +142,15 @@ def test_a_quantization_that_cannot_work_is_refused(changes, says):
     (Adagrad(learning_rate=abs), ['E421']),
     (Adagrad(learning_rate='0.1'), ['E421']),
     (Adam(learning_rate=0.1, use_non_lazy_adam=True, accumulate=False), ['E428']),
-    (Adagrad(learning_rate=0.1, accumulate=False, clip_gradients=Limits(upper=1.)), ['E429']),
+    (Adagrad(learning_rate=0.1, accumulate=False, clip_gradients=Bounds(upper=1.)), ['E429']),
     (Ftrl(learning_rate=0.1, lr_power=0.5, l1=-1., beta=float('nan')), ['E425'] * 3),
     (Adam(learning_rate=0.1, beta1=1., beta2=-0.1, epsilon=0), ['E425'] * 3),
     (Adagrad(learning_rate=0.1, initial_accumulator=None), ['E425']),
     (Adagrad(learning_rate=0.1, initial_accumulator=0.0), ['E425']),
     (Adagrad(learning_rate=0.1, initial_accumulator=1e-45), ['E425']),
     (Adagrad(learning_rate=0.1, decay=-1.0), ['E426']),
-    (Adagrad(learning_rate=0.1, clip_weights=Limits(lower=1.0, upper=-1.0)), ['E427']),
-    (Adagrad(learning_rate=0.1, clip_gradients=Limits(upper=float('nan'))), ['E427'])])
+    (Adagrad(learning_rate=0.1, clip_weights=Bounds(lower=1.0, upper=-1.0)), ['E427']),
+    (Adagrad(learning_rate=0.1, clip_gradients=Bounds(upper=float('nan'))), ['E427'])])
 def test_p07_hyper_parameters_that_cannot_work_are_refused(optimizer, codes):
     problems = problems_of(TABLES[:1], FEATURES[:2], optimizer=optimizer)
     assert [problem.code for problem in problems] == codes
@@ -199,7 +199,7 @@ def test_rate_functions_must_be_callable():
 
 
 @pytest.mark.parametrize('spec', [*TABLES, *FEATURES, TOPOLOGY, Adagrad(learning_rate=0.1),
-                                  Limits(), make_plan()], ids=lambda spec: type(spec).__name__)
+                                  Bounds(), make_plan()], ids=lambda spec: type(spec).__name__)
 def test_nothing_can_be_changed_after_it_was_made(spec):
     name = dataclasses.fields(spec)[0].name
     with pytest.raises((dataclasses.FrozenInstanceError, TypeError, AttributeError)):

@@ -3,7 +3,7 @@ import inspect
 import pytest
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.core.optimizer_base import Limits
+from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.core.optimizers import Adagrad, StochasticGradientDescent
 
 TAIL = ['use_gradient_accumulation', 'clip_weight_min', 'clip_weight_max', 'weight_decay_factor',
@@ -26,8 +26,8 @@ def test_parameters_become_the_optimizer_of_a_plan():
         .2, clip_gradient_min=-1., clip_weight_max=0., weight_decay_factor=.3,
         multiply_weight_decay_factor_by_learning_rate=True).to_optimizer() == (
             StochasticGradientDescent(
-                learning_rate=.2, clip_gradients=Limits(lower=-1.), decay=.3,
-                clip_weights=Limits(upper=0.), decay_times_rate=True))
+                learning_rate=.2, clip_gradients=Bounds(lower=-1.), decay=.3,
+                clip_weights=Bounds(upper=0.), decay_times_rate=True))
 
 
 def test_bad_values_get_the_errors_of_the_original():

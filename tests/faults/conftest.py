@@ -1,4 +1,4 @@
-"""What every test of faults promises besides: no leaked file descriptor, thread or child."""
+"""Checks after every test of faults that no file descriptor, thread or child is leaked."""
 
 import gc
 import os
@@ -39,7 +39,7 @@ def close_event_writers():
 
 @pytest.fixture(autouse=True)
 def nothing_is_leaked():
-    """Files, threads and children are those of before."""
+    """After a test, the open files, threads and children are the same as before."""
     close_event_writers()
     files, threads, processes = open_files(), set(threading.enumerate()), children()
     yield
@@ -62,7 +62,7 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture
 def memory_folder():
-    """A folder in memory, where nothing waits for a disk; else that of other temporary files."""
+    """A folder in memory, where nothing waits for a disk, or among other temporary files."""
     parent = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=parent) as directory:
         yield directory

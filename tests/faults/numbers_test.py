@@ -11,7 +11,7 @@ from harness import graphs, jobs
 from harness.numpy_reference import ReferenceTable
 
 from estimator_tpu_embedding.core import optimizers as o
-from estimator_tpu_embedding.core.optimizer_base import Limits
+from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.core.plan import problems_of, resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
@@ -285,7 +285,7 @@ def test_n06_a_rate_of_a_number_trains():
 
 
 @pytest.mark.parametrize('limits', [
-    Limits(lower=1., upper=-1.), Limits(lower=float('nan')), Limits(upper=float('inf'))])
+    Bounds(lower=1., upper=-1.), Bounds(lower=float('nan')), Bounds(upper=float('inf'))])
 @pytest.mark.parametrize('of', ['clip_weights', 'clip_gradients'])
 def test_n07_bounds_that_are_reversed_or_no_numbers_are_refused(of, limits):
     with pytest.raises(ConfigError, match='E427 table "movie": .*bound'):

@@ -1,6 +1,6 @@
 """Jobs whose input stops coming after two batches of every host.
 
-As a script, which ends with 3 if the job raises an error:
+Run as a script, it ends with status 3 if the job raises an error:
 
     python -m harness.blocking_job FORM VERB MODEL_DIR [HOSTS [INPUT_DEADLINE [SHUTDOWN_DEADLINE]]]
 
@@ -22,7 +22,7 @@ COLUMNS = [jobs.embedding('f', 10)]
 
 
 class Blocker:
-    """What blocks, until it is released; `blocks` is set when somebody waits for it."""
+    """Blocks inputs until it is released; `blocks` is set when somebody waits for it."""
 
     def __init__(self, directory):
         self.blocks, self._released = threading.Event(), threading.Event()
@@ -66,7 +66,7 @@ class Blocker:
         return tf.data.TextLineDataset(self._pipe).batch(size).map(tf.strings.to_number)
 
     def input_fn(self, form):
-        """Blocks in one of the `FORMS`; for `None` never."""
+        """Returns an input_fn that blocks in one of the `FORMS`, or never if it is `None`."""
         def input_fn(params):
             size = params['batch_size']
             if form == 'call':
@@ -84,7 +84,7 @@ VERBS = ['train', 'evaluate', 'predict', 'train_and_evaluate']
 
 
 def run(verb, form, directory, blocker, *, hosts=1, deadline=3., shutdown=1., hooks=()):
-    """Runs a job; of `train_and_evaluate` the evaluation blocks."""
+    """Runs a job; in `train_and_evaluate` the evaluation blocks."""
     config = jobs.run_config(directory, hosts, iterations=1, input_deadline_secs=deadline,
                              shutdown_deadline_secs=shutdown, save_checkpoints_steps=10)
     estimator = jobs.estimator(jobs.linear_model_fn(COLUMNS), COLUMNS, config, batch_size=BATCH)

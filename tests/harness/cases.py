@@ -1,7 +1,7 @@
-"""Every optimizer with every option, and every kind of ids: what the conformance suite crosses.
+"""Lists the cases of the conformance suite: every optimizer with every option and kind of ids.
 
-A case is one table. What is true of its ids and gradients besides its number is the same for all
-cases, so that one graph can hold them all.
+A case is one table. Only its number tells its ids and gradients from those of other cases, so that
+one graph can hold all tables.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.core import optimizers
-from estimator_tpu_embedding.core.optimizer_base import Limits, Optimizer
+from estimator_tpu_embedding.core.optimizer_base import Bounds, Optimizer
 from estimator_tpu_embedding.core.optimizers import (
     Adadelta, Adagrad, AdagradMomentum, Adam, CenteredRMSProp, FrequencyEstimator, Ftrl, Lion,
     Momentum, ProximalAdagrad, ProximalYogi, RMSProp, StochasticGradientDescent)
@@ -33,12 +33,12 @@ def rate_of_step(step):
 
 
 OF_STEP = DynamicRate(function=rate_of_step)
-GRADIENTS, WEIGHTS = Limits(lower=-.8, upper=.6), Limits(lower=-.9, upper=1.1)
+GRADIENTS, WEIGHTS = Bounds(lower=-.8, upper=.6), Bounds(lower=-.9, upper=1.1)
 # What every optimizer has. `rate` is that of the table, the others are fields of the optimizer.
 COMMON = (
-    {}, {'learning_rate': 0., 'decay': .05}, {'rate': OF_STEP, 'clip_weights': Limits(lower=-.5)},
+    {}, {'learning_rate': 0., 'decay': .05}, {'rate': OF_STEP, 'clip_weights': Bounds(lower=-.5)},
     {'clip_gradients': GRADIENTS, 'decay': .1, 'decay_times_rate': True},
-    {'clip_gradients': Limits(upper=.5), 'clip_weights': WEIGHTS, 'decay': .05},
+    {'clip_gradients': Bounds(upper=.5), 'clip_weights': WEIGHTS, 'decay': .05},
     {'accumulate': False, 'clip_weights': WEIGHTS, 'decay': .1, 'decay_times_rate': True})
 # Each optimizer, and what it alone has.
 OPTIMIZERS = (
@@ -104,16 +104,16 @@ class Case:
 
     @property
     def rows(self):
-        """What the table begins with."""
+        """The rows that the table begins with."""
         return np.random.default_rng(self.number).normal(size=self.shape).astype(np.float32)
 
     @property
     def scale(self):
-        """What tells the gradients of this table from those of others; a small binary number."""
+        """A factor of the gradients of this table alone; a small binary number."""
         return np.float32(.5 + self.number % 128 / 128)
 
     def ids(self, ids):
-        """The ids of this table for those of its shape, which may be a tensor."""
+        """Returns the ids of this table, made from the ids of its shape, which may be a tensor."""
         return (ids + self.number) % self.shape[0]
 
     def spec(self):
@@ -141,7 +141,7 @@ def all_cases():
 
 
 def uncovered(cases):
-    """What of the optimizers the cases leave out: `Adam.beta1` for a field, `Adam` for all.
+    """Names what the cases leave out: `Adam.beta1` for a field, `Adam` for an optimizer.
 
     A field is covered if it is left at its default in one case, and is something else in
     another; one without default takes two values. A rate is constant, 0 and a function.

@@ -1,4 +1,4 @@
-"""Small real checkpoints, written once by TensorFlow and copied under any step."""
+"""Gives tests small real checkpoints, which TensorFlow writes once, under any step."""
 
 import functools
 import hashlib
@@ -18,7 +18,7 @@ TABLES = {'t': StoredTable(rows=7, width=2, strategy='div', hosts=2, slots=('Ada
 
 
 def signed(fields):
-    """The text of a manifest whose own SHA-256 is right, so that it is not what is found."""
+    """Returns the text of a manifest with its right SHA-256, so that readers look at the rest."""
     own = {name: value for name, value in fields.items() if name != 'sha256'}
     digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
     return json.dumps({**own, 'sha256': digest})

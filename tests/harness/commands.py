@@ -1,4 +1,4 @@
-"""The commands of `etpe` within the process of a test."""
+"""Runs the commands of `etpe` within the process of a test."""
 
 import json
 import pathlib
@@ -31,7 +31,7 @@ class Etpe:
         self._capsys = capsys
 
     def __call__(self, *arguments, status=0):
-        """What a command prints; with status 2, what it complains of."""
+        """Returns the output of a command; with status 2, its errors."""
         try:
             got = main([str(argument) for argument in arguments])
         except SystemExit as error:  # argparse ends so where the usage is wrong.

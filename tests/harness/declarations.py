@@ -1,8 +1,8 @@
-"""Embeddings declared as plain data, which TensorFlow 2.15 and this package both can build.
+"""Declares embeddings as plain data that TensorFlow 2.15 and this package can both build.
 
-A declaration is a dict of the arguments of `TPUEmbedding`, with tables and features as dicts of
-theirs, an optimizer as `[class name, arguments]` and a learning-rate function as its number in
-`FUNCTIONS`. It can be written as JSON.
+A declaration is a dict of the arguments of `TPUEmbedding`, and can be written as JSON. Tables and
+features are dicts of their own arguments. An optimizer is `[class name, arguments]`, and a
+learning-rate function its number in `FUNCTIONS`.
 """
 
 FUNCTIONS = [lambda step: 1.0, lambda step: 2.0, lambda step: 3.0]

@@ -1,9 +1,9 @@
-"""Training on disks that get full; needs `unshare -rm`.
+"""Trains on disks that get full; needs `unshare -rm`.
 
     unshare -rm python -m harness.disk_job FOLDER
 
-Prints a line of JSON per disk: its size, the class and text of the error, the step that is found
-then and what lies beside checkpoints.
+It prints a line of JSON for each disk: its size, the class and text of the error, the step that is
+found afterwards, and the files beside checkpoints.
 """
 
 import json

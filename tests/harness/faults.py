@@ -1,4 +1,4 @@
-"""Storage that fails, or takes the process with it, at the N-th operation."""
+"""Makes storage fail, or kill its process, at the N-th operation."""
 
 import errno
 import os
@@ -54,7 +54,7 @@ class Faults:
 
 
 class FaultyStorage(Storage):
-    """A storage whose changes meet faults; what writes a file fails when it has half of it.
+    """A storage whose changes meet faults; a write that fails leaves half of its file.
 
     Attributes:
       returned: the steps whose commits returned.
@@ -65,7 +65,7 @@ class FaultyStorage(Storage):
 
         Args:
           directory: where.
-          faults: they count what is done here.
+          faults: they count the operations on this storage.
           done: called with each step whose commit has returned.
         """
         super().__init__(directory)

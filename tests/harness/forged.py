@@ -1,4 +1,4 @@
-"""Checkpoints made by hand: without TensorFlow, and as hostile as one likes."""
+"""Makes checkpoints by hand: without TensorFlow, and as hostile as a test likes."""
 
 import pathlib
 import struct
@@ -36,7 +36,7 @@ def entry(dtype, shape, shard=0, offset=0, size=0, crc=0, slices=()):
 
 
 def block(pairs):
-    """A block of entries, each of which is a restart."""
+    """Returns a block of entries; each entry is a restart."""
     content, restarts = b'', []
     parts = []
     at = 0

@@ -1,8 +1,8 @@
-"""A process that trains, then forks; prints what each of its children met.
+"""Trains, then forks, and prints the error or success of each child.
 
     python -m harness.fork_job DIRECTORY [CALL ...]
 
-Before the first training a child trains too; it may, since nothing of TensorFlow has run by then.
+A child that is forked before the first training trains too: TensorFlow has not started by then.
 """
 
 import multiprocessing

@@ -1,4 +1,4 @@
-"""Small graphs for tests: global batches as tensors, tables with known rows."""
+"""Builds small graphs for tests: global batches as tensors, tables with known rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whole jobs in few lines: a TPUEstimator over arrays, and hooks that look inside."""
+"""Builds whole jobs in few lines: a TPUEstimator over arrays, and hooks that look inside."""
 
 import numpy as np
 import tensorflow.compat.v1 as tf

@@ -1,12 +1,12 @@
-"""A small training job that is killed again and again, and must come to the rows it comes to else.
+"""Kills a small training job again and again; it must come to the same rows all the same.
 
     python -m harness.kill_job FOLDER [--kills 12] [--seed 1]
 
-One process imports TensorFlow, which takes seconds, and forks one child after the other, each a
-life of the job. They end at a random time before the first step, at one after it, or at a random
-operation of a save, and each second one saves in the background. What a life did is in a file of
-its own, which is printed if something is wrong. The last life comes to its end, and its tables
-must equal bit for bit those of a job that nobody disturbed.
+One process imports TensorFlow, which takes seconds, and forks one child after the other. Each child
+is a life of the job. A life ends at a random time before the first step, at a random time after it,
+or at a random operation of a save. Each second life saves in the background. A life writes its
+progress to a file of its own, which is printed if something is wrong. The last life comes to its
+end. Its tables must equal, bit for bit, the tables of a job that nobody disturbed.
 """
 
 import argparse
@@ -128,7 +128,7 @@ def live(log, seconds, work):
 
 
 def numbers(log, verb):
-    """The steps that a life told of."""
+    """Returns the steps that a life printed."""
     return [int(step) for step in re.findall(rf'^{verb} (\d+)$', log.read_text(), re.MULTILINE)]
 
 

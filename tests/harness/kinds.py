@@ -1,4 +1,4 @@
-"""Global batches of ids of every kind, for tables of one shape."""
+"""Draws global batches of ids of every kind, for tables of one shape."""
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def across(generator, rows):
 
 
 def empty_rows(generator, rows):
-    """Most samples have no id; the first of them, which are the whole of a core, none at all."""
+    """Most samples have no id; neither has any sample of the first core."""
     batch = _empty()
     for name in FEATURES:
         for sample in range(len(batch[name]) * 2 // 5, len(batch[name]), 4):

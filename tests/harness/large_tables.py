@@ -1,8 +1,8 @@
-"""Jobs of every kind whose tables fit no memory, under a limit that this process sets itself.
+"""Runs jobs of every kind whose tables fit no memory, under a limit that this process sets itself.
 
 `python -m harness.large_tables ROWS [ROWS ...] [--width W] [--only FACE]` makes a table per number
 of rows. It prints a line of JSON for each of `FACES`: its name, the class and text of its error,
-and by how many bytes the memory of this process grew at most.
+and the most bytes by which the memory of this process grew.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ROOM = 2**31
 
 
 class Jobs:
-    """What trains, reads or makes tables `t0`, `t1` and so on; each has a column `f0`, ..."""
+    """Trains, reads or makes tables `t0`, `t1` and so on; each has a column `f0`, ..."""
 
     def __init__(self, directory, rows, width):
         self._directory, self._rows, self._width = directory, rows, width
@@ -63,7 +63,7 @@ class Jobs:
         next(self._estimator().predict(self._input_fn))
 
     def export(self):
-        """From a checkpoint without tables, of which nobody gets to see that."""
+        """Exports from a checkpoint without tables; the export ends before anybody reads it."""
         with tf.Graph().as_default(), tf.Session() as session:
             session.run(tf.train.create_global_step().initializer)
             path = tf.train.Saver().save(session, f'{self._directory}/model.ckpt')

@@ -1,4 +1,4 @@
-"""The names of `tensorflow.python.tpu.tpu_embedding` as this package has them."""
+"""Holds this package's classes under their names in `tensorflow.python.tpu.tpu_embedding`."""
 
 from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec  # noqa: F401
 from estimator_tpu_embedding.estimator.enqueue_data import *  # noqa: F401,F403

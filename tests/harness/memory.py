@@ -1,4 +1,4 @@
-"""How much memory a piece of this process takes at its height."""
+"""Measures how much memory a piece of this process takes at its height."""
 
 import pathlib
 
@@ -8,7 +8,7 @@ STATUS = pathlib.Path('/proc/self/status')
 
 
 def highest_rss_of(function):
-    """By how many bytes the RSS of this process grows at most while a function runs.
+    """Returns the most bytes by which the RSS of this process grows while a function runs.
 
     The test is skipped where a process may not ask for that.
     """
@@ -22,12 +22,12 @@ def highest_rss_of(function):
 
 
 def rss():
-    """How many bytes of this process are in memory."""
+    """Returns how many bytes of this process are in memory."""
     return _in_bytes('VmRSS')
 
 
 def vm_size():
-    """How many bytes of addresses this process has taken, which is what RLIMIT_AS bounds."""
+    """Returns how many bytes of addresses this process has taken; RLIMIT_AS bounds them."""
     return _in_bytes('VmSize')
 
 

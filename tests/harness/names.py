@@ -1,4 +1,4 @@
-"""The TensorFlow names that a script mentions."""
+"""Finds the TensorFlow names that a script mentions."""
 
 import ast
 import re

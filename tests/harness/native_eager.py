@@ -1,4 +1,4 @@
-"""An engine of one table `t` that is opened in eager mode, for tests of what is used there."""
+"""Opens a native engine with one table `t` in eager mode, for tests of eager code."""
 
 import tensorflow as tf
 
@@ -9,7 +9,7 @@ from .native_run import plan_of
 
 
 class Opened:
-    """An engine of `plan_of(hosts=1)`, of which a step subtracts what it is given.
+    """An engine of `plan_of(hosts=1)`; a step subtracts the gradients from the rows.
 
     Use it in a `with` statement, which closes it.
     """
@@ -45,7 +45,7 @@ class Opened:
 
 
 class Owned(Opened):
-    """The same with the variable of its only part, which it takes over before each step."""
+    """The same engine with the variable of its only part, which it takes over before each step."""
 
     def __init__(self, plan=None, initial_value=0.):
         super().__init__(plan)
@@ -68,7 +68,7 @@ class Owned(Opened):
         return int(self.library.ete_detached(engine=self.handle, values=[value]))
 
     def step(self, ids, gradient=1.):
-        """What it looks up, before it subtracts the gradient from that."""
+        """Returns the rows looked up, then subtracts the gradient from them."""
         self.take()
         grouped = self.group(ids)
         found = self.lookup(grouped)

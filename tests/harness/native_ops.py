@@ -1,4 +1,4 @@
-"""An engine of two tables, and its operations in a session, for tests of the native kernels."""
+"""Runs the operations of a native engine with two tables in a session, for tests of the kernels."""
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -16,7 +16,7 @@ PARTS = [(3, 3), (2, 3), (3, 3), (2, 3), (4, 8), (3, 8), (4, 8), (3, 8)]  # of t
 
 
 def plan():
-    """What the engine executes: two hosts with one core each."""
+    """Returns the plan of the engine: two hosts with one core each."""
     return resolve(
         [TableSpec(name='user', vocabulary_size=ROWS['user'], dimension=8, combiner='sum'),
          TableSpec(name='item', vocabulary_size=ROWS['item'], dimension=3, combiner='mean')],

@@ -1,4 +1,4 @@
-"""An engine of one table in the default graph, with a session, for tests of its variables."""
+"""Runs a native engine with one table in the default graph, for tests of its variables."""
 
 import numpy as np
 import tensorflow.compat.v1 as tf

@@ -1,9 +1,9 @@
-"""The specification in executable form: float64, one array per table, no partitioning.
+"""Computes look-ups and updates as the specification has them: float64, one array per table.
 
-It knows no hosts, no partitioning and no TensorFlow. A batch is a list with the ids of each
-sample of the global batch; `update` sums what the whole batch says about a row and applies the
-optimizer once (without accumulation, what each core says, core by core), as
-`spec/tf1_embedding_api.md` sections 13.1 to 13.4 have it.
+It knows no hosts, no partitioning and no TensorFlow. A batch is a list with the ids of each sample
+of the global batch. `update` sums the gradients of a row over the whole batch and applies the
+optimizer once. Without accumulation it sums and applies them core by core. The source is
+`spec/tf1_embedding_api.md`, sections 13.1 to 13.4.
 """
 
 import numpy as np
@@ -80,14 +80,14 @@ class ReferenceTable:
 
 
 def clip(values, limits):
-    """Values kept within limits, either of which may be absent."""
+    """Returns values within two limits; a limit may be `None`."""
     lower = -np.inf if limits.lower is None else limits.lower
     upper = np.inf if limits.upper is None else limits.upper
     return np.clip(values, lower, upper)
 
 
 def rounded(values, quantization):
-    """What is looked up of rows; all of them without quantization."""
+    """Returns rows as a look-up gives them: unchanged without quantization."""
     if quantization is None:
         return values
     lower, upper, buckets = quantization.lower, quantization.upper, quantization.num_buckets
@@ -97,7 +97,7 @@ def rounded(values, quantization):
 
 
 def over(values, divisor):
-    """A quotient that is 0 where the divisor is, as the rules have it."""
+    """Returns a quotient that is 0 where the divisor is 0, as in the rules."""
     values, divisor = np.broadcast_arrays(values, divisor)
     return np.divide(values, divisor, where=divisor != 0, out=np.zeros(values.shape))
 
@@ -223,7 +223,7 @@ RULES = {
 
 
 def excess(actual, expected, tolerance=2e-6):
-    """How many times what is allowed the worst element is off; more than 1 is wrong.
+    """Returns the worst error as a multiple of the error allowed; more than 1 is wrong.
 
     Allowed is `tolerance * (|expected| + the largest |expected|)`.
     """
@@ -235,6 +235,6 @@ def excess(actual, expected, tolerance=2e-6):
 
 
 def assert_close(actual, expected, tolerance=2e-6):
-    """Nothing is off by more than is allowed; see `excess`."""
+    """Asserts that no element is off by more than is allowed; see `excess`."""
     times = excess(actual, expected, tolerance)
     assert times <= 1, f'off by up to {times:.3g} times what is allowed'

@@ -1,4 +1,4 @@
-"""Run by a Python with TensorFlow 2.15: a declaration per line in, its config in hex out."""
+"""Reads a declaration per line, and prints the config that TensorFlow 2.15 makes of it, in hex."""
 
 import json
 import pathlib

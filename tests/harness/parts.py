@@ -1,10 +1,10 @@
-"""Which cases of a matrix only the long part of the checks runs."""
+"""Marks the cases of a matrix that only the long part of the checks runs."""
 
 import pytest
 
 
 def long_except(cases, *short):
-    """Cases for `pytest.mark.parametrize`, all of them `long` but those with the numbers `short`.
+    """Returns cases for `pytest.mark.parametrize`; those whose number is not in `short` are `long`.
 
     >>> [bool(case.marks) for case in long_except(['div', 'mod'], 1)]
     [True, False]

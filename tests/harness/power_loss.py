@@ -1,10 +1,9 @@
-"""Every state in which a disk can be after a loss of power, for a recorded run of operations.
+"""Computes every state of a disk after a loss of power, for a recorded run of operations.
 
-The model: names change in the order in which the calls were made, as in the journals of ext4 and
-xfs, and some of the last changes may be lost: not those before the last `sync` of the directory
-that they were made in. The content of a file is safe once it was synced; until then it may be
-there, or nothing of it, or half, or as many zeros. Files that were there at the beginning are
-safe.
+The model: names change in the order of the calls, as in the journals of ext4 and xfs. Some of the
+last changes may be lost, but none before the last `sync` of their directory. The content of a file
+is safe once it was synced. Until then it may be there, or nothing of it, or half, or as many zeros.
+Files that were there at the beginning are safe.
 """
 
 import itertools
@@ -16,14 +15,14 @@ from estimator_tpu_embedding.checkpoint.files import Storage
 
 
 class RecordingStorage(Storage):
-    """A storage that writes down all that it changes.
+    """A storage that records all its changes.
 
     Attributes:
       operations: tuples of a verb and names; a file that appears has its content too.
     """
 
     def __init__(self, directory):
-        """Opens a directory; what is in it is safe."""
+        """Opens a directory; the files that are in it are safe."""
         super().__init__(directory)
         self.operations = []
         self._root = pathlib.Path(directory)
@@ -60,7 +59,7 @@ class RecordingStorage(Storage):
         self.operations.append(('create', name, content))
 
     def on_phase(self, phase):
-        """What the system does not see is lost without a trace."""
+        """Does nothing: the system does not see phases, so none can be lost."""
 
     def done(self, step):
         """Notes that the commit of a step has returned: from here on it must not be lost."""
@@ -75,7 +74,7 @@ def contents(directory):
 
 
 class _Disk:
-    """What a run of operations makes of names and files.
+    """The names and files after a run of operations.
 
     Attributes:
       files: the content of every file there ever was, `None` for a folder, by its number.
@@ -159,7 +158,7 @@ def _damages(risky):
 
 
 def _remains(content):
-    """What may be left of a file that was not synced."""
+    """Yields what may be left of a file that was not synced."""
     return b'', content[:len(content) // 2], bytes(len(content))
 
 
@@ -187,7 +186,7 @@ def broken_promises(storage, read, is_at):
 
 
 def _verdict(directory, step, read, is_at):
-    """Yields what is wrong with what a reader finds after `step` was committed, or -1."""
+    """Yields the errors of a reader that looks after `step` was committed; -1 is no step."""
     names = sorted(contents(directory))
     try:
         found = read(directory)

@@ -1,4 +1,4 @@
-"""Profiles of small tables, counted from lists of ids."""
+"""Counts profiles of small tables from lists of ids."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Strategies of TF2, and TPUEmbedding fed with global batches under any of them."""
+"""Makes strategies of TF2, and feeds a TPUEmbedding under any of them with global batches."""
 
 import dataclasses
 import functools

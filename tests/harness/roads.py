@@ -1,6 +1,6 @@
-"""Ways in which scripts import what TensorFlow lost, and a process that takes them all.
+"""Lists the ways in which scripts import names that TensorFlow lost, and takes them all.
 
-Run as a script it prints JSON; it needs `tests` on the path.
+Run as a script, it prints JSON; it needs `tests` on the path.
 """
 
 import contextlib
@@ -135,7 +135,7 @@ ROADS = [  # a statement, what it names then, and what that must be
 
 
 def resolved(name):
-    """What a dotted name is: by attributes below `tf`, else a module or a name in one.
+    """Returns the object of a dotted name: an attribute below `tf`, a module, or a name in one.
 
     Raises:
       ImportError, AttributeError: if it is nothing.
@@ -151,14 +151,14 @@ def resolved(name):
 
 
 def taken(statement, expression):
-    """What a road leads to."""
+    """Returns the object that a road leads to."""
     namespace = {}
     exec(statement, namespace)
     return eval(expression, namespace)
 
 
 def problem(function, *arguments):
-    """What `function` raises, as text; `''` if nothing."""
+    """Returns the error that `function` raises, as text; `''` if it raises none."""
     try:
         function(*arguments)
     except Exception as error:
@@ -174,7 +174,7 @@ def leads_to(statement, expression, path):
 
 
 def main():
-    """Prints what is wrong with each road, and with each name of the golden."""
+    """Prints the error of each road, and of each name in the golden."""
     from harness.tools import load
 
     import estimator_tpu_embedding

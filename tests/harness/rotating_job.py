@@ -1,6 +1,6 @@
-"""A job that commits checkpoints in a loop, and keeps two, until its input ends.
+"""Commits checkpoints in a loop, and keeps two, until its input ends.
 
-Arguments: the directory, and the prefix of a checkpoint whose files all of them have.
+Arguments: the directory, and the prefix of a checkpoint, of which all others are copies.
 """
 
 import itertools
@@ -22,7 +22,7 @@ SECONDS = .2
 
 
 def write_copy(source, step):
-    """What writes the files of a checkpoint: copies of those of another one."""
+    """Returns a function that writes a checkpoint as a copy of another one."""
     def write(prefix):
         assert prefix.endswith(f'-{step}')
         for path in pathlib.Path(source).parent.iterdir():

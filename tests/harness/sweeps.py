@@ -1,4 +1,4 @@
-"""Lives of a job that commits and commits, and what is on the disk after one that was cut short.
+"""Cuts short a job that commits again and again, and checks what is left on the disk.
 
 It runs without TensorFlow: `python -m harness.sweeps CHECKPOINTS FOLDER [DISK_SIZE ...]`.
 """
@@ -27,7 +27,7 @@ KEPT = 2
 
 
 def live(storage, tiny, steps, kept=KEPT):
-    """Does with a directory what a job does that starts, and commits some steps.
+    """Starts in a directory as a job does, and commits some steps.
 
     Args:
       storage: of the directory, a FaultyStorage or RecordingStorage.
@@ -49,7 +49,7 @@ def live(storage, tiny, steps, kept=KEPT):
 
 
 def steps_in(directory):
-    """The steps that have a manifest, in order."""
+    """Returns the steps that have a manifest, in order."""
     found = [re.fullmatch(r'model\.ckpt-(\d+)\.tables\.json', name)
              for name in os.listdir(directory)]
     return sorted(int(one.group(1)) for one in found if one)
@@ -97,7 +97,7 @@ def check_goes_on(directory, tiny, found):
 
 
 def marks(directory, step):
-    """What tells whether a file of a step was written or replaced."""
+    """Returns facts of the files of a step that change if one is written or replaced."""
     return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns)
             for path in pathlib.Path(directory).glob(f'model.ckpt-{step}.*')}
 
@@ -136,7 +136,7 @@ def killed(directory, tiny, steps, at):
 
 
 def operations(tiny, parent, steps):
-    """What a job does that nothing disturbs, in words."""
+    """Returns the operations of a job that nothing disturbs, in words."""
     faults = Faults()
     with folder(parent) as directory, FaultyStorage(directory, faults) as storage:
         live(storage, tiny, steps)
@@ -144,7 +144,7 @@ def operations(tiny, parent, steps):
 
 
 def sweep_of_kills(tiny, parent):
-    """Kills a job at every operation once, and some of those that follow it too.
+    """Kills a job at every operation once, and some of the jobs that follow it too.
 
     Prints `<operation>: <step that was found>` for each.
     """

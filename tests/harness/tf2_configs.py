@@ -1,4 +1,4 @@
-"""Declarations of TF2 whose config is compared with what the original makes of them."""
+"""Declares embeddings of TF2 whose configs are compared with those of the original."""
 
 import types
 

@@ -1,10 +1,10 @@
-"""A small job of TF2 that is killed while it trains and while it saves, and comes to the same end.
+"""Kills a small job of TF2 while it trains and while it saves; it must come to the same end.
 
     python -m harness.tf2_kill_job FOLDER
 
 One process imports TensorFlow, and forks each life of the job. A life resumes from the newest
-checkpoint and gets the data of its step; the end must equal bit for bit that of a job that nobody
-killed.
+checkpoint and gets the data of its step. The last variables must equal, bit for bit, those of a job
+that nobody killed.
 """
 
 import os

@@ -1,7 +1,8 @@
-"""Shapes of inputs that are tried on the original and on this package alike.
+"""Lists shapes of inputs that are tried on the original and on this package alike.
 
-A case is a FeatureConfig (`max_sequence_length`, `output_shape`) and what gives a shape: `build`
-with the shape of an input or a batch size, or an enqueued input of a kind and a static shape.
+A case is a FeatureConfig (`max_sequence_length`, `output_shape`) and a source of the shape. The
+source is `build` with the shape of an input or a batch size, or an enqueued input of a kind and a
+static shape.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""Small TPUEmbeddings with tables of every optimizer, ours and TensorFlow's, for checkpoints."""
+"""Makes small TPUEmbeddings, ours and TensorFlow's, with a table for each optimizer."""
 
 import numpy as np
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Small checkpoints in files, for processes that commit them again and again without TensorFlow."""
+"""Keeps small checkpoints in files, for processes that commit them without TensorFlow."""
 
 import dataclasses
 import pathlib
@@ -44,7 +44,7 @@ class Tiny:
         return describe(step)
 
     def is_at(self, prefix, step):
-        """Whether the files of a prefix are those of a step, byte for byte."""
+        """Returns whether the files of a prefix equal those of a step, byte for byte."""
         return self.files(step) == {
             path.name.removeprefix(f'model.ckpt-{step}'): path.read_bytes()
             for path in pathlib.Path(prefix).parent.glob(f'model.ckpt-{step}.*')

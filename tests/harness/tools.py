@@ -1,4 +1,4 @@
-"""Loads a script of `tools` as a module, for the tests of it."""
+"""Loads scripts of `tools` as modules, for tests."""
 
 import functools
 import importlib.util

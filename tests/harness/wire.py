@@ -1,4 +1,4 @@
-"""Serialized messages made by hand, for files that protobuf itself would not write."""
+"""Serializes messages by hand, for files that protobuf itself would not write."""
 
 
 def varint(number):

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_tpu_embedding.core import optimizers as core
-from estimator_tpu_embedding.core.optimizer_base import Limits
+from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.core.rates import ConstantRate, rate_tags
 from estimator_tpu_embedding.midlevel import optimizers
 
@@ -11,8 +11,8 @@ api = tf.tpu.experimental.embedding
 COMMON = {'learning_rate': .5, 'clip_weight_min': -1., 'clip_weight_max': 2.,
           'weight_decay_factor': .25, 'multiply_weight_decay_factor_by_learning_rate': True,
           'clipvalue': (None, 3.)}
-EXPECTED = {'learning_rate': .5, 'clip_weights': Limits(lower=-1., upper=2.), 'decay': .25,
-            'decay_times_rate': True, 'clip_gradients': Limits(upper=3.)}
+EXPECTED = {'learning_rate': .5, 'clip_weights': Bounds(lower=-1., upper=2.), 'decay': .25,
+            'decay_times_rate': True, 'clip_gradients': Bounds(upper=3.)}
 
 
 @pytest.mark.parametrize('optimizer, own, expected', [
@@ -47,8 +47,8 @@ def test_a_decay_of_zero_is_none_and_gradients_may_be_applied_one_by_one():
         use_gradient_accumulation=False, weight_decay_factor=0.,
         multiply_weight_decay_factor_by_learning_rate=True))
     assert not one.accumulate and one.decay is None and not one.decay_times_rate
-    assert one.clip_gradients == one.clip_weights == Limits()
-    assert optimizers.core_optimizer(api.SGD(clipvalue=2.)).clip_gradients == Limits(
+    assert one.clip_gradients == one.clip_weights == Bounds()
+    assert optimizers.core_optimizer(api.SGD(clipvalue=2.)).clip_gradients == Bounds(
         lower=-2., upper=2.)
 
 

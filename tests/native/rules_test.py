@@ -7,7 +7,7 @@ import pytest
 import estimator_tpu_embedding
 from estimator_tpu_embedding.core import optimizers as o
 from estimator_tpu_embedding.core.kernels import MAX_THREADS
-from estimator_tpu_embedding.core.optimizer_base import Limits
+from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.native import rules
 
 SOURCES = pathlib.Path(estimator_tpu_embedding.__file__).parent / 'native' / 'src'
@@ -61,8 +61,8 @@ def test_options_that_all_rules_have_come_first():
     infinite = (-math.inf, math.inf, -math.inf, math.inf)
     assert rules.options_of(plain) == (1, 0, 0, 0, 0, *infinite, *[0] * 15)
     special = o.StochasticGradientDescent(
-        learning_rate=.5, decay=.25, decay_times_rate=True, clip_weights=Limits(lower=0., upper=2),
-        clip_gradients=Limits(upper=0.))
+        learning_rate=.5, decay=.25, decay_times_rate=True, clip_weights=Bounds(lower=0., upper=2),
+        clip_gradients=Bounds(upper=0.))
     assert rules.options_of(special)[:9] == (1, 0, 1, .25, 1, 0, 2, -math.inf, 0)
     single = o.StochasticGradientDescent(learning_rate=.5, accumulate=False, decay=0.)
     assert rules.options_of(single)[:5] == (0, 0, 1, 0, 0)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from estimator_tpu_embedding.core.optimizer_base import Limits
+from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.core.optimizers import Adagrad, StochasticGradientDescent
 from estimator_tpu_embedding.ops import rules
 
@@ -32,13 +32,13 @@ def test_adagrad_with_the_smallest_legal_accumulator_and_no_gradient_is_finite()
 
 
 @pytest.mark.parametrize('options, expected', [
-    ({'clip_gradients': Limits(upper=1.)}, 2.5),                     # 3 - .5 * 1
-    ({'clip_gradients': Limits(lower=4.)}, 1.),                      # 3 - .5 * 4
-    ({'clip_weights': Limits(lower=2.25)}, 2.25),                    # 3 - 1 = 2, then 2.25
-    ({'clip_weights': Limits(upper=0.)}, 0.),                        # a bound of 0 is a bound
+    ({'clip_gradients': Bounds(upper=1.)}, 2.5),                     # 3 - .5 * 1
+    ({'clip_gradients': Bounds(lower=4.)}, 1.),                      # 3 - .5 * 4
+    ({'clip_weights': Bounds(lower=2.25)}, 2.25),                    # 3 - 1 = 2, then 2.25
+    ({'clip_weights': Bounds(upper=0.)}, 0.),                        # a bound of 0 is a bound
     ({'decay': .25}, 1.25),                                          # 3 * .75 - 1
     ({'decay': .25, 'decay_times_rate': True}, 3 * (1 - .125) - 1),  # the factor is .25 * .5
-    ({'decay': .25, 'clip_gradients': Limits(upper=1.), 'clip_weights': Limits(lower=1.8)}, 1.8)])
+    ({'decay': .25, 'clip_gradients': Bounds(upper=1.), 'clip_weights': Bounds(lower=1.8)}, 1.8)])
 def test_options_apply_in_the_documented_order(options, expected):
     optimizer = StochasticGradientDescent(learning_rate=9., **options)
     assert update(optimizer, 3., 2.)[0] == pytest.approx(expected, rel=1e-6)

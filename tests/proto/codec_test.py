@@ -5,7 +5,7 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.core.optimizer_base import Limits
+from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.core.optimizers import (
     UNDOCUMENTED, Adagrad, StochasticGradientDescent)
 from estimator_tpu_embedding.core.plan import resolve
@@ -34,12 +34,12 @@ def several_optimizers():
     return resolve(
         [TableSpec(name='a', vocabulary_size=1, dimension=4, combiner='sum',
                    optimizer=StochasticGradientDescent(
-                       learning_rate=0.5, clip_gradients=Limits(lower=-1.0, upper=0.0))),
+                       learning_rate=0.5, clip_gradients=Bounds(lower=-1.0, upper=0.0))),
          TableSpec(name='b', vocabulary_size=10, dimension=5, rate=ConstantRate(value=0.25)),
          TableSpec(name='c', vocabulary_size=7, dimension=4, rate=DynamicRate(function=shared)),
          TableSpec(name='d', vocabulary_size=7, dimension=4, rate=DynamicRate(function=ramp),
                    optimizer=Adagrad(learning_rate=0.1, decay=0.01, decay_times_rate=True,
-                                     clip_weights=Limits(lower=-2.0))),
+                                     clip_weights=Bounds(lower=-2.0))),
          TableSpec(name='e', vocabulary_size=7, dimension=4, rate=DynamicRate(function=shared))],
         [FeatureSpec(name=name, table=table, max_sequence_length=length)
          for name, table, length in (('z', 'a', 0), ('y', 'b', 3), ('x', 'b', 0), ('w', 'c', 0),
@@ -128,10 +128,10 @@ def test_any_plan_survives_the_round_trip(data):
             dimension=data.draw(st.integers(1, 512)), combiner='sum',
             optimizer=data.draw(st.sampled_from([Adagrad, StochasticGradientDescent]))(
                 learning_rate=data.draw(st.floats(0, 8, width=32)),
-                clip_weights=Limits(lower=lower, upper=upper),
+                clip_weights=Bounds(lower=lower, upper=upper),
                 **data.draw(st.sampled_from([
                     {'accumulate': False},
-                    {'clip_gradients': Limits(lower=data.draw(limits))}])))))
+                    {'clip_gradients': Bounds(lower=data.draw(limits))}])))))
     features = [FeatureSpec(name=f'f{i}', table=table.name,
                             max_sequence_length=data.draw(st.integers(0, 3)))
                 for i, table in enumerate(sorted(tables, key=lambda table: table.name))]

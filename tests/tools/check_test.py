@@ -1,7 +1,9 @@
 """The parts of the checks run every test once, CI runs all parts, other Pythons are found."""
 
+import configparser
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -107,3 +109,11 @@ def test_a_missing_interpreter_is_named_and_an_error_only_if_it_is_required(
 def test_the_tests_of_other_versions_are_there():
     assert [name for name in load('check_versions').TESTS if not (ROOT / 'tests' / name).exists()
             ] == []
+
+
+def test_the_classifiers_name_the_pythons_that_are_checked():
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / 'setup.cfg')
+    python = 'Programming Language :: Python :: 3'
+    assert [f'{python}{version.removeprefix("3")}' for version in load('check_versions').PYTHONS] \
+        == re.findall(rf'^{python}\..*$', settings['metadata']['classifiers'], re.MULTILINE)

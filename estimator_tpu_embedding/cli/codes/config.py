@@ -226,7 +226,7 @@ ENTRIES = {
              'spec does not have it. The layer would take ids for rows.',
              'Add it to EmbeddingConfigSpec(feature_columns=...). Or take '
              'tf.feature_column.embedding_column, whose table is a variable of the model.'),
-    'E497': ('column of another width than that of the spec',
+    'E497': ('column of another width than in the spec',
              'model_fn and the spec have different columns of one feature. Their rows differ '
              'in width, or in the length of sequences.',
              'Make the columns once, and pass them to both.'),

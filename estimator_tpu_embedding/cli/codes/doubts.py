@@ -40,8 +40,8 @@ ENTRIES = {
              'Make the function once, and pass the same object to every table.'),
     'W425': ('gradients are not accumulated',
              'Without gradient accumulation, each core that looks up a row updates it '
-             'separately. The first update is that of core id % cores. So results, weight '
-             'decay included, depend on the number of cores.',
+             'separately. The core with the number id % cores updates first. So results, '
+             'weight decay included, depend on the number of cores.',
              'Leave use_gradient_accumulation at True.'),
     'W430': ('initializer that is a class',
              'TensorFlow 1 calls a class without arguments, and this package does the same. '

@@ -212,8 +212,8 @@ ENTRIES = {
              'saver of the model. A finalize that sets another saver would bypass it.',
              'Give the saver to the constructor of the scaffold.'),
     'W930': ('session at the port of a TPU',
-             'This package does not know the address as that of an emulated TPU. So the '
-             'session connects to it, and waits until somebody answers.',
+             'The address does not belong to an emulated TPU. So the session connects to it, '
+             'and waits until somebody answers.',
              'Open the session at the master() of a TPUClusterResolver, or at "".'),
     'E930': ('part of the original runner',
              'The name exists, so that a script can import it. It has no meaning without a TPU.',

@@ -34,7 +34,7 @@ class HParams:
         """Adds a new hyper-parameter.
 
         Raises:
-          ValueError: if it exists, if the name is that of a method, or for an empty list.
+          ValueError: if it exists, if a method has the name, or for an empty list.
         """
         if getattr(self, name, None) is not None:
             raise ValueError(f'Hyperparameter name is reserved: {name}')

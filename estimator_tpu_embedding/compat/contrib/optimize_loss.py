@@ -32,7 +32,7 @@ def optimize_loss(loss: Any, global_step: Any, learning_rate: Any, optimizer: An
 
     Args:
       loss: a scalar.
-      global_step: `None` takes that of the graph, if there is one.
+      global_step: `None` takes the graph's own, if there is one.
       learning_rate: a number, a scalar tensor, or `None` if the optimizer has its own. A number
         becomes the variable `learning_rate`.
       optimizer: a key of `OPTIMIZER_CLS_NAMES`, a class, an instance, or a function that returns
