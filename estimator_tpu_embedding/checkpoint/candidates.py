@@ -1,4 +1,4 @@
-"""Lists the names in a directory that could be checkpoints, by the names of its files alone."""
+"""Lists the checkpoints that a directory may hold, judging by the names of its files alone."""
 
 from __future__ import annotations
 

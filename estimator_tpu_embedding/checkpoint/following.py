@@ -1,7 +1,7 @@
-"""Reads checkpoints beside a training job; if it deletes one too early, the newest is read instead.
+"""Lets evaluations and predictions read a checkpoint while a training job may delete it.
 
-A reader chooses a checkpoint, builds a graph, which takes seconds, and then restores. A job may
-have saved and deleted several checkpoints by then.
+A reader chooses a checkpoint, builds a graph for seconds, and then restores. By then the job may
+have deleted that checkpoint. The reader then takes the newest one, unless the user named one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Defines how a job writes its checkpoints, and which differences from one it accepts."""
+"""Defines `CheckpointOptions`: how a job saves, and which differences it accepts in a restore."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Makes sure that a graph without the engine gets rows in the order of ids.
+"""Refuses a checkpoint if a graph without the engine would give ids the rows of other ids.
 
 Such a graph reads row `i` of a variable for id `i`, and does not know which variables are tables.
+So tables must not be in `mod` order where nothing puts their rows into the order of ids.
 """
 
 from __future__ import annotations

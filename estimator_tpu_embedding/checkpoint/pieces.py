@@ -1,9 +1,9 @@
-"""Builds savers that need little memory, as they store a table in small pieces.
+"""Builds savers that store a table in small pieces, so that a restore needs little memory.
 
 To restore a slice of a stored tensor, TensorFlow copies every stored piece that the slice touches,
 and it never releases that memory. So each part of a table is stored as many pieces of one tensor.
 Any number of hosts can restore them. For example part 1 of a table `t` of 70 rows of width 2 on 2
-hosts, with 16 rows in a piece:
+hosts is stored so, with 16 rows in a piece:
 
     t   70 2 35,16:0,2      rows 35 to 50
     t   70 2 51,16:0,2      rows 51 to 66

@@ -1,6 +1,7 @@
-"""Restores checkpoints into graphs whose tables have another order, name or size, by a plan.
+"""Restores checkpoints into graphs whose tables have another order of rows, name or size.
 
-`compare` makes the plan. TensorFlow's own savers restore all variables that lie alike in both.
+`compare` plans where each row comes from. TensorFlow's own savers restore all variables whose rows
+lie in the same places in checkpoint and graph. `streaming` restores the others row by row.
 """
 
 from __future__ import annotations

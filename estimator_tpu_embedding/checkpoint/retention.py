@@ -1,7 +1,7 @@
 """Decides which checkpoints are deleted: the newest are kept, and a policy may keep others forever.
 
-The step alone says which checkpoint is newer. Times come from a clock that never jumps. So they
-are known only of the checkpoints of this process, as in `tf.train.Saver`.
+The step alone says which checkpoint is newer. A policy may also ask for the time of a checkpoint.
+As in `tf.train.Saver`, that is known only if this process wrote it, by a clock that never jumps.
 """
 
 from __future__ import annotations
