@@ -1,6 +1,7 @@
-"""Finds the limit on the memory of this process, which the system sets.
+"""Finds the limits that the operating system sets on the memory of this process.
 
-These are hard limits, whatever is free just now: a job that needs more fails for certain.
+It counts the limits of the machine, of control groups, and of `ulimit`. How much memory is free at
+the moment does not count: a job that needs more than a limit fails for certain.
 """
 
 from __future__ import annotations

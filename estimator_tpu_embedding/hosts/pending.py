@@ -1,4 +1,7 @@
-"""Keeps the update of one step in a queue until the next step makes it."""
+"""Keeps the gradients of one step in a queue until the next step makes their update.
+
+It serves everything that updates one step late: `delayed.py` in graphs, `midlevel/` in functions.
+"""
 
 from __future__ import annotations
 

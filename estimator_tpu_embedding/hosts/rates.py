@@ -1,4 +1,4 @@
-"""The learning rates of a step, and the checks of rates and gradients before any row changes."""
+"""Computes the learning rates of a step, and checks rates and gradients before any row changes."""
 
 from __future__ import annotations
 

@@ -3,10 +3,10 @@
 The hardware pairs the three calls by the order of queues alone, and a program that pairs them
 otherwise hangs. Here no call waits: a call that finds its queue empty or full fails and says why.
 
-A step may also fail halfway for another reason, such as an assertion of the model. The batches
-that it left in the queues would then give all later steps the activations of earlier steps. If the
-calls of a step are traced in one graph, that graph executes all of them. So the number of batches
-to be found is known, and leftover batches are given up.
+A step may also fail halfway for another reason, such as an assertion of the model. It would leave
+batches in the queues, and every later step would get the activations of an earlier one. If one
+graph holds all calls of a step, it is known how many batches a call must find. A call that finds
+more drops them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The devices of an emulated TPUStrategy's replicas, and the datasets that feed them."""
+"""The `extended` of an emulated TPUStrategy: the devices of its replicas, and their datasets."""
 
 from __future__ import annotations
 
