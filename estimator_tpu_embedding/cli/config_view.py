@@ -1,4 +1,4 @@
-"""Holds the contents of a config or a checkpoint as plain data, which most commands show.
+"""Reads a config or a checkpoint into plain data, the `View` that most commands print.
 
 People inspect broken configs above all. So nothing is checked here, and nothing is refused: a
 number that makes no sense is shown as it is. `proto.decoding.config_to_plan` judges configs.

@@ -1,8 +1,9 @@
-"""Prints the report of a command: text in a pipe, rich on a terminal, Markdown or JSON on demand.
+"""Runs a reporting command and prints its report as text, for a terminal, in Markdown or in JSON.
 
-Every string from a file passes `printable`, so that no name can steer a terminal. A JSON report is
-one object. It has `"format"`, which is 1 until a member changes its meaning, `"command"`, and the
-members that the module of the command documents. New members may appear.
+A terminal gets colours by the package rich; a pipe gets plain text. `--format` chooses Markdown or
+JSON. Every string from a file passes `printable`, so that no name can steer a terminal. A JSON
+report is one object. It has `"format"`, which is 1 until a member changes its meaning,
+`"command"`, and the members that the module of the command documents. New members may appear.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keeps lines off the terminal that help nobody: start-up facts of TensorFlow, and duplicates."""
+"""Filters the log on a terminal: drops start-up facts of TensorFlow, and lines logged twice."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Decodes a `TPUEmbeddingConfiguration` into a plan.
 
 TF1 writes tables and features in the order of plans, with one batch size for all features. TF2
-writes them in any order, with names, and with a shape for each feature. Either message gives an
-error, or a plan that encodes to the same message. Only parts without effect may differ.
+writes them in any order, with names, and with a shape for each feature. A message that is accepted
+encodes to itself again, except for parts without effect. Any other message raises an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Looks at checkpoints again if a job deleted or changed them meanwhile.
+"""Repeats a look at checkpoints if a training job deleted or changed one of them meanwhile.
 
-What a job deleted is not damaged, so no command may report it as such.
+A checkpoint that a job deleted is not damaged, so no command may report it as damaged.
 """
 
 from __future__ import annotations
