@@ -1,6 +1,7 @@
 """Makes a virtual environment for the scripts beside this one, and installs this checkout there."""
 
 import pathlib
+import shutil
 import subprocess
 import sys
 import venv
@@ -28,6 +29,8 @@ def ensure(*extras: str, directory: str = DIRECTORY) -> pathlib.Path:
         print(f'making {directory} ...', flush=True)
         venv.create(ROOT / directory, with_pip=True)
     print('installing ...', flush=True)
+    # What an earlier installation built holds modules that are elsewhere, or gone, by now.
+    shutil.rmtree(ROOT / 'build', ignore_errors=True)
     pip = [str(binaries / 'python'), '-m', 'pip', '--disable-pip-version-check', 'install', '-q']
     run([*pip, f'{ROOT}[{",".join(extras)}]'])
     if not is_new:

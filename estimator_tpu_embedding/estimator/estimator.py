@@ -293,12 +293,7 @@ class TPUEstimator(WithoutTpu):
             shutdown_deadline=config.shutdown_deadline_secs,
             source=functools.partial(on_tpu.source, input_fn), input_fn=calls.place_of(input_fn),
             call_model=functools.partial(on_tpu.output, self._model_fn),
-            model_dir=_absolute(self.model_dir), warm_start=self._warm_start_settings,
+            model_dir=settings.absolute(self.model_dir), warm_start=self._warm_start_settings,
             session_config=self._session_config, checkpoint=self._checkpoint_options(),
             kernels=settings.kernels_of(config, self._session_config),
             feed_hook=on_tpu.feed_hook)
-
-
-def _absolute(directory: str) -> str:
-    """Returns a path that stays the same if input_fn changes the working directory."""
-    return directory if '://' in directory else os.path.abspath(directory)

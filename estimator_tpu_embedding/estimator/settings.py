@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -176,3 +177,8 @@ def without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:
         rewrites.meta_optimizer_iterations = rewrites.ONE
     rewrites.arithmetic_optimization = rewrites.OFF
     return merged
+
+
+def absolute(directory: str) -> str:
+    """Returns a path that stays the same if input_fn changes the working directory."""
+    return directory if '://' in directory else os.path.abspath(directory)
