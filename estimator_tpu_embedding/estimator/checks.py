@@ -1,4 +1,4 @@
-"""Checks single arguments; the errors have the words of the original."""
+"""Checks single settings of a TPUConfig and positive numbers, with the errors of the original."""
 
 from __future__ import annotations
 

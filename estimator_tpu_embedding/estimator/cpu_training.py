@@ -1,4 +1,7 @@
-"""Warns of the other optimizer in a training with `use_tpu=False`, and logs its speed."""
+"""Warns that with `use_tpu=False` the optimizer of model_fn trains the tables; logs examples/sec.
+
+The optimizer that the embedding spec declares trains tables only with `use_tpu=True`.
+"""
 
 from __future__ import annotations
 

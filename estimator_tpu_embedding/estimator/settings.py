@@ -1,4 +1,7 @@
-"""Translates the settings of a job for the runner: cadence, look-ups, kernels."""
+"""Translates the settings of a job for the runner: saves and logs, tables, kernels, the session.
+
+It also prepares features, and checks memory, for graphs that read tables without the engine.
+"""
 
 from __future__ import annotations
 
