@@ -1,4 +1,4 @@
-"""Finds the root cause among the failures of all threads, and holds the errors of runs."""
+"""Holds the errors of runs, and finds the root cause among the failures of all threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Keeps the account of a session's input: batches that hosts made, and batches that steps want."""
+"""Counts, for one session, the batches that the input of each host made and that steps asked for.
+
+The infeed threads and the steps wait here for each other.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Builds `host_call`: a user's function that gets the tensors of all cores once per step.
+"""Builds `host_call`, a user's function that gets the tensors of all cores once per step.
 
 Its tensors have the values from before the step's own increment of the global step: users who
-write summaries count on that. It runs when the step is complete.
+write summaries count on that. It runs when the step is complete. This module also opens and
+flushes the writers of V2 summaries.
 """
 
 from __future__ import annotations

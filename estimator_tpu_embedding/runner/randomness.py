@@ -1,4 +1,4 @@
-"""Gets and puts the states of Python's and NumPy's global random generators.
+"""Saves and restores the states of Python's and NumPy's global random generators.
 
 Models draw from them while they are built. Keras, for example, takes the seeds of its initializers
 from `random`. All replicas of a model must draw the same numbers.

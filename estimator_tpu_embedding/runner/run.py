@@ -1,4 +1,7 @@
-"""Runs a job: builds its graph, opens its session, and ends its threads however it ends."""
+"""Runs one training, evaluation or prediction: builds its graph, opens its session, makes steps.
+
+However the run ends, it ends the infeed threads, and raises the root cause of a failure.
+"""
 
 from __future__ import annotations
 

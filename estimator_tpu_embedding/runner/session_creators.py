@@ -1,4 +1,8 @@
-"""Makes the sessions of a run: few in vain, from the newest checkpoint, and closed in time."""
+"""Makes the sessions of a run, again after one was lost, from the newest checkpoint.
+
+If several sessions in a row are lost before a step, the run ends. Each session closes by a
+deadline, because TensorFlow waits for operations that may never end.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs single steps in the current session, with the feeds of hooks and the host_call."""
+"""Runs the steps of a loop one by one in the session, with the feeds of hooks and the host_call."""
 
 from __future__ import annotations
 

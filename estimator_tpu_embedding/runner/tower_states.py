@@ -1,4 +1,4 @@
-"""Holds the state of each tower between its turns, with its view of graph and process."""
+"""Holds the state of each tower between its turns: what it sees of the graph and of the process."""
 
 from __future__ import annotations
 
