@@ -51,7 +51,7 @@ class Index:
     """The entries of an index without the header, and the data files that they must fit."""
 
     def __init__(self, entries: Mapping[bytes, bytes], sizes: Mapping[str, int]):
-        """Takes both.
+        """Takes the entries and the sizes of the data files.
 
         Args:
           entries: by key.

@@ -36,7 +36,7 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, bundle: Bundle, manifest: Manifest | None) -> Held:
-        """Takes what was read of a checkpoint."""
+        """Describes a checkpoint that was opened."""
         tensors = bundle.tensors
         return cls(bundle.prefix, {name: tensor.shape for name, tensor in tensors.items()},
                    manifest, [name for name, tensor in tensors.items() if not tensor.is_float])

@@ -40,18 +40,18 @@ _TensorFlowsBuilder: Any = _tf.saver_builder()
 class SaverBuilder(_TensorFlowsBuilder):
     """A builder for `tf.train.Saver(builder=...)` with the same format as TensorFlow's own.
 
-    After rows of a variable were read or written, TensorFlow copies all of it whenever it is read
-    as a whole, until that is switched off. TensorFlow's own savers switch it off, but in a graph
-    the reading does not wait for it. So they hold a copy of every table at once. The next look-up
-    switches it on again. That copies nothing if nobody else holds the tensor, and the run that
-    saves has ended by then.
+    Once rows of a variable were read or written, the variable is in a mode in which TensorFlow
+    copies it at each read of its whole value. TensorFlow's own savers leave the mode, but in a
+    graph their reads do not wait for that. So they hold a copy of every table at once. Here a read
+    waits. The next look-up enters the mode again. That copies nothing, because the run that saved
+    has ended by then, and nobody else holds the tensor.
     """
 
     def shards(self, saveables: Sequence[Any]) -> list[list[Any]]:
         """Returns the saveables of each file; parts of large tables are spread over several files.
 
-        TensorFlow writes a file and computes its checksums in one thread, and a hash of a file can
-        only be computed from its beginning to its end.
+        TensorFlow writes a file and computes its checksums in one thread. The hash of a file can
+        only be computed from its beginning to its end. So one file keeps one core busy.
         """
         sizes = [_bytes_of_part(saveable) for saveable in saveables]
         count = min(MOST_SHARDS, sum(size > 0 for size in sizes))

@@ -159,7 +159,7 @@ def remember(checkpoint: str) -> None:
 
 
 def _was_verified(checkpoint: str, *ways: str) -> bool:
-    """Whether this process has verified the files that are there now, in one of some ways."""
+    """Whether this process has verified the present files, in one of these ways."""
     way, before = _verified.get(os.path.realpath(checkpoint), ('', ()))
     return way in ways and before == signature(checkpoint)
 

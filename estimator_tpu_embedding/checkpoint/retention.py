@@ -31,10 +31,10 @@ class KeepEveryHours:
     """Keeps about one checkpoint in so many hours: `keep_checkpoint_every_n_hours`."""
 
     def __init__(self, hours: float, now: float):
-        """Keeps the first one that comes more than `hours` after `now`, and so on.
+        """Keeps the first checkpoint that comes more than `hours` after `now`, and so on.
 
         Args:
-          hours: between two that are kept.
+          hours: the time between two checkpoints that are kept.
           now: in seconds of the clock of `Saved.at`.
         """
         self._seconds = hours * 3600
@@ -81,8 +81,8 @@ class Retention:
         """Decides about checkpoints in the order of their steps.
 
         Returns:
-          `(undecided, released)`: those to decide about another time, and those to delete. One
-          that is in neither list is kept forever.
+          `(undecided, released)`: the checkpoints to decide about another time, and the ones to
+          delete. A checkpoint in neither list is kept forever.
         """
         count = len(saved) - self._newest if self._newest else 0
         older = saved[:max(0, count)]
