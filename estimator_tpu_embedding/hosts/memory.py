@@ -38,7 +38,7 @@ def _limits() -> Iterator[Memory]:
 
 
 def _of_process() -> Iterator[Memory]:
-    """Yields the rest of each limit that a shell sets by `ulimit`."""
+    """Yields, for each limit that a shell sets by `ulimit`, the part not used yet."""
     taken = _fields('/proc/self/status')
     for name, kind, field in (('RLIMIT_AS', resource.RLIMIT_AS, 'VmSize'),
                               ('RLIMIT_DATA', resource.RLIMIT_DATA, 'VmData')):

@@ -201,7 +201,7 @@ def _check_options(options: Any) -> None:
 
 
 def _check_fetched(element_spec: Any, options: Any) -> None:
-    """Refuses elements that cannot be fetched to a TPU, so that jobs that run here run there.
+    """Refuses elements that cannot be fetched to a TPU: a job that runs here must run there.
 
     Raises:
       InputShapeError: for sparse and ragged tensors.
