@@ -34,9 +34,9 @@ class EmulatedCluster(tf.train.ClusterSpec):
 
 
 class ClusterOfConfig(EmulatedCluster):
-    """An emulated cluster in a RunConfig, which counts as false.
+    """An emulated cluster in a RunConfig; its truth value is false.
 
-    An Estimator joins the processes of a `config.cluster_spec` that is true.
+    An Estimator would join the processes of a `config.cluster_spec` whose truth value is true.
     """
 
     def __bool__(self) -> bool:

@@ -61,7 +61,7 @@ def operations_of(made: Any) -> list[Any]:
 
 
 def read_before_increment(global_step: tf.Variable, tensors: Sequence[tf.Tensor]) -> None:
-    """Makes every change of the global step wait for tensors, unless they wait for it."""
+    """Makes each change of the global step wait for tensors, unless they wait for the change."""
     ancestors = _ancestors(tensors)
     writes = [operation for operation in global_step.op.outputs[0].consumers()
               if operation.type.startswith('Assign')

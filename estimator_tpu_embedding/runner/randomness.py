@@ -20,7 +20,7 @@ def random_states() -> tuple[Any, Any]:
 
 
 def put_random_states(states: tuple[Any, Any]) -> None:
-    """Makes states that `random_states` returned the current ones."""
+    """Puts back states that `random_states` returned."""
     random.setstate(states[0])
     np.random.set_state(states[1])
 
