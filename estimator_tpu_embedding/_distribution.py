@@ -56,7 +56,7 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
         config._init_distributed_setting_from_environment_var(tf_config)
         config._maybe_overwrite_session_config_for_distributed_training()
         return
-    # The task that this process is comes from the coordinator, when it calls.
+    # When the coordinator calls, it says which task this process is.
     config._init_distributed_setting_from_environment_var({})
     config._distribute_coordinator_mode, config._cluster_spec = mode, cluster
     tf.logging.info('RunConfig: %s runs over %s as %s', type(config._train_distribute).__name__,
@@ -113,7 +113,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, executor
     distribute.coordinator().run_distribute_coordinator(
         train, config.train_distribute, evaluate, config.eval_distribute,
         mode=config._distribute_coordinator_mode,
-        cluster_spec=config.cluster_spec if is_standalone else None,  # `None` is TF_CONFIG's.
+        cluster_spec=config.cluster_spec if is_standalone else None,  # `None`: see TF_CONFIG.
         session_config=config.session_config)
 
 

@@ -45,7 +45,7 @@ class TfConfig:
 
 
 def _problems_of_tf_config(found: Any, max_depth: int) -> Iterator[Problem]:
-    """Yields the problems of a value of `TF_CONFIG` that the nightly has no words for."""
+    """Yields the problems of a value of `TF_CONFIG` that the nightly does not report."""
     level = [found]
     for _ in range(max_depth):
         level = [part for one in level if isinstance(one, (dict, list))

@@ -28,8 +28,8 @@ class Difference:
       what: the part that differs, such as `'rows'`.
       before: in the first config; `None` if absent.
       after: in the second.
-      breaking: whether a checkpoint of the first cannot be restored for it.
-      why: in a few words.
+      breaking: whether a checkpoint of the first does not fit the second.
+      why: why it is breaking or safe, in a few words.
     """
 
     kind: str

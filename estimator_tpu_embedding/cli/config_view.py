@@ -113,9 +113,9 @@ class View:
     """A config or a checkpoint.
 
     Attributes:
-      where: it was found.
+      where: the place where it was found.
       kind: `'config'` or `'checkpoint'`.
-      mode: `'training'`, `'inference'`, or how a number that is neither is called; `None` for a
+      mode: `'training'`, `'inference'`, or the name of a number that is neither; `None` for a
         checkpoint.
       hosts: number of hosts.
       cores: of all hosts; `None` for a checkpoint.

@@ -94,7 +94,7 @@ def printable(text: str, most: int = MAX_LINE) -> str:
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
                *inputs: str) -> None:
-    """Makes a parser the parser of a reporting command: with `--format`, errors and exit status.
+    """Sets up the parser of a reporting command: its `--format`, errors and exit status.
 
     Args:
       parser: of the command.

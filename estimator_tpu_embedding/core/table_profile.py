@@ -94,7 +94,7 @@ def subject_of(plan: Plan, table: str) -> Subject:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FeatureUse:
-    """How one feature was used.
+    """The use of one feature by a job.
 
     Attributes:
       ids: number of ids looked up, without ids that were missing, dropped or cut off.

@@ -32,7 +32,7 @@ INFERENCE_OPTIMIZER = OPTIMIZERS['stochastic_gradient_descent'](learning_rate=1.
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RateOfTag:
-    """The learning rate of a decoded plan whose function the message does not hold."""
+    """Stands for the learning-rate function of a decoded plan, which the message does not hold."""
 
     tag: int
 

@@ -21,7 +21,7 @@ def of_one(prefix: str, look: Callable[[], _T], is_sound: Callable[[_T], bool]) 
     """Looks at a checkpoint; returns `None` if it was deleted before all of it was seen.
 
     Args:
-      prefix: of it.
+      prefix: the prefix of the checkpoint.
       look: is called again if the checkpoint changed meanwhile and does not seem sound.
       is_sound: whether the result of `look` says that the checkpoint is sound.
     """
