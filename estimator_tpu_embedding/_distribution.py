@@ -1,17 +1,16 @@
-"""Trains plain Estimators with strategies over the processes of a cluster.
+"""Trains plain Estimators with strategies of `tf.distribute` over the processes of a cluster.
 
 It takes the place of `tensorflow.python.distribute.estimator_training`, which TensorFlow 2.16
-deleted. A RunConfig with a strategy calls these functions, and so does its Estimator. They decide
-which process runs which task of the cluster. Each task gets a copy of the Estimator that knows its
-place. TensorFlow's own coordinator, which still exists, starts servers and sets up strategies. The
-cases are:
+deleted. Estimator and RunConfig call its functions, which decide which process runs which task.
+TensorFlow's coordinator still exists. It starts servers, sets up strategies, and calls back for
+each task. The task then works with a copy of the Estimator that knows its place.
 
-| `TF_CONFIG` | strategy | who trains |
+| `TF_CONFIG` | `RunConfig` | who trains |
 |---|---|---|
-| no cluster, or one with a `master` | any, or none | the Estimator itself, without a coordinator |
-| a cluster | no `train_distribute` | the same |
-| a cluster | `train_distribute` | every process that the script runs in: independent workers |
-| no cluster | `train_distribute`, and a `remote_cluster` | this process, for servers elsewhere |
+| no cluster, or one with a `master` | any | the Estimator itself, without the coordinator |
+| a cluster | no `train_distribute` | the Estimator itself, without the coordinator |
+| a cluster | `train_distribute` | each process that runs the script: independent workers |
+| no cluster | `train_distribute` and `remote_cluster` | this process, with servers elsewhere |
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
         config._init_distributed_setting_from_environment_var(tf_config)
         config._maybe_overwrite_session_config_for_distributed_training()
         return
-    # The task that this process is comes from the coordinator, when it calls.
+    # When the coordinator calls, it says which task this process is.
     config._init_distributed_setting_from_environment_var({})
     config._distribute_coordinator_mode, config._cluster_spec = mode, cluster
     tf.logging.info('RunConfig: %s runs over %s as %s', type(config._train_distribute).__name__,
@@ -114,7 +113,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any, executor
     distribute.coordinator().run_distribute_coordinator(
         train, config.train_distribute, evaluate, config.eval_distribute,
         mode=config._distribute_coordinator_mode,
-        cluster_spec=config.cluster_spec if is_standalone else None,  # `None` is TF_CONFIG's.
+        cluster_spec=config.cluster_spec if is_standalone else None,  # `None`: see TF_CONFIG.
         session_config=config.session_config)
 
 

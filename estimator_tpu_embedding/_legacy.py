@@ -1,14 +1,13 @@
-"""Opens the only door to `tensorflow_estimator`, the nightly build that outlived TensorFlow's own.
+"""Imports `tensorflow_estimator`, the nightly build of Estimators; no other module imports it.
 
-That package imports modules which TensorFlow 2.16 deleted. `load` puts empty stand-ins where it
-looks, and then imports it. Its own TPU modules stay unloaded: `compat.install` fills the stand-ins
-with the classes of this package. Adding a module that TensorFlow lacks changes nothing that exists.
+TensorFlow 2.16 dropped Estimators, and the nightly imports modules that TensorFlow deleted too.
+`load` puts stand-ins in their place, and then imports the nightly. Nothing that exists is changed.
+The nightly's own TPU modules stay unloaded: `compat.install` fills their stand-ins with the classes
+of this package. `_tf_config` reads `TF_CONFIG` for the nightly.
 
-The rest of the package borrows private functions of the nightly under the plain names of this
-module. Its subclasses also use private methods of the classes that they extend. TensorFlow 2.15
-documents `Estimator` and `RunConfig` as classes to extend.
-
-The nightly also reads `TF_CONFIG`. `_tf_config` takes that over.
+The other functions return classes of the nightly, call its private functions, or add hooks to the
+trainings of every plain Estimator. Some subclasses in this package also override private methods
+of `Estimator` and `RunConfig`. TensorFlow 2.15 documents both as classes to extend.
 """
 
 from __future__ import annotations

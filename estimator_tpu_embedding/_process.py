@@ -1,4 +1,7 @@
-"""Refuses to work in a forked child: TensorFlow's threads exist only in the process it began in."""
+"""Warns if a process forks after TensorFlow started, and refuses work in the forked child.
+
+TensorFlow's threads do not survive a fork, so a call in the child would wait for ever.
+"""
 
 from __future__ import annotations
 

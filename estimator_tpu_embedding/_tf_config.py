@@ -1,7 +1,7 @@
-"""Reads the environment variable `TF_CONFIG`, and names all of its problems.
+"""Reads the environment variable `TF_CONFIG`, and reports all of its problems at once.
 
-The nightly parses that variable by `json.loads` in its module `run_config`. `_legacy` puts
-`TfConfig` in the place of its module `json`.
+The nightly reads the variable in its module `run_config`, by `json.loads`. `_legacy` replaces the
+name `json` in that module by the class `TfConfig`, whose method `loads` checks the value.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class TfConfig:
 
 
 def _problems_of_tf_config(found: Any, max_depth: int) -> Iterator[Problem]:
-    """Yields the problems of a value of `TF_CONFIG` that the nightly has no words for."""
+    """Yields the problems of a value of `TF_CONFIG` that the nightly does not report."""
     level = [found]
     for _ in range(max_depth):
         level = [part for one in level if isinstance(one, (dict, list))

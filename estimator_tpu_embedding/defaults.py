@@ -1,7 +1,7 @@
-"""Holds the choices of this process for jobs that do not state them, such as the system's size.
+"""Holds the defaults of this process for jobs that state no choice, such as the system's size.
 
-`install()` makes them, and so does `etpe run`. This module is their only home: `set_current`
-replaces all of them at once, and `current` reads them.
+`install()` and `etpe run` set them. This module is their only home: `set_current` replaces all of
+them at once, and `current` reads them.
 """
 
 from __future__ import annotations

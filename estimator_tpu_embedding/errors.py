@@ -9,7 +9,7 @@ changes once released. One class exists per cause that a caller can act on:
 | `ConfigError` | E4xx | what the user declared contradicts itself or a limit |
 | `UnreadableConfigError` | E48x | a file that holds no config that can be read |
 | `InputError` | E5xx | the data does not fit the declaration |
-| `InputPipelineError` | E52x | an input pipeline fails; E520 has TensorFlow's class of it too |
+| `InputPipelineError` | E52x | an input pipeline fails; E520 is also of TensorFlow's error class |
 | `CallError` | E55x, E537 | a method was called in a place, or at a time, where it cannot work |
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
 | `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/faults.py` |

@@ -5,9 +5,9 @@
     python3 tools/check.py --long    the long tests only: many kills, long runs, whole matrices
 
 needs Python >= 3.11 and pip, nothing else. The cheapest part comes first. Tests run from another
-directory, so that they import the installed package, as users do. The script prints how long each
-part took; pytest's closing line, which is the last, says it of the last part. The exit status is 0
-only if everything passed.
+directory, so that they import the installed package, as users do. After each part but the last the
+script prints how long it took; for the last part, pytest's closing line says it. The exit status
+is 0 only if everything passed.
 """
 
 import argparse

@@ -5,9 +5,9 @@
     .venv/bin/python tools/make_api_table.py --table
 
 The JSON file lists the names that TensorFlow lost after 2.15; the Markdown file says what became
-of each, by the rules in `estimator_tpu_embedding/compat/lost_names.py`. PYTHON belongs to an
-environment with TensorFlow 2.15; if it is left out, it is `.venv215/bin/python`, which
-`make_goldens.py` says how to make. The Python that runs this script has the other TensorFlow. With
+of each, by the rules in `estimator_tpu_embedding/compat/lost_names.py`. The script compares two
+TensorFlows: the newer one of the Python that runs it, and 2.15 of the environment of PYTHON. If
+PYTHON is left out, it is `.venv215/bin/python`, which `make_goldens.py` says how to make. With
 `--table` the script writes the Markdown file alone, from the JSON file that is there.
 """
 

@@ -1,9 +1,9 @@
-"""The only folder that imports `tensorflow.python`: one function per borrowed symbol.
+"""Holds every private symbol of TensorFlow that this package borrows, one function for each.
 
-Each module covers one area. Each docstring says why no public name does, and on which versions
-the symbol was checked (`tools/check_versions.py` does that). Imports of TensorFlow are inside the
-functions, so importing this package costs nothing. Callers write `_tf.name()`, whichever module
-has the function. Only `distribute` is not handed out here: its few users import it themselves.
+No other folder imports `tensorflow.python`. Each module covers one area. Each docstring says why no
+public symbol would do, and on which versions the symbol was checked by `tools/check_versions.py`.
+Functions import TensorFlow when they are called, so importing this package costs nothing. Callers
+write `_tf.name()` for every module but `distribute`, which its few users import themselves.
 """
 
 from .columns import (

@@ -1,8 +1,8 @@
 """Strategies: the coordinator of a cluster, replicas, logical devices, TPUStrategy's module.
 
-The package does not hand out these functions: its users import this module itself. There are
-three: the strategies of plain Estimators (`_distribution.py`), the emulated TPUStrategy
-(`midlevel/`), and `compat/`, which puts that strategy in its place.
+`_tf` does not hand out these functions; their three users import this module. `_distribution.py`
+runs the strategies of plain Estimators, `midlevel/` emulates TPUStrategy, and `compat/` puts the
+emulated class in its place.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""Keeps state on disk; nothing else writes below model_dir but TensorFlow's event files."""
+"""Keeps the state of jobs on disk: saves, verifies, restores and deletes checkpoints.
+
+Nothing else in this package writes below a model_dir, except TensorFlow's event files.
+"""

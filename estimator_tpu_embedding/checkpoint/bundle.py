@@ -49,7 +49,7 @@ class Bundle:
 
         Raises:
           CorruptCheckpointError: E613, if a file is missing or a link, or a checksum in the index
-            does not hold. Also if the bytes of a tensor are not there, or belong to two.
+            does not hold. Also if the bytes of a tensor are not there, or belong to two tensors.
         """
         base = os.path.basename(prefix)
         index_file = index_of(base)

@@ -1,4 +1,4 @@
-"""Lists the names in a directory that could be checkpoints, by the names of its files alone."""
+"""Lists the checkpoints that a directory may hold, judging by the names of its files alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .file_names import BASE, GRAPH, INDEX, MANIFEST, PARTIAL
 
 
 def candidates(directory: str) -> list[str]:
-    """Returns the names of all that could be a checkpoint, the newest last.
+    """Returns the name of every possible checkpoint, the newest last.
 
     The step in a name says how new it is. A checkpoint with a manifest and a step counts. One
     without a manifest counts if it is called `model.ckpt-<step>`; other files of TensorFlow, such

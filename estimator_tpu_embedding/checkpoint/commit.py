@@ -1,16 +1,18 @@
 """Publishes the files of a checkpoint as the newest one; a crash at any instant loses nothing.
 
+A commit has these stages:
+
     stage    writes the files into a folder of their own
     guard    checks that shapes are those of the plan and that every number is finite
     sync     makes every file and the manifest durable, then the folder
-    publish  renames all into the directory, the manifest first as `.partial` and at last to its
-             own name: from then on the checkpoint is there
+    publish  renames all files into the directory: first the manifest, to a name that ends in
+             `.partial`; last the manifest again, to its own name. Now the checkpoint exists
     point    renames the manifests of old checkpoints to `.partial`, then replaces the file
              `checkpoint`
-    retain   deletes the files that these manifests list
+    retain   deletes the files of these old checkpoints
 
-The files that a `.partial` lists belong to no checkpoint: a job was publishing or deleting them.
-The next job in the directory deletes them. A file of a published checkpoint is never written again.
+A `.partial` lists files that belong to no checkpoint: a job was publishing or deleting them. The
+next job in the directory deletes them. A file of a published checkpoint is never written again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Finds signs of how rows are ordered in a checkpoint that has no manifest.
+"""Looks for signs that the rows of a checkpoint without a manifest are in `mod` order.
 
-A job that lost one manifest has others, and the graph that the original saved holds its config.
+Only a manifest says for certain how rows are ordered. If it was lost, the manifests of the
+neighbouring checkpoints may tell, or the config in the graph that the original saved.
 """
 
 from __future__ import annotations

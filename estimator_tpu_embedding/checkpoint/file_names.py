@@ -86,12 +86,12 @@ def step_of(checkpoint: str) -> int | None:
 
 
 def base_of(checkpoint: str) -> str:
-    """Returns what stands before the last hyphen of a name: of one with a step, its base."""
+    """Returns the part of a name before its last hyphen: the base, if the name has a step."""
     return checkpoint.rpartition('-')[0]
 
 
 def is_of_a_job(name: str) -> bool:
-    """Whether a checkpoint is named as a job names its own by default."""
+    """Whether a checkpoint has a name of the form that jobs use by default."""
     return base_of(name) == BASE and step_of(name) is not None
 
 
@@ -126,12 +126,12 @@ def data_of(checkpoint: str, shards: int) -> list[str]:
 
 
 def leading_files(checkpoint: str) -> list[str]:
-    """Returns the files by which a checkpoint is found; where one is, the checkpoint is there."""
+    """Returns the files by which a checkpoint is found: it exists if one of them does."""
     return [checkpoint + kind for kind in (INDEX, GRAPH, MANIFEST)]
 
 
 def beginning_of_files(checkpoint: str) -> str:
-    """Returns what the names of all files of a checkpoint begin with."""
+    """Returns the beginning of the names of all files of a checkpoint."""
     return f'{checkpoint}.'
 
 

@@ -1,7 +1,7 @@
-"""Reads checkpoints beside a training job; if it deletes one too early, the newest is read instead.
+"""Lets evaluations and predictions read a checkpoint while a training job may delete it.
 
-A reader chooses a checkpoint, builds a graph, which takes seconds, and then restores. A job may
-have saved and deleted several checkpoints by then.
+A reader chooses a checkpoint, builds a graph for seconds, and then restores. By then the job may
+have deleted that checkpoint. The reader then takes the newest one, unless the user named one.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Following:
         """Begins with a whole checkpoint.
 
         Args:
-          directory: the place of later ones.
-          prefix: of the first.
+          directory: where newer checkpoints appear.
+          prefix: the prefix of the chosen checkpoint.
           options: as `recover` takes them.
-          is_named: whether somebody asked for that one; then no other takes its place.
+          is_named: whether the user named that checkpoint. Then no other takes its place.
         """
         self.prefix = prefix
         self._directory, self._options, self._is_named = directory, options, is_named
@@ -100,7 +100,7 @@ def chosen(directory: str, named: str | None, options: CheckpointOptions) -> Fol
 
 
 def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaffold:
-    """Returns the scaffold; its saver restores the checkpoint that is there by then."""
+    """Returns the scaffold, with a saver that restores a checkpoint that still exists."""
     saver = scaffold.saver or next(iter(tf.get_collection(tf.GraphKeys.SAVERS)), None)
     if isinstance(saver, (tf.train.Checkpoint, tf.compat.v2.train.Checkpoint)):
         return scaffold
@@ -111,7 +111,7 @@ def followed(scaffold: tf.train.Scaffold, following: Following) -> tf.train.Scaf
 
 
 class _FollowingSaver:
-    """Wraps a saver, so that it restores the checkpoint that is there by then."""
+    """Wraps a saver, so that it restores a checkpoint that still exists."""
 
     def __init__(self, saver: Any, following: Following):
         self._saver, self._following = saver, following

@@ -1,9 +1,8 @@
-"""Reads the entries of a checkpoint's index: which tensors there are, and where their bytes lie.
+"""Reads the entries of a checkpoint's index: the type and shape of each tensor, and where it lies.
 
-An index has an entry for each tensor, with its type and its shape. The entry says where the bytes
-are. If the tensor was saved in slices, it lists the slices, and each slice has an entry of its own
-under an encoded key. Entries are compared with each other and with the data files, so that only
-bytes are read that are there.
+An entry says in which data file the bytes of its tensor are. If the tensor was saved in slices,
+the entry lists them, and each slice has an entry of its own under an encoded key. The entries must
+agree with each other and with the sizes of the data files, so no read leaves a file.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Index:
     """The entries of an index without the header, and the data files that they must fit."""
 
     def __init__(self, entries: Mapping[bytes, bytes], sizes: Mapping[str, int]):
-        """Takes both.
+        """Takes the entries and the sizes of the data files.
 
         Args:
           entries: by key.

@@ -1,6 +1,7 @@
-"""Describes the variables of a checkpoint and of a graph, and where each value comes from.
+"""Describes the variables of a checkpoint and of a graph, and a plan that fills one from the other.
 
-It also checks that a manifest describes the checkpoint that it lies beside (E614).
+`compare` makes the plan, and `restore` carries it out. This module also checks that a manifest
+belongs to the checkpoint that it lies beside (E614).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, bundle: Bundle, manifest: Manifest | None) -> Held:
-        """Takes what was read of a checkpoint."""
+        """Describes a checkpoint that was opened."""
         tensors = bundle.tensors
         return cls(bundle.prefix, {name: tensor.shape for name, tensor in tensors.items()},
                    manifest, [name for name, tensor in tensors.items() if not tensor.is_float])

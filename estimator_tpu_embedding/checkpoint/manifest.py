@@ -70,7 +70,7 @@ class StoredFile:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """The options that the job of a checkpoint has carried out, as they are to be done once.
+    """The options that the job of a checkpoint has carried out, and that must be done only once.
 
     Attributes:
       rename: as in `CheckpointOptions`, with names as they were given.
@@ -267,7 +267,7 @@ def _vocabulary(name: str, entry: dict[str, Any]) -> Vocabulary:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns a JSON object; of two equal keys each reader could take another one."""
+    """Returns a JSON object; refuses equal keys, of which each reader could take another one."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError('a key occurs twice')

@@ -1,4 +1,4 @@
-"""Defines how a job writes its checkpoints, and which differences from one it accepts."""
+"""Defines `CheckpointOptions`: how a job saves, and which differences it accepts in a restore."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class CheckpointOptions:
       drop: tables of the checkpoint that the job no longer has.
       reset_slots: tables whose optimizer begins anew. Each checkpoint records these names, so a job
         that is started again with the same options keeps the slots that it has trained.
-      rename: the name of a table in the checkpoint -> its name in the job; done once, likewise.
+      rename: the name of a table in the checkpoint -> its name in the job; done once,
+        as for `reset_slots`.
       assume: `'div'`, or `'mod:2'` for two hosts: the order of rows in a checkpoint without a
         manifest, such as one of the original.
       follow_pointer: whether the file `checkpoint` may name a checkpoint outside of its directory.

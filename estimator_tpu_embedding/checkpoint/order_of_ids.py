@@ -1,6 +1,7 @@
-"""Makes sure that a graph without the engine gets rows in the order of ids.
+"""Refuses a checkpoint if a graph without the engine would give ids the rows of other ids.
 
 Such a graph reads row `i` of a variable for id `i`, and does not know which variables are tables.
+So tables must not be in `mod` order where nothing puts their rows into the order of ids.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from .options import CheckpointOptions
 
 
 def check_order_of_ids(checkpoint: str | None, options: CheckpointOptions) -> None:
-    """Makes sure that training without the engine can continue from a checkpoint.
+    """Refuses a checkpoint from which training without the engine cannot continue.
 
     Args:
       checkpoint: its prefix; `None` is no checkpoint.
-      options: `assume` counts.
+      options: only `assume` matters.
 
     Raises:
       IncompatibleCheckpointError: E609 if a table in it is `mod` on several hosts; E608 if one
@@ -38,11 +39,11 @@ def check_order_of_ids(checkpoint: str | None, options: CheckpointOptions) -> No
 
 
 def check_without_manifest(checkpoint: str | None, options: CheckpointOptions) -> None:
-    """Makes sure that nothing says that rows of a checkpoint without a manifest are `mod`.
+    """Refuses a checkpoint without a manifest if anything says that its rows are in `mod` order.
 
     Args:
       checkpoint: its prefix; `None` is no checkpoint.
-      options: `assume` counts.
+      options: only `assume` matters.
 
     Raises:
       IncompatibleCheckpointError: E608 if something says it.

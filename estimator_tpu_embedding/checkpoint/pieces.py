@@ -1,9 +1,9 @@
-"""Builds savers that need little memory, as they store a table in small pieces.
+"""Builds savers that store a table in small pieces, so that a restore needs little memory.
 
 To restore a slice of a stored tensor, TensorFlow copies every stored piece that the slice touches,
 and it never releases that memory. So each part of a table is stored as many pieces of one tensor.
 Any number of hosts can restore them. For example part 1 of a table `t` of 70 rows of width 2 on 2
-hosts, with 16 rows in a piece:
+hosts is stored so, with 16 rows in a piece:
 
     t   70 2 35,16:0,2      rows 35 to 50
     t   70 2 51,16:0,2      rows 51 to 66
@@ -40,18 +40,18 @@ _TensorFlowsBuilder: Any = _tf.saver_builder()
 class SaverBuilder(_TensorFlowsBuilder):
     """A builder for `tf.train.Saver(builder=...)` with the same format as TensorFlow's own.
 
-    After rows of a variable were read or written, TensorFlow copies all of it whenever it is read
-    as a whole, until that is switched off. TensorFlow's own savers switch it off, but in a graph
-    the reading does not wait for it. So they hold a copy of every table at once. The next look-up
-    switches it on again. That copies nothing if nobody else holds the tensor, and the run that
-    saves has ended by then.
+    Once rows of a variable were read or written, the variable is in a mode in which TensorFlow
+    copies it at each read of its whole value. TensorFlow's own savers leave the mode, but in a
+    graph their reads do not wait for that. So they hold a copy of every table at once. Here a read
+    waits. The next look-up enters the mode again. That copies nothing, because the run that saved
+    has ended by then, and nobody else holds the tensor.
     """
 
     def shards(self, saveables: Sequence[Any]) -> list[list[Any]]:
         """Returns the saveables of each file; parts of large tables are spread over several files.
 
-        TensorFlow writes a file and computes its checksums in one thread, and a hash of a file can
-        only be computed from its beginning to its end.
+        TensorFlow writes a file and computes its checksums in one thread. The hash of a file can
+        only be computed from its beginning to its end. So one file keeps one core busy.
         """
         sizes = [_bytes_of_part(saveable) for saveable in saveables]
         count = min(MOST_SHARDS, sum(size > 0 for size in sizes))

@@ -1,8 +1,9 @@
-"""Finds the checkpoint to restore: the newest of a directory whose files are as committed.
+"""Finds the newest checkpoint of a directory whose files are undamaged, for a job to restore.
 
-The manifests are the truth. The file `checkpoint` is a hint for legacy tools, and counts only if
-it leads elsewhere. A checkpoint without a manifest, as the original writes it, is read whole once,
-since it has only the checksums of TensorFlow.
+The manifests tell which checkpoints are complete, and the size and hash of each file. The file
+`checkpoint` is a hint for legacy tools. It counts only if it names a checkpoint in another
+directory. A checkpoint of the original has no manifest. It is read whole once, and compared with
+the checksums that TensorFlow wrote.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def remember(checkpoint: str) -> None:
 
 
 def _was_verified(checkpoint: str, *ways: str) -> bool:
-    """Whether this process has verified the files that are there now, in one of some ways."""
+    """Whether this process has verified the present files, in one of these ways."""
     way, before = _verified.get(os.path.realpath(checkpoint), ('', ()))
     return way in ways and before == signature(checkpoint)
 

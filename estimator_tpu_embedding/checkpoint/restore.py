@@ -1,6 +1,7 @@
-"""Restores checkpoints into graphs whose tables have another order, name or size, by a plan.
+"""Restores checkpoints into graphs whose tables have another order of rows, name or size.
 
-`compare` makes the plan. TensorFlow's own savers restore all variables that lie alike in both.
+`compare` plans where each row comes from. TensorFlow's own savers restore all variables whose rows
+lie in the same places in checkpoint and graph. `streaming` restores the others row by row.
 """
 
 from __future__ import annotations
@@ -138,12 +139,13 @@ def _check_saver(saver: Any, plan: RestorePlan) -> None:
 class RestoringSaver:
     """Wraps a saver, so that it restores one checkpoint by a plan, and others as it always does.
 
-    A session that replaces a lost one restores a checkpoint that this very job has written since.
-    Its rows lie as they do here. The wrapped saver does everything else.
+    A session that replaces a lost one restores a checkpoint that this job has written itself. The
+    rows of that checkpoint lie as in the graph, so it needs no plan. The wrapped saver does
+    everything else.
 
     Attributes:
-      checkpoint: the prefix of the one that is restored by the plan. Another checkpoint that holds
-        the same may take its place.
+      checkpoint: the prefix of the checkpoint that is restored by the plan. Another checkpoint
+        with the same contents may take its place.
     """
 
     def __init__(self, saver: tf.train.Saver, checkpoint: str, plan: RestorePlan, *,

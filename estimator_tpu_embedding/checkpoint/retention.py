@@ -1,7 +1,7 @@
 """Decides which checkpoints are deleted: the newest are kept, and a policy may keep others forever.
 
-The step alone says which checkpoint is newer. Times come from a clock that never jumps. So they
-are known only of the checkpoints of this process, as in `tf.train.Saver`.
+The step alone says which checkpoint is newer. A policy may also ask for the time of a checkpoint.
+As in `tf.train.Saver`, that is known only if this process wrote it, by a clock that never jumps.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class KeepEveryHours:
     """Keeps about one checkpoint in so many hours: `keep_checkpoint_every_n_hours`."""
 
     def __init__(self, hours: float, now: float):
-        """Keeps the first one that comes more than `hours` after `now`, and so on.
+        """Keeps the first checkpoint that comes more than `hours` after `now`, and so on.
 
         Args:
-          hours: between two that are kept.
+          hours: the time between two checkpoints that are kept.
           now: in seconds of the clock of `Saved.at`.
         """
         self._seconds = hours * 3600
@@ -81,8 +81,8 @@ class Retention:
         """Decides about checkpoints in the order of their steps.
 
         Returns:
-          `(undecided, released)`: those to decide about another time, and those to delete. One
-          that is in neither list is kept forever.
+          `(undecided, released)`: the checkpoints to decide about another time, and the ones to
+          delete. A checkpoint in neither list is kept forever.
         """
         count = len(saved) - self._newest if self._newest else 0
         older = saved[:max(0, count)]

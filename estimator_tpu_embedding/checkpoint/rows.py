@@ -117,8 +117,8 @@ def norms(bundle: Bundle, name: str) -> Norms:
 def rows_at_minimum(bundle: Bundle, name: str) -> int:
     """Counts the rows of a tensor that consist of nothing but its smallest finite number.
 
-    If the tensor is an accumulator that starts equal everywhere and only grows, no other row can be
-    one that was never updated.
+    If the tensor is an accumulator that starts equal everywhere and only grows, every row that was
+    never updated is among these.
     """
     least, count = math.inf, 0
     for _, rows in bundle.chunks(name, _CHUNK):
@@ -165,7 +165,7 @@ def _differences(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     kind = np.complex128 if np.iscomplexobj(a) else np.float64
     with np.errstate(invalid='ignore', over='ignore'):
         apart = np.abs(a.astype(kind) - b.astype(kind))
-    # Integers may differ by less than float64 can tell, and of NaN there is no difference.
+    # Integers may differ by less than float64 can tell, and a NaN has no difference.
     apart[np.isnan(apart)] = math.inf
     apart[apart == 0] = np.finfo(np.float64).tiny
     apart[same] = 0

@@ -156,7 +156,7 @@ class CommittingSaver:
             self._background.wait()
 
     def _counting_failures(self, work: Callable[[], None]) -> None:
-        """Does work that may fail because of the disk a few times."""
+        """Does work, and tolerates some failures of the disk in a row."""
         try:
             work()
         except CheckpointWriteError as error:

@@ -1,8 +1,7 @@
-"""Gives the scaffold of a model another saver or start, and checks that it keeps the saver.
+"""Gives a model's scaffold another saver or start function, and checks that it keeps the saver.
 
-The scaffold may be of a class of the user, so it is changed in place. A copy made by
-`Scaffold(copy_from_scaffold=...)` would be of TensorFlow's class. It would lack the `finalize` of
-the user, and hooks of the user would hold the first one.
+A scaffold may be of a class of the user, so it is changed in place. A copy would be of TensorFlow's
+class, and would lack the user's `finalize`. Hooks of the user would still hold the first scaffold.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Reads the format of a checkpoint's index: sorted keys with values, in blocks with checksums.
+"""Reads the file format of a checkpoint's index: sorted keys with values, in blocks with checksums.
 
-It is the format of leveldb's tables, as TensorFlow writes it. There are blocks of entries, an
-empty block, a block with the places of the others, and 48 bytes at the end. An entry leaves out
-the beginning of its key that it shares with the key before it. A block ends with the positions of
-the entries that leave out nothing.
+TensorFlow took the format from leveldb's tables. A file holds blocks of entries, an empty block, a
+block that lists where the others begin, and a footer of 48 bytes. An entry omits the beginning
+that its key shares with the key before. Some entries omit nothing; a block ends with their
+positions.
 
 TensorFlow overlooks damage in places that it does not need. Here every byte is checked, so that no
 change of a byte passes unnoticed.

@@ -1,4 +1,8 @@
-"""Finds the tables that the options of a job name, and their names in a checkpoint."""
+"""Resolves the names of tables in a job's checkpoint options: which to grow, rename, reset or drop.
+
+An option may give a part of a name. Options that an earlier start of the job has carried out
+already are recognized, and are not carried out again.
+"""
 
 from __future__ import annotations
 

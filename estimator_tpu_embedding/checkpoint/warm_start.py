@@ -71,7 +71,7 @@ def _require_file(source: str) -> None:
 
 
 def check_order_for_warm_start(checkpoint: str, options: CheckpointOptions) -> None:
-    """Makes sure that a graph without the engine gets rows in the order of ids.
+    """Refuses a warm start without the engine if it would give ids the rows of other ids.
 
     Args:
       checkpoint: the one that `resolved` found.
@@ -105,8 +105,8 @@ def start_warm(settings: Any, tables: Mapping[str, StoredTable], options: Checkp
                ) -> Callable[[tf.Session], None] | None:
     """Lets variables begin with the values that `WarmStartSettings` name.
 
-    `tf.train.warm_start` copies rows as they lie. Rows that lie otherwise here are put into their
-    places after it.
+    `tf.train.warm_start` copies rows in the order in which they are stored. Afterwards rows that
+    have other places in the graph are put there.
 
     Args:
       settings: the `WarmStartSettings`.

@@ -1,9 +1,9 @@
 """Finds the differences of two configs, and whether a checkpoint of the first fits the second.
 
-A checkpoint holds the rows and slots of tables by name. A difference is breaking if
-`checkpoint/compare.py` refuses it to a training without an option. Breaking are a renamed or
-removed table, another shape, and missing slots. Learning rates, features, the number of hosts and
-all other things may change the training, but not the restored values.
+A checkpoint holds the rows and slots of tables by name. A difference is breaking if a training
+could not restore the checkpoint without an option of `checkpoint/options.py`. Renamed and removed
+tables, other shapes and missing slots are breaking. Learning rates, features, the number of hosts
+and all other differences are safe: they may change the training, but not the restored values.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Difference:
       what: the part that differs, such as `'rows'`.
       before: in the first config; `None` if absent.
       after: in the second.
-      breaking: whether a checkpoint of the first cannot be restored for it.
-      why: in a few words.
+      breaking: whether a checkpoint of the first does not fit the second.
+      why: why it is breaking or safe, in a few words.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Holds the contents of a config or a checkpoint as plain data, which most commands show.
+"""Reads a config or a checkpoint into plain data, the `View` that most commands print.
 
 People inspect broken configs above all. So nothing is checked here, and nothing is refused: a
 number that makes no sense is shown as it is. `proto.decoding.config_to_plan` judges configs.
@@ -113,9 +113,9 @@ class View:
     """A config or a checkpoint.
 
     Attributes:
-      where: it was found.
+      where: the place where it was found.
       kind: `'config'` or `'checkpoint'`.
-      mode: `'training'`, `'inference'`, or how a number that is neither is called; `None` for a
+      mode: `'training'`, `'inference'`, or the name of a number that is neither; `None` for a
         checkpoint.
       hosts: number of hosts.
       cores: of all hosts; `None` for a checkpoint.

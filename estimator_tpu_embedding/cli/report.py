@@ -1,8 +1,9 @@
-"""Prints the report of a command: text in a pipe, rich on a terminal, Markdown or JSON on demand.
+"""Runs a reporting command and prints its report as text, for a terminal, in Markdown or in JSON.
 
-Every string from a file passes `printable`, so that no name can steer a terminal. A JSON report is
-one object. It has `"format"`, which is 1 until a member changes its meaning, `"command"`, and the
-members that the module of the command documents. New members may appear.
+A terminal gets colours by the package rich; a pipe gets plain text. `--format` chooses Markdown or
+JSON. Every string from a file passes `printable`, so that no name can steer a terminal. A JSON
+report is one object. It has `"format"`, which is 1 until a member changes its meaning,
+`"command"`, and the members that the module of the command documents. New members may appear.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def printable(text: str, most: int = MAX_LINE) -> str:
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
                *inputs: str) -> None:
-    """Makes a parser the parser of a reporting command: with `--format`, errors and exit status.
+    """Sets up the parser of a reporting command: its `--format`, errors and exit status.
 
     Args:
       parser: of the command.

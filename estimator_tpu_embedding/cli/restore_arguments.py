@@ -1,4 +1,4 @@
-"""Defines the arguments about restoring that `etpe run` and `etpe checkpoint` share."""
+"""Reads `--rename`, and holds the help of `--assume`, for `etpe run` and `etpe checkpoint`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Turns TPU embedding columns into specs, a featurize function and names of variables."""
+"""Turns TPU embedding columns into table and feature specs, and reads the ids of their features.
+
+It also finds the names of the variables that model_fn makes for the tables of the columns.
+"""
 
 from __future__ import annotations
 

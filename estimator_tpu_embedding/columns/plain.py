@@ -1,8 +1,9 @@
 """Prepares features for graphs without the embedding engine: exports, evaluation on the CPU.
 
-In such a graph columns look up by themselves, and they read some features in another way. A 0 in
-a matrix is an id for them. Sequences end where the longest of the batch does. The look-up decides
-on ids out of range. A model that the engine trained must get the ids that the engine would read.
+In such a graph columns look up rows themselves, and they read some features in another way than
+the engine. They take a 0 in a matrix for an id. They let sequences be as long as the longest of the
+batch. They have no policy for ids out of range. A model that the engine trained must get the ids
+that the engine would read, so this module rewrites the features.
 """
 
 from __future__ import annotations

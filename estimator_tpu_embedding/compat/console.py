@@ -1,4 +1,4 @@
-"""Keeps lines off the terminal that help nobody: start-up facts of TensorFlow, and duplicates."""
+"""Filters the log on a terminal: drops start-up facts of TensorFlow, and lines logged twice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SECONDS_FOR_RELAY = 5.
 
 @contextlib.contextmanager
 def quiet_start() -> Iterator[None]:
-    """Drops the facts that TensorFlow writes while the body imports it, and shows errors.
+    """Drops the start-up facts that TensorFlow writes while the body imports it; shows errors.
 
     TensorFlow writes these lines before its log can be directed, so no variable silences them.
     A process of its own passes on all other lines as they come, so none is lost if this process

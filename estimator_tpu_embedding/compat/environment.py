@@ -1,4 +1,7 @@
-"""Reads and sets environment variables, as no other module does, and checks packages."""
+"""Reads and sets environment variables, and checks that the packages of the extra `cpu` are there.
+
+No other module of the package touches environment variables.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says which names TensorFlow lost after 2.15, by pattern, and what `install()` makes of them.
+"""Says by pattern which names TensorFlow lost after 2.15: restored, refused or gone.
 
 `LOST_NAMES.md` is made from these rules by `tools/make_api_table.py`, and tests ask `install()`
 about every name that falls under one.

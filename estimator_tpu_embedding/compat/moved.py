@@ -1,6 +1,7 @@
-"""Present names of private parts of TensorFlow that scripts imported; public ones if possible.
+"""Advises on private names of TensorFlow that scripts imported: says where each one is today.
 
-They are no part of TensorFlow's interface. So a script gets advice, and not the old names.
+They are no part of TensorFlow's interface. So a script gets advice, and not the old names. The
+advice names a public replacement if there is one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes functions and sessions that reach for a TPU use the emulated system instead."""
+"""Makes functions and sessions that connect to a TPU use the emulated system in this process."""
 
 from __future__ import annotations
 

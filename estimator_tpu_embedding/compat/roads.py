@@ -1,6 +1,6 @@
 """Puts restored names into every module through which scripts may reach them.
 
-One namespace of TensorFlow has several modules, each made from the same file. Examples are
+TensorFlow has several modules for one namespace, each made from the same file. Examples are
 `tf.compat.v1.tpu`, `tensorflow.compat.v1.tpu` in an `import`, and
 `tensorflow._api.v2.compat.v1.tpu`. A restored name must be in all of them.
 """

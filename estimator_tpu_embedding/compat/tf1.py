@@ -1,10 +1,11 @@
-"""Makes `import tensorflow as tf` give scripts the names of TensorFlow 1.15: the face.
+"""Makes `import tensorflow as tf` give scripts the names of TensorFlow 1.15, by a module: the face.
 
-The face is a module of its own under the name `tensorflow`. Libraries count on names of
-TensorFlow 2. Libraries that are loaded already keep the module that they imported. A library in
-`LIBRARIES` that is loaded later gets it, too. So TensorFlow's own module does not change. With
-names of TensorFlow 1 in it, such as `tf.losses`, the heads of tensorflow_estimator would refuse
-their own defaults.
+The face takes the place of TensorFlow 2 under the name `tensorflow`, and changes nothing in it.
+Libraries need the names of TensorFlow 2. Libraries that are loaded already keep the module that
+they imported. A library in `LIBRARIES` that is loaded later gets that module, too.
+
+TensorFlow's own module must not get the names of TensorFlow 1, such as `tf.losses`: the heads of
+tensorflow_estimator would then refuse their own defaults.
 """
 
 from __future__ import annotations

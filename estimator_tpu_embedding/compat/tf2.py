@@ -1,7 +1,8 @@
 """Replaces `tf.distribute.TPUStrategy` and `TPUEmbedding` by the emulated classes of `midlevel`.
 
-The other classes of `tf.tpu.experimental.embedding` stay TensorFlow's own. On a CPU they lack only
-a strategy that they accept as one of a TPU. They ask the module that defines TPUStrategy.
+The other classes of `tf.tpu.experimental.embedding` stay TensorFlow's own. They work on a CPU once
+they take the strategy for one of a TPU. To tell, they look into the module that defines
+TPUStrategy, so the emulated class is put there, too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """States which host calls input_fn for which cores, and how each batch reaches them.
 
-| share | use of one element of the input | samples in it |
+One element of an input is one batch. `share` says how the cores of a call of input_fn use it:
+
+| share | use of one element | samples in it |
 |---|---|---|
-| `'elements'` | the batch of one core; the cores of an invocation take turns | as one core takes |
-| `'split'` | cut into equal parts, one per core | as all cores of the invocation take |
-| `'copies'` | given to every core unchanged | as one core takes |
+| `'elements'` | one core takes it whole; the cores take turns | the batch of one core |
+| `'split'` | it is cut into equal parts, one per core | the batches of all cores of the call |
+| `'copies'` | every core gets it unchanged | the batch of one core |
 """
 
 from __future__ import annotations

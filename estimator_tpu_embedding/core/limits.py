@@ -1,4 +1,4 @@
-"""The largest sizes that a declaration may have: beyond them it is a mistake or an attack."""
+"""Holds the largest sizes that a declaration may have; a larger size is a mistake or an attack."""
 
 MAX_VOCABULARY_SIZE = 2**31 - 1
 """Rows of one table: ids are 32-bit in the embedding engine of the hardware."""

@@ -1,8 +1,8 @@
 """The optimizers of tables: one frozen class each, with its hyper-parameters and slots.
 
 The update rules are in `ops/rules.py`. Each field of an algorithm's message in
-`protos/optimization_parameters.proto` is an attribute of its class here, under the same name.
-A class may have more attributes, such as `initial_accumulator`, which the message does not hold.
+`protos/optimization_parameters.proto` is an attribute of its class, under the same name. A class
+may have further attributes, such as `initial_accumulator`, for which the message has no field.
 Slots are in the order in which the hardware's operations load and retrieve them.
 """
 

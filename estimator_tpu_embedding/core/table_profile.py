@@ -1,8 +1,8 @@
 """The profile of one table: counts of the ids that a job looks up, from a sample of its steps.
 
-A profile has a bounded size, however large the table is. It holds how often the most frequent ids
-were looked up. All other ids are counted by range of the vocabulary and by remainder. These counts
-tell how many ids each host would hold under `div` and `mod`, also for another number of hosts.
+A profile has a bounded size, however large the table is. It counts each of the most frequent ids.
+It counts all other ids in groups: by range of the vocabulary, and by remainder. From these counts
+follows how many ids each host would hold under `div` and `mod`, for any number of hosts.
 `core/tally.py` counts. This module needs no NumPy, so tools start fast.
 """
 
@@ -94,7 +94,7 @@ def subject_of(plan: Plan, table: str) -> Subject:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FeatureUse:
-    """How one feature was used.
+    """The use of one feature by a job.
 
     Attributes:
       ids: number of ids looked up, without ids that were missing, dropped or cut off.

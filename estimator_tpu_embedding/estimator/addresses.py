@@ -1,7 +1,7 @@
-"""Remembers the TPU addresses that jobs name: all of them mean the emulated system.
+"""Remembers the TPU addresses that jobs name, all of which mean the emulated system.
 
 Nothing is contacted. After `install()`, a session at such an address is opened in this process.
-The addresses of the emulated hosts themselves lead nowhere.
+The emulated hosts have addresses too, for scripts that print them; nothing answers there.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class EmulatedCluster(tf.train.ClusterSpec):
 
 
 class ClusterOfConfig(EmulatedCluster):
-    """An emulated cluster in a RunConfig, which counts as false.
+    """An emulated cluster in a RunConfig; its truth value is false.
 
-    An Estimator joins the processes of a `config.cluster_spec` that is true.
+    An Estimator would join the processes of a `config.cluster_spec` whose truth value is true.
     """
 
     def __bool__(self) -> bool:

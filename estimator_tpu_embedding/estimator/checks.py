@@ -1,4 +1,4 @@
-"""Checks single arguments; the errors have the words of the original."""
+"""Checks single settings of a TPUConfig and positive numbers, with the errors of the original."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def parse_iterations_per_loop(value: Any) -> tuple[int, str]:
-    """Returns `(steps, 'count')` or `(seconds, 'seconds')` for a value of that field.
+    """Returns `(steps, 'count')` or `(seconds, 'seconds')` for a value of `iterations_per_loop`.
 
     Raises:
       ValueError: for a value that is neither a number of steps nor a time.

@@ -1,4 +1,7 @@
-"""Warns of the other optimizer in a training with `use_tpu=False`, and logs its speed."""
+"""Warns that with `use_tpu=False` the optimizer of model_fn trains the tables; logs examples/sec.
+
+The optimizer that the embedding spec declares trains tables only with `use_tpu=True`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class ExamplesPerSecond(tf.train.StepCounterHook):
     """Logs `examples/sec` beside the `global_step/sec` of a plain Estimator."""
 
     def __init__(self, batch_size: int, every_n_steps: int, output_dir: str | None):
-        """Logs every so many steps for steps of `batch_size` samples, and writes summaries."""
+        """Logs and writes summaries every `every_n_steps` steps, each of `batch_size` samples."""
         super().__init__(every_n_steps=every_n_steps, output_dir=output_dir)
         self._batch_size = batch_size
 

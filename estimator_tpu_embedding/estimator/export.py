@@ -1,4 +1,7 @@
-"""Exports a plain Estimator as a TPUEstimator does: names of the original's `tpu_estimator`."""
+"""Exports a plain Estimator in the way of a TPUEstimator: `export_estimator_savedmodel`.
+
+It also holds `BatchConfig`, which scripts may make, and which has no effect here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Translates the settings of a job for the runner: cadence, look-ups, kernels."""
+"""Translates the settings of a job for the runner: saves and logs, tables, kernels, the session.
+
+It also prepares features, and checks memory, for graphs that read tables without the engine.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ def words_of(spec: EmbeddingConfigSpec | None) -> list[Words]:
 
 def without_engine(spec: EmbeddingConfigSpec, features: Mapping[str, Any],
                    id_policy: str | Mapping[str, str] | None) -> dict[str, Any]:
-    """Returns features so that a model without the engine computes what it does with it.
+    """Returns features with which a model computes the same without the engine as with it.
 
     Raises:
       ConfigError: if the memory that this process may have cannot hold the tables.
@@ -142,7 +145,7 @@ def _with_policy(features: Sequence[FeatureSpec], policy: str | Mapping[str, str
 
 
 def _own_names(plan: Plan, graph: tf.Graph) -> dict[str, str]:
-    """Returns the variable names of tables that no column names: the names of the tables."""
+    """Returns the variable names of tables without columns: the names of the tables themselves."""
     del graph
     return {table.name: table.name for table in plan.tables}
 
@@ -167,9 +170,9 @@ def kernels_of(config: RunConfig, session_config: tf.ConfigProto) -> Kernels:
 def without_arithmetic_optimizer(config: tf.ConfigProto) -> tf.ConfigProto:
     """Returns the session config without the optimization that copies whole tables at every step.
 
-    Grappler's arithmetic optimizer turns a sparse read of a variable into a dense one. It makes
-    one pass unless the config says otherwise, as in the config of an Estimator that is given
-    none.
+    Grappler's arithmetic optimizer turns a sparse read of a variable into a dense one. The
+    returned config also asks for one pass of all optimizers, unless it states another number. So
+    does the config of an Estimator that is given none.
     """
     merged = copy.deepcopy(config)
     rewrites = merged.graph_options.rewrite_options

@@ -1,4 +1,4 @@
-"""Holds the named tuples that name the slots of each optimizer, and that hand them out."""
+"""Holds named tuples for each optimizer: the names of its slots, and the variables of its slots."""
 
 from __future__ import annotations
 

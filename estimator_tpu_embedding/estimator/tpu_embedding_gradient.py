@@ -1,9 +1,9 @@
 """Gets the gradients of activations: `tensorflow.python.tpu.tpu_embedding_gradient`.
 
 There are two ways. The plain one differentiates the loss with respect to the activations. The
-other makes every activation depend on a dummy variable of its table. An optimizer that knows
-nothing of tables then meets the activations while it differentiates with respect to variables;
-see `runner/gradients.py`.
+other is for optimizers that know trainable variables only: every activation depends on a dummy
+variable of its table. While such an optimizer differentiates with respect to the dummies, the
+gradients of the activations are caught; see `runner/gradients.py`.
 """
 
 from __future__ import annotations

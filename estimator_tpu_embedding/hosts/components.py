@@ -10,10 +10,10 @@ from .backend import Activations, Executor
 
 
 class CoreComponents:
-    """The order of the tensors with which one core's lookup waits in a queue.
+    """Defines the order of the tensors by which the lookup of one core waits in a queue.
 
     First come the packed ids, then one float32 value per feature of the plan: its activation, or
-    the gradient of that.
+    the gradient of its activation.
 
     Attributes:
       kinds: the dtypes of all components.

@@ -1,9 +1,9 @@
-"""A backend that updates one step behind, for loops that do not say whether another step follows.
+"""A backend that updates one step late, for loops that do not say whether another step follows.
 
-With `pipeline_execution_with_tensor_core=True` the lookup of a step lacks exactly the update of the
-step before it. `PipelinedBackend` looks up ahead, and must know whether there is a next batch. Here
-the gradients of a step wait instead. The next step applies them after its own lookup, beside its
-model, and `retrieve` applies the gradients of the last step.
+With `pipeline_execution_with_tensor_core=True` the lookup of a step must lack exactly the update
+of the step before it. `PipelinedBackend` looks up early for that, and must know whether there is a
+next batch. This backend knows nothing of the next step: it looks up on time, and keeps gradients in
+a queue. The next step applies them after its own lookup; `retrieve` applies the last ones.
 """
 
 from __future__ import annotations

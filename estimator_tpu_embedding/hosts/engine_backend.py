@@ -20,7 +20,7 @@ class EngineBackend:
     """
 
     def __init__(self, engine: Engine, global_step: tf.Variable | tf.Tensor):
-        """Makes the queues in the default graph, in which the engine is too.
+        """Makes the queues in the default graph, which must hold the engine too.
 
         Args:
           engine: computes.

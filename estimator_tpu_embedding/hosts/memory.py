@@ -1,6 +1,7 @@
-"""Finds the limit on the memory of this process, which the system sets.
+"""Finds the limits that the operating system sets on the memory of this process.
 
-These are hard limits, whatever is free just now: a job that needs more fails for certain.
+It counts the limits of the machine, of control groups, and of `ulimit`. How much memory is free at
+the moment does not count: a job that needs more than a limit fails for certain.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def _limits() -> Iterator[Memory]:
 
 
 def _of_process() -> Iterator[Memory]:
-    """Yields the rest of each limit that a shell sets by `ulimit`."""
+    """Yields, for each limit that a shell sets by `ulimit`, the part not used yet."""
     taken = _fields('/proc/self/status')
     for name, kind, field in (('RLIMIT_AS', resource.RLIMIT_AS, 'VmSize'),
                               ('RLIMIT_DATA', resource.RLIMIT_DATA, 'VmData')):

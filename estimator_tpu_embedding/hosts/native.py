@@ -1,9 +1,9 @@
 """The native engine: looks up and updates rows on emulated hosts with the kernels of `native/`.
 
 It serves any number of emulated hosts and cores in this process. The engine owns the memory of all
-rows and slots, and the variables are views of it. Between two runs a variable is the truth. The
-engine's writes show in it. An assignment gives it a buffer of TensorFlow's, and the engine takes
-that over at the beginning of the next run that looks up or updates.
+rows and slots, and the variables are views of it, so they show what the engine writes. An
+assignment gives a variable a buffer of TensorFlow's instead. The engine takes its values over at
+the beginning of the next run that looks up or updates.
 """
 
 from __future__ import annotations

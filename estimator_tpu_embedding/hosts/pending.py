@@ -1,4 +1,7 @@
-"""Keeps the update of one step in a queue until the next step makes it."""
+"""Keeps the gradients of one step in a queue until the next step makes their update.
+
+It serves everything that updates one step late: `delayed.py` in graphs, `midlevel/` in functions.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class PendingUpdate:
 
         Args:
           executor: the engine or backend that packed the ids.
-          facts: the dtypes of what else `update` needs of the step.
+          facts: the dtypes of the other tensors of the step that `update` needs.
           update: makes an update.
         """
         self._components = CoreComponents(executor)
@@ -33,10 +36,10 @@ class PendingUpdate:
 
     def put(self, facts: Sequence[tf.Tensor], packed: Sequence[Sequence[tf.Tensor]],
             gradients: Sequence[Activations]) -> tf.Operation:
-        """Lets an update wait; blocks while another one does.
+        """Stores an update; blocks while another one is stored.
 
         Args:
-          facts: of the step, in the order of their dtypes.
+          facts: the other tensors of the step, in the order of their dtypes.
           packed: for each core the ids that were looked up.
           gradients: for each core the gradients of its activations.
         """
@@ -45,11 +48,11 @@ class PendingUpdate:
             for component in self._components.flatten(*one)]])
 
     def make(self) -> tf.Tensor:
-        """Makes the update that waits, if there is one; returns 0."""
+        """Makes the stored update, if there is one; returns 0."""
         return tf.cond(self.waits(), self._make, lambda: tf.constant(0))
 
     def waits(self) -> tf.Tensor:
-        """Returns whether an update waits, a bool scalar."""
+        """Returns whether an update is stored, a bool scalar."""
         return self._queue.size() > 0
 
     def close(self) -> tf.Operation:

@@ -1,9 +1,9 @@
-"""A backend that looks up one step ahead: the next batch, while the model of a step runs.
+"""A backend that looks up one step early: the next batch's rows, while the model of a step runs.
 
 With `pipeline_execution_with_tensor_core=True` the hardware looks up batch N + 1 before it updates
-for batch N. So a step sees rows that lack exactly the update of the step before it. Here that
-lookup is part of the run of step N. It needs nothing of the model, so TensorFlow executes both at
-once, and the update of step N waits for it. The activations wait in a queue.
+for batch N. So a step sees rows that lack exactly the update of the step before it. Here the run of
+step N also looks up batch N + 1. That needs no result of the model, so TensorFlow executes both at
+once. The update of step N waits for it, and the activations wait in a queue for step N + 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The learning rates of a step, and the checks of rates and gradients before any row changes."""
+"""Computes the learning rates of a step, and checks rates and gradients before any row changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def rates_at(plan: Plan, step: tf.Tensor) -> dict[str, tf.Tensor]:
     A function that several tables share is called once.
 
     Raises:
-      ConfigError: if a function of the step gives no scalar, as the original does.
+      ConfigError: if a function of the step returns anything but a scalar; the original refuses
+        that too.
     """
     values: dict[object, tf.Tensor] = {}
     for table in plan.tables:

@@ -9,7 +9,7 @@ from .backend import Backend, CoreBatch, LookupReceipt
 
 
 class BackendWrapper:
-    """Passes the verbs on to another backend that a subclass does not define.
+    """Passes the verbs that a subclass does not define on to another backend.
 
     Attributes:
       plan, kernels, kinds, tables: as in the wrapped backend.

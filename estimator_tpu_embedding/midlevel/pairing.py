@@ -3,10 +3,10 @@
 The hardware pairs the three calls by the order of queues alone, and a program that pairs them
 otherwise hangs. Here no call waits: a call that finds its queue empty or full fails and says why.
 
-A step may also fail halfway for another reason, such as an assertion of the model. The batches
-that it left in the queues would then give all later steps the activations of earlier steps. If the
-calls of a step are traced in one graph, that graph executes all of them. So the number of batches
-to be found is known, and leftover batches are given up.
+A step may also fail halfway for another reason, such as an assertion of the model. It would leave
+batches in the queues, and every later step would get the activations of an earlier one. If one
+graph holds all calls of a step, it is known how many batches a call must find. A call that finds
+more drops them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Pairing:
         kinds = [tf.int32, *kinds]
         self._enqueued = [tf.queue.FIFOQueue(CAPACITY, kinds) for _ in range(replicas)]
         self._looked_up = [tf.queue.FIFOQueue(1, kinds) for _ in range(replicas)]
-        # How many batches wait that are not dequeued by the graph that enqueued them.
+        # The number of waiting batches that the graph that enqueued them does not dequeue.
         self._left = [_state(0) for _ in range(replicas)]
         self._followed_enqueues, self._followed_dequeues = _Followed(), _Followed()
         # Functions, not copies, because each is used in many checks.
@@ -75,7 +75,7 @@ class Pairing:
                     for replica in replicas]
         sizes = self._sizes(replicas)
         fits, as_expected = sizes < CAPACITY, tf.equal(sizes, expected)
-        if len(replicas) == len(self._looked_up):  # All are at one place of the program.
+        if len(replicas) == len(self._looked_up):  # One call is for all replicas.
             kept = [one.size() for one in self._looked_up]
             as_expected &= tf.equal(kept, kept[0])
         room = self._unless(
@@ -189,7 +189,7 @@ class _Call:
     """A call in a graph.
 
     Attributes:
-      followed: bool: whether the other call follows; final once the graph is traced.
+      followed: bool: whether the counterpart follows; final once the graph is traced.
       use: the use of the batch, `None` if it is known only when the graph is executed.
     """
 
@@ -198,7 +198,10 @@ class _Call:
 
 
 class _Followed:
-    """Notes the calls, by graph and replica, after which the same graph has the other call too."""
+    """Tells which calls are followed by their counterpart in the same graph, by replica.
+
+    The counterpart of `enqueue` is `dequeue`, and that of `dequeue` is `apply_gradients`.
+    """
 
     def __init__(self) -> None:
         self._open: weakref.WeakKeyDictionary[tf.Graph, dict[int, list[_Call]]] = (
@@ -220,7 +223,7 @@ class _Followed:
             graph = getattr(graph, 'outer_graph', None)
 
     def add(self, replicas: Sequence[int], use: int | None) -> tf.Tensor:
-        """Notes a call; returns whether the other call follows, once the graph is traced."""
+        """Notes a call; returns whether its counterpart follows, once the graph is traced."""
         call = _Call(_state(False), use)
         for replica in replicas:
             self._of_graph()[replica].append(call)
@@ -228,7 +231,7 @@ class _Followed:
         return _read(call.followed)
 
     def remove(self, replica: int, *, newest: bool = False) -> tuple[bool, int | None]:
-        """Notes that the other call follows an open call.
+        """Notes that the counterpart of an open call was made.
 
         Returns:
           Whether there is such an open call, and its use.

@@ -50,7 +50,7 @@ class Runtime:
         self._flush = tf.function(self._pending.make, autograph=False)
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        """Packs the ids of one replica, as they wait."""
+        """Packs the ids of one replica in the form in which they wait."""
         with tf.device(HOST):
             return list(self._engine.pack(batch))
 
@@ -106,7 +106,7 @@ class Runtime:
                 self._pending.put([step, stacked], packed, gradients)
 
     def flush(self) -> None:
-        """Makes the update that waits for the next step, if any; in a graph when that runs."""
+        """Makes the update that waits for the next step, if any; a graph makes it when it runs."""
         if not self.plan.pipelined:
             return
         if not tf.executing_eagerly():

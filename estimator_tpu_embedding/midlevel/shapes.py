@@ -1,4 +1,4 @@
-"""Finds the shape of each feature's activation on one replica, without the width.
+"""Finds the shape of each feature's activation on one replica, all but its last dimension.
 
 The shape comes from `FeatureConfig.output_shape`, otherwise from `build`, otherwise from the first
 `enqueue`. Later shapes must agree and change nothing. Error texts and oddities are the original's:

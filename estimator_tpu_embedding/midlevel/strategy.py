@@ -1,10 +1,11 @@
 """The emulated `tf.distribute.TPUStrategy`: replicas on logical CPU devices of this process.
 
 TensorFlow has three classes of that name with different arguments, so there are three here too.
-Their names are TensorFlow's, because Keras takes every class whose `__name__` begins with
-`TPUStrategy` for a TPU. Keras must do so, because each emulated host has an input of its own, as on
-a TPU. Only then does Keras put predictions back into the order of their samples. It also keeps
-metrics as on a TPU. `isinstance` with any of the three is true for all of them.
+`isinstance` with any of the three is true for all of them.
+
+Keras treats every class whose `__name__` begins with `TPUStrategy` as one of a TPU, and these must
+be treated so. Each emulated host has an input of its own, as on a TPU. Only for a TPU does Keras
+put predictions back into the order of their samples. It also keeps metrics as on a TPU.
 """
 
 from __future__ import annotations

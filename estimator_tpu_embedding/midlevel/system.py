@@ -1,4 +1,4 @@
-"""The devices of an emulated TPUStrategy's replicas, and the datasets that feed them."""
+"""The `extended` of an emulated TPUStrategy: the devices of its replicas, and their datasets."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _check_options(options: Any) -> None:
 
 
 def _check_fetched(element_spec: Any, options: Any) -> None:
-    """Refuses elements that cannot be fetched to a TPU, so that jobs that run here run there.
+    """Refuses elements that cannot be fetched to a TPU: a job that runs here must run there.
 
     Raises:
       InputShapeError: for sparse and ragged tensors.

@@ -39,8 +39,8 @@ class OwnedVariable(_ResourceVariable):
     It takes the arguments of `tf.Variable`, but it asks no variable creator, so no strategy
     replicates it. Savers write it without a copy, and updates wait for them.
 
-    A read in a function that is executed gives the value at that place of the program. It does not
-    call `before_read`, and does not know of an assignment that an engine failed to take over.
+    If a function reads the variable, it gets the value at that place of the program. Such a read
+    does not call `before_read`, and ignores an assignment that an engine failed to take over.
     """
 
     _owner: _Owner | None = None
@@ -123,7 +123,7 @@ class OwnedVariable(_ResourceVariable):
                        ) -> tf.Tensor:
         """Copies from the value in a function, before later operations write the value.
 
-        TensorFlow's operations that gather from a resource are of no use: they first give the
+        TensorFlow's operations that gather from a resource cannot be used: they first give the
         variable a buffer of its own. Operations that copy from a value do not use the resource, so
         a later write would not wait for them. The last operation here uses the resource and waits
         for the copy, so that later writes wait too.

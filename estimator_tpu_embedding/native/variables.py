@@ -4,7 +4,7 @@ Between two steps the value of such a variable is a tensor over the memory of th
 second copy exists. But the engine writes there, and TensorFlow hands out the values of variables
 by reference, even as NumPy arrays. So a read returns a copy. A Saver gets a view instead, and the
 engine does not write until the view is freed. An assignment, or a write of some rows, gives the
-variable a buffer of TensorFlow's, and the engine takes that over later.
+variable a buffer of TensorFlow's. At the next run the engine takes that buffer's values over.
 """
 
 from __future__ import annotations

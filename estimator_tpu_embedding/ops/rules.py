@@ -1,12 +1,12 @@
 """One update rule per optimizer: (rows, slots, gradient, rate) -> (rows, slots).
 
-The formulas come from TensorFlow's `optimization_parameters.proto`. If that only links to a
-formula, it comes from the CPU kernels of `tf.raw_ops.ResourceApply...`. Proximal Yogi is in neither
-and follows TensorFlow Addons' Yogi. All formulas are element-wise. In each rule `w` are rows and
-`g` is the gradient. Adam and Yogi have no bias correction, as on the hardware.
+The formulas come from TensorFlow's `optimization_parameters.proto`. Where that only links to a
+formula, they come from the CPU kernels of `tf.raw_ops.ResourceApply...`. Proximal Yogi is in
+neither and follows TensorFlow Addons' Yogi. All formulas are element-wise. In each rule `w` are
+rows and `g` is the gradient. Adam and Yogi have no bias correction, as on the hardware.
 
-A root may be 0, because processors take numbers below 2**-126 for 0. A quotient by such a root is 0
-here. So the element stays as it is, where 0 / 0 would make it a NaN.
+A root may be 0, because processors treat numbers below 2**-126 as 0. A quotient by such a root is
+0 here, so the element stays as it is; 0 / 0 would make it a NaN.
 """
 
 from __future__ import annotations

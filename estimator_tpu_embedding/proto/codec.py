@@ -1,7 +1,8 @@
 """Encodes a plan as `TPUEmbeddingConfiguration`; encodes and decodes optimizers.
 
-Equal declarations give the bytes of TF 2.15 in TF1. So the fields that it leaves empty stay empty:
-feature names, `num_features` and `batch_size_per_tensor_core`. `decoding` decodes configs.
+Equal declarations give the bytes that TF 2.15 writes in TF1. So the fields that TF 2.15 leaves
+empty stay empty: feature names, `num_features` and `batch_size_per_tensor_core`. `decoding`
+decodes configs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ INFERENCE_OPTIMIZER = OPTIMIZERS['stochastic_gradient_descent'](learning_rate=1.
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RateOfTag:
-    """The learning rate of a decoded plan whose function the message does not hold."""
+    """Stands for the learning-rate function of a decoded plan, which the message does not hold."""
 
     tag: int
 

@@ -1,8 +1,8 @@
 """Decodes a `TPUEmbeddingConfiguration` into a plan.
 
 TF1 writes tables and features in the order of plans, with one batch size for all features. TF2
-writes them in any order, with names, and with a shape for each feature. Either message gives an
-error, or a plan that encodes to the same message. Only parts without effect may differ.
+writes them in any order, with names, and with a shape for each feature. A message that is accepted
+encodes to itself again, except for parts without effect. Any other message raises an error.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
     names = collections.Counter(descriptor.name for descriptor in config.feature_descriptor)
     for position, descriptor in enumerate(config.feature_descriptor if tables else ()):
         table = tables[descriptor.table_id if 0 <= descriptor.table_id < len(tables) else 0].name
-        is_named = descriptor.name and names[descriptor.name] == 1  # TF2 takes a name twice.
+        is_named = descriptor.name and names[descriptor.name] == 1  # In TF2 two may share it.
         features.append(FeatureSpec(
             name=(_legal('feature', descriptor.name, position) if is_named
                   else f'{table[:900]}:{position:06}'), table=table,

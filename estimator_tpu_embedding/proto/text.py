@@ -1,9 +1,8 @@
 """Splits the text format of protos into tokens, and checks it before protobuf parses it.
 
-Protobuf's parser recurses for each brace. For a graph it would need TensorFlow's message types,
-or would have to allow unknown fields. So a pass over the tokens checks every text first, and
-`graphs.py` takes the few strings that matter from a graph. It needs one regular expression, no
-recursion and no messages.
+Protobuf's parser recurses for each brace. For a graph it would also need TensorFlow's message
+types. So a pass over the tokens checks every text first; it needs one regular expression, no
+recursion and no messages. `graphs.py` takes the configs of a text graph from the tokens alone.
 """
 
 from __future__ import annotations

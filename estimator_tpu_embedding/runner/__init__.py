@@ -1,1 +1,1 @@
-"""Runs training, evaluation and prediction; owns their threads, signals and deadlines."""
+"""Runs training, evaluation and prediction, with their input threads, signals and deadlines."""

@@ -1,4 +1,4 @@
-"""Ends a call of input_fn that does not return before the deadline of the input."""
+"""Warns while a call of input_fn does not return, and ends the call at the input deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes beneath an error of a user's function how that function was called."""
+"""Adds notes to an error of a user's function: with which arguments the function was called."""
 
 from __future__ import annotations
 

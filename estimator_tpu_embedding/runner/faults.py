@@ -1,4 +1,4 @@
-"""Finds the root cause among the failures of all threads, and holds the errors of runs."""
+"""Holds the errors of runs, and finds the root cause among the failures of all threads."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Failures:
 def typed(error: BaseException) -> BaseException:
     """Returns the error of this package that another error stands for, or that error itself.
 
-    A failed check of a tensor stands for one, and so do values that must not be saved.
+    TensorFlow's error of a failed check stands for one, and so does a refusal to save a value.
     """
     if isinstance(error, NonFiniteCheckpointError) and not isinstance(error, DivergedError):
         return DivergedCheckpointError(*error.problems).with_traceback(error.__traceback__)

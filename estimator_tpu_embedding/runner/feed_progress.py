@@ -1,4 +1,7 @@
-"""Keeps the account of a session's input: batches that hosts made, and batches that steps want."""
+"""Counts, for one session, the batches that the input of each host made and that steps asked for.
+
+The infeed threads and the steps wait here for each other.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,8 @@ class HostProgress:
       produced_with_data: how many of these are more than padding.
       has_begun: whether its input has started.
       has_ended: whether its data has ended.
-      has_left: whether its thread has ended because its data had.
-      idle_since: when it was last wanted after it had been waiting; seconds, monotonic.
+      has_left: whether its thread has ended because its data has ended.
+      idle_since: when its thread last went on after it had waited for steps; seconds, monotonic.
       thread: of the host, once it is started.
     """
 
@@ -49,7 +52,7 @@ class HostProgress:
 
 
 class FeedProgress:
-    """The account between the threads of one session, which make batches, and its steps.
+    """Counts the batches of one session: infeed threads make them, and steps take them.
 
     Threads make only as many batches as steps were asked for, plus as many as the queues hold
     while more steps are sure to come. So the next batch is made while a step runs, and no batch
@@ -63,11 +66,11 @@ class FeedProgress:
     """
 
     def __init__(self, feeds: Sequence[HostFeed], failures: Failures, report: RunReport):
-        """Begins an account.
+        """Begins to count.
 
         Args:
           feeds: one per host.
-          failures: whose root cause ends every wait of a step.
+          failures: of all threads; their root cause ends every wait of a step.
           report: counts the steps that were made.
         """
         self.hosts = [HostProgress(number, feed) for number, feed in enumerate(feeds)]

@@ -1,4 +1,4 @@
-"""Warns of hosts whose input takes long, and ends the run after the deadline of the input."""
+"""Watches the input of each host: warns if it takes long, and ends the run at the deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends a training whose loss or weights are not finite, before such a number is saved."""
+"""Ends a training at a loss or a weight that is not finite, before it is saved."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Builds `host_call`: a user's function that gets the tensors of all cores once per step.
+"""Builds `host_call`, a user's function that gets the tensors of all cores once per step.
 
 Its tensors have the values from before the step's own increment of the global step: users who
-write summaries count on that. It runs when the step is complete.
+write summaries count on that. It runs when the step is complete. This module also opens and
+flushes the writers of V2 summaries.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def operations_of(made: Any) -> list[Any]:
 
 
 def read_before_increment(global_step: tf.Variable, tensors: Sequence[tf.Tensor]) -> None:
-    """Makes every change of the global step wait for tensors, unless they wait for it."""
+    """Makes each change of the global step wait for tensors, unless they wait for the change."""
     ancestors = _ancestors(tensors)
     writes = [operation for operation in global_step.op.outputs[0].consumers()
               if operation.type.startswith('Assign')

@@ -1,4 +1,7 @@
-"""Holds the operations with which infeed threads draw batches and hand them to the cores."""
+"""Defines the operations that one infeed thread runs: start the input, hand over a batch, end it.
+
+`input_graph` builds them, and `session_feed` runs the threads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Feeds the sessions of a run: the hook that starts and ends the infeed threads, one per host."""
+"""A hook that starts the infeed threads with every session of a run, and ends them.
+
+`session_feed` has the threads of one session.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Makes one batch per core of the value of input_fn, and the queues that carry the batches."""
+"""Opens the value that input_fn returned, and draws from it a batch for each core.
+
+It also makes the queues that carry the batches from the infeed thread to the step.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Opens the input of every host in the graph of a step, and makes the operations of its thread."""
+"""Opens the input of every host in the graph of a step, and takes the features of each core apart.
+
+It then builds the operations with which each infeed thread hands over ids and other features.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Trains and evaluates a model: opens its run, its hooks and its checkpoint."""
+"""Trains and evaluates a model: finds the checkpoint, makes the hooks, and runs the steps.
+
+`run.py` runs the steps of any kind; `predictions.py` predicts.
+"""
 
 from __future__ import annotations
 

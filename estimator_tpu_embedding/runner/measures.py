@@ -45,7 +45,7 @@ class TimeSplit:
         self.update += max(0.0, end - trained)
 
     def since(self, before: TimeSplit) -> TimeSplit:
-        """Returns the seconds that were added since this was `before`.
+        """Returns the seconds that were added after the state `before`.
 
         >>> TimeSplit(input=3.0, dense=2.0).since(TimeSplit(input=1.0))
         TimeSplit(input=2.0, lookup=0.0, dense=2.0, update=0.0, enqueue=0.0)
@@ -76,7 +76,7 @@ class TimeSplit:
 
 
 def sum_of(splits: Sequence[TimeSplit]) -> TimeSplit:
-    """Returns the sum of several.
+    """Returns the sum of several time splits.
 
     >>> sum_of([TimeSplit(input=1.0), TimeSplit(input=2.0, update=1.0)])
     TimeSplit(input=3.0, lookup=0.0, dense=0.0, update=1.0, enqueue=0.0)

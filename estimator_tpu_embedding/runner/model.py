@@ -1,4 +1,4 @@
-"""Describes a job and the output of its model_fn, and finds the variable names of its tables."""
+"""Defines a `Job` and the output of its model_fn, and finds the variable names of its tables."""
 
 from __future__ import annotations
 

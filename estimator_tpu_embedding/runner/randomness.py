@@ -1,4 +1,4 @@
-"""Gets and puts the states of Python's and NumPy's global random generators.
+"""Saves and restores the states of Python's and NumPy's global random generators.
 
 Models draw from them while they are built. Keras, for example, takes the seeds of its initializers
 from `random`. All replicas of a model must draw the same numbers.
@@ -20,7 +20,7 @@ def random_states() -> tuple[Any, Any]:
 
 
 def put_random_states(states: tuple[Any, Any]) -> None:
-    """Makes states that `random_states` returned the current ones."""
+    """Puts back states that `random_states` returned."""
     random.setstate(states[0])
     np.random.set_state(states[1])
 

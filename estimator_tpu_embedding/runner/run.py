@@ -1,4 +1,7 @@
-"""Runs a job: builds its graph, opens its session, and ends its threads however it ends."""
+"""Runs one training, evaluation or prediction: builds its graph, opens its session, makes steps.
+
+However the run ends, it ends the infeed threads, and raises the root cause of a failure.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +185,7 @@ class Run:
             cause = self.failures.root_cause()
             better = cause if cause is not None else typed(error)
             if isinstance(better, tf.errors.OutOfRangeError):
-                # Callers take it for the end of data; but it came from the begin or end of hooks.
+                # Callers would take it for the end of data, but it came from begin or end of hooks.
                 better = RuntimeError(f'OutOfRangeError in a hook: {better}')
             if isinstance(better, DivergedError) and self.job.verb == 'train':
                 better.tell_checkpoint(self._newest_checkpoint())

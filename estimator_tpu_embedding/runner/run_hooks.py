@@ -1,4 +1,4 @@
-"""Orders all hooks of a run as the original does; the last of them makes the steps."""
+"""Puts all hooks of a run into the order of the original; the last hook runs the steps."""
 
 from __future__ import annotations
 

@@ -29,14 +29,14 @@ class Schedule(Protocol):
 
     Attributes:
       requires_finite_loss: whether a loss that is not finite ends the run.
-      is_one_loop: whether one run of the session is all.
+      is_one_loop: whether one run of the session makes all steps.
     """
 
     requires_finite_loss: bool
     is_one_loop: bool
 
     def next_loop(self, session: tf.Session, report: RunReport) -> Loop:
-        """Returns the steps of the next run, and reports where the last one will be."""
+        """Returns the steps of the next run, and tells the report the last step of all."""
 
     def add(self, seconds: float, steps: int) -> None:
         """Takes note of the time that a run took."""

@@ -1,4 +1,8 @@
-"""Makes the sessions of a run: few in vain, from the newest checkpoint, and closed in time."""
+"""Makes the sessions of a run, again after one was lost, from the newest checkpoint.
+
+If several sessions in a row are lost before a step, the run ends. Each session closes by a
+deadline, because TensorFlow waits for operations that may never end.
+"""
 
 from __future__ import annotations
 
@@ -67,10 +71,10 @@ class RecoveringCreator(tf.train.SessionCreator):
         """Takes checkpoints from `job.model_dir`, or initial values if there are none.
 
         Args:
-          scaffold: its saver can restore the first checkpoint, and any with tables as they are
-            here.
+          scaffold: its saver can restore the first checkpoint, and any whose tables equal
+            `tables`.
           job: the training.
-          tables: as they are here.
+          tables: the tables of this run, by variable name.
           lineage: records the checkpoints that are restored.
           background: its work is awaited first.
         """
@@ -83,7 +87,7 @@ class RecoveringCreator(tf.train.SessionCreator):
         """Returns a session whose variables have values.
 
         Raises:
-          SessionLostError: if only checkpoints are left whose tables are not as they are here.
+          SessionLostError: if only checkpoints with other tables are left.
         """
         self._background.wait()
         found = recover(self._job.model_dir, self._job.checkpoint)

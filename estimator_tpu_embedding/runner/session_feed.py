@@ -44,7 +44,7 @@ class SessionFeed:
     """The infeed threads of one session.
 
     Attributes:
-      progress: the account of batches between the threads and the steps.
+      progress: counts the batches that threads make and steps take.
     """
 
     def __init__(self, session: tf.Session, graph: FeedGraph, rules: FeedRules, *,

@@ -1,4 +1,4 @@
-"""Keeps one deadline for all the waits at the end of a run."""
+"""Limits the waits for threads at the end of a run: all of them share one deadline."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Ends a run by signals: by Ctrl-C at once, by SIGTERM after the current step.
 
-Python runs its handlers of signals only when TensorFlow's C++ returns, so Ctrl-C needs a thread.
+Python runs its handlers of signals only between calls of TensorFlow's C++. A step is one long
+call, so a thread waits for Ctrl-C.
 """
 
 from __future__ import annotations

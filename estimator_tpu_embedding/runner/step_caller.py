@@ -1,4 +1,4 @@
-"""Runs single steps in the current session, with the feeds of hooks and the host_call."""
+"""Runs the steps of a loop one by one in the session, with the feeds of hooks and the host_call."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class StepCaller:
         self._feeds = {key: value for hook in self._hooks for key, value in hook.feeds.items()}
 
     def run(self, session: tf.Session, number: int) -> StepResult:
-        """Runs step `number` of a loop, counted from 0, which another step follows."""
+        """Runs step `number` of a loop, counted from 0; it is not the last step."""
         calls = self._host_calls(number)
         fed = self._ops.feeds(has_next=True)
         if self._feeds:

@@ -11,7 +11,7 @@ from .faults import SessionLostError
 
 
 class StopAtStep(tf.train.SessionRunHook):
-    """Ends training when the global step has been reached."""
+    """Ends training when the global step has reached the final step."""
 
     def __init__(self, steps: int | None, max_steps: int | None, limit: int | None = None):
         """Stops after a number of steps or at a step; the earliest end counts.

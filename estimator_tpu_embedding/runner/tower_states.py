@@ -1,4 +1,4 @@
-"""Holds the state of each tower between its turns, with its view of graph and process."""
+"""Holds the state of each tower between its turns: what it sees of the graph and of the process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Tower:
     """The state of one tower between its turns.
 
     Attributes:
-      core: that it is built for.
+      core: the core that it is built for.
       view: the state of graph and process, as the tower sees it.
       scope: its variable scope, and the counters of names in it.
       is_done: whether its build has ended.

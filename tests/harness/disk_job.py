@@ -1,9 +1,9 @@
-"""Trains on disks that get full; needs `unshare -rm`.
+"""Trains on disks that are too small for its checkpoints, and prints how each training failed.
 
     unshare -rm python -m harness.disk_job FOLDER
 
-It prints a line of JSON for each disk: its size, the class and text of the error, the step that is
-found afterwards, and the files beside checkpoints.
+`unshare -rm` lets it mount the disks. It prints a line of JSON for each disk: its size, the class
+and text of the error, the step of the newest checkpoint, and the files beside checkpoints.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Runs jobs of every kind whose tables fit no memory, under a limit that this process sets itself.
+"""Runs jobs of every kind with tables too large for a memory limit that this process sets itself.
 
 `python -m harness.large_tables ROWS [ROWS ...] [--width W] [--only FACE]` makes a table per number
-of rows. It prints a line of JSON for each of `FACES`: its name, the class and text of its error,
-and the most bytes by which the memory of this process grew.
+of rows. It prints a line of JSON for each of `FACES`, the kinds of jobs: its name, the class and
+text of its error, and the most bytes by which the memory of this process grew.
 """
 
 import argparse

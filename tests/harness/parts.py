@@ -1,4 +1,4 @@
-"""Marks the cases of a matrix that only the long part of the checks runs."""
+"""Marks all cases of a parametrized test as `long`, except those that the short checks run too."""
 
 import pytest
 

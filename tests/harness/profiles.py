@@ -1,4 +1,4 @@
-"""Counts profiles of small tables from lists of ids."""
+"""Builds profiles of small tables from lists of ids."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Lists the ways in which scripts import names that TensorFlow lost, and takes them all.
+"""Runs every form of import by which scripts reach names that TensorFlow lost, and reports each.
 
 Run as a script, it prints JSON; it needs `tests` on the path.
 """

@@ -1,4 +1,4 @@
-"""Commits checkpoints in a loop, and keeps two, until its input ends.
+"""Commits checkpoints in a loop and keeps the two newest, until its standard input ends.
 
 Arguments: the directory, and the prefix of a checkpoint, of which all others are copies.
 """

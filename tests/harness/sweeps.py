@@ -1,4 +1,4 @@
-"""Cuts short a job that commits again and again, and checks what is left on the disk.
+"""Kills a job at each operation of its commits, or fails them, and checks the checkpoints on disk.
 
 It runs without TensorFlow: `python -m harness.sweeps CHECKPOINTS FOLDER [DISK_SIZE ...]`.
 """

@@ -1,6 +1,6 @@
-"""Looks at checkpoints again if a job deleted or changed them meanwhile.
+"""Repeats a look at checkpoints if a training job deleted or changed one of them meanwhile.
 
-What a job deleted is not damaged, so no command may report it as such.
+A checkpoint that a job deleted is not damaged, so no command may report it as damaged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def of_one(prefix: str, look: Callable[[], _T], is_sound: Callable[[_T], bool]) 
     """Looks at a checkpoint; returns `None` if it was deleted before all of it was seen.
 
     Args:
-      prefix: of it.
+      prefix: the prefix of the checkpoint.
       look: is called again if the checkpoint changed meanwhile and does not seem sound.
       is_sound: whether the result of `look` says that the checkpoint is sound.
     """

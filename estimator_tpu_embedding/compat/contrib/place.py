@@ -1,4 +1,4 @@
-"""Makes the modules of `tf.contrib` that scripts import, and explains missing names."""
+"""Makes `tf.contrib` and its modules importable, and names replacements for names it lacks."""
 
 from __future__ import annotations
 
