@@ -14,7 +14,7 @@ def candidates(directory: str) -> list[str]:
     The step in a name says how new it is. A checkpoint with a manifest and a step counts. One
     without a manifest counts if it is called `model.ckpt-<step>`; other files of TensorFlow, such
     as the states of iterators, have names of the same form. Any other name counts only if the file
-    `checkpoint` says that it is the newest, and if its base is not `model.ckpt`.
+    `checkpoint` says that it is the newest, and if it does not begin with `model.ckpt-`.
 
     If there is nothing else, the name in the file `checkpoint` counts even if no checkpoint has
     it: its loss must be noticed.
@@ -32,7 +32,7 @@ def candidates(directory: str) -> list[str]:
     complete = [key for key in begun if found[key] & {INDEX, MANIFEST}]
     names = [name for _, name in complete or begun]
     name = pointer.named_in(directory)
-    if name and name not in names and (not names or file_names.base_of(name) != BASE
+    if name and name not in names and (not names or not name.startswith(f'{BASE}-')
                                        and os.path.lexists(
                                            file_names.index_of(os.path.join(directory, name)))):
         names.append(name)

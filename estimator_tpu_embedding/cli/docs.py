@@ -2,7 +2,7 @@
 
 A topic is a Markdown file in `docs/` or at the top of the package, such as `CHANGELOG.md`. The
 name of a topic is the name of its file, in lower case and with `-` for `_`. Its title is the first
-line of the file.
+line of the file. The name of the file, as texts link to it, is taken for the topic too.
 
 JSON: `topic`, `title` and `text`; without a topic `topics`, a list of objects with `topic` and
 `title`.
@@ -22,17 +22,22 @@ PACKAGE = importlib.resources.files(__package__.partition('.')[0])
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = 'Prints a topic of the documentation; without TOPIC, lists the topics.'
-    parser.add_argument('topic', metavar='TOPIC', nargs='?', choices=sorted(topics()),
-                        help='such as checkpoints')
+    parser.add_argument('topic', metavar='TOPIC', nargs='?', type=_name,
+                        choices=sorted(topics()), help='such as checkpoints')
     as_command(parser, _report)
 
 
 def topics() -> dict[str, Traversable]:
     """The file of each topic, by the name of the topic: the folder `docs/` comes first."""
-    return {file.name.removesuffix('.md').lower().replace('_', '-'): file
+    return {_name(file.name): file
             for folder in (PACKAGE / 'docs', PACKAGE)
             for file in sorted(folder.iterdir(), key=lambda file: file.name)
             if file.name.endswith('.md')}
+
+
+def _name(file: str) -> str:
+    """Returns the topic of a file, or of a link to it such as `../LOST_NAMES.md`."""
+    return file.rpartition('/')[2].removesuffix('.md').lower().replace('_', '-')
 
 
 def _report(parsed: argparse.Namespace) -> Report:

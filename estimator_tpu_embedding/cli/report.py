@@ -199,8 +199,7 @@ def _show_rich(report: Report) -> None:
     console = Console(highlight=False)
     for block in report.blocks:
         if isinstance(block, Document):
-            from rich.markdown import Markdown  # Slow to import, and few reports need it.
-            console.print(Markdown(block.text, hyperlinks=False))
+            console.print(_folded(block.text))
             continue
         if isinstance(block, Line):
             console.print(Text(printable(block.text), _STYLES.get(block.tone, '')), soft_wrap=True)
@@ -213,3 +212,21 @@ def _show_rich(report: Report) -> None:
             table.add_row(*(Text(printable(cell, MAX_CELL)) for cell in row),
                           style=_STYLES.get(tone, ''))
         console.print(table)
+
+
+def _folded(text: str) -> Any:
+    """Returns Markdown to be printed, whose tables break long names and do not cut them."""
+    from rich.markdown import Markdown, TableElement  # Slow to import, and few reports need it.
+    from rich.table import Table
+
+    class FoldedTable(TableElement):
+        def __rich_console__(self, console: Any, options: Any) -> Any:
+            for part in super().__rich_console__(console, options):
+                for column in part.columns if isinstance(part, Table) else ():
+                    column.overflow = 'fold'
+                yield part
+
+    class Folded(Markdown):
+        elements = {**Markdown.elements, 'table_open': FoldedTable}
+
+    return Folded(text, hyperlinks=False)

@@ -48,6 +48,15 @@ def test_another_name_counts_where_the_pointer_says_so(tmp_path):
     assert recover.newest_checkpoint(str(tmp_path)) == str(tmp_path / 'mine-2')
 
 
+@pytest.mark.parametrize('name', ['model.ckpt-best', 'model.ckpt-best-3', 'model.ckpt--1'])
+def test_a_name_that_begins_as_those_of_a_job_counts_only_where_nothing_else_is(tmp_path, name):
+    legacy(tmp_path, name)
+    (tmp_path / 'checkpoint').write_text(f'model_checkpoint_path: "{name}"\n')
+    assert recover.newest_checkpoint(str(tmp_path)) == str(tmp_path / name)
+    legacy(tmp_path, 'model.ckpt-4')
+    assert recover.recover(str(tmp_path)).step == 4
+
+
 def test_data_without_an_index_is_passed_over_beside_a_checkpoint_and_refused_alone(tmp_path):
     writer(without=['.index'])(str(tmp_path / 'model.ckpt-5'))
     with pytest.raises(CorruptCheckpointError, match='E612 .*none of model.ckpt-5'):

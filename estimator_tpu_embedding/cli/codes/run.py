@@ -8,7 +8,8 @@ ENTRIES = {
              'TF_USE_LEGACY_KERAS=1.'),
     'E002': ('package missing',
              'Training needs packages that are not installed.',
-             'Install the packages that the message names.'),
+             'Install the packages that the message names; the extra "cpu" of this package brings '
+             'all of them. They need TensorFlow 2.16 or newer, and pip replaces an older one.'),
     'E003': ('wrong tf-estimator-nightly',
              'Estimator itself comes from one known version of tf-estimator-nightly. Another '
              'version is installed.',
