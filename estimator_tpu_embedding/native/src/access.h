@@ -32,7 +32,7 @@ class Access {
   Access(const Access&) = delete;
   Access& operator=(const Access&) = delete;
 
-  // Held by those that only read. Waiting writers go first, so one thread never holds two.
+  // Held by threads that only read. Waiting writers go first, so one thread must not hold two.
   class Shared {
    public:
     explicit Shared(Access& access);
@@ -44,8 +44,8 @@ class Access {
     Access& access_;
   };
 
-  // Held by those that write. `table` is the one that is written, < 0 for all. Throws Error
-  // kFailedPrecondition, which names the table if it is one, when patience ends.
+  // Held by a thread that writes. `table` is the table to write; < 0 is all of them. Throws Error
+  // kFailedPrecondition when patience ends; the error names the table if it is one.
   class Exclusive {
    public:
     Exclusive(Access& access, int table);
@@ -62,7 +62,7 @@ class Access {
   void remove_view(int table) noexcept;
 
  private:
-  std::string written(int table) const;  // As a message names what is asked for.
+  std::string written(int table) const;  // The table or tables, for messages.
   int viewed(int table) const;  // The first table with views among those asked for, or -1.
 
   const std::vector<std::string> names_;

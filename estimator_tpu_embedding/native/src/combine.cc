@@ -78,7 +78,7 @@ std::unique_ptr<const float*[]> sources_of(const FeatureGroup& feature, const Ch
   return sources;
 }
 
-// Makes sources those of rounded rows, in memory of their own, which is given.
+// Rounds the rows into memory of their own, which is returned, and makes them the sources.
 std::unique_ptr<float[]> round_rows(const FeatureGroup& feature, const Chunk& chunk,
                                     const float** sources) {
   const Grid& grid = feature.table->grid;

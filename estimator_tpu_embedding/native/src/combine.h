@@ -11,9 +11,10 @@
 
 namespace ete {
 
-// Looks up one grouped batch (see grouped.h; untrusted). `rows_of_table` are the physical rows by
-// table; `out_of_feature` by feature [samples, width] floats, exact zeros for samples without ids.
-// Throws Error kInvalidArgument, which names the table, for what is not a grouped batch.
+// Looks up one grouped batch (see grouped.h; untrusted). `rows_of_table` has the physical rows of
+// each table. `out_of_feature` gets the activations of each feature: [samples, width] floats, exact
+// zeros for samples without ids. Throws Error kInvalidArgument, which names the table, for words
+// that are no grouped batch.
 void combine(const Layout& layout, const uint32_t* words, size_t count,
              const std::vector<const float*>& rows_of_table, Pool& pool,
              const std::vector<float*>& out_of_feature);

@@ -12,7 +12,7 @@
 
 namespace ete {
 
-// As std::condition_variable; waits always have a predicate, and deadlines are steady.
+// Like std::condition_variable. Waits always have a predicate, and deadlines a steady clock.
 class Condition {
  public:
   Condition() {
@@ -35,7 +35,7 @@ class Condition {
     while (!ready()) pthread_cond_wait(&condition_, lock.mutex()->native_handle());
   }
 
-  // The same until `end` at most; gives what `ready()` said last.
+  // The same until `end` at most; returns the last result of `ready()`.
   template <class Ready>
   bool wait_until(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point end,
                   Ready ready) {

@@ -37,7 +37,7 @@ struct GradientsOfTable {
   std::vector<CoreOfTable> cores;
   bool has_factors;  // Whether any core has scales or shares; then others have factors of 1.
 
-  // Throws Error kInvalidArgument for what is not a grouped batch.
+  // Throws Error kInvalidArgument for words that are no grouped batch.
   GradientsOfTable(const Layouts& layouts, const std::vector<CoreGradients>& from, int number);
 
   uint64_t occurrences() const;
@@ -52,18 +52,18 @@ struct RowRange {
 };
 
 // Cuts the rows of a table into ranges of about `work` each, and appends them to `ranges`. A row
-// is never cut, so one that is everywhere makes a long range. With `all_rows` the ranges hold
-// every row of the table. Nothing in the groups is trusted.
+// is never cut, so a row with very many occurrences makes a long range. With `all_rows` the ranges
+// hold every row of the table. Nothing in the groups is trusted.
 void cut(const GradientsOfTable& gradients, size_t table, bool all_rows, uint64_t work,
          std::vector<RowRange>* ranges);
 
 // The rows of one range to update, and where the gradient of each comes from.
 class Contributions {
  public:
-  // Brings together what all cores say about a range. Rows ascend. If the table accumulates they
-  // are distinct, else there is one entry for each core that has the row. Throws Error
-  // kInvalidArgument for anything in the groups that is not as grouped.h has it. What it gives may
-  // point into the groups.
+  // Collects the gradients of a range from all cores. Rows ascend. If the table accumulates, they
+  // are distinct; otherwise there is one entry for each core that has the row. Throws Error
+  // kInvalidArgument if anything in the groups contradicts grouped.h. The results may point into
+  // the groups.
   Contributions(const GradientsOfTable& gradients, const RowRange& range);
 
   size_t size() const { return size_; }

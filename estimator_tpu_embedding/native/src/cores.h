@@ -8,13 +8,13 @@ namespace ete {
 
 constexpr int kMostThreads = 1024;  // MAX_THREADS of core/kernels.py.
 
-// How many cores this process may use, in [1, kMostThreads]: by its affinity, and by the time
-// that its container may use (the control group of Linux at the root that it sees).
+// Returns how many cores this process may use, in [1, kMostThreads]. Its affinity limits them, and
+// so does the CPU time of its container (the control group of Linux at the root that it sees).
 int usable_cores();
 
-// The cores of a control group, rounded up, at least 1, or 0 if it has no limit, from what its
-// file cpu.max says: "<quota> <period>" in microseconds. A quota of "max", or -1, is no limit, and
-// so is any other text.
+// Returns the cores of a control group, rounded up and at least 1, or 0 if it has no limit. `text`
+// is the content of its file cpu.max: "<quota> <period>" in microseconds. A quota of "max", or -1,
+// is no limit, and neither is any other text.
 int cores_of_quota(const std::string& text);
 
 }  // namespace ete

@@ -60,48 +60,51 @@ class Engine {
   // Keeps the memory of a part alive, also beyond the engine: for the variable's own value.
   std::shared_ptr<const void> hold(int64_t number) const;
 
-  // Also counts a view until it is freed; until then updates wait. For savers.
+  // Does the same, and counts a view until it is freed; until then updates wait. For savers.
   std::shared_ptr<const void> hold_view(int64_t number);
 
   // Whether `data` is the memory of the part.
   bool owns(int64_t number, const void* data) const { return part(number).data == data; }
 
-  // What the variable of a part was assigned is *offered* before the variable becomes a view of
-  // the part, and *taken* afterwards, which copies it. In between the offer is what the part
-  // counts as, whatever its memory holds. It is taken by whoever needs the rows first, so a run
-  // that ends in between, or that waits too long for a saver, loses nothing.
+  // An assignment gives the variable of a part new values. They are *offered* to the part before
+  // the variable becomes a view of it again. Afterwards they are *taken*, which copies them. In
+  // between the offer is the value of the part, whatever its memory holds. The first operation
+  // that needs the rows takes the offer. So a run that ends in between, or that waits too long for
+  // a saver, loses nothing.
 
-  // Replaces what was offered to the part and not taken. Waits for nobody.
+  // Offers values to the part, in place of an offer that was not taken. Waits for nobody.
   void offer(int64_t number, Values values);
 
-  // What is offered to the part; no data if nothing is.
+  // Returns the offer to the part; it has no data if there is no offer.
   Values offered(int64_t number) const;
 
-  // Copies what is offered to the part, if anything, into its memory. Alone in the engine; throws
-  // Error kFailedPrecondition, and the offer stays, if others do not end. Cannot fail later.
-  // `kept` are values that the caller keeps alive. If they are the offer, `is_last` is asked,
-  // which must not throw, once the engine has let go of them: whether nobody else has them. If
-  // so, their memory goes back to the system, but for the first and last page, as they are
-  // copied: no more than a slice of them is there twice.
+  // Copies the offer to the part, if there is one, into its memory. It waits until it is alone in
+  // the engine. If others do not end, it throws Error kFailedPrecondition, and the offer stays.
+  // Cannot fail later.
+  //
+  // `kept` are values that the caller keeps alive. If they are the offer, the engine lets go of
+  // them, and then asks `is_last`, which must not throw, whether nobody else holds them. If so,
+  // their memory goes back to the system while they are copied, except for the first and the last
+  // page. So no more than a slice of them exists twice.
   void take(int64_t number, const float* kept = nullptr,
             const std::function<bool()>& is_last = nullptr);
 
-  // The verbs. Pointers and sizes are checked by the caller against the layout; grouped batches,
-  // by any of the layouts, and row numbers are checked here. Each throws Error. They take what is
-  // offered first.
+  // The verbs. The caller checks pointers and sizes against the layout. The verbs check grouped
+  // batches, which may have any of the layouts, and row numbers. Each may throw Error. `lookup` and
+  // `update` take all offers first.
 
   // `activations` by feature: [samples, width] floats each.
   void lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations);
 
-  // `rates` and `nonfinite` by table; see update.h. Alone in the engine; nothing is changed if it
-  // throws Error kFailedPrecondition because others do not end.
+  // `rates` and `nonfinite` by table; see update.h. It waits until it is alone in the engine. If
+  // others do not end, it throws Error kFailedPrecondition and changes nothing.
   void update(const std::vector<CoreGradients>& cores, const float* rates, int32_t* nonfinite);
 
   // Copies the memory of a part to `out`, of its number of elements.
   void read(int64_t number, float* out);
 
-  // Copies rows of `value` to `out`, `count` of them. `value` has the shape of the part; if it is
-  // its memory, what is offered goes first. Row numbers are those of the part, untrusted.
+  // Copies `count` rows of `value` to `out`. `value` has the shape of the part. If it is the part's
+  // memory, an offer is used instead of it. `rows` are row numbers in the part, untrusted.
   void read_rows(int64_t number, const float* value, const int64_t* rows, size_t count,
                  float* out);
 
@@ -126,14 +129,15 @@ class Engine {
   std::map<int64_t, Values> offers_;  // By part number; guarded.
 };
 
-// The engines of this process by handle, for operations that are given a number. Whoever puts an
-// engine in removes it; one that is in use lives on until its last user ends. Handles are never
-// used twice.
+// The engines of this process by handle, for operations that are given a number. The caller of
+// `put` also removes the engine. An engine in use lives on until its last user ends. Handles are
+// never used twice.
 namespace registry {
 
 int64_t put(std::shared_ptr<Engine> engine);
 
-// Never null. Throws Error kInvalidArgument for what `put` did not give or was removed.
+// Never null. Throws Error kInvalidArgument for a handle that `put` did not return, or that was
+// removed.
 std::shared_ptr<Engine> find(int64_t handle);
 
 void remove(int64_t handle) noexcept;

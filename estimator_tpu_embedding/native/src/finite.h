@@ -10,12 +10,12 @@
 
 namespace ete {
 
-// By table, how many elements of the summed gradients are not finite (of the sums of each core
-// where the options of the table say not to accumulate), at most INT32_MAX.
+// Writes to `nonfinite`, for each table, how many elements of the summed gradients are not finite,
+// at most INT32_MAX. If the options of a table say not to accumulate, the sums are of each core.
 //
 // Most often one pass over the gradients is enough: if the largest magnitude times the largest
-// factor times the number of occurrences is small, no sum overflows. Only the tables where it is
-// not are summed. `ranges` are all ranges of all tables. Throws as Contributions does.
+// factor times the number of occurrences is small, no sum overflows. Only the other tables are
+// summed. `ranges` are all ranges of all tables. Throws as Contributions does.
 void count_nonfinite(const std::vector<GradientsOfTable>& tables,
                      const std::vector<RowRange>& ranges, Pool& pool, int32_t* nonfinite);
 

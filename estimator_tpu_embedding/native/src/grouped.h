@@ -47,8 +47,8 @@ struct TableGroup {
   const float* sorted_shares;
 };
 
-// Where the arrays of a section begin, in words after its first; those that are not there are
-// empty. 64 bits wide, so that sums of untrusted numbers do not wrap.
+// Where the arrays of a section begin, in words after its first. Arrays that the table does not
+// have are empty. 64 bits wide, so that sums of untrusted numbers do not wrap.
 struct SectionExtents {
   uint64_t starts, rows, shares, scales, distinct, run_starts, codes, sorted_shares, end;
 };
@@ -65,10 +65,10 @@ size_t scales_before(const Layout& layout, const TableLayout& table, int k);
 uint64_t hash_of_group(const uint32_t* words);
 
 // The arrays of table number `table`, all of which lie inside words[0 .. count). Throws Error
-// kInvalidArgument, which names the table, for what is not a grouped batch of this layout.
+// kInvalidArgument, which names the table, for words that are no grouped batch of this layout.
 TableGroup read_group(const Layout& layout, const uint32_t* words, size_t count, int table);
 
-// What there is of one feature.
+// The arrays of one feature.
 struct FeatureGroup {
   // Feature number `number`, of the group of its table. Nothing in it is checked.
   FeatureGroup(const Layout& layout, const TableGroup& group, int number);
@@ -80,7 +80,7 @@ struct FeatureGroup {
   const float* scales;     // [samples], or null.
 };
 
-// Throws Error kInvalidArgument: the arrays of a table hold `what`, which EteGroup never makes.
+// Throws Error kInvalidArgument, because a table's arrays hold `what`: EteGroup never makes it.
 [[noreturn]] void refuse_group(const TableLayout& table, const char* what);
 
 }  // namespace ete

@@ -39,8 +39,8 @@ void write_header(const Layout& layout, size_t used, const std::vector<size_t>& 
   }
 }
 
-// A table with more than a thread's fair part of the ids is sorted by all of them, the others
-// one by one beside each other, large ones first.
+// All threads together sort a table with more than one thread's fair part of the ids. Each of the
+// other tables is sorted by one thread, side by side, large tables first.
 void fill(std::vector<std::unique_ptr<Section>>& sections, Pool& pool) {
   size_t all = 0;
   for (const auto& section : sections) all += section->n();

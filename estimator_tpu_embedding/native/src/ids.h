@@ -19,28 +19,28 @@ struct FeatureIds {
   size_t count;
 };
 
-// How many words `group` may need for these counts; it reads nothing but them. `features` has one
-// entry per feature in plan order. Throws Error kInvalidArgument if it has not, kResourceExhausted
-// if that is more than 32 bits can count.
+// Returns how many words `group` may need. It reads only the counts of `features`, which has one
+// entry per feature in plan order. Throws Error kInvalidArgument for another number of entries, and
+// kResourceExhausted if 32 bits cannot count the words.
 size_t group_bound(const Layout& layout, const std::vector<FeatureIds>& features);
 
 // Writes the grouped batch of `features` to out[0 .. words), where `words` is at least
-// `group_bound`. What it writes does not depend on the number of threads; words between sections
-// and behind the last one are left as they are.
+// `group_bound`. The result does not depend on the number of threads. Words between sections and
+// behind the last one are left as they are.
 //
-// Throws Error kInvalidArgument, which names the feature, the place and the value, for samples
-// or ids that are not as FeatureIds says; what is in `out` then means nothing.
+// Throws Error kInvalidArgument, which names the feature, the place and the value, for samples or
+// ids that contradict FeatureIds. The content of `out` then means nothing.
 void group(const Layout& layout, const std::vector<FeatureIds>& features, Pool& pool,
            uint32_t* out, size_t words);
 
-// How many ids feature number `feature` has in a grouped batch. Throws Error kInvalidArgument for
-// one that was not made by `group`.
+// Returns how many ids feature number `feature` has in a grouped batch. Throws Error
+// kInvalidArgument for a batch that `group` did not make.
 size_t ungrouped_count(const Layout& layout, const uint32_t* words, size_t count, int feature);
 
-// The ids of one feature from a grouped batch, as `group` was given them, each array
-// `ungrouped_count` long (`ids` says how long they are). `weights`, null exactly if the feature
-// is not weighted, are the shares: by the same combiner they give the same shares again.
-// Throws Error kInvalidArgument as `ungrouped_count` does.
+// Room for the ids of one feature, which `ungroup` writes as `group` was given them. Each array has
+// `ungrouped_count` elements, which is also `count`. `weights` is null exactly if the feature is
+// not weighted. It gets the shares: the same combiner makes the same shares of them again.
+// `ungroup` throws Error kInvalidArgument as `ungrouped_count` does.
 struct UngroupedIds {
   int32_t* samples;
   int64_t* ids;

@@ -16,11 +16,11 @@ namespace ete {
 constexpr int kMaxSlots = 3;
 constexpr int kRules = 13;
 
-// By the number of a rule, which is its place in native/rules.py: how many slots it needs.
+// How many slots a rule needs, by its number, which is its place in native/rules.py.
 constexpr int kSlotsOfRule[kRules] = {0, 1, 2, 1, 2, 2, 1, 2, 2, 1, 2, 3, 1};
 
-// How many entries behind the last one `SumJob::sources` has to have: pointers to any float, which
-// are prefetched and not read.
+// How many further entries `SumJob::sources` must have after its last one. They point to any
+// floats, which are prefetched and not read.
 constexpr size_t kSourcesAhead = 48;
 
 // out[o] = scales[o] * sum over i in [starts[o] - first, starts[o + 1] - first) of
@@ -29,14 +29,14 @@ struct SumJob {
   const float* const* sources;
   const float* factors;    // Null for factors of 1.
   const uint32_t* starts;  // [outputs + 1]
-  uint32_t first;          // What is taken off all starts.
+  uint32_t first;          // Is subtracted from all starts.
   const float* scales;     // Null for scales of 1.
   size_t outputs;
   int width;
   float* out;
 
-  // Rows that will be changed soon, by physical row, at most one per output: they are prefetched
-  // on the way from each of the tables.
+  // Physical rows that will be changed soon, at most one per output. They are prefetched from each
+  // of these tables in the meantime.
   const uint32_t* rows_ahead;
   size_t num_rows_ahead;
   const float* tables_ahead[1 + kMaxSlots];
@@ -55,8 +55,8 @@ struct ApplyJob {
   size_t width;
 };
 
-// Brings numbers between two bounds, and then to the nearest of `lowest + k * step`, the larger of
-// two: out[i] is from sources[i], where each is `width` floats.
+// Clips numbers to two bounds, and then rounds each to the nearest `lowest + k * step`; of two that
+// are equally near, to the larger one. out[i] comes from sources[i]; each is `width` floats.
 struct RoundJob {
   const float* const* sources;
   size_t count;

@@ -70,7 +70,7 @@ ETE_INLINE V select(const IntVector<V>& where, const V& yes, const V& no) {
   return where ? yes : no;
 }
 
-// A vector instruction only with -fno-math-errno, which the build gives.
+// Is a vector instruction only with -fno-math-errno; the build sets that.
 template <class V>
 ETE_INLINE V root(const V& value) {
   if constexpr (sizeof(V) == sizeof(float)) {
@@ -111,7 +111,7 @@ ETE_INLINE V at_most(const V& value, float bound) {
   return select<V>(value > limit, limit, value);
 }
 
-// A quotient that is 0 where the divisor is.
+// A quotient that is 0 where the divisor is 0.
 template <class V>
 ETE_INLINE V over(const V& value, const V& divisor) {
   return select<V>(divisor == 0.0f, V{}, value / divisor);

@@ -141,8 +141,8 @@ void require_codes_fit(TableLayout& table) {
   }
 }
 
-// FNV-1a. Batches of another layout are found out, not forged ones: what is in a batch is checked
-// where it is used.
+// FNV-1a. It detects batches of another layout, but no forged ones: the content of a batch is
+// checked where it is used.
 class Hash {
  public:
   void add(uint64_t number) {

@@ -35,8 +35,8 @@ struct LayoutNumbers {
   std::vector<int64_t> feature_weighted;  // F: 0 or 1
 };
 
-// The numbers that looked up rows are rounded to: `lowest`, and so many steps more, up to
-// `highest`. A table whose rows are not rounded has infinite bounds.
+// The numbers to which looked-up rows are rounded: `lowest`, and further steps up to `highest`. A
+// table whose rows are not rounded has infinite bounds.
 struct Grid {
   float lowest, highest, step;
 };
@@ -83,8 +83,8 @@ struct Layout {
   // kResourceExhausted for tables or batches beyond 32-bit rows and codes.
   static Layout make(const LayoutNumbers& numbers);
 
-  // The same with other weighted features: 0 or 1 for each. Throws Error kInvalidArgument for
-  // numbers that are not that.
+  // Returns the same layout with other weighted features: 0 or 1 for each. Throws Error
+  // kInvalidArgument for other numbers.
   Layout weighted_as(const std::vector<int64_t>& weighted) const;
 };
 
@@ -105,8 +105,8 @@ class Divider {
   uint64_t magic_;  // Exact for all numbers < 1 << 32; 0 stands for the divisor 1.
 };
 
-// Ids of one table, below its vocabulary (not checked), to physical rows: all that `div` and
-// `mod` are, without a branch.
+// Maps ids of one table to physical rows by `div` or `mod`, without a branch. Ids must be below the
+// vocabulary, which is not checked.
 class Locator {
  public:
   Locator(const Layout& layout, const TableLayout& table);

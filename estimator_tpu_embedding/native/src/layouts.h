@@ -13,26 +13,27 @@
 
 namespace ete {
 
-// All functions may be called from any thread. What they give lives as long as this does.
+// All functions may be called from any thread. The references that they return live as long as
+// this object.
 class Layouts {
  public:
   explicit Layouts(Layout own) : own_(std::move(own)) {}
 
   const Layout& own() const { return own_; }
 
-  // That by which batches are grouped whose weighted features are these: 0 or 1 by feature, none
-  // for those of the engine's own. It is remembered, for `of`. Throws Error kInvalidArgument, as
+  // Returns the layout of batches with these weighted features, 0 or 1 by feature; if `weighted`
+  // is empty, the engine's own layout. Remembers it for `of`. Throws Error kInvalidArgument, as
   // Layout::weighted_as does.
   const Layout& with(const std::vector<int64_t>& weighted);
 
-  // That by which words[0 .. count) were grouped, if it is one that `with` gave; else the engine's
-  // own, by which `read_group` refuses what is not grouped by it.
+  // Returns the layout by which words[0 .. count) were grouped, if `with` has returned it before.
+  // Otherwise returns the engine's own; `read_group` then refuses words that do not fit it.
   const Layout& of(const uint32_t* words, size_t count) const;
 
  private:
   const Layout own_;
   mutable std::mutex mutex_;
-  std::list<Layout> others_;  // Guarded; what is in it never changes or moves.
+  std::list<Layout> others_;  // Guarded; its elements never change or move.
 };
 
 }  // namespace ete

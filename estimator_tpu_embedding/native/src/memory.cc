@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kHugePage = size_t{1} << 21;
 
-// A block of scratch is not used for less than its size by this: a small result that lives long
-// would keep the large one from finding its memory, which is then allocated once more.
+// A block of scratch is not used for less than its size divided by this. Otherwise a small result
+// that lives long could occupy a large block, and the large result would need another one.
 constexpr size_t kMostTooLarge = 4;
 
 size_t round_up(size_t number, size_t unit) { return (number + unit - 1) / unit * unit; }

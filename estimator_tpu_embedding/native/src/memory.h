@@ -32,17 +32,17 @@ class Block {
   size_t bytes_;  // As asked for.
 };
 
-// Lets the system have the whole pages of some memory of malloc back. It stays allocated; what was
-// in it is undefined.
+// Gives the whole pages of some memory of malloc back to the system. The memory stays allocated,
+// and its content is undefined.
 void give_back(void* data, size_t bytes);
 
-// Blocks that go from one use to the next, because the page faults of fresh memory cost more than
-// the work that is done in it. It keeps as many as were ever borrowed at once, of sizes that do
-// not differ much. Safe to use from any thread; a lease may outlive whoever made the Scratch.
+// Blocks that are used again and again, because the page faults of fresh memory cost more than the
+// work that is done in it. It keeps as many blocks as were ever borrowed at once; their sizes do
+// not differ much. Safe to use from any thread. A lease may outlive the owner of the Scratch.
 class Scratch : public std::enable_shared_from_this<Scratch> {
  public:
-  // A borrowed block, given back at its end. It begins at a multiple of 2 MiB; what is in it is
-  // left over from earlier uses.
+  // A borrowed block, which the destructor gives back. It begins at a multiple of 2 MiB, and holds
+  // leftovers of earlier uses.
   class Lease {
    public:
     Lease(Lease&&) = default;
@@ -63,7 +63,7 @@ class Scratch : public std::enable_shared_from_this<Scratch> {
     std::shared_ptr<Block> block_;
   };
 
-  // At least `bytes`. Throws Error kResourceExhausted, which names `what`.
+  // Lends a block of at least `bytes`. Throws Error kResourceExhausted, which names `what`.
   Lease borrow(size_t bytes, const std::string& what);
 
  private:

@@ -47,7 +47,7 @@ class Tensor {
   std::vector<int64_t> shape() const;
   size_t elements() const { return static_cast<size_t>(TF_TensorElementCount(tensor_.get())); }
 
-  // Its memory; the type is that which `Context` checked or allocated.
+  // Its memory. `Context` checked the type, or allocated the tensor with it.
   template <typename T>
   T* data() const {
     return static_cast<T*>(TF_TensorData(tensor_.get()));
@@ -109,9 +109,9 @@ class Context {
 
   void set_output(int i, const Tensor& tensor);
 
-  // Makes input number `from` output number i if nobody else uses its memory, which TensorFlow
-  // must have allocated; else the output is as `allocate` gives it. Gives whether it did. No
-  // Tensor of that input may exist.
+  // Makes input number `from` output number i, if nobody else uses its memory; TensorFlow must have
+  // allocated that. Otherwise allocates the output. Returns whether the input was used. No Tensor
+  // of that input may exist.
   bool forward(int from, int i, const std::vector<int64_t>& shape);
 
  private:
@@ -120,8 +120,8 @@ class Context {
 
 using ShapeFunction = void (*)(TF_ShapeInferenceContext*, TF_Status*);
 
-// An operation and its kernel. `inputs`, `outputs` and `attributes` as tensorflow/c/ops.h has
-// them; all operations are stateful.
+// An operation and its kernel. `inputs`, `outputs` and `attributes` have the form that
+// tensorflow/c/ops.h describes. All operations are stateful.
 struct Operation {
   const char* name;
   std::vector<const char*> inputs, outputs, attributes;

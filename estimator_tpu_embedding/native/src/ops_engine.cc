@@ -48,7 +48,7 @@ Patience patience_of(const Attributes& attributes) {
   return patience;
 }
 
-// What the attributes of a node say of its engines. It is refused when the kernel is made.
+// The attributes of a node for its engines. Bad ones are refused when the kernel is made.
 class Declaration {
  public:
   explicit Declaration(const Attributes& attributes)
@@ -95,7 +95,7 @@ class EngineKernel {
 };
 
 // In eager mode TensorFlow shares kernels between equal nodes, and drops all of them when a seed is
-// set, so the life of an engine is not that of the kernel: whoever opens it closes it.
+// set. So an engine does not live as long as its kernel: the caller of EteOpen must close it.
 class OpenKernel {
  public:
   explicit OpenKernel(const Attributes& attributes) : declaration_(attributes) {}

@@ -48,8 +48,8 @@ class DetachedKernel {
   }
 };
 
-// Offers `value` to the part, and gives the memory of the part, for the variable to become that.
-// So from before the variable is a view until `value` is copied, the engine knows the truth.
+// Offers `value` to the part, and returns the memory of the part, which becomes the value of the
+// variable. From the offer until `value` is copied, the engine knows the valid rows.
 class ViewKernel {
  public:
   explicit ViewKernel(const Attributes& attributes) : part_(attributes.number("part")) {}
@@ -66,9 +66,10 @@ class ViewKernel {
   const int64_t part_;
 };
 
-// Runs when the variable is a view. Then its former buffer, `value`, usually has no other user,
-// and its pages are given back to the system as they are copied: TensorFlow keeps what is freed.
-// That nobody uses it shows in that it can be made the output, which has no other purpose.
+// Runs when the variable is a view. Then its former buffer, `value`, usually has no other user. Its
+// pages go back to the system while they are copied, because TensorFlow would keep freed memory. To
+// find out whether it has another user, the kernel tries to make it the output. The output has no
+// other purpose.
 class TakeKernel {
  public:
   explicit TakeKernel(const Attributes& attributes) : part_(attributes.number("part")) {}

@@ -7,8 +7,8 @@
 namespace ete {
 
 enum Option : int {
-  kAccumulate,      // Sum the gradients of a row and update it once, else once per core.
-  kUpdatesAllRows,  // Those that were not looked up with a gradient of 0.
+  kAccumulate,      // Whether a row is updated once, with all gradients; otherwise per core.
+  kUpdatesAllRows,  // Also rows without a look-up, with a gradient of 0.
   kHasDecay,        // Weights decay,
   kDecay,           // by this factor,
   kDecayTimesRate,  // times the rate.

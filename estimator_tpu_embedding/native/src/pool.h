@@ -34,8 +34,7 @@ class Pool {
   // out. What bodies wrote is visible to the caller afterwards.
   void run(size_t chunks, const std::function<void(size_t)>& body);
 
-  // Memory for what a call needs only while it runs, or for results that come again in every
-  // step; never null.
+  // Memory that a call needs only while it runs, or for results of every step; never null.
   const std::shared_ptr<Scratch>& scratch() const { return scratch_; }
 
  private:

@@ -93,7 +93,7 @@ struct Adam {
   }
 };
 
-// A rate of 0, by which the formula divides, freezes the table.
+// The formula divides by the rate; here a rate of 0 freezes the table.
 template <bool kGeneralPower>
 struct Ftrl {
   static constexpr int kSlots = 2;

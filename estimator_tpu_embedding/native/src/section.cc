@@ -26,7 +26,7 @@ uint32_t bits_of(float value) {
   return bits;
 }
 
-// What the weights of a sample are divided by, from the sum of them or, for kSqrtn, their squares.
+// The divisor of a sample's weights, made from their sum or, for kSqrtn, the sum of their squares.
 float norm(int combiner, float sum) { return combiner == kSqrtn ? std::sqrt(sum) : sum; }
 
 float quotient(float weight, float norm) { return norm == 0.0f ? 0.0f : weight / norm; }

@@ -19,11 +19,11 @@ struct Piece {
   const FeatureLayout* feature;
   const FeatureIds* ids;
   size_t first, last;                // Of its ids.
-  size_t first_sample, last_sample;  // Whose shares it gives: a portion, not those of its ids.
-  size_t offset;                     // The occurrence that id number 0 is.
+  size_t first_sample, last_sample;  // It writes their shares; not the samples of its ids.
+  size_t offset;                     // The number of the occurrence of id number 0.
   uint32_t* starts;                  // Of the feature.
   uint32_t* scales;                  // Of the feature.
-  uint32_t code_base;                // What is added to a sample to make a code.
+  uint32_t code_base;                // Is added to a sample to make its code.
 };
 
 class Section {
@@ -36,8 +36,8 @@ class Section {
   size_t n() const { return n_; }
   bool weighted() const { return table_.weighted; }
 
-  // What goes below the row into a key: a code, or in a weighted table an occurrence, from which
-  // both code and share are found.
+  // A key holds a payload below its row: a code, or in a weighted table the number of an
+  // occurrence, which leads to both code and share.
   int payload_bits() const { return payload_bits_; }
   int row_bits() const { return row_bits_; }
 
@@ -48,7 +48,7 @@ class Section {
   // Writes scales or shares of a piece. All pieces must have been read.
   void share_out(const Piece& piece) const;
 
-  // By occurrence, once it was read.
+  // By occurrence, once its piece was read.
   const uint32_t* rows() const { return words_ + at_.rows; }
 
   // Writes the code of each occurrence of a piece, for a weighted table.
@@ -60,7 +60,7 @@ class Section {
                            : piece.code_base | static_cast<uint32_t>(piece.ids->samples[i]);
   }
 
-  // Ends the section, which has u distinct rows: where the sorted arrays are to be written.
+  // Ends the section, which has u distinct rows. Returns where to write the sorted arrays.
   RunArrays finish(size_t u, const uint32_t* code_of);
 
   // How many words it has, once it is finished.

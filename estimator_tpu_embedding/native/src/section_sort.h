@@ -8,8 +8,8 @@
 
 namespace ete {
 
-// Both write the same words. They throw Error kInvalidArgument for ids that are not as FeatureIds
-// says, kResourceExhausted without memory.
+// Both write the same words. They throw Error kInvalidArgument for ids that contradict FeatureIds,
+// and kResourceExhausted if there is no memory.
 void fill_alone(Section& section, Scratch& scratch);
 void fill_together(Section& section, Pool& pool);
 

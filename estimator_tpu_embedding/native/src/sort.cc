@@ -92,7 +92,7 @@ void write_runs(const SortedKeys<Key>& sorted, const RunArrays& to) {
   size_t run = sorted.first_run;
   const size_t end_run = run + sorted.runs;
   if (run < end_run) begin_run(run++, 0);
-  // Without a branch on what no one can foretell: a place is written until its run begins.
+  // Without a branch that no processor can predict: a place is written until its run begins.
   for (size_t i = 1; run < end_run; ++i) {
     begin_run(run, i);
     run += (keys[i] ^ keys[i - 1]) >= next_row;

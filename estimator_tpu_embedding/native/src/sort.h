@@ -11,11 +11,11 @@
 namespace ete {
 
 // Sorts keys[0 .. n), n < 1 << 32, by `row_bits` bits above the payload. `other` has room for n
-// keys too. Returns which of both holds the result; what the other holds is lost.
+// keys too. Returns the one of the two that holds the result; the content of the other is lost.
 template <typename Key>
 Key* sort_keys(Key* keys, Key* other, size_t n, int payload_bits, int row_bits);
 
-// How many different rows are in n sorted keys.
+// Returns how many different rows are in n sorted keys.
 template <typename Key>
 size_t count_runs(const Key* keys, size_t n, int payload_bits);
 
@@ -25,8 +25,8 @@ struct RunArrays {
   uint32_t* run_starts;
   uint32_t* codes;
   uint32_t* sorted_shares;    // Float bits; null if there are no shares: a payload is a code.
-  const uint32_t* code_of;    // Else payloads are occurrences, of which this is the code
-  const uint32_t* shares;     // and this is the share.
+  const uint32_t* code_of;    // Otherwise a payload is an occurrence. This is its code,
+  const uint32_t* shares;     // and this is its share.
 };
 
 // A range of sorted keys: the occurrences from `first` on, which begin the run number `first_run`.

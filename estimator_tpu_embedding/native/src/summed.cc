@@ -8,8 +8,8 @@
 namespace ete {
 namespace {
 
-// So many rows are summed before they are used: their gradients stay in the first cache, and the
-// memory of the next ones has time to arrive.
+// So many rows are summed before they are used. Their gradients stay in the first cache, and the
+// memory of the next rows has time to arrive.
 constexpr size_t kRowsAtOnce = 32;
 
 SumJob job_of(const GradientsOfTable& gradients, const Contributions& all,

@@ -17,8 +17,8 @@ struct SummedRows {
   size_t count;
 };
 
-// Calls `use` with all rows of a range in order, as Contributions has them. If `state` is not
-// null, its memory of rows that come soon is prefetched. Throws as Contributions does.
+// Calls `use` with all rows of a range, in the order of Contributions. If `state` is not null, the
+// memory of the next rows in it is prefetched. Throws as Contributions does.
 void for_summed(const GradientsOfTable& gradients, const RowRange& range, const TableState* state,
                 const std::function<void(const SummedRows&)>& use);
 

@@ -11,8 +11,8 @@
 
 namespace ete {
 
-// What one core has to say: its grouped batch (untrusted), by any of the layouts, and by feature
-// the gradient of the activations, [samples, width] floats of any alignment.
+// The part of one core in an update: its grouped batch (untrusted), by any of the layouts, and for
+// each feature the gradient of its activations, [samples, width] floats of any alignment.
 struct CoreGradients {
   const uint32_t* words;
   size_t count;
@@ -25,18 +25,19 @@ struct TableState {
   std::vector<float*> slots;
 };
 
-// Updates all tables. `rates` by table; `nonfinite` by table: how many elements of the summed
-// gradients (of the sums of each core where a table does not accumulate) are not finite; if there
-// are any, no table is changed.
+// Updates all tables. `rates` has a number for each table. `nonfinite` gets one for each table: how
+// many elements of the summed gradients are not finite. If a table does not accumulate, these are
+// the sums of each core. If any element is not finite, no table is changed.
 //
 // A row's gradients are summed in the order (feature, core, sample), or within each core, and the
 // sums applied in the order that contributions.h states. The result is the same for any number of
 // threads, and however rows are spread over hosts. Where a table accumulates, it is also the same
 // however samples are spread over cores.
 //
-// Throws Error kInvalidArgument if there is no core, and, naming the table, for a rule that does
-// not exist or does not fit the slots, and for what is not a grouped batch. If it is indices of a
-// batch that are wrong, rows may have been changed by then; memory outside the tables never is.
+// Throws Error kInvalidArgument if there is no core. It also throws, and names the table, for a
+// rule that does not exist or does not fit the slots, and for words that are no grouped batch. If
+// indices in a batch are wrong, rows may have been changed by then, but no memory outside the
+// tables.
 void update(const Layouts& layouts, const std::vector<CoreGradients>& cores,
             const std::vector<TableState>& states, const float* rates, Pool& pool,
             int32_t* nonfinite);
