@@ -1,4 +1,4 @@
-"""What a TensorFlow offers: public names by walking them, modules by their files.
+"""Lists the names of a TensorFlow: public names by walking them, modules by their files.
 
 Run as a script, in the environment of any TensorFlow, it prints JSON. It imports nothing of ours.
 """
@@ -48,8 +48,8 @@ def public_names(path):
 def modules(package, directory):
     """The public names of each module of a package, by its path.
 
-    Those of `tensorflow.python` outside of `FOLDERS` are all there is of them: `['*']`, since
-    scripts have no business there and only whole modules are of interest.
+    A module of `tensorflow.python` outside of `FOLDERS` has the names `['*']`: scripts have no
+    business there, so only whole modules are of interest.
     """
     found = {}
     for file in directory.rglob('*.py'):
@@ -64,7 +64,7 @@ def modules(package, directory):
 
 
 def main():
-    """Prints it all."""
+    """Prints all names."""
     import tensorflow as tf
     names = {}
     walk(tf, 'tf', names)

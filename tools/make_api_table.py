@@ -54,7 +54,7 @@ def names_of(python, **environment):
 
 
 def difference(original, current):
-    """The golden: what `original` has and `current` lacks, each as `api_names.main` prints it.
+    """Returns the names that `original` has and `current` lacks, as `api_names.main` prints them.
 
     Returns:
       The versions, and lost names by the namespace or module that they were in. A module that is
@@ -78,7 +78,7 @@ def difference(original, current):
 
 
 def golden_text(golden):
-    """The file that holds it, a line for each namespace."""
+    """Returns the golden file of a difference, a line for each namespace."""
     lines = ',\n'.join(f'{json.dumps(key)}: {json.dumps(names)}'
                        for key, names in golden['lost'].items())
     return (f'{{"original": "{golden["original"]}", "current": "{golden["current"]}", "lost": {{\n'
@@ -86,14 +86,14 @@ def golden_text(golden):
 
 
 def all_lost():
-    """All of the golden as dotted names."""
+    """Returns all names of the golden file, dotted."""
     return [namespace if name == '.' else f'{namespace}.{name}'
             for namespace, names in json.loads(GOLDEN.read_text())['lost'].items()
             for name in names]
 
 
 def table(golden):
-    """The Markdown file."""
+    """Returns the text of the Markdown file."""
     by_rule = collections.defaultdict(list)
     for name in all_lost():
         by_rule[lost_names.rule_of(name)].append(name)

@@ -55,7 +55,7 @@ def signatures():
 
 
 def errors():
-    """What the original raises for calls that cannot work."""
+    """Returns the errors that the original raises for calls that cannot work."""
     found = {}
     for name, call in BAD_CALLS.items():
         try:

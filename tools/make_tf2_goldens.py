@@ -53,7 +53,7 @@ def resolved(length, output_shape, kind, shape):
 
 
 def checked(config, stored, incoming):
-    """What the check of every further `enqueue` says."""
+    """Returns the result of the check that every further `enqueue` makes."""
     embedding = embedding_of(*config)
     embedding._output_shapes = [tf.TensorShape(stored)]
     embedding._check_output_shapes([tf.TensorShape(incoming)])

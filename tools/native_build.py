@@ -33,7 +33,7 @@ def compiler() -> list[str]:
     """The command of a C++ compiler, as a list of words.
 
     Raises:
-      NotCompiled: if neither CXX names one that is there nor one of the usual is.
+      NotCompiled: if neither the compiler that CXX names nor one of the usual ones is there.
     """
     named = os.environ.get('CXX', '').split()
     for command in ([named] if named else [['g++'], ['clang++'], ['c++']]):
@@ -45,14 +45,14 @@ def compiler() -> list[str]:
 
 
 def call(command: list[str], timeout: float = TIMEOUT_SECONDS) -> None:
-    """Runs a compiler or linker, and shows what it warns of.
+    """Runs a compiler or linker, and shows its warnings.
 
     Args:
       command: its words.
       timeout: in seconds.
 
     Raises:
-      NotCompiled: if it fails; with the end of what it said.
+      NotCompiled: if it fails; with the end of its output.
     """
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -64,7 +64,7 @@ def call(command: list[str], timeout: float = TIMEOUT_SECONDS) -> None:
 
 
 def units(sources: list[pathlib.Path]) -> list[tuple[pathlib.Path, str, tuple[str, ...]]]:
-    """What a compiler is to be called for: (source, name of the object, flags of its own)."""
+    """Returns the files to compile: (source, name of the object, flags of its own)."""
     found: list[tuple[pathlib.Path, str, tuple[str, ...]]] = []
     for source in sources:
         if source.name == PER_ISA:

@@ -30,7 +30,7 @@ OPTIONS = {'ASAN_OPTIONS': 'detect_leaks=1:allocator_may_return_null=1',
 
 
 def build(flags, directory, deadline):
-    """The program, made by several compilers at once."""
+    """Returns the program, which several compilers build at once."""
     command = native_build.compiler()
     sources = [path for path in native_build.SOURCES.glob('*.cc')
                if not path.name.startswith('ops_')]

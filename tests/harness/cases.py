@@ -34,7 +34,7 @@ def rate_of_step(step):
 
 OF_STEP = DynamicRate(function=rate_of_step)
 GRADIENTS, WEIGHTS = Bounds(lower=-.8, upper=.6), Bounds(lower=-.9, upper=1.1)
-# What every optimizer has. `rate` is that of the table, the others are fields of the optimizer.
+# The common options. `rate` belongs to the table, the others are fields of the optimizer.
 COMMON = (
     {}, {'learning_rate': 0., 'decay': .05}, {'rate': OF_STEP, 'clip_weights': Bounds(lower=-.5)},
     {'clip_gradients': GRADIENTS, 'decay': .1, 'decay_times_rate': True},

@@ -72,7 +72,7 @@ def placeholders(plan):
 
 
 def fed(batch, samples, weights=None):
-    """What to feed for an `IdBatch` of `placeholders`; see `id_batch`."""
+    """Returns the feeds for an `IdBatch` of `placeholders`; see `id_batch`."""
     feed = {batch.samples: [sample for sample, ids in enumerate(samples) for _ in ids],
             batch.ids: [one for ids in samples for one in ids]}
     return feed if weights is None else {**feed, batch.weights: np.concatenate(weights)}

@@ -99,7 +99,7 @@ def live(log, seconds, work):
     Args:
       log: the path of a file for what it prints.
       seconds: its longest life.
-      work: what it does.
+      work: the function that it calls.
 
     Returns:
       Its exit status, negative for a signal.

@@ -168,7 +168,7 @@ def broken_promises(storage, read, is_at):
     Args:
       storage: a RecordingStorage that is done.
       read: called with a directory; returns (prefix, step), or None.
-      is_at: called with a prefix and a step; whether the files there are those of the step.
+      is_at: called with a prefix and a step; whether the files there belong to the step.
 
     Yields:
       What is wrong in one of them, in words.

@@ -17,7 +17,7 @@ class Source:
 
     Attributes:
       file: its path below the package, with `/`.
-      text: what it holds.
+      text: its content.
       tree: the same, parsed.
     """
 
@@ -55,7 +55,7 @@ def imports(source):
 
 @functools.cache
 def imports_in_functions(source):
-    """Those of `imports` that wait until a function is called."""
+    """Returns the imports that wait until a function is called."""
     return [(name, node.lineno) for function in ast.walk(source.tree)
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
             for node in ast.walk(function) for name in _imported(source, node)]

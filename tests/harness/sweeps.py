@@ -31,7 +31,7 @@ def live(storage, tiny, steps, kept=KEPT):
 
     Args:
       storage: of the directory, a FaultyStorage or RecordingStorage.
-      tiny: what the checkpoints hold.
+      tiny: the content of the checkpoints.
       steps: their numbers.
       kept: so many of the newest are kept; 0 for all.
     """
@@ -59,8 +59,8 @@ def check(directory, tiny, last, in_flight=None, pointed=True):
     """Asserts that a directory gives the last step whose commit returned, or the one after it.
 
     Args:
-      directory: what the job left.
-      tiny: what its checkpoints hold.
+      directory: the directory of the job.
+      tiny: the content of its checkpoints.
       last: the step whose commit returned last; `None` for none.
       in_flight: the step that was being committed, if any.
       pointed: whether the file `checkpoint` must never name a step that is not there.
