@@ -1,7 +1,8 @@
 """Finds the limits that the operating system sets on the memory of this process.
 
-It counts the limits of the machine, of control groups, and of `ulimit`. How much memory is free at
-the moment does not count: a job that needs more than a limit fails for certain.
+It looks at the machine, at control groups, and at the part of each `ulimit` that this process has
+not used yet. How much memory other processes leave free does not count: a job that needs more than
+such a limit fails for certain.
 """
 
 from __future__ import annotations
