@@ -9,8 +9,8 @@ import re
 
 import pytest
 from harness.source import (
-    NAME, at, compare, found_by, imports, imports_in_functions, names, parts, private_names,
-    remembered, searched, sources, strings)
+    NAME, Source, at, compare, found_by, imports, imports_in_functions, names, parts, private_names,
+    remembered, searched, sources, strings, uses)
 
 # folder or module: what of ours it may import besides itself
 BELOW = {
@@ -69,41 +69,42 @@ HOMES = {
     'strategies': (imports, {f'{NAME}._tf.distribute'}, {'_distribution', 'compat', 'midlevel'}),
     'strategies through _tf': (names, {'_tf.distribute'}, set()),
     # `Partition.by_id(rows)`, and not the first of the strategies that happen to store so.
-    'the order of ids': (names, {'STORED_BY_ID[]'}, {'core/partition.py'}),
+    'the order of ids': (
+        names, {'STORED_BY_ID[]', 'partition.STORED_BY_ID[]'}, {'core/partition.py'}),
     'how messages call a checkpoint': (strings, {'checkpoint '}, {'checkpoint/file_names.py'}),
     'a manifest of another checkpoint': (
         strings, {'E614'}, {'checkpoint/layout.py', 'cli/codes/checkpoints.py'}),
     'environment': (
-        names, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
+        uses, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
     'files that change': (
-        names,
+        uses,
         {'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
         {'checkpoint/files.py', 'checkpoint/saver.py', 'checkpoint/restore.py'}),
     'threads and signals': (
-        names, {'threading.Thread', 'signal.signal', 'signal.set_wakeup_fd'},
+        uses, {'threading.Thread', 'threading.Timer', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
             'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
             'session_feed', 'shutdown', 'signals', 'towers')}),
     'files that are opened': (
-        names, {'open', 'os.open', 'os.fdopen'},
+        uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
     'print': (names, {'print'}, {'cli/run.py'}),
     'code that is executed': (
-        names, {'eval', 'exec', 'io.open_code', 'runpy.run_path', 'os.chdir'},
+        uses, {'eval', 'exec', 'io.open_code', 'runpy.run_path', 'os.chdir'},
         {'compat/script.py'}),
     'arguments of the process': (
-        names, {'sys.argv', 'sys.path'}, {'compat/script.py', 'cli/main.py', 'cli/inputs.py'}),
+        uses, {'sys.argv', 'sys.path'}, {'compat/script.py', 'cli/main.py', 'cli/inputs.py'}),
     # P18: a graph is never run, and code is imported only where the user named it.
     'graphs of strangers': (
-        names, {'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
-                'text_format.Merge', 'tf.io.parse_tensor'}, set()),
+        uses, {'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
+               'text_format.Merge', 'tf.io.parse_tensor'}, set()),
     # `compat` and `_legacy` put modules there, `_process` and others ask what is loaded.
     'loaded modules': (
-        names, {'sys.modules', 'sys.meta_path'},
+        uses, {'sys.modules', 'sys.meta_path'},
         {'_legacy.py', '_process.py', *(f'compat/{name}.py' for name in (
             'console', 'contrib/place', 'environment', 'install', 'roads', 'script', 'tf1'))}),
     'imports by name': (
-        names, {'importlib.import_module'},
+        uses, {'importlib.import_module'},
         {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/roads.py',
          'midlevel/__init__.py'}),  # As in that of the package: names are imported when used.
 }
@@ -163,6 +164,18 @@ def test_strays_and_stale_entries_both_fail(found, allowed, message):
     compare(found, {'a'})
 
 
+def test_a_thing_that_is_imported_by_its_name_is_found_too():
+    text = 'from os import environ\nfrom threading import Thread as T\nimport sys\nsys.argv\n'
+    found = {name for name, _ in uses(Source('core/new.py', text, ast.parse(text)))}
+    assert {'os.environ', 'threading.Thread', 'sys.argv'} <= found
+
+
+@pytest.mark.parametrize('text', ['_x = {}', '_x: dict = dict()', '_x = Counter()',
+                                  '_x = collections.defaultdict(list)'])
+def test_a_container_that_functions_fill_is_remembered(text):
+    assert remembered(Source('core/new.py', text, ast.parse(text))) == [('_x', 1)]
+
+
 def test_imports_point_downward():
     assert BELOW.keys() == parts() and set().union(*BELOW.values()) < parts()
     later = {(part, other) for part, others in INSIDE_FUNCTIONS.items() for other in others}
@@ -188,7 +201,7 @@ def test_each_layer_leaves_alone_what_is_not_its_business():
 def test_p16_p17_nothing_reads_what_could_execute_or_unfold(what):
     """What executes text is listed above with its homes; a test of the readers gives a pickle."""
     modules, functions = UNSAFE[what]
-    compare(found_by(imports, modules) + found_by(names, functions), set())
+    compare(found_by(imports, modules) + found_by(uses, functions), set())
 
 
 @pytest.mark.parametrize('what', HOMES)
@@ -206,11 +219,9 @@ def test_div_and_mod_are_told_apart_in_one_place_only():
 
 def test_the_names_of_checkpoint_files_have_one_grammar():
     """Texts for people, which have spaces, may show such names."""
-    compare([at(source, line, text) for source in sources()
-             if source.part in ('checkpoint', 'cli')
-             for text, line in strings(source)
+    compare([at(source, line, text) for source in sources() for text, line in strings(source)
              if ' ' not in text and FILE_NAME.search(text.replace('\\', ''))],
-            {'checkpoint/file_names.py'})
+            {'checkpoint/file_names.py', 'runner/async_saver.py'})  # the default of the original
 
 
 def test_private_attributes_are_used_in_the_module_that_defines_them():

@@ -8,7 +8,8 @@ import re
 
 NAME = 'estimator_tpu_embedding'
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / NAME
-_EMPTY = re.compile(r'\[\]|\{\}|(set|dict|list)\(\)|.*\b(Weak\w+|ContextVar)\(.*')
+_EMPTY = re.compile(r'\[\]|\{\}|(set|dict|list)\(\)|.*\b(Weak\w+|ContextVar)\(.*|'
+                    r'(collections\.)?(defaultdict|OrderedDict|Counter|deque)\(.*')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +90,11 @@ def names(source):
         elif isinstance(node, ast.keyword) and node.arg:
             found.append((f'{node.arg}=', node.value.lineno))
     return found
+
+
+def uses(source):
+    """`names` and `imports` in one: a thing can be imported by its name and used without a dot."""
+    return names(source) + imports(source)
 
 
 def private_names(source):
