@@ -33,9 +33,11 @@ def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor,
         message = tf.strings.join([
             f'{problem.code} ', where, f': {problem.rule}; got ', got, f'.  {problem.remedy}'])
     else:
-        at = '' if step is None else tf.strings.as_string(step)
-        message = tf.strings.join([f'{_BEGIN}{problem.code}', where, problem.rule, got, at,
-                                   f'{problem.remedy}{_END}'], separator=_SEPARATOR)
+        end = f'{problem.remedy}{_END}'
+        # An empty step takes no operation of its own: there is a check per feature and core.
+        last = [f'{_SEPARATOR}{end}'] if step is None else [tf.strings.as_string(step), end]
+        message = tf.strings.join([f'{_BEGIN}{problem.code}', where, problem.rule, got, *last],
+                                  separator=_SEPARATOR)
     return tf.debugging.Assert(tf.reduce_all(condition), [message])
 
 
