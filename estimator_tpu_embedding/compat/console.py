@@ -19,7 +19,8 @@ _FACT = re.compile(
     rb'I\d{4} \d\d:|\d{4}-\d\d-\d\d .{16,24} I (tensorflow|external)/'
     rb'|WARNING: All log messages before absl::InitializeLog'
     rb'|To enable the following instructions: '
-    rb'|.*Unable to register cu(FFT|DNN|BLAS) (factory|plugin)')
+    rb'|.*Unable to register cu(FFT|DNN|BLAS) (factory|plugin)'
+    rb'|.*TF-TRT Warning: Could not find TensorRT')
 _NO_DRIVER = re.compile(rb'.*failed call to cuInit: ')
 _DEVICES = ('/dev/nvidiactl', '/dev/nvidia0', '/dev/dxg')
 _DEPRECATION = re.compile(r'From (.+?):\d+: .* is deprecated and will be removed', re.DOTALL)

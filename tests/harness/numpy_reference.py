@@ -60,7 +60,7 @@ class ReferenceTable:
     def _occurrences(self, batch, weights):
         """(sample, how much it counts there, id) for every id."""
         for sample, ids in enumerate(batch):
-            own = np.ones(len(ids)) if weights is None else np.float64(weights[sample])
+            own = np.ones(len(ids)) if weights is None else np.asarray(weights[sample], float)
             norm = {'sum': 1.0, None: 1.0, 'mean': own.sum(),
                     'sqrtn': np.sqrt((own**2).sum())}[self.combiner]
             for weight, row in zip(own, ids):
