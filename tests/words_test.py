@@ -1,8 +1,8 @@
 """Sentences that a stranger reads are short, and free of phrases that need a second reading.
 
 Read are the heads and public docstrings of the package, the texts of `etpe explain`, README.md and
-the documents of `etpe docs`. Code, tables and headings are left out, and a list of names counts as
-one word.
+the documents of `etpe docs`. Code, tables, figures and headings are left out, and a list of names
+counts as one word.
 """
 
 import ast
@@ -34,6 +34,7 @@ FORBIDDEN = {
 """Regular expressions for phrases, and the better way to say it."""
 
 _CODE = re.compile(r'^\s*(```|~~~).*?^\s*\1\s*$', re.DOTALL | re.MULTILINE)
+_FIGURES = re.compile(r'<!-- figures: .*?<!-- /figures -->', re.DOTALL)
 _COMMENT = re.compile(r'<!--.*?-->', re.DOTALL)
 _EXAMPLE = re.compile(r'^ *>>>.*(?:\n.*\S.*)*', re.MULTILINE)
 _BREAK = re.compile(r'\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.) )|\n(?=\s*\*{0,2}`?\w+`?(?:, `?\w+`?)*: )')
@@ -45,7 +46,7 @@ _INLINE = re.compile(r'`[^`]*`')
 
 def sentences(text):
     """Yields the sentences of a docstring or of a document in Markdown."""
-    for pattern in (_CODE, _COMMENT, _EXAMPLE):
+    for pattern in (_CODE, _FIGURES, _COMMENT, _EXAMPLE):
         text = pattern.sub('\n\n', text)
     for part in _BREAK.split(text):
         # A block that is indented deeper than prose is code, and `|` begins a row of a table.
