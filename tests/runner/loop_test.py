@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.processes import path_with_harness, run_python
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.cli import inputs
-from estimator_tpu_embedding.errors import ConfigError, CorruptCheckpointError
-from estimator_tpu_embedding.errors import IncompatibleCheckpointError
+from estimator_tpu_embedding.errors import CorruptCheckpointError, IncompatibleCheckpointError
 from estimator_tpu_embedding.hosts import update_counts
 from estimator_tpu_embedding.runner import progress, totals
 from estimator_tpu_embedding.runner.async_saver import AsyncCheckpointSaverHook
@@ -456,16 +456,27 @@ def test_several_cores_without_a_sum_over_them_are_refused(tmp_path):
         make(tmp_path, model_fn, cores=2).train(endless, steps=1)
 
 
-def test_tensorflows_own_sum_without_install_is_refused_with_the_remedy(tmp_path):
-    def model_fn(columns):
-        return jobs.linear_model_fn(columns, lambda: tf.tpu.CrossShardOptimizer(
-            tf.train.GradientDescentOptimizer(.1)))
+WITHOUT_INSTALL = '''
+import sys
+import estimator_tpu_embedding as ete
+from harness import jobs
+import numpy as np
+import tensorflow.compat.v1 as tf
 
-    from estimator_tpu_embedding import _tf
-    if _tf.tpu_ops_module().cross_replica_sum.__module__.startswith('estimator_tpu'):
-        pytest.skip('another test of this process called install()')
-    with pytest.raises(ConfigError, match=r'E453 .*install\(\)'):
-        make(tmp_path, model_fn, cores=2).train(endless, steps=1)
+columns = [jobs.embedding('f', 10, 2)]
+model_fn = jobs.linear_model_fn(columns, lambda: tf.tpu.CrossShardOptimizer(
+    tf.train.GradientDescentOptimizer(.1)))
+jobs.estimator(model_fn, columns, jobs.run_config(sys.argv[1], 1, 2, 2), batch_size=4).train(
+    jobs.input_fn_of([{'f': np.arange(4), 'label': np.ones(4, np.float32)}]), steps=1)
+'''
+
+
+def test_tensorflows_own_sum_without_install_is_refused_with_the_remedy(tmp_path):
+    """In a process of its own, since another test of this one may have called install()."""
+    done = run_python('-c', WITHOUT_INSTALL, tmp_path, loaded=True,
+                      PYTHONPATH=path_with_harness())
+    assert done.returncode == 1
+    assert re.search(r'ConfigError: E453 .*install\(\)', done.stderr)
 
 
 @pytest.mark.section('7.3')
