@@ -5,7 +5,7 @@ import re
 
 import pytest
 from harness.parts import long_except
-from harness.processes import ROOT, run_etpe
+from harness.processes import ROOT, path_with, run_etpe
 
 SCRIPTS = ROOT / 'tests' / 'scripts'
 STATUS = {'package': 3}
@@ -40,7 +40,7 @@ def done(tmp_path_factory):
     def run(name):
         directory = tmp_path_factory.mktemp('model')
         arguments = [str(one).replace('DIR', str(directory)) for one in COMMANDS[name][0]]
-        return run_etpe('run', *arguments, PYTHONPATH=f'{ROOT}:{SCRIPTS}', loaded=True)
+        return run_etpe('run', *arguments, PYTHONPATH=path_with(SCRIPTS), loaded=True)
 
     return run
 

@@ -58,9 +58,14 @@ def run_python(*arguments, deadline=DEADLINE, cwd=None, before=(), loaded=False,
     return ended
 
 
+def path_with(folder):
+    """Returns the PYTHONPATH of processes that import modules of a folder, too."""
+    return os.pathsep.join(filter(None, [str(folder), os.environ.get('PYTHONPATH')]))
+
+
 def path_with_harness():
     """Returns the PYTHONPATH of processes that import the harness."""
-    return os.pathsep.join(filter(None, [str(ROOT / 'tests'), os.environ.get('PYTHONPATH')]))
+    return path_with(ROOT / 'tests')
 
 
 def run_harness(module, *arguments, **kwargs):

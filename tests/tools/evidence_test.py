@@ -3,7 +3,6 @@
 import argparse
 import doctest
 import json
-import os
 import re
 import socket
 import subprocess
@@ -32,8 +31,7 @@ def evidence(bench):
 def run(name, file, *arguments):
     """The JSON that a benchmark wrote."""
     subprocess.run([sys.executable, FOLDER / f'{name}.py', *arguments, '--json', file],
-                   check=True, cwd=ROOT, stdout=subprocess.DEVNULL, timeout=280,
-                   env={**os.environ, 'PYTHONPATH': str(ROOT)})
+                   check=True, cwd=file.parent, stdout=subprocess.DEVNULL, timeout=280)
     return json.loads(file.read_text())
 
 
