@@ -10,9 +10,10 @@ from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch, Engine, LookupReceipt
 from .id_queues import IdQueues
 from .rates import rates_at, require_rates
+from .wrapper import ExecutorWrapper
 
 
-class EngineBackend:
+class EngineBackend(ExecutorWrapper):
     """Executes the steps of a plan by an engine. See `backend.Backend` for the verbs.
 
     Attributes:
@@ -26,19 +27,10 @@ class EngineBackend:
           engine: computes.
           global_step: the argument of dynamic learning rates.
         """
-        self.plan = engine.plan
-        self.kernels = engine.kernels
-        self.kinds = engine.kinds
-        self.tables = engine.tables
+        super().__init__(engine)
         self._engine = engine
         self._queues = IdQueues(self.plan.topology.num_cores, self.kinds)
         self._global_step = global_step
-
-    def open(self) -> tf.Operation:
-        return self._engine.open()
-
-    def load(self) -> tf.Operation:
-        return self._engine.load()
 
     def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
         del host  # All hosts are in this process.
