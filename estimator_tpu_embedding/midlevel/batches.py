@@ -9,7 +9,9 @@ import tensorflow as tf
 from absl import logging
 
 from ..errors import InputShapeError, Problem
+from ..hosts.backend import Activations
 from ..native.owned import OwnedVariable
+from ..ops import checks
 from ..ops.ids import IdBatch, IdCounts
 from . import declaration, inputs
 from .declaration import Declared
@@ -53,6 +55,13 @@ class Batches:
                 self._count(number, counts)
                 batches[self._names[number]] = batch
         return batches
+
+    def none(self, problem: Problem) -> Activations:
+        """Returns activations by the names of features, which fail with `problem` if executed."""
+        failed = checks.require(tf.constant(False), problem, got=tf.constant(problem.got))
+        with tf.control_dependencies([failed]):
+            return {name: tf.zeros([*shape, feature.table.dim]) for name, shape, feature in zip(
+                self._names, self.output_shapes, self._declared.features)}
 
     def gradients(self, flat: Sequence[Any]) -> list[tf.Tensor]:
         """Returns the gradients of activations in the order of features, zeros for `None`."""
