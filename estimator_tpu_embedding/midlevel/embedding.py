@@ -15,7 +15,7 @@ from .. import _process, _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..hosts.backend import Activations
-from . import arguments, calls, config_proto, declaration, shapes, tables
+from . import arguments, calls, config_proto, declaration, saved, shapes, tables
 from .batches import Batches
 from .runtime import Runtime
 from .pairing import EITHER, INFERENCE, TRAINING
@@ -82,6 +82,7 @@ class TPUEmbedding(_AutoTrackable):
         self._runtime: Runtime | None = None
         self._batches: Batches | None = None
         self._built = False
+        self._saved = saved.SavedLookups(self._declared)
         if 'batch_size' in given:
             problem = Topology(num_hosts=1, cores_per_host=self._replicas.number).batch_problem(
                 'batch size', given['batch_size'])
@@ -141,6 +142,9 @@ class TPUEmbedding(_AutoTrackable):
           NotInFunctionError: if it is called eagerly.
         """
         calls.require_function('enqueue')
+        if _tf.is_saving_model():
+            self._saved.enqueue(features, weights, name)
+            return
         if calls.is_rehearsal():
             return
         replicas = self._replicas.fed(device)
@@ -181,6 +185,8 @@ class TPUEmbedding(_AutoTrackable):
             a call outside of `strategy.run` fails when it is executed; Keras makes such calls in
             graphs that it never executes.
         """
+        if _tf.is_saving_model():
+            return self._saved.dequeue(name, self.embedding_tables)
         runtime, replica = self._ready('dequeue')
         assert self._batches is not None
         with tf.name_scope(name or 'dequeue'):
@@ -208,6 +214,9 @@ class TPUEmbedding(_AutoTrackable):
           InputShapeError: a ValueError, for a value that is no tensor or has another shape.
           CallError: a RuntimeError, as `dequeue`; also if a table has no optimizer.
         """
+        if _tf.is_saving_model():
+            saved.refuse_training()
+            return
         runtime, replica = self._ready('apply_gradients')
         if replica is None:
             raise CallError(self._replicas.outside('apply_gradients'))
