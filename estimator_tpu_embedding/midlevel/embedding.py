@@ -273,7 +273,7 @@ class TPUEmbedding(_AutoTrackable):
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.
         self._read = functools.partial(tf.function(
-            lambda *of_replica: runtime.pack(batches.read(*of_replica)), autograph=False,
+            lambda *of_replica: batches.pack(*of_replica, runtime.pack), autograph=False,
             experimental_attributes={'_noinline': True}))
 
     def _ready(self, method: str) -> tuple[Runtime, int]:

@@ -3,12 +3,17 @@
 A check is an assert op whose message carries the fields of a `Problem`. `message_to_problem` reads
 them back from the error that the session raised, in any thread. In functions of TF2 nobody reads
 them back, so there the message is plain text.
+
+Every check takes its operations in every step, above all for its message. Where there are many
+checks, `gathered` leaves one condition for all, and `explain` checks again if it does not hold.
 """
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -16,18 +21,58 @@ from ..errors import Problem
 
 _BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
 
+_conditions: contextvars.ContextVar[list[tf.Tensor] | None] = contextvars.ContextVar(
+    'conditions', default=None)
 
-def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor,
-            where: tf.Tensor | str | None = None, step: tf.Tensor | None = None) -> tf.Operation:
+
+@contextlib.contextmanager
+def gathered() -> Iterator[list[tf.Tensor]]:
+    """Yields a list, to which `require` only adds its condition; nothing fails.
+
+    Then the caller must use nothing that was made in this context unless all conditions hold.
+    """
+    conditions: list[tf.Tensor] = []
+    token = _conditions.set(conditions)
+    try:
+        yield conditions
+    finally:
+        _conditions.reset(token)
+
+
+def explain(conditions: Sequence[tf.Tensor], again: Callable[[], object]) -> tf.Operation:
+    """Returns an op that fails, unless all conditions hold, because `again` checks again.
+
+    Args:
+      conditions: of `gathered`, bool scalars.
+      again: makes the same checks, in a function of TF2 and outside of `gathered`.
+    """
+    def fail() -> tf.Tensor:
+        again()
+        return tf.constant(0)
+
+    if not conditions:
+        return tf.no_op()
+    return tf.cond(tf.reduce_all(conditions), lambda: tf.constant(0), fail).op
+
+
+def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor | Callable[[], tf.Tensor],
+            where: tf.Tensor | str | None = None, step: tf.Tensor | None = None,
+            now: bool = False) -> tf.Operation:
     """Returns an op that fails with `problem` unless all of `condition` holds.
 
     Args:
       condition: bool, any shape.
       problem: the error; `got` replaces its `got`.
-      got: scalar string, built from the offending values.
+      got: scalar string, built from the offending values, or a function that makes it.
       where: scalar string that replaces the `where` of `problem`, if it is known only at run time.
       step: integer scalar that replaces the `step` of `problem`, or `None`.
+      now: whether it is not gathered, because operations follow that would fail without it.
     """
+    conditions = _conditions.get()
+    if conditions is not None and not now:
+        conditions.append(condition if condition.shape.rank == 0 else tf.reduce_all(condition))
+        return conditions[-1].op
+    got = got() if callable(got) else got
     where = problem.where if where is None else where
     if tf.executing_eagerly_outside_functions():
         message = tf.strings.join([
