@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..errors import InputShapeError, Problem
 from ..hosts.backend import CoreBatch
 from ..native.owned import OwnedVariable
 from ..ops import checks
+from ..ops.calls import not_inlined
 from ..ops.ids import IdCounts
 from . import declaration, inputs
 from .declaration import Declared
@@ -56,11 +58,8 @@ class Batches:
         with tf.device(HOST):
             with checks.gathered() as conditions:
                 batch, counts = self._read(features, weights)
-            # Not inlined: an operation that does not run costs time too.
-            again = tf.function(self._read, autograph=False,
-                                experimental_attributes={'_noinline': True})
-            with tf.control_dependencies([checks.explain(
-                    conditions, lambda: again(features, weights))]):
+            again = functools.partial(not_inlined(self._read), features, weights)
+            with tf.control_dependencies([checks.explain(conditions, again)]):
                 self._count(counts)
                 return pack(batch)
 

@@ -55,7 +55,7 @@ def explain(conditions: Sequence[tf.Tensor], again: Callable[[], object]) -> tf.
     return tf.cond(tf.reduce_all(conditions), lambda: tf.constant(0), fail).op
 
 
-def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor | Callable[[], tf.Tensor],
+def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor | str | Callable[[], tf.Tensor],
             where: tf.Tensor | str | None = None, step: tf.Tensor | None = None,
             now: bool = False) -> tf.Operation:
     """Returns an op that fails with `problem` unless all of `condition` holds.
@@ -63,7 +63,7 @@ def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor | Callable
     Args:
       condition: bool, any shape.
       problem: the error; `got` replaces its `got`.
-      got: scalar string, built from the offending values, or a function that makes it.
+      got: scalar string, built from the offending values, or a function that builds it.
       where: scalar string that replaces the `where` of `problem`, if it is known only at run time.
       step: integer scalar that replaces the `step` of `problem`, or `None`.
       now: whether it is not gathered, because operations follow that would fail without it.
@@ -75,14 +75,14 @@ def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor | Callable
     got = got() if callable(got) else got
     where = problem.where if where is None else where
     if tf.executing_eagerly_outside_functions():
-        message = tf.strings.join([
+        message = _joined([
             f'{problem.code} ', where, f': {problem.rule}; got ', got, f'.  {problem.remedy}'])
     else:
         end = f'{problem.remedy}{_END}'
         # An empty step takes no operation of its own: there is a check per feature and core.
         last = [f'{_SEPARATOR}{end}'] if step is None else [tf.strings.as_string(step), end]
-        message = tf.strings.join([f'{_BEGIN}{problem.code}', where, problem.rule, got, *last],
-                                  separator=_SEPARATOR)
+        message = _joined([f'{_BEGIN}{problem.code}', where, problem.rule, got, *last],
+                          separator=_SEPARATOR)
     return tf.debugging.Assert(tf.reduce_all(condition), [message])
 
 
@@ -115,6 +115,13 @@ def masked(values: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
     of these per feature, and building them took a good part of the start of a job.
     """
     return tf.gather_nd(values, tf.where(kept))
+
+
+def _joined(parts: Sequence[tf.Tensor | str], separator: str = '') -> tf.Tensor | str:
+    """Joins scalar strings, without an operation if all are known."""
+    if all(isinstance(part, str) for part in parts):
+        return separator.join(parts)
+    return tf.strings.join(parts, separator=separator)
 
 
 def message_to_problem(message: str) -> Problem | None:
