@@ -24,4 +24,4 @@ from .tpu import (
     tpu_cluster_resolver_module, tpu_module, tpu_ops_module, tpu_shard_context)
 from .variables import (
     add_variable, auto_trackable, full_name_and_shape, last_creator_scope, random_initializers,
-    resource_variable)
+    resource_variable, without_tracking_wrapper)

@@ -76,3 +76,13 @@ def random_initializers() -> tuple[type, ...]:
     from tensorflow.python.ops import init_ops_v2
     return (init_ops_v2.RandomNormal, init_ops_v2.RandomUniform, init_ops_v2.TruncatedNormal,
             init_ops_v2.VarianceScaling)
+
+
+def without_tracking_wrapper(value: Any) -> Any:
+    """Returns what a value holds that tells trackable objects not to track it, or the value.
+
+    Functions of a user that make slots return such values. The wrapper has no public name.
+    Checked: 2.16-2.21.
+    """
+    from tensorflow.python.trackable import data_structures
+    return value.value if isinstance(value, data_structures.NoDependency) else value

@@ -10,10 +10,10 @@ import tensorflow as tf
 from absl import logging
 
 from ..errors import InputShapeError, Problem
-from ..hosts.backend import CoreBatch
+from ..hosts.backend import Activations, CoreBatch
 from ..native.owned import OwnedVariable
 from ..ops import checks
-from ..ops.calls import not_inlined
+from ..ops.functions import not_inlined
 from ..ops.ids import IdCounts
 from . import declaration, inputs
 from .declaration import Declared
@@ -62,6 +62,13 @@ class Batches:
             with tf.control_dependencies([checks.explain(conditions, again)]):
                 self._count(counts)
                 return pack(batch)
+
+    def none(self, problem: Problem) -> Activations:
+        """Returns activations by the names of features, which fail with `problem` if executed."""
+        failed = checks.require(tf.constant(False), problem, got=problem.got)
+        with tf.control_dependencies([failed]):
+            return {name: tf.zeros([*shape, feature.table.dim]) for name, shape, feature in zip(
+                self._names, self.output_shapes, self._declared.features)}
 
     def gradients(self, flat: Sequence[Any]) -> list[tf.Tensor]:
         """Returns the gradients of activations in the order of features, zeros for `None`."""

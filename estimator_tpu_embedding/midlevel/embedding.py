@@ -13,10 +13,10 @@ import tensorflow as tf
 
 from .. import _process, _tf, defaults
 from ..core.specs import Topology
-from ..errors import CallError, ConfigError, NotInFunctionError, Problem
+from ..errors import CallError, ConfigError, Problem
 from ..hosts.backend import Activations
-from ..ops.calls import not_inlined
-from . import arguments, config_proto, declaration, shapes, tables
+from ..ops.functions import not_inlined
+from . import arguments, calls, config_proto, declaration, shapes, tables
 from .batches import Batches
 from .runtime import Runtime
 from .pairing import EITHER, INFERENCE, TRAINING
@@ -141,7 +141,9 @@ class TPUEmbedding(_AutoTrackable):
           StructureTypeError: a TypeError, for an unexpected type of sequence in the structure.
           NotInFunctionError: if it is called eagerly.
         """
-        self._require_function('enqueue')
+        calls.require_function('enqueue')
+        if calls.is_rehearsal():
+            return
         replicas = self._replicas.fed(device)
         flat = self._declared.flatten(features, 'features')
         flat_weights = ([None] * len(flat) if weights is None
@@ -149,6 +151,7 @@ class TPUEmbedding(_AutoTrackable):
         by_replica = [([self._replicas.value(one, replica) for one in flat],
                        [self._replicas.value(one, replica) for one in flat_weights])
                       for replica in replicas]
+        self._replicas.check_inputs(self._declared.paths, [ids for ids, _ in by_replica])
         incoming = shapes.of_inputs(self._declared, by_replica[0][0])
         if self._runtime is None:
             self._build(shapes.resolve(self._declared, incoming))
@@ -175,12 +178,16 @@ class TPUEmbedding(_AutoTrackable):
           `[*output shape, dim]`. Samples without ids are zeros.
 
         Raises:
-          CallError: a RuntimeError, if nothing was ever enqueued or built, or, with several
-            replicas, outside of `strategy.run`.
+          CallError: a RuntimeError, if nothing was ever enqueued or built. With several replicas
+            a call outside of `strategy.run` fails when it is executed; Keras makes such calls in
+            graphs that it never executes.
         """
         runtime, replica = self._ready('dequeue')
+        assert self._batches is not None
         with tf.name_scope(name or 'dequeue'):
-            found = runtime.lookup(replica, name)
+            found = (runtime.lookup(replica, name)
+                     if replica is not None and not calls.is_rehearsal()
+                     else self._batches.none(self._replicas.outside('dequeue')))
         return self._declared.pack(
             found[feature] for feature in declaration.feature_names(self._declared))
 
@@ -202,7 +209,9 @@ class TPUEmbedding(_AutoTrackable):
           InputShapeError: a ValueError, for a value that is no tensor or has another shape.
           CallError: a RuntimeError, as `dequeue`; also if a table has no optimizer.
         """
-        runtime, _ = self._ready('apply_gradients')
+        runtime, replica = self._ready('apply_gradients')
+        if replica is None:
+            raise CallError(self._replicas.outside('apply_gradients'))
         batches = self._batches
         assert batches is not None
         own = batches.gradients(self._declared.flatten(gradients, 'gradients'))
@@ -240,7 +249,7 @@ class TPUEmbedding(_AutoTrackable):
           CallError: a RuntimeError, before the shapes of features are known.
         """
         if self._batches is None:
-            raise _unbuilt('config_proto')
+            raise calls.unbuilt('config_proto')
         return config_proto.config_of(
             self._declared, self._batches.output_shapes, num_hosts=self._replicas.num_hosts,
             num_cores=self._replicas.number, pipelined=self._pipelined)
@@ -259,8 +268,9 @@ class TPUEmbedding(_AutoTrackable):
         """Creates what does not exist yet."""
         if not self._built:
             self._replicas.initialize(self, joins=self._joins)
-            self._variables = tables.create(self, self._declared.tables,
-                                            trainable=not self._replicas.are_tpu)
+            self._variables = tables.create(
+                self, self._declared.tables, trainable=not self._replicas.are_tpu,
+                strategy=self._replicas.strategy)
             self._built = True
         if output_shapes is None:
             return
@@ -276,24 +286,9 @@ class TPUEmbedding(_AutoTrackable):
         self._read = functools.partial(not_inlined(
             lambda *of_replica: batches.pack(*of_replica, runtime.pack)))
 
-    def _ready(self, method: str) -> tuple[Runtime, int]:
-        """Returns the runtime, and the number of this replica."""
-        self._require_function(method)
+    def _ready(self, method: str) -> tuple[Runtime, int | None]:
+        """Returns the runtime, and the number of this replica; `None` outside of several."""
+        calls.require_function(method)
         if self._runtime is None:
-            raise _unbuilt(method)
+            raise calls.unbuilt(method)
         return self._runtime, self._replicas.own(method)
-
-    def _require_function(self, method: str) -> None:
-        _process.require_threads(method)
-        if not tf.inside_function():
-            raise NotInFunctionError(Problem(
-                'E551', method, 'it must be called while a tf.function is traced', 'an eager call',
-                'Put the step into a tf.function, and leave tf.config.run_functions_eagerly '
-                'off.'))
-
-
-def _unbuilt(method: str) -> CallError:
-    return CallError(Problem(
-        'E553', method, f'{method} called on unbuilt TPUEmbedding object. Please either call '
-        'enqueue first or manually call the build method', remedy='Where build() is called, it '
-        'needs the shapes of the inputs too.'))

@@ -19,7 +19,7 @@ import tensorflow as tf
 from ..errors import CallError, Problem
 from ..native.owned import OwnedVariable
 from ..ops import checks
-from ..ops.calls import not_inlined
+from ..ops.functions import not_inlined
 from .followed import Followed, read, state
 from .tables import on_host
 

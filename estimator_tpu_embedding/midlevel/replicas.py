@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..errors import CallError, InputShapeError, Problem, UnsupportedError
+from . import step_inputs
 from .strategy import is_tpu_strategy
 
 
@@ -31,6 +32,7 @@ class Replicas:
 
     Attributes:
       number: how many replicas there are.
+      strategy: the strategy, `None` for TensorFlow's default one.
       num_hosts: emulated hosts; 1 under other strategies than a TPUStrategy.
       are_tpu: whether the strategy is an emulated TPUStrategy.
     """
@@ -38,6 +40,7 @@ class Replicas:
     def __init__(self, strategy: tf.distribute.Strategy):
         """Describes the replicas of `strategy`, under which an object is created."""
         self._strategy = strategy
+        self.strategy = strategy if tf.distribute.has_strategy() else None
         self.number: int = strategy.num_replicas_in_sync
         self.are_tpu = is_tpu_strategy(strategy)
         self.num_hosts: int = strategy.extended.num_hosts if self.are_tpu else 1
@@ -72,23 +75,37 @@ class Replicas:
     def fed(self, device: str | None) -> list[int]:
         """Returns the replicas for which `enqueue` is called here."""
         if device is not None:
-            found = re.search(r'TPU:(\d+)$', device)
-            if not found or int(found[1]) >= self.number:
-                raise InputShapeError(Problem(
-                    'E545', 'enqueue', f'Non-TPU device {device} passed to enqueue',
-                    remedy=f'Pass "/TPU:k" with k below {self.number}, or no device.'))
-            return [int(found[1])]
+            return [self._of_device(device)]
         context = self._context('enqueue')
         return list(range(self.number)) if context is None else [_number(context)]
 
-    def own(self, method: str) -> int:
-        """Returns the number of the replica in which `method` is called."""
+    def check_inputs(self, paths: Sequence[str], by_replica: Sequence[Sequence[Any]]) -> None:
+        """Refuses ids that a TPU could not take at this place.
+
+        Args:
+          paths: of the features.
+          by_replica: for each replica that `fed` gives the ids of its features.
+
+        Raises:
+          InputShapeError: a ValueError, for ids that are on a device, or computed in the step.
+          CallError: a RuntimeError, in a loop, condition or function within the step.
+        """
+        if not self.are_tpu:
+            return
+        context, steps = self._context('enqueue'), self._strategy.extended.steps
+        if context is not None:
+            steps.require_outermost(context)
+        for flat in by_replica:
+            if context is not None:
+                steps.require_arguments(context, paths, flat)
+            step_inputs.require_on_host(paths, flat)
+
+    def own(self, method: str) -> int | None:
+        """Returns the replica in which `method` is called, `None` outside of all of several."""
         context = self._context(method)
         if context is not None:
             return _number(context)
-        if self.number > 1:
-            raise self._elsewhere(method)
-        return 0
+        return None if self.number > 1 else 0
 
     def value(self, value: Any, replica: int) -> Any:
         """Returns one replica's part of a value, or all of it if it has no parts."""
@@ -136,11 +153,32 @@ class Replicas:
 
     def _elsewhere(self, method: str) -> CallError:
         return CallError(Problem(
-            'E550', method, 'it must be called in the function that strategy.run calls, of the '
-            f'strategy under which the object was created, which has {self.number} replica(s)',
-            f'a call under {type(tf.distribute.get_strategy()).__name__}'
-            if tf.distribute.get_replica_context() is not None else 'a call outside of it',
+            'E550', method, self._where,
+            f'a call under {type(tf.distribute.get_strategy()).__name__}',
             'Create the object in strategy.scope().'))
+
+    @property
+    def _where(self) -> str:
+        return ('it must be called in the function that strategy.run calls, of the strategy under '
+                f'which the object was created, which has {self.number} replica(s)')
+
+    def outside(self, method: str) -> Problem:
+        """The problem of a call outside of `strategy.run`."""
+        return Problem('E550', method, self._where, 'a call outside of it',
+                       'Call it, and the Keras model that calls it, in strategy.run.')
+
+    def _of_device(self, device: str) -> int:
+        """Returns the replica of a device: one of the strategy's, or the emulated TPU's."""
+        own = self.strategy.extended.worker_devices if self.strategy is not None else ()
+        if device in own:
+            return own.index(device)
+        found = re.search(r'TPU:(\d+)$', device)
+        if not found or int(found[1]) >= self.number:
+            raise InputShapeError(Problem(
+                'E545', 'enqueue', f'Non-TPU device {device} passed to enqueue',
+                remedy='Pass strategy.extended.worker_devices[k] or "/TPU:k" with k below '
+                f'{self.number}, or no device.'))
+        return int(found[1])
 
 
 def _number(context: Any) -> int:

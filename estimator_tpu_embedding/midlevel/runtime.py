@@ -16,6 +16,7 @@ from ..hosts.pending import PendingUpdate
 from ..hosts.rates import rates_at, require_rates
 from ..hosts.tables import HostedTable
 from ..native.owned import OwnedVariable
+from .calls import CallNames
 from .pairing import INFERENCE, Pairing
 from .tables import HOST, PARAMETERS, on_host
 
@@ -46,6 +47,7 @@ class Runtime:
             update_counts.count_by(self._updates)
             self._pending = PendingUpdate(self._engine, [tf.int64, tf.float32], self._update_late)
         self.kernels = self._engine.kernels
+        self._names = CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
 
@@ -58,12 +60,12 @@ class Runtime:
                 use: int | tf.Tensor, name: str | None) -> None:
         """Hands over the packed ids of each of some replicas; see `Pairing.put`."""
         with tf.device(HOST):
-            self._pairing(name).put(packed, replicas, use)
+            self._pairing(name, replicas).put(packed, replicas, use)
 
     def lookup(self, replica: int, name: str | None) -> Activations:
         """Looks up the oldest batch of a replica and a name."""
         with tf.device(HOST):
-            use, packed = self._pairing(name).take(replica)
+            use, packed = self._pairing(name, [replica]).take(replica)
             done = []
             if self.plan.pipelined:
                 done.append(tf.cond(tf.equal(use, INFERENCE), self._pending.make,
@@ -94,7 +96,7 @@ class Runtime:
           name: of the lookup.
         """
         with tf.device(HOST):
-            packed = self._pairing(name).take_looked_up()
+            packed = self._pairing(name, [0]).take_looked_up()
             step = self._updates.assign_add(1)
             rates = self._by_table(stacked)
             with tf.control_dependencies([require_rates(self.plan, rates, step)]):
@@ -115,8 +117,9 @@ class Runtime:
         elif self._pending.waits():
             self._flush()
 
-    def _pairing(self, name: str | None) -> Pairing:
-        """Returns the pairing of the calls of one name."""
+    def _pairing(self, name: str | None, replicas: Sequence[int]) -> Pairing:
+        """Returns the pairing of the calls of one name in some replicas."""
+        name = [self._names.common(name, replica) for replica in replicas][0]
         if name not in self._pairings:
             with on_host():
                 self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds)

@@ -12,6 +12,8 @@ from .. import defaults
 from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
+from ..native.owned import OwnedVariable
+from .step_inputs import Steps
 
 _PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA
 
@@ -76,6 +78,7 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
       steps_per_run: for Keras, which asks for it.
       resolver: the resolver that the strategy was given, or `None`.
       is_spmd: whether tensors may not be assigned to one of the cores of a replica.
+      steps: what `strategy.run` calls.
     """
 
     experimental_between_graph = False
@@ -100,6 +103,7 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
         super().__init__(strategy, devices, tf.distribute.ReductionToOneDevice())
         self.steps_per_run = 1 if steps_per_run is None else steps_per_run
         self.resolver, self.is_spmd = resolver, is_spmd
+        self.steps = Steps()
         # TensorFlow reads this attribute of classes of this name.
         self._device_assignment = assignment
         self._cores_per_host = system.cores_per_host
@@ -162,6 +166,18 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
             return dataset
 
         return super()._distribute_datasets_from_function(checked, options)
+
+    def _call_for_each_replica(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        # A tf.function is traced first, and its arguments are placeholders then.
+        if not isinstance(fn, tf.types.experimental.GenericFunction):
+            fn = self.steps.noting(fn)
+        return super()._call_for_each_replica(fn, args, kwargs)
+
+    def _validate_colocate_with_variable(self, colocate_with_variable: Any) -> None:
+        """Accepts tables too, whose slots an optimizer of Keras makes; no replica has copies."""
+        if not (isinstance(colocate_with_variable, OwnedVariable)
+                and self.variable_created_in_scope(colocate_with_variable)):
+            super()._validate_colocate_with_variable(colocate_with_variable)
 
     def _update_config_proto(self, config_proto: Any) -> Any:
         """Gives sessions, which have devices of their own, as many CPUs as there are replicas."""

@@ -35,18 +35,20 @@ def on_host() -> Iterator[None]:
         yield
 
 
-def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool
-           ) -> dict[str, dict[str, OwnedVariable]]:
+def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool,
+           strategy: tf.distribute.Strategy | None) -> dict[str, dict[str, Any]]:
     """Makes the variables of all tables, or takes the values with which `owner` was restored.
 
     Args:
       owner: a trackable; the variables become its children.
       tables: TableConfigs that have names.
       trainable: whether tables are trainable variables; slots are not.
+      strategy: whose variables they are for optimizers of Keras, which may make the slots.
 
     Returns:
       By the name of the table: `'parameters'`, then its slots in the order of the core. All are
-      float32 `[vocabulary_size, dim]`.
+      float32 `[vocabulary_size, dim]`. A slot that the owner must not track is in TensorFlow's
+      wrapper for that, which is gone once the dict is an attribute of the owner.
 
     Raises:
       ConfigError: if the memory that this process may have cannot hold them.
@@ -55,16 +57,18 @@ def create(owner: Any, tables: tuple[Any, ...], *, trainable: bool
         slot_names(table.optimizer) if table.optimizer is not None else ()))
         for table in tables], memory.limit())
     with on_host():
-        return {table.name: _create_table(owner, table, trainable) for table in tables}
+        return {table.name: _create_table(owner, table, trainable, strategy)
+                for table in tables}
 
 
-def _create_table(owner: Any, table: Any, trainable: bool) -> dict[str, OwnedVariable]:
+def _create_table(owner: Any, table: Any, trainable: bool,
+                  strategy: tf.distribute.Strategy | None) -> dict[str, Any]:
     shape = (table.vocabulary_size, table.dim)
 
     def create_child(name: str, initializer: Any, trainable: bool = False) -> OwnedVariable:
         def create_variable(name: str, initializer: Any, **_: Any) -> OwnedVariable:
             return OwnedVariable(initial_value=initializer, name=name, trainable=trainable,
-                                 shape=shape, dtype=tf.float32)
+                                 shape=shape, dtype=tf.float32, distribute_strategy=strategy)
         made: OwnedVariable = _tf.add_variable(
             owner, name, shape, functools.partial(_initial_value, initializer, shape),
             create_variable)
@@ -74,12 +78,12 @@ def _create_table(owner: Any, table: Any, trainable: bool) -> dict[str, OwnedVar
     if table.optimizer is None:
         return {PARAMETERS: rows}
     # Functions of the user may make slots too; those must be of the same class.
-    with tf.variable_creator_scope(_create_owned):
+    with tf.variable_creator_scope(functools.partial(_create_owned, strategy)):
         slots = _tf.create_slots(table.optimizer, rows, lambda name, initializer: create_child(
             f'{table.name}/{name}', initializer))
     names = slot_names(table.optimizer)
     for name in names:
-        slot = slots.get(name)
+        slot = _tf.without_tracking_wrapper(slots.get(name))
         if not isinstance(slot, OwnedVariable) or slot.shape != shape:
             raise ConfigError(Problem(
                 'E447', f'table "{table.name}"', 'its slot_variable_creation_fn must make each '
@@ -104,6 +108,8 @@ def _initial_value(initializer: Any, shape: tuple[int, int]) -> tf.Tensor:
     return make()
 
 
-def _create_owned(_: Any, **kwargs: Any) -> OwnedVariable:
+def _create_owned(strategy: tf.distribute.Strategy | None, _: Any, **kwargs: Any
+                  ) -> OwnedVariable:
     known = ('initial_value', 'trainable', 'name', 'dtype', 'shape')
-    return OwnedVariable(**{name: kwargs[name] for name in known if kwargs.get(name) is not None})
+    return OwnedVariable(distribute_strategy=strategy, **{
+        name: kwargs[name] for name in known if kwargs.get(name) is not None})

@@ -175,15 +175,22 @@ def test_a_device_is_that_of_a_replica(one, two):
 
     assert len(strategy.experimental_local_results(step(IDS, IDS))) == 2
 
+    @tf.function(autograph=False)
+    def step_by_worker_devices(ids):
+        for device in strategy.extended.worker_devices:
+            embedding.enqueue({'a': ids}, training=False, device=device)
+        return strategy.run(lambda: embedding.dequeue()['a'])
+
+    assert len(strategy.experimental_local_results(step_by_worker_devices(IDS))) == 2
+
 
 def test_under_a_tpu_strategy_tables_are_out_of_reach_and_calls_are_those_of_replicas(two):
     embedding, strategy = two
     with pytest.raises(CallError, match='E552.*Unable to retrieve embedding tables when using a '
                        'TPU strategy'):
         embedding.embedding_tables
-    for call in (embedding.dequeue, lambda: embedding.apply_gradients({'a': None})):
-        with pytest.raises(CallError, match='E550'):
-            traced(call)
+    with pytest.raises(CallError, match='E550'):
+        traced(lambda: embedding.apply_gradients({'a': None}))
 
     def in_a_loop():
         return tf.while_loop(lambda _: True, lambda i: [

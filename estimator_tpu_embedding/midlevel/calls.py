@@ -1,0 +1,93 @@
+"""Where the calls of a look-up may be made, and which of them are linked by their names.
+
+A TPU runs the Python of a step once, here every replica does. A program that names its calls by a
+counter names them differently in each replica. Each replica makes the same calls in the same order,
+so its k-th new name stands for the k-th of replica 0.
+"""
+
+from __future__ import annotations
+
+import collections
+import weakref
+
+import tensorflow as tf
+
+from .. import _process, _tf
+from ..errors import CallError, NotInFunctionError, Problem
+
+
+def require_function(method: str) -> None:
+    """Requires that a function is being traced, which is to be executed in this process.
+
+    Raises:
+      NotInFunctionError: in eager mode.
+      CallError: a RuntimeError, while a SavedModel is made.
+    """
+    _process.require_threads(method)
+    if not tf.inside_function():
+        raise NotInFunctionError(Problem(
+            'E551', method, 'it must be called while a tf.function is traced', 'an eager call',
+            'Put the step into a tf.function, and leave tf.config.run_functions_eagerly off.'))
+    if _tf.is_saving_model():
+        raise CallError(Problem(
+            'E541', method, 'a SavedModel can hold no look-ups that are made for a TPU',
+            'a function that is being saved', 'Make the model under no strategy, restore a '
+            'checkpoint of this one there, and save that: '
+            'tf.train.Checkpoint(model=model).restore(path).expect_partial().'))
+
+
+def unbuilt(method: str) -> CallError:
+    """Returns the error of a call before the shapes of features are known."""
+    return CallError(Problem(
+        'E553', method, f'{method} called on unbuilt TPUEmbedding object. Please either call '
+        'enqueue first or manually call the build method', remedy='Where build() is called, it '
+        'needs the shapes of the inputs too.'))
+
+
+def is_rehearsal() -> bool:
+    """Whether Keras calls a layer only to learn the shapes of its outputs.
+
+    It does so for functional models, with placeholders of the shapes of its `Input`s, in a graph
+    of this name that is never executed.
+    """
+    name = getattr(tf.compat.v1.get_default_graph(), 'name', None)
+    return isinstance(name, str) and name.endswith('_scratch_graph')
+
+
+class CallNames:
+    """The names that replicas have used in each function, and what they stand for.
+
+    >>> names = CallNames()
+    >>> names.common('1', 0), names.common('2', 0)
+    ('1', '2')
+    >>> names.common('3', 1), names.common('4', 1), names.common('3', 1)
+    ('1', '2', '1')
+    """
+
+    def __init__(self) -> None:
+        self._by_graph: weakref.WeakKeyDictionary[
+            tf.Graph, collections.defaultdict[int, dict[str, str]]] = weakref.WeakKeyDictionary()
+
+    def common(self, name: str | None, replica: int) -> str | None:
+        """Returns the name by which replica 0 makes this call.
+
+        Args:
+          name: the name in this replica, or `None`, which is the same in all.
+          replica: the number of the replica, whose turn comes after that of replica 0.
+        """
+        if name is None:
+            return None
+        in_function = self._by_graph.setdefault(
+            _traced_function(), collections.defaultdict(dict))
+        own, of_first = in_function[replica], list(in_function[0])
+        if name not in own:
+            own[name] = of_first[len(own)] if replica and len(own) < len(of_first) else name
+        return own[name]
+
+
+def _traced_function() -> tf.Graph:
+    """Returns the graph of the outermost function that is being traced."""
+    graph = tf.compat.v1.get_default_graph()
+    while getattr(getattr(graph, 'outer_graph', None), 'building_function', False):
+        graph = graph.outer_graph
+    return graph
