@@ -15,6 +15,7 @@ from .. import _process, _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..hosts.backend import Activations
+from ..ops.functions import not_inlined
 from . import arguments, calls, config_proto, declaration, shapes, tables
 from .batches import Batches
 from .runtime import Runtime
@@ -282,9 +283,8 @@ class TPUEmbedding(_AutoTrackable):
         self._runtime = runtime
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.
-        self._read = functools.partial(tf.function(
-            lambda *of_replica: runtime.pack(batches.read(*of_replica)), autograph=False,
-            experimental_attributes={'_noinline': True}))
+        self._read = functools.partial(not_inlined(
+            lambda *of_replica: batches.pack(*of_replica, runtime.pack)))
 
     def _ready(self, method: str) -> tuple[Runtime, int | None]:
         """Returns the runtime, and the number of this replica; `None` outside of several."""
