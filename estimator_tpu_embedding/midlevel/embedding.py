@@ -15,10 +15,11 @@ from .. import _process, _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..hosts.backend import Activations
+from ..ops.functions import not_inlined
 from . import arguments, calls, config_proto, declaration, saved, shapes, tables
 from .batches import Batches
 from .runtime import Runtime
-from .pairing import EITHER, INFERENCE, TRAINING
+from .pairing import use_of
 from .replicas import Replicas
 
 _AutoTrackable: Any = _tf.auto_trackable()
@@ -33,7 +34,7 @@ class TPUEmbedding(_AutoTrackable):
     class works in any `tf.function`. The strategy may be none, `OneDeviceStrategy`,
     `MirroredStrategy` over logical CPU devices, or the emulated `tf.distribute.TPUStrategy` of
     `install(hosts=, cores=)`. Except under a `TPUStrategy`, `embedding_tables` are trainable
-    variables, as in the original.
+    variables, as in the original. Functions in a SavedModel look up without this package.
 
     >>> api = tf.tpu.experimental.embedding
     >>> table = api.TableConfig(4, 2, tf.ones_initializer(), combiner='sum', name='video')
@@ -160,14 +161,9 @@ class TPUEmbedding(_AutoTrackable):
             self._build(shapes.resolve(self._declared, incoming))
         assert self._batches is not None and self._runtime is not None
         shapes.check(self._declared, self._batches.output_shapes, incoming)
-        if name is not None:
-            use = EITHER
-        elif isinstance(training, bool):
-            use = TRAINING if training else INFERENCE
-        else:
-            use = tf.where(tf.cast(training, tf.bool), TRAINING, INFERENCE)
         with tf.name_scope(name or 'enqueue'):
-            self._runtime.enqueue([self._read(*one) for one in by_replica], replicas, use, name)
+            self._runtime.enqueue([self._read(*one) for one in by_replica], replicas,
+                                  use_of(training, name), name)
 
     @_as_written
     def dequeue(self, name: str | None = None) -> Any:
@@ -291,9 +287,8 @@ class TPUEmbedding(_AutoTrackable):
         self._runtime = runtime
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.
-        self._read = functools.partial(tf.function(
-            lambda *of_replica: runtime.pack(batches.read(*of_replica)), autograph=False,
-            experimental_attributes={'_noinline': True}))
+        self._read = functools.partial(not_inlined(
+            lambda *of_replica: batches.pack(*of_replica, runtime.pack)))
 
     def _ready(self, method: str) -> tuple[Runtime, int | None]:
         """Returns the runtime, and the number of this replica; `None` outside of several."""
