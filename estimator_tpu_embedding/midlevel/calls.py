@@ -73,7 +73,7 @@ class CallNames:
 
         Args:
           name: the name in this replica, or `None`, which is the same in all.
-          replica: the number of the replica, whose turn comes after that of replica 0.
+          replica: the number of the replica. Replica 0 makes its k-th call first.
         """
         if name is None:
             return None

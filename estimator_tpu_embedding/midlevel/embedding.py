@@ -151,7 +151,7 @@ class TPUEmbedding(_AutoTrackable):
         by_replica = [([self._replicas.value(one, replica) for one in flat],
                        [self._replicas.value(one, replica) for one in flat_weights])
                       for replica in replicas]
-        self._replicas.check_inputs(self._declared.paths, [ids for ids, _ in by_replica])
+        self._replicas.check_inputs(self._declared.paths, flat)
         incoming = shapes.of_inputs(self._declared, by_replica[0][0])
         if self._runtime is None:
             self._build(shapes.resolve(self._declared, incoming))
