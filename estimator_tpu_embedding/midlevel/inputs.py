@@ -7,6 +7,7 @@ unknown while a function is traced are checked when it runs.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -111,7 +112,7 @@ class _Reader:
                     if value.shape.rank == rank + 1 else tf.equal(tf.size(value), self.size))
             with tf.control_dependencies([require(
                     tf.reduce_all(same), self._problem(),
-                    got=_numbers('shape', tf.shape(value)))]):
+                    got=functools.partial(_numbers, 'shape', tf.shape(value)))]):
                 value = tf.identity(value)
         elif known != self.size:
             raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
@@ -126,12 +127,10 @@ class _Reader:
             raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
         checks = [] if rows is not None else [require(
             tf.equal(value.dense_shape[0], bounds[0]), self._problem(),
-            got=_numbers('dense_shape', value.dense_shape))]
-        lowest = tf.reduce_min(value.indices, axis=0)
-        highest = tf.reduce_max(value.indices, axis=0)
+            got=functools.partial(_numbers, 'dense_shape', value.dense_shape))]
         checks.append(require(
-            tf.reduce_all(lowest >= 0) & tf.reduce_all(highest[:-1] < bounds), self._problem(),
-            got=tf.strings.join([_numbers('indices from', lowest), _numbers(' to', highest)])))
+            ids.below(value.indices, [*bounds, 2**63]), self._problem(),
+            got=functools.partial(_range_of, value.indices)))
         with tf.control_dependencies(checks):
             ordered = tf.sparse.reorder(value)
             samples = _row_major(ordered.indices, bounds)
@@ -173,7 +172,7 @@ class _Reader:
         fits = tf.equal(rows, wanted) | (not one_each and tf.equal(wanted % at_least_one, 0)
                                          & (rows > 0))
         check = require(fits, self._problem(),
-                        got=tf.strings.join([tf.strings.as_string(rows), ' rows']))
+                        got=lambda: tf.strings.join([tf.strings.as_string(rows), ' rows']))
         return self.size // wanted if one_each else self.size // at_least_one, [check]
 
     def _cuts(self, shape: tf.TensorShape) -> bool:
@@ -205,6 +204,12 @@ def _numbers(what: str, vector: tf.Tensor) -> tf.Tensor:
     """Returns a scalar string of all numbers in a vector."""
     return tf.strings.join([what, ' [', tf.strings.reduce_join(
         tf.strings.as_string(vector), separator=', '), ']'])
+
+
+def _range_of(indices: tf.Tensor) -> tf.Tensor:
+    """Returns a scalar string of the lowest and the highest index in each dimension."""
+    return tf.strings.join([_numbers('indices from', tf.reduce_min(indices, axis=0)),
+                            _numbers(' to', tf.reduce_max(indices, axis=0))])
 
 
 def _row_major(indices: tf.Tensor, bounds: tuple[int, ...]) -> tf.Tensor:

@@ -40,9 +40,25 @@ ENTRIES = {
              'per_replica_input_shapes has a tf.TensorShape for each feature, in the structure '
              'of feature_config. Or it is one int, the samples per replica.',
              'Wrap each shape in tf.TensorShape.'),
+    'E539': ('ids that are no argument of the step',
+             'A TPU gets all ids before the function of strategy.run begins. So enqueue, or a '
+             'layer that calls it, takes only arguments of that function as they come. A cast or '
+             'a sum makes another tensor.',
+             'Compute ids in the dataset. Give the Inputs of a Keras model the types of the '
+             'dataset.'),
+    'E540': ('enqueue within a part of the step',
+             'A TPU gets all ids before the function of strategy.run begins. TensorFlow cannot '
+             'move an enqueue there out of a loop, a condition or an inner tf.function.',
+             'Call enqueue in the function that strategy.run calls, or around strategy.run.'),
+    'E541': ('SavedModel that trains or looks up what others enqueued',
+             'A SavedModel is served without a TPU, and without this package. Its functions look '
+             'up by operations of TensorFlow. They have no queues, and train no tables.',
+             'Let a function enqueue the ids that it looks up. To train on, make the model anew '
+             'and restore a checkpoint. A model made under no strategy can restore it too: '
+             'tf.train.Checkpoint(model=model).restore(path).expect_partial().'),
     'E545': ('device that is no replica',
-             'enqueue(device="/TPU:k") enqueues for replica k only. The strategy does not have '
-             'this replica.',
+             'enqueue(device="/TPU:k") enqueues for replica k only, and so does the k-th of '
+             'strategy.extended.worker_devices. The strategy does not have this replica.',
              'Correct the number, or leave device out.'),
     'E546': ('gradient that is no tensor',
              'apply_gradients takes a float32 tensor for each feature, of the shape of its '
