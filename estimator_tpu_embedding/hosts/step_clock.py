@@ -1,9 +1,9 @@
 """Counts and times the steps of engines in functions, for the report at the end of a program.
 
 Functions make steps without Python, so the graph itself notes them. A stretch is a row of steps of
-one kind that nothing else interrupts. Its time is the time from the end of its first step to the
-end of its last, so the first step is counted, but not timed. The notes stay readable after the
-engines are closed.
+one kind that nothing else interrupts. Its time is the time from its first step to its last, both
+at the same place of the step. So all steps but one are timed, by everything that happens from one
+to the next. The notes stay readable after the engines are closed.
 """
 
 from __future__ import annotations
@@ -40,22 +40,29 @@ class StepClock:
     def __init__(self) -> None:
         """Makes the variables, in the context of the caller."""
         self._count = _state(0, tf.int64)
-        # In seconds: minus the end of the first step, and the end of the last. So one operation,
-        # a maximum, notes both.
+        # In seconds: minus the time of the first step, and the time of the last. So one
+        # operation, a maximum, notes both.
         self._stretch = _state(_NO_STRETCH, tf.float64)
         # Of former stretches: timed steps, their seconds, and all steps.
         self._sums = _state([0, 0, 0], tf.float64)
 
-    def next_step(self) -> tf.Tensor:
-        """Returns the number of the step that is not noted yet, an int64 scalar from 1 on."""
-        return read(self._count) + 1
+    def begin_step(self) -> tf.Tensor:
+        """Notes the time of a step.
 
-    def note_step(self) -> None:
-        """Adds operations that note the end of a step; control dependencies say when that is."""
-        tf.raw_ops.AssignAddVariableOp(resource=self._count.handle, value=tf.constant(1, tf.int64))
+        Nothing in the step waits for that, and of a row of steps only the distance matters.
+
+        Returns:
+          The number of the step, an int64 scalar from 1 on.
+        """
+        step = read(self._count) + 1
         tf.raw_ops.ResourceScatterMax(
             resource=self._stretch.handle, indices=[0, 1],
             updates=tf.timestamp() * tf.constant([-1, 1], tf.float64))
+        return step
+
+    def count_step(self) -> None:
+        """Counts a step; control dependencies say when it is done."""
+        tf.raw_ops.AssignAddVariableOp(resource=self._count.handle, value=tf.constant(1, tf.int64))
 
     def is_running(self) -> tf.Tensor:
         """Returns whether there is a stretch, a bool scalar."""
@@ -116,7 +123,8 @@ class FunctionSteps:
         """
         with tf.control_dependencies([tf.cond(
                 self.trained.is_running(), self._end_stretches, lambda: tf.constant(0))]):
-            self.looked_up.note_step()
+            self.looked_up.begin_step()
+            self.looked_up.count_step()
             return tf.constant(0)
 
     def _end_stretches(self) -> tf.Tensor:

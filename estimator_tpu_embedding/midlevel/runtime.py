@@ -98,7 +98,7 @@ class Runtime:
         self._interrupt()
         with tf.device(HOST):
             packed = self._pairing(name, [0]).take_looked_up()
-            step = self._steps.trained.next_step()
+            step = self._steps.trained.begin_step()
             rates = self._by_table(stacked)
             with tf.control_dependencies([require_rates(self.plan, rates, step)]):
                 done = (self._pending.make() if self.plan.pipelined
@@ -107,7 +107,7 @@ class Runtime:
                 ended = ([self._pending.put([step, stacked], packed, gradients)]
                          if self.plan.pipelined else [])
                 with tf.control_dependencies(ended):
-                    self._steps.trained.note_step()
+                    self._steps.trained.count_step()
 
     def flush(self) -> None:
         """Makes the update that waits for the next step, if any; a graph makes it when it runs."""
