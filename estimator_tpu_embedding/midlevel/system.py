@@ -15,6 +15,7 @@ from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
 from ..native.owned import OwnedVariable
 from . import untuned
 from .step_inputs import Steps
+from .tables import create_owned
 
 _PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA
 
@@ -181,6 +182,12 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
         if not (isinstance(colocate_with_variable, OwnedVariable)
                 and self.variable_created_in_scope(colocate_with_variable)):
             super()._validate_colocate_with_variable(colocate_with_variable)
+
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        """Makes the slots of a table like the table, also when a checkpoint has them first."""
+        if isinstance(kwargs.get('colocate_with'), OwnedVariable):
+            return create_owned(self._container_strategy(), next_creator, **kwargs)
+        return super()._create_variable(next_creator, **kwargs)
 
     def _update_config_proto(self, config_proto: Any) -> Any:
         """Gives sessions, which have devices of their own, as many CPUs as there are replicas."""
