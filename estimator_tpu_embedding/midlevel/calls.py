@@ -12,7 +12,7 @@ import weakref
 
 import tensorflow as tf
 
-from .. import _process, _tf
+from .. import _process
 from ..errors import CallError, NotInFunctionError, Problem
 
 
@@ -21,19 +21,12 @@ def require_function(method: str) -> None:
 
     Raises:
       NotInFunctionError: in eager mode.
-      CallError: a RuntimeError, while a SavedModel is made.
     """
     _process.require_threads(method)
     if not tf.inside_function():
         raise NotInFunctionError(Problem(
             'E551', method, 'it must be called while a tf.function is traced', 'an eager call',
             'Put the step into a tf.function, and leave tf.config.run_functions_eagerly off.'))
-    if _tf.is_saving_model():
-        raise CallError(Problem(
-            'E541', method, 'a SavedModel can hold no look-ups that are made for a TPU',
-            'a function that is being saved', 'Make the model under no strategy, restore a '
-            'checkpoint of this one there, and save that: '
-            'tf.train.Checkpoint(model=model).restore(path).expect_partial().'))
 
 
 def unbuilt(method: str) -> CallError:
@@ -78,14 +71,14 @@ class CallNames:
         if name is None:
             return None
         in_function = self._by_graph.setdefault(
-            _traced_function(), collections.defaultdict(dict))
+            traced_function(), collections.defaultdict(dict))
         own, of_first = in_function[replica], list(in_function[0])
         if name not in own:
             own[name] = of_first[len(own)] if replica and len(own) < len(of_first) else name
         return own[name]
 
 
-def _traced_function() -> tf.Graph:
+def traced_function() -> tf.Graph:
     """Returns the graph of the outermost function that is being traced."""
     graph = tf.compat.v1.get_default_graph()
     while getattr(getattr(graph, 'outer_graph', None), 'building_function', False):

@@ -16,10 +16,10 @@ from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..hosts.backend import Activations
 from ..ops.functions import not_inlined
-from . import arguments, calls, config_proto, declaration, shapes, tables
+from . import arguments, calls, config_proto, declaration, saved, shapes, tables
 from .batches import Batches
 from .runtime import Runtime
-from .pairing import EITHER, INFERENCE, TRAINING
+from .pairing import use_of
 from .replicas import Replicas
 
 _AutoTrackable: Any = _tf.auto_trackable()
@@ -34,7 +34,7 @@ class TPUEmbedding(_AutoTrackable):
     class works in any `tf.function`. The strategy may be none, `OneDeviceStrategy`,
     `MirroredStrategy` over logical CPU devices, or the emulated `tf.distribute.TPUStrategy` of
     `install(hosts=, cores=)`. Except under a `TPUStrategy`, `embedding_tables` are trainable
-    variables, as in the original.
+    variables, as in the original. Functions in a SavedModel look up without this package.
 
     >>> api = tf.tpu.experimental.embedding
     >>> table = api.TableConfig(4, 2, tf.ones_initializer(), combiner='sum', name='video')
@@ -83,6 +83,7 @@ class TPUEmbedding(_AutoTrackable):
         self._runtime: Runtime | None = None
         self._batches: Batches | None = None
         self._built = False
+        self._saved = saved.SavedLookups(self._declared)
         if 'batch_size' in given:
             problem = Topology(num_hosts=1, cores_per_host=self._replicas.number).batch_problem(
                 'batch size', given['batch_size'])
@@ -142,6 +143,9 @@ class TPUEmbedding(_AutoTrackable):
           NotInFunctionError: if it is called eagerly.
         """
         calls.require_function('enqueue')
+        if _tf.is_saving_model():
+            self._saved.enqueue(features, weights, name)
+            return
         if calls.is_rehearsal():
             return
         replicas = self._replicas.fed(device)
@@ -157,14 +161,9 @@ class TPUEmbedding(_AutoTrackable):
             self._build(shapes.resolve(self._declared, incoming))
         assert self._batches is not None and self._runtime is not None
         shapes.check(self._declared, self._batches.output_shapes, incoming)
-        if name is not None:
-            use = EITHER
-        elif isinstance(training, bool):
-            use = TRAINING if training else INFERENCE
-        else:
-            use = tf.where(tf.cast(training, tf.bool), TRAINING, INFERENCE)
         with tf.name_scope(name or 'enqueue'):
-            self._runtime.enqueue([self._read(*one) for one in by_replica], replicas, use, name)
+            self._runtime.enqueue([self._read(*one) for one in by_replica], replicas,
+                                  use_of(training, name), name)
 
     @_as_written
     def dequeue(self, name: str | None = None) -> Any:
@@ -182,6 +181,8 @@ class TPUEmbedding(_AutoTrackable):
             a call outside of `strategy.run` fails when it is executed; Keras makes such calls in
             graphs that it never executes.
         """
+        if _tf.is_saving_model():
+            return self._saved.dequeue(name, self.embedding_tables)
         runtime, replica = self._ready('dequeue')
         assert self._batches is not None
         with tf.name_scope(name or 'dequeue'):
@@ -209,6 +210,9 @@ class TPUEmbedding(_AutoTrackable):
           InputShapeError: a ValueError, for a value that is no tensor or has another shape.
           CallError: a RuntimeError, as `dequeue`; also if a table has no optimizer.
         """
+        if _tf.is_saving_model():
+            saved.refuse_training()
+            return
         runtime, replica = self._ready('apply_gradients')
         if replica is None:
             raise CallError(self._replicas.outside('apply_gradients'))

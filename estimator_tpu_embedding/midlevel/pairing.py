@@ -43,6 +43,20 @@ _APART = Problem(
     'waited is given up, and the next step goes on.')
 
 
+def use_of(training: bool | tf.Tensor, name: str | None) -> int | tf.Tensor:
+    """Returns the use of a batch, from the arguments of `TPUEmbedding.enqueue`: `EITHER` if named.
+
+    Args:
+      training: a bool, or a bool scalar tensor.
+      name: the name of the calls.
+    """
+    if name is not None:
+        return EITHER
+    if isinstance(training, bool):
+        return TRAINING if training else INFERENCE
+    return tf.where(tf.cast(training, tf.bool), TRAINING, INFERENCE)
+
+
 class Pairing:
     """The batches of one object, by replica, in the order of their `enqueue`.
 

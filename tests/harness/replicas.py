@@ -1,5 +1,6 @@
 """Makes strategies of TF2, and feeds a TPUEmbedding under any of them with global batches."""
 
+import contextlib
 import dataclasses
 import functools
 
@@ -32,17 +33,24 @@ def make(name):
         ete.TPUClusterResolver(hosts=hosts, cores=int(number) // hosts))
 
 
-def embedding_under(made, *args, kernels='native', policy='error', **kwargs):
-    """A TPUEmbedding, alone, under a strategy."""
+@contextlib.contextmanager
+def scope(made, *, kernels='native', policy='error'):
+    """The scope of a strategy whose emulated TPU is new, with these settings for what is made."""
     before = defaults.current()
     defaults.set_current(dataclasses.replace(
         before, kernels=Kernels(kernels), id_policy=policy))
     try:
         forget_initialized()
         with made.scope():
-            return TPUEmbedding(*args, **kwargs)
+            yield
     finally:
         defaults.set_current(before)
+
+
+def embedding_under(made, *args, kernels='native', policy='error', **kwargs):
+    """A TPUEmbedding, alone, under a strategy."""
+    with scope(made, kernels=kernels, policy=policy):
+        return TPUEmbedding(*args, **kwargs)
 
 
 def split(made, value, dtype=tf.int64):

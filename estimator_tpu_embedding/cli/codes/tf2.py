@@ -57,11 +57,12 @@ ENTRIES = {
              'A TPU gets all ids before the function of strategy.run begins. TensorFlow cannot '
              'move an enqueue there out of a loop, a condition or an inner tf.function.',
              'Call enqueue in the function that strategy.run calls, or around strategy.run.'),
-    'E541': ('SavedModel with look-ups for a TPU',
-             'A SavedModel is served without a TPU, and without this package. A model that was '
-             'made under a TPUStrategy looks up by queues, which cannot be saved.',
-             'Make the model under no strategy. Restore a checkpoint of this one into it, by '
-             'tf.train.Checkpoint(model=model).restore(path).expect_partial(). Save that.'),
+    'E541': ('SavedModel that trains or looks up what others enqueued',
+             'A SavedModel is served without a TPU, and without this package. Its functions look '
+             'up by operations of TensorFlow. They have no queues, and train no tables.',
+             'Let a function enqueue the ids that it looks up. To train on, make the model anew '
+             'and restore a checkpoint. A model made under no strategy can restore it too: '
+             'tf.train.Checkpoint(model=model).restore(path).expect_partial().'),
     'E545': ('device that is no replica',
              'enqueue(device="/TPU:k") enqueues for replica k only, and so does the k-th of '
              'strategy.extended.worker_devices. The strategy does not have this replica.',
