@@ -31,9 +31,11 @@ def numbers(limit):
         lambda x: tf.debugging.check_numerics(1 / (90. * replicas - tf.cast(x, tf.float32)), 'bad'),
         num_parallel_calls=tf.data.AUTOTUNE).batch(replicas).with_options(options)
 
-def of(data, options):
-    yield strategy.experimental_distribute_dataset(data, options)
-    yield strategy.distribute_datasets_from_function(
+def by_dataset(data, options):
+    return strategy.experimental_distribute_dataset(data, options)
+
+def by_function(data, options):
+    return strategy.distribute_datasets_from_function(
         lambda context: data.unbatch().batch(1), options)
 
 @tf.function
@@ -47,23 +49,23 @@ def whole(dataset):
         strategy.run(lambda x: x + 1, (x,))
 
 alive = []
-for fetch in (True, False):
+for fetch, distribute in ((True, by_dataset), (False, by_function)):
     options = tf.distribute.InputOptions(experimental_fetch_to_device=fetch)
-    for data in of(numbers(2 ** 40), options):
-        iterator = iter(data)
-        steps(iterator, 40)
-        del iterator                          # In the middle.
-        alive.append(iter(data))
-        steps(alive[-1], 40)                  # At the end of the process.
-        try:
-            steps(iter(data), 300)            # By an error.
-        except tf.errors.InvalidArgumentError as error:
-            assert 'bad' in str(error)
-        else:
-            raise AssertionError('no error')
-    for data in of(numbers(40 * replicas), options):
-        print(sum(1 for _ in data))           # By its end.
-        whole(data)                           # Within a function.
+    data = distribute(numbers(2 ** 40), options)
+    iterator = iter(data)
+    steps(iterator, 40)
+    del iterator                          # In the middle.
+    alive.append(iter(data))
+    steps(alive[-1], 40)                  # At the end of the process.
+    try:
+        steps(iter(data), 300)            # By an error.
+    except tf.errors.InvalidArgumentError as error:
+        assert 'bad' in str(error)
+    else:
+        raise AssertionError('no error')
+    data = distribute(numbers(40 * replicas), options)
+    print(sum(1 for _ in data))           # By its end.
+    whole(data)                           # Within a function.
 
 with strategy.scope():
     model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[1])])
