@@ -73,7 +73,7 @@ class StepClock:
         return tf.cond(self.is_running(), self._end_stretch, lambda: tf.constant(0))
 
     def figures(self) -> Figures:
-        """Ends the stretch, and returns what is noted; in eager mode."""
+        """Ends the stretch, and returns the figures; in eager mode."""
         self.end_stretch()
         timed, seconds, _ = self._sums.numpy().tolist()
         return Figures(int(self._count.numpy()), int(timed), seconds)
@@ -115,8 +115,8 @@ class FunctionSteps:
     def note_lookup(self) -> tf.Tensor:
         """Adds operations that note a look-up without update, which interrupts a training.
 
-        A training step adds nothing to note that it interrupts look-ups: the first of those that
-        follow it does.
+        A training step that interrupts look-ups adds no operations for that. The first look-up
+        after it ends the former stretches of both kinds.
 
         Returns:
           0, once that is noted.

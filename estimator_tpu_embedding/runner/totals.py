@@ -40,7 +40,7 @@ def totals() -> str:
     parts += [f'{what} in a graph of the script\'s own, whose steps are not counted'
               for what in _own_loops]
     runs = [report for report in reports() if not report.trainer]
-    kernels = sorted({one.kernels for one in (*runs, *in_functions)} - {''})
+    kernels = sorted({run.kernels for run in runs} - {''} | {one.kernels for one in in_functions})
     if kernels:
         parts.append(f'{" and ".join(kernels)} kernels')
     parts += _of_tables(runs)
