@@ -283,12 +283,14 @@ class TPUEmbedding(_AutoTrackable):
             self._declared, output_shapes, replicas=self._replicas.number,
             pipelined=self._pipelined, id_policy=self._id_policy,
             training=all(table.optimizer is not None for table in self._declared.tables))
-        batches, runtime = self._batches, Runtime(plan, self._variables, self._kernels)
+        batches, runtime = self._batches, Runtime(
+            plan, self._variables, self._kernels,
+            shapes.batch_size(output_shapes) * self._replicas.number)
         self._runtime = runtime
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.
         self._read = functools.partial(not_inlined(
-            lambda *of_replica: batches.pack(*of_replica, runtime.pack)))
+            lambda features, weights: batches.pack(features, weights, runtime.pack)))
 
     def _ready(self, method: str) -> tuple[Runtime, int | None]:
         """Returns the runtime, and the number of this replica; `None` outside of several."""

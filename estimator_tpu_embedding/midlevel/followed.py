@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from ..native.owned import OwnedVariable
+from ..native.owned import OwnedVariable, read
 from .tables import on_host
 
 
@@ -29,7 +29,7 @@ class _Call:
 class Followed:
     """Tells which calls are followed by their counterpart in the same graph, by replica.
 
-    The counterpart of `enqueue` is `dequeue`, and that of `dequeue` is `apply_gradients`.
+    The counterpart of `enqueue` is `dequeue`. The counterpart of `dequeue` is `apply_gradients`.
     """
 
     def __init__(self) -> None:
@@ -89,8 +89,3 @@ def state(value: int | list[int]) -> OwnedVariable:
     """Creates a variable that outlives graphs and that no strategy replicates."""
     with on_host():
         return OwnedVariable(initial_value=value, trainable=False, dtype=tf.int32)
-
-
-def read(variable: OwnedVariable) -> tf.Tensor:
-    """Returns the value of a variable, with a single operation."""
-    return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)

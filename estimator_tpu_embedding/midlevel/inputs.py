@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -128,12 +129,12 @@ class _Reader:
         checks = [] if rows is not None else [require(
             tf.equal(value.dense_shape[0], bounds[0]), self._problem(),
             got=functools.partial(_numbers, 'dense_shape', value.dense_shape))]
-        checks.append(require(
-            ids.below(value.indices, [*bounds, 2**63]), self._problem(),
-            got=functools.partial(_range_of, value.indices)))
+        ordered = tf.sparse.reorder(value)
+        columns = [ordered.indices[:, position] for position in range(len(bounds))]
+        checks += [require(one, self._problem(), got=functools.partial(_range_of, value.indices))
+                   for one in (ordered.indices >= 0, *map(ids.below, columns, bounds))]
         with tf.control_dependencies(checks):
-            ordered = tf.sparse.reorder(value)
-            samples = _row_major(ordered.indices, bounds)
+            samples = _row_major(columns, bounds)
         batch = IdBatch(samples, tf.cast(ordered.values, tf.int64), self.size,
                         weights.sparse(self.where, value, weight))
         if not self._cuts(value.shape):
@@ -212,16 +213,16 @@ def _range_of(indices: tf.Tensor) -> tf.Tensor:
                             _numbers(' to', tf.reduce_max(indices, axis=0))])
 
 
-def _row_major(indices: tf.Tensor, bounds: tuple[int, ...]) -> tf.Tensor:
-    """Returns the number of each index's cell, int32 `[n]`; the last dimension does not count.
+def _row_major(columns: Sequence[tf.Tensor], bounds: tuple[int, ...]) -> tf.Tensor:
+    """Returns the number of each index's cell, int32 `[n]`.
 
     Args:
-      indices: of a sparse tensor, int64 `[n, rank]`.
-      bounds: of each dimension but the last.
+      columns: the indices of a sparse tensor in each dimension but the last, int64 `[n]`.
+      bounds: of each of these dimensions.
     """
-    cells = indices[:, 0]
-    for position, bound in enumerate(bounds[1:], 1):
-        cells = cells * bound + indices[:, position]
+    cells = columns[0]
+    for column, bound in zip(columns[1:], bounds[1:]):
+        cells = cells * bound + column
     return tf.cast(cells, tf.int32)
 
 

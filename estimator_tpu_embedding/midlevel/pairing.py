@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from ..errors import CallError, Problem
-from ..native.owned import OwnedVariable
+from ..native.owned import OwnedVariable, read
 from ..ops import checks
 from ..ops.functions import not_inlined
-from .followed import Followed, read, state
+from .followed import Followed, state
 from .tables import on_host
 
 INFERENCE, TRAINING, EITHER = 0, 1, 2
@@ -60,18 +60,22 @@ def use_of(training: bool | tf.Tensor, name: str | None) -> int | tf.Tensor:
 class Pairing:
     """The batches of one object, by replica, in the order of their `enqueue`.
 
-    Every step comes through here, and of a small step most is the number of operations. So one
-    variable has the numbers of all replicas, and a batch that waits for gradients is in variables:
-    they take a fraction of the time of a queue.
+    Every step comes through here, and the time of a small step is the number of its operations. So
+    one variable has the numbers of all replicas. A batch that waits for gradients is in variables,
+    because they take a fraction of the time of a queue.
     """
 
-    def __init__(self, replicas: int, kinds: Sequence[tf.DType]):
+    def __init__(self, replicas: int, kinds: Sequence[tf.DType],
+                 note_inference: Callable[[], tf.Tensor]):
         """Makes the queues, which live as long as this object.
 
         Args:
           replicas: how many, >= 1.
           kinds: the dtypes of the packed ids of a batch, at least one.
+          note_inference: called where operations are wanted for a batch that gets no gradients;
+            returns an int32 scalar. Replica 0 asks for all.
         """
+        self._note_inference = note_inference
         self._everywhere = range(replicas)
         self._enqueued = [tf.queue.FIFOQueue(CAPACITY, [tf.int32, *kinds])
                           for _ in self._everywhere]
@@ -198,7 +202,8 @@ class Pairing:
                     'it is, the step before failed in between: its batch and this one are given '
                     'up, and the next step goes on.'), got='none')
             return tf.constant(0)
-        return tf.cond(tf.equal(use, INFERENCE), lambda: tf.constant(0), fail)
+        return tf.cond(tf.equal(use, INFERENCE),
+                       self._note_inference if replica == 0 else lambda: tf.constant(0), fail)
 
     def _note_kept(self, replica: int, use: int | tf.Tensor) -> tf.Operation:
         """Notes the use of the batch that a replica keeps."""

@@ -13,6 +13,7 @@ from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
 from ..native.owned import OwnedVariable
+from . import untuned
 from .step_inputs import Steps
 from .tables import create_owned
 
@@ -155,7 +156,8 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
     def _experimental_distribute_dataset(self, dataset: Any, options: Any) -> Any:
         _check_options(options)
         _check_fetched(dataset.element_spec, options)
-        return super()._experimental_distribute_dataset(dataset, options)
+        return untuned.without_device_tuners(super()._experimental_distribute_dataset(
+            untuned.without_tuner(dataset), options))
 
     def _distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any
                                            ) -> Any:
@@ -164,9 +166,10 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
         def checked(context: Any) -> Any:
             dataset = dataset_fn(context)
             _check_fetched(dataset.element_spec, options)
-            return dataset
+            return untuned.without_tuner(dataset)
 
-        return super()._distribute_datasets_from_function(checked, options)
+        return untuned.without_device_tuners(
+            super()._distribute_datasets_from_function(checked, options))
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         # A tf.function is traced first, and its arguments are placeholders then.

@@ -55,7 +55,8 @@ def explain(conditions: Sequence[tf.Tensor], again: Callable[[], object]) -> tf.
     return tf.cond(tf.reduce_all(conditions), lambda: tf.constant(0), fail).op
 
 
-def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor | str | Callable[[], tf.Tensor],
+def require(condition: tf.Tensor, problem: Problem, *,
+            got: tf.Tensor | str | Callable[[], tf.Tensor],
             where: tf.Tensor | str | None = None, step: tf.Tensor | None = None,
             now: bool = False) -> tf.Operation:
     """Returns an op that fails with `problem` unless all of `condition` holds.

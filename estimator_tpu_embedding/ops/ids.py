@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
@@ -262,14 +261,9 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
         truncated=reading.truncated, out_of_range=out_of_range)
 
 
-def below(numbers: tf.Tensor, bounds: int | Sequence[int]) -> tf.Tensor:
-    """Returns which numbers, int64, are in `[0, bound)`, with a single comparison.
-
-    Args:
-      numbers: int64 of any shape.
-      bounds: one for all, or one for each place of the last dimension; at most 2**63.
-    """
-    return tf.bitcast(numbers, tf.uint64) < tf.constant(bounds, tf.uint64)
+def below(numbers: tf.Tensor, bound: int) -> tf.Tensor:
+    """Returns which numbers, int64, are in `[0, bound)`, with a single comparison."""
+    return tf.bitcast(numbers, tf.uint64) < tf.constant(bound, tf.uint64)
 
 
 def _of_samples(batch: IdBatch, wrong: tf.Tensor) -> tf.Tensor:

@@ -14,6 +14,13 @@ ENTRIES = {
              'A slot_variable_creation_fn must return a new tf.Variable for each name that it '
              'gets. The variable must have the shape of the table.',
              'Make slots by tf.Variable(initializer(shape)), or leave the function out.'),
+    'W008': ('tables that the optimizer of the model trains',
+             'Under a strategy for CPUs, or none, the Keras layer of TFRS holds its tables as '
+             'plain variables, in a TPUEmbeddingForServing. The optimizer that applies the '
+             "model's gradients trains them, as TFRS documents it. The optimizer of the layer "
+             'does not.',
+             'Create the model in the scope of a tf.distribute.TPUStrategy, under etpe run '
+             '--hosts H --cores C. Or go on, if that is what you want.'),
     'E531': ('structure that differs from feature_config',
              'Features, weights and gradients need one value for each FeatureConfig. Their '
              'dicts, lists and tuples must be nested like feature_config.',
