@@ -29,7 +29,7 @@ class _Call:
 class Followed:
     """Tells which calls are followed by their counterpart in the same graph, by replica.
 
-    The counterpart of `enqueue` is `dequeue`, and that of `dequeue` is `apply_gradients`.
+    The counterpart of `enqueue` is `dequeue`. The counterpart of `dequeue` is `apply_gradients`.
     """
 
     def __init__(self) -> None:

@@ -60,9 +60,9 @@ def use_of(training: bool | tf.Tensor, name: str | None) -> int | tf.Tensor:
 class Pairing:
     """The batches of one object, by replica, in the order of their `enqueue`.
 
-    Every step comes through here, and of a small step most is the number of operations. So one
-    variable has the numbers of all replicas, and a batch that waits for gradients is in variables:
-    they take a fraction of the time of a queue.
+    Every step comes through here, and the time of a small step is the number of its operations. So
+    one variable has the numbers of all replicas. A batch that waits for gradients is in variables,
+    because they take a fraction of the time of a queue.
     """
 
     def __init__(self, replicas: int, kinds: Sequence[tf.DType],

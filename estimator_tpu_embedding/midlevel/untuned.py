@@ -3,7 +3,7 @@
 The iterator of a dataset has a thread that tunes its buffers and parallel calls. The iterator of a
 distributed dataset has one per host and one per replica. Each sleeps up to a minute between two
 looks. An iterator that ends wakes its thread before it says that it ends. On busy cores the thread
-looks too early, goes to sleep again, and whoever ends the iterator waits for it.
+looks too early and sleeps again, and the end of the iterator waits for it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,21 @@ from .._tf import distribute
 def without_tuner(dataset: Any) -> Any:
     """Returns a dataset that no thread tunes.
 
-    What is `tf.data.AUTOTUNE` gets TensorFlow's values for untuned datasets: a parallel call per
-    thread, at most 16, and prefetch buffers that grow when they run empty.
+    `tf.data.AUTOTUNE` then means what TensorFlow has for untuned datasets: a parallel call per
+    thread, at most 16, and prefetch buffers that grow when they run empty. TensorFlow makes plain
+    calls of `map` parallel only for its tuner, so this is done here, where options allow it.
 
     Args:
       dataset: a `tf.data.Dataset`; if its options say anything of tuning, it is returned as it is.
     """
-    if dataset.options().autotune != tf.data.experimental.AutotuneOptions():
+    options = dataset.options()
+    if options.autotune != tf.data.experimental.AutotuneOptions():
         return dataset
+    of_maps = options.experimental_optimization.map_parallelization
+    if of_maps is None:
+        of_maps = options.experimental_optimization.apply_default_optimizations is not False
+    if of_maps:
+        dataset = distribute.rewritten(dataset, 'map_parallelization')
     return dataset.with_options(_options())
 
 
@@ -38,7 +45,7 @@ def without_device_tuners(distributed: Any) -> Any:
     Args:
       distributed: a distributed dataset, which nobody else has seen; it is changed.
     """
-    distributed.__class__ = _class_without_tuners(type(distributed))
+    distributed.__class__ = _class_without_tuners(distributed.__class__)
     return distributed
 
 
@@ -52,7 +59,7 @@ def _options() -> Any:
 def _class_without_tuners(base: Any) -> Any:
     """Returns a class derived from one of TensorFlow's distributed datasets."""
 
-    class Distributed(base):  # type: ignore[misc]
+    class Distributed(base):
         """The class, as it is in this process and as an argument of a `tf.function`."""
 
         def __iter__(self) -> Any:
@@ -63,7 +70,7 @@ def _class_without_tuners(base: Any) -> Any:
         @property
         def _type_spec(self) -> Any:
             spec = super()._type_spec
-            spec.__class__ = _spec_without_tuners(type(spec))
+            spec.__class__ = _spec_without_tuners(spec.__class__)
             return spec
 
     return Distributed
@@ -73,7 +80,7 @@ def _class_without_tuners(base: Any) -> Any:
 def _spec_without_tuners(base: Any) -> Any:
     """Returns the class of specs whose values, arguments of a `tf.function`, have no tuners."""
 
-    class Spec(base):  # type: ignore[misc]
+    class Spec(base):
         """The class of specs."""
 
         __slots__ = ()

@@ -52,7 +52,7 @@ def layer_under(made, *args, kernels='native', policy='error', **kwargs):
         return tpu_embedding_layer.TPUEmbedding(*args, **kwargs)
 
 
-def iterator(made, batches, kinds):
+def iterator(made, batches, kinds, arrange=lambda element: element):
     """An iterator of a distributed dataset whose elements stay on the host.
 
     Args:
@@ -60,6 +60,7 @@ def iterator(made, batches, kinds):
       batches: for each step a dict with the value of a global batch by name: an array
         `[samples, ...]`, or a list of a sample's numbers.
       kinds: by name `'dense'`, or `'sparse'` or `'ragged'` for lists.
+      arrange: makes an element of the dict of a replica's values.
     """
     def dataset_fn(context):
         # As distributed datasets deal out: replica by replica, those of a host from its input.
@@ -70,8 +71,8 @@ def iterator(made, batches, kinds):
         samples = {name: len(value) for name, value in own[0].items()}
         return tf.data.Dataset.from_tensor_slices(
             {name: _stacked([one[name] for one in own], kinds[name]) for name in kinds}).map(
-                lambda element: {name: _of_kind(value, kinds[name], samples[name])
-                                 for name, value in element.items()})
+                lambda element: arrange({name: _of_kind(value, kinds[name], samples[name])
+                                         for name, value in element.items()}))
 
     made_iterator = iter(made.distribute_datasets_from_function(dataset_fn, TO_HOST))
     _KEPT.append(made_iterator)

@@ -110,5 +110,3 @@ def assert_activations(found, wanted):
     assert set(found) == set(wanted)
     for name in wanted:
         assert_close(found[name].numpy(), wanted[name], TOLERANCE)
-
-

@@ -47,7 +47,7 @@ class Ranking(tf.keras.Model):
         """Makes the dense layer beside `embedding`."""
         super().__init__()
         self.embedding = embedding
-        self.dense = tf.keras.layers.Dense(1, name='dense')
+        self.dense = tf.keras.layers.Dense(1, kernel_initializer='ones', name='dense')
 
     def call(self, inputs):
         """Looks up `user`, int64 `[batch]`, and `video`, sparse `[batch, MOST]`."""
@@ -60,7 +60,7 @@ def functional(embedding):
     inputs = {'user': tf.keras.Input((), BATCH, 'user', tf.int64),
               'video': tf.keras.Input((MOST,), BATCH, 'video', tf.int64, sparse=True)}
     found = embedding(inputs)
-    dense = tf.keras.layers.Dense(1, name='dense')
+    dense = tf.keras.layers.Dense(1, kernel_initializer='ones', name='dense')
     return tf.keras.Model(inputs, dense(tf.concat([found['user'], found['video']], -1)))
 
 

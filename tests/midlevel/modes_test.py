@@ -222,6 +222,33 @@ def test_tables_are_variables_to_read_and_to_assign():
     assert embedding.embedding_tables[table] is variable
 
 
+@pytest.mark.parametrize('assign', [
+    lambda variable, value: variable.assign(value),
+    lambda variable, value: tf.cond(value[0, 0] > 0, lambda: variable.assign(value),
+                                    lambda: variable.read_value()),
+    lambda variable, value: tf.function(variable.assign)(value),
+    lambda variable, value: tf.raw_ops.AssignVariableOp(
+        resource=tf.identity(variable.handle), value=value)],
+    ids=['directly', 'in a condition', 'in a function', 'by another name of its handle'])
+def test_a_function_may_assign_between_a_lookup_and_its_update(assign):
+    embedding = embedding_of('one device')
+    (_, variable), = embedding.embedding_tables.items()
+
+    @tf.function(autograph=False)
+    def step(ids, value):
+        embedding.enqueue({'a': ids})
+        found = embedding.dequeue()['a']
+        with tf.control_dependencies([found]):
+            assign(variable, value)
+        embedding.apply_gradients({'a': tf.ones_like(found)})
+        return found, variable.read_value()
+
+    for before, now in ((1, 7), (6.5, 9)):
+        found, after = step(IDS, tf.fill([6, 2], float(now)))
+        assert found.numpy()[:, 0].tolist() == [before] * 2
+        assert after.numpy()[:, 0].tolist() == [now] + [now - .5] * 2 + [now] * 3
+
+
 def test_the_same_run_gives_the_same_bits():
     made, random = replicas.make('tpu 8'), np.random.default_rng(1)
     batches = [(random.integers(6, size=64), np.float32(random.normal(size=(64, 2))))

@@ -9,8 +9,7 @@ import tensorflow as tf
 from harness import replicas, tfrs
 from harness.numpy_reference import assert_close
 from harness.parts import long_except
-from harness.tfrs_job import (
-    TOLERANCE, Expected, arguments, assert_activations, feature_config, iterator)
+from harness.tfrs_job import Expected, arguments, assert_activations, feature_config, iterator
 
 from estimator_tpu_embedding.midlevel import optimizers
 
@@ -150,14 +149,14 @@ def test_a_batch_size_builds_the_layer_where_inputs_do_not_say_how_many_samples(
     table = api.TableConfig(4, 1, tf.ones_initializer(), combiner='sum', name='t')
     layer = tfrs.layer_under(made, {'a': api.FeatureConfig(table)}, api.SGD(.5), batch_size=2)
     element = next(tfrs.iterator(made, [{'a': [[0, 0], [], [2], [1, 2, 3]]}], {'a': kind}))
-    spec = (tf.SparseTensorSpec if kind == 'sparse' else tf.RaggedTensorSpec)([None, None], tf.int64)
+    spec_of = {'sparse': tf.SparseTensorSpec, 'ragged': tf.RaggedTensorSpec}[kind]
 
     def step(ids):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(layer({'a': ids})['a'])
         tape.gradient(loss, layer.trainable_variables)
 
-    @tf.function(input_signature=[spec] * 2)
+    @tf.function(input_signature=[spec_of([None, None], tf.int64)] * 2)
     def train(*of_replicas):
         made.run(step, (made.experimental_distribute_values_from_function(
             lambda context: of_replicas[context.replica_id_in_sync_group]),))

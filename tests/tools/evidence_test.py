@@ -12,7 +12,8 @@ import pytest
 from harness.processes import ROOT
 
 FOLDER = ROOT / 'tools' / 'bench'
-HELPERS = {'compare', 'evidence', 'figures', 'laws', 'ours', 'peers', 'sessions', 'turns', 'workloads'}
+HELPERS = {
+    'compare', 'evidence', 'figures', 'laws', 'ours', 'peers', 'sessions', 'turns', 'workloads'}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
 TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],

@@ -70,9 +70,9 @@ def distribute(strategy, is_training):
   def dataset_fn(context):
     dataset = tf.data.TextLineDataset(args.data, compression_type='GZIP').skip(1)
     dataset = dataset.batch(HELD_OUT).flat_map(mine).shard(
-        context.num_input_pipelines, context.input_pipeline_id).cache()
+        context.num_input_pipelines, context.input_pipeline_id)
     if is_training:
-      dataset = dataset.shuffle(ROWS, seed=args.seed).repeat()
+      dataset = dataset.cache().shuffle(ROWS, seed=args.seed).repeat()
     batch_size = context.get_per_replica_batch_size(args.batch_size)
     return dataset.batch(batch_size, drop_remainder=True).map(parse, num_parallel_calls=2)
 
