@@ -1,4 +1,4 @@
-"""`etpe run` ends with the truth about runs with TPUEmbedding, in loops and in the layer of TFRS."""
+"""`etpe run` ends with the truth about runs of TPUEmbedding, in loops and in the layer of TFRS."""
 
 import re
 import textwrap
@@ -31,6 +31,7 @@ LAYER = '''
         model.compile('sgd', 'mse', steps_per_execution=int(sys.argv[1]))
 '''
 
+
 def run(tmp_path, code, *arguments, hosts=1, cores=1, status=0):
     """What a script prints, and what `etpe run` says of it in all."""
     (tmp_path / 'job.py').write_text(textwrap.dedent(code))
@@ -60,7 +61,7 @@ def test_fit_and_evaluate_are_told_with_the_steps_and_samples_of_the_global_batc
 
 def test_an_evaluation_alone_trains_nothing(tmp_path):
     _, said = run(tmp_path, LAYER + '    model.evaluate(data(), steps=6, verbose=0)\n', 1,
-                     cores=2)
+                  cores=2)
     assert re.fullmatch(
         rf'evaluate or predict 6 steps by TPUEmbedding, {RATE}; native kernels', said)
 
