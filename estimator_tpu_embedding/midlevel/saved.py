@@ -61,9 +61,9 @@ class SavedLookups:
                 'looks up', 'a dequeue only', 'Call enqueue of this name before it in the same '
                 'function, or save an object that does not have this function.'))
         return self._declared.pack(
-            _lookup(feature, path, *one, tables[feature.table])
-            for feature, path, one in zip(self._declared.features, self._declared.paths,
-                                          waiting.pop(0)))
+            _lookup(feature, path, ids, weights, tables[feature.table])
+            for feature, path, (ids, weights) in zip(
+                self._declared.features, self._declared.paths, waiting.pop(0)))
 
     def _waiting_here(self) -> collections.defaultdict[str | None, list[Any]]:
         """Returns the ids by name, of the function that is being traced."""

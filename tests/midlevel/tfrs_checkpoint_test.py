@@ -1,4 +1,4 @@
-"""Checkpoints of models with TFRS's layer pass between emulated TPUs and stock TFRS, bit for bit."""
+"""Checkpoints of TFRS's layer pass between emulated TPUs and stock TFRS, bit for bit."""
 
 import numpy as np
 import pytest
