@@ -12,7 +12,7 @@ import weakref
 
 import tensorflow as tf
 
-from .. import _process
+from .. import _process, _tf
 from ..errors import CallError, NotInFunctionError, Problem
 
 
@@ -21,12 +21,18 @@ def require_function(method: str) -> None:
 
     Raises:
       NotInFunctionError: in eager mode.
+      CallError: a RuntimeError, in a function that XLA compiles.
     """
     _process.require_threads(method)
     if not tf.inside_function():
         raise NotInFunctionError(Problem(
             'E551', method, 'it must be called while a tf.function is traced', 'an eager call',
             'Put the step into a tf.function, and leave tf.config.run_functions_eagerly off.'))
+    if _tf.is_compiled_by_xla(tf.compat.v1.get_default_graph()):
+        raise CallError(Problem(
+            'E542', method, 'XLA cannot compile the queues and tables of the host',
+            'a function with jit_compile=True', 'Leave jit_compile out of tf.function, and out of '
+            'compile of a Keras model; a TPU compiles what surrounds the look-ups by itself.'))
 
 
 def unbuilt(method: str) -> CallError:

@@ -161,7 +161,7 @@ class TPUEmbedding(_AutoTrackable):
             self._build(shapes.resolve(self._declared, incoming))
         assert self._batches is not None and self._runtime is not None
         shapes.check(self._declared, self._batches.output_shapes, incoming)
-        with tf.name_scope(name or 'enqueue'):
+        with tf.name_scope(name or 'enqueue'), tf.device(tables.HOST):
             self._runtime.enqueue([self._read(*one) for one in by_replica], replicas,
                                   use_of(training, name), name)
 
@@ -290,7 +290,8 @@ class TPUEmbedding(_AutoTrackable):
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.
         self._read = functools.partial(not_inlined(
-            lambda features, weights: batches.pack(features, weights, runtime.pack)))
+            lambda features, weights: batches.pack(
+                features, weights, runtime.pack, runtime.kinds)))
 
     def _ready(self, method: str) -> tuple[Runtime, int | None]:
         """Returns the runtime, and the number of this replica; `None` outside of several."""
