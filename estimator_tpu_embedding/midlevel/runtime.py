@@ -16,7 +16,7 @@ from ..hosts.pending import PendingUpdate
 from ..hosts.rates import rates_at, require_rates
 from ..hosts.tables import HostedTable
 from ..native.owned import OwnedVariable
-from .calls import CallNames
+from . import calls
 from .pairing import INFERENCE, Pairing
 from .tables import HOST, PARAMETERS, on_host
 
@@ -47,7 +47,7 @@ class Runtime:
             update_counts.count_by(self._updates)
             self._pending = PendingUpdate(self._engine, [tf.int64, tf.float32], self._update_late)
         self.kernels = self._engine.kernels
-        self._names = CallNames()
+        self._names = calls.CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
 
@@ -119,7 +119,8 @@ class Runtime:
 
     def _pairing(self, name: str | None, replicas: Sequence[int]) -> Pairing:
         """Returns the pairing of the calls of one name in some replicas."""
-        name = [self._names.common(name, replica) for replica in replicas][0]
+        name = self._names.common(
+            name, replicas[0], outside=calls.is_outside_of_replicas())
         if name not in self._pairings:
             with on_host():
                 self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds)

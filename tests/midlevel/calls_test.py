@@ -72,6 +72,13 @@ def split(job, ids):
     return replicas.split(job.made, ids)
 
 
+def on_host(job, *values):
+    """Global batches as values of replicas that are not on the devices of replicas."""
+    return [job.made.experimental_distribute_values_from_function(
+        lambda context, one=one: np.split(one, len(one) // BATCH)[
+            context.replica_id_in_sync_group]) for one in values]
+
+
 @pytest.fixture(params=['tpu 1', 'tpu 2', 'tpu 8', 'mirrored 2'])
 def job(request):
     return Counted(request.param)
@@ -216,6 +223,35 @@ def test_a_name_of_all_replicas_stays_beside_names_that_are_counted(job):
     job.check_table()
 
 
+def test_names_outside_of_replicas_are_the_same_in_all_whatever_their_order(job):
+    """A program hands over replica by replica, and not in the same order to each."""
+    number = job.made.num_replicas_in_sync
+
+    @tf.function(autograph=False)
+    def train(first, second):
+        for replica in range(number):
+            own = {name: job.made.experimental_local_results(value)[replica]
+                   for name, value in (('first', first), ('second', second))}
+            for name in sorted(own, reverse=replica % 2):
+                job.embedding.enqueue({'a': own[name]}, name=name, device=f'/TPU:{replica}')
+
+        def step():
+            found = []
+            for name in ('second', 'first'):
+                found.append(job.embedding.dequeue(name=name)['a'])
+                job.embedding.apply_gradients({'a': tf.ones_like(found[-1])}, name=name)
+            return found
+        return tfrs.joined(job.made, job.made.run(step))
+
+    for first, second in zip(batches(job, 2), batches(job, 2, 1)):
+        found = train(*on_host(job, first, second))
+        job.check(found[0], second)
+        job.train(second)
+        job.check(found[1], first)
+        job.train(first)
+    job.check_table()
+
+
 def test_counted_names_may_be_made_around_strategy_run(job):
     @tf.function(autograph=False)
     def train(ids):
@@ -279,3 +315,14 @@ def test_only_a_scratch_graph_of_keras_is_a_rehearsal():
 
     Layer()(tf.keras.Input([2]))
     assert found[2:] == [True]
+
+
+def test_a_name_from_outside_of_replicas_takes_no_part_in_counting():
+    names = calls.CallNames()
+    with tf.Graph().as_default():
+        assert names.common('b', 1, outside=True) == 'b'
+        assert [names.common(name, 0) for name in ('a', 'b', '1')] == ['a', 'b', '1']
+        assert [names.common(name, 1) for name in ('b', 'a', '2')] == ['b', 'a', '1']
+        # Known in replica 0, thus no name from outside: gradients come for all replicas at once.
+        assert names.common('1', 0, outside=True) == '1'
+        assert names.common('3', 1) == '3'
