@@ -17,6 +17,7 @@ import pathlib
 import re
 import sys
 
+import tensorflow
 import tensorflow.compat.v1 as tf  # noqa: F401
 from google.protobuf import text_format
 from tensorflow.compat.v1 import estimator as tf_estimator
@@ -34,11 +35,13 @@ DIRECTORY = TESTS / 'golden'
 
 def example_names():
     """The names that the examples use, each looked up here, where they come from."""
-    names = {name for path in TOOLS.glob('examples/*.py')
-             for name in tensorflow_names(path.read_text())}
-    for name in names:
-        root, *attributes = name.split('.')
-        functools.reduce(getattr, attributes, globals()[root])
+    names = set()
+    for text in [path.read_text() for path in TOOLS.glob('examples/*.py')]:
+        roots = {**globals(), 'tf': tensorflow} if 'import tensorflow as tf' in text else globals()
+        for name in tensorflow_names(text):
+            root, *attributes = name.split('.')
+            functools.reduce(getattr, attributes, roots[root])
+            names.add(name)
     return sorted(names)
 
 

@@ -76,3 +76,43 @@ def whole_shard(shape: tuple[int, ...]) -> Any:
     """Returns the `shard_info` of an initializer for a whole variable. Checked: 2.16-2.21."""
     from tensorflow.python.trackable import base
     return base.ShardInfo(shape, (0,) * len(shape))
+
+
+def set_device_options(iterator: Any, options: Any) -> None:
+    """Gives options to what an iterator of a distributed dataset prefetches to each device.
+
+    These datasets are made inside `iter` and have no options of their own. So each is put, with
+    options, in the place of the one that has not begun. Checked: 2.16-2.21.
+
+    Args:
+      iterator: the iterator, which has given no element yet.
+      options: a `tf.data.Options`.
+    """
+    import tensorflow as tf
+    for of_host in iterator._iterators:
+        for of_device in of_host._iterator._device_iterators:
+            resource = of_device._iterator_resource
+            with tf.device(resource.device):
+                # The iterator keeps its dataset alive.
+                of_device._dataset = of_device._dataset.with_options(options)
+                tf.raw_ops.MakeIterator(
+                    dataset=of_device._dataset._variant_tensor, iterator=resource)
+
+
+def rewritten(dataset: Any, rewrite: str) -> Any:
+    """Returns a dataset after one of TensorFlow's rewrites, as for a dataset that it tunes.
+
+    TensorFlow has no option for it without its tuner. The raw operation is public, but not the
+    dataset of its result, which must keep Python functions of the first alive. Checked: 2.16-2.21.
+
+    Args:
+      dataset: a `tf.data.Dataset`.
+      rewrite: its name, such as `'map_parallelization'`.
+    """
+    import tensorflow as tf
+    from tensorflow.python.data.ops import dataset_ops
+    variant = tf.raw_ops.OptimizeDatasetV2(
+        input_dataset=dataset._variant_tensor, optimizations_enabled=[rewrite],
+        optimizations_disabled=[], optimizations_default=[],
+        optimization_configs=[f'{rewrite}:autotune:true'], **dataset._flat_structure)
+    return dataset_ops.UnaryUnchangedStructureDataset(dataset, variant)

@@ -46,6 +46,12 @@ def global_seed() -> int | None:
     return context.global_seed()
 
 
+def is_recording_gradients() -> bool:
+    """Whether a `tf.GradientTape` records here. Public symbols only stop it. Checked: 2.16-2.21."""
+    from tensorflow.python.eager import record
+    return bool(record.could_possibly_record())
+
+
 def is_saving_model() -> bool:
     """Whether functions are being traced for `tf.saved_model.save`. Checked: 2.16-2.21."""
     from tensorflow.python.saved_model import save_context

@@ -1,4 +1,4 @@
-"""Finds the flag of `etpe run`, or the present name, that would have helped a failed script."""
+"""Finds the flag of `etpe run`, name or package that would have helped a failed script."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ _FOR_TF1 = ('{} is a name of TensorFlow 1: "etpe run --tf1" makes "import tensor
 _FOR_GRAPHS = ('Scripts of TensorFlow 1.x build graphs: "etpe run --tf1" switches eager '
                'execution off')
 
+_FOR_TFRS = ('TensorFlow Recommenders is not installed: pip install ".[tfrs]" in the checkout of '
+             'this package, or pip install tensorflow-recommenders')
+
 
 def flag_that_helps(error: BaseException) -> str | None:
-    """Returns a line for the user of `etpe run`, or `None` if no flag and no name would help.
+    """Returns a line for the user of `etpe run`, or `None` if nothing is known to help.
 
     Args:
       error: the error that ended the script.
@@ -24,6 +27,8 @@ def flag_that_helps(error: BaseException) -> str | None:
     if isinstance(error, RuntimeError) and 'eager execution' in str(error):
         return _FOR_GRAPHS
     sought = _sought(error)
+    if sought == 'tensorflow_recommenders':
+        return _FOR_TFRS
     if today := moved.advice(sought):
         return today
     module, _, name = sought.rpartition('.')

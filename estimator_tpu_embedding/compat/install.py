@@ -69,7 +69,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from ..core.specs import System
     from ..native import library
     from ..runner.progress import announce
-    from . import step_limit, plain_training, remote, tf2
+    from . import cpu_tables, step_limit, plain_training, remote, tf2
     for problem in without_effect:
         announce(str(problem))
     defaults.set_current(defaults.Defaults(
@@ -82,6 +82,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     _emulate_tpu_functions()
     remote.open_sessions_here()
     tf2.put_in_place()
+    cpu_tables.tell_who_trains()
     step_limit.limit_plain_estimators()
     plain_training.count_steps()
     library.load()  # So that graphs of `.meta` files that use it can be imported.

@@ -15,6 +15,22 @@ from ..runner.progress import announce
 from . import devices
 
 
+class _EmulatedClient:
+    """Stands for TensorFlow's client of a cloud, which scripts reach through the resolver."""
+
+    def api_available(self) -> bool:
+        """Returns `False`: there is no cloud to ask."""
+        return False
+
+    def configure_tpu_version(self, version: str, restart_type: str = 'always') -> None:
+        """Changes nothing but says so: the emulated system has the TensorFlow of this process."""
+        announce(f'configure_tpu_version({version!r}) changes nothing: the emulated system runs '
+                 f'TensorFlow {tf.__version__}')
+
+    def wait_for_healthy(self, timeout_s: int = 1200, interval: int = 30) -> None:
+        """Returns at once."""
+
+
 _CloudResolver: Any = _tf.tpu_cluster_resolver_module().TPUClusterResolver
 
 
@@ -58,6 +74,7 @@ class TPUClusterResolver(_CloudResolver):
           ConfigError: for numbers out of range.
         """
         super().__init__('local', job_name=job_name)  # For this name it asks no cloud.
+        self._cloud_tpu_client = _EmulatedClient()
         self._stated = System.sized(hosts, cores)
         if problems := list(self._stated.problems()):
             raise ConfigError(*problems)

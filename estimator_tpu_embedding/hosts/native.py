@@ -21,7 +21,9 @@ from ..errors import ConfigError, Problem
 from ..native import layout, library
 from ..native.variables import TableVariable, in_place
 from ..ops import checks
+from ..ops.functions import not_inlined
 from ..ops.ids import IdBatch
+from .attached import AttachedIn
 from .backend import Activations, CoreBatch
 from .rates import at_step, require_finite
 from .tables import HostedTable, create_tables, parts_of
@@ -63,7 +65,12 @@ class NativeEngine:
         # program.
         self._handles = [part.handle for part in self._parts] if in_functions else []
         self._attached: tf.Tensor | None = None
-        if not in_functions:
+        self._attached_in: AttachedIn | None = None
+        self._take_all = self._take_parts
+        if in_functions:
+            self._attached_in = AttachedIn(self._handles)
+            self._take_all = not_inlined(self._take_parts)
+        else:
             with tf.init_scope(), tf.name_scope('attach'):
                 self._attached = self._attach()
 
@@ -127,37 +134,46 @@ class NativeEngine:
         return rows
 
     def _now_attached(self) -> tf.Tensor:
-        return self._attach() if self._attached is None else self._attached
+        """Returns the engine's handle, once every variable is a view of its memory, at this place.
+
+        A graph has this once, so a run that looks up for many cores checks once. A function has
+        it again only where it may have written a variable in between.
+        """
+        if self._attached_in is None:
+            return self._attached
+        found = self._attached_in.find()
+        if found is None:
+            found = self._attach()
+            self._attached_in.note(found)
+        return found
 
     def _attach(self) -> tf.Tensor:
-        """Returns the engine's handle, once every variable is a view of its memory.
-
-        A graph has this once, so a run that looks up for many cores checks once. The parts are
-        taken over one after another, so at most one of them exists twice. The engine knows the
-        value before the variable gets its view. So all reads give that value, and a run that ends
-        halfway loses nothing.
-        """
         detached = self._operations.ete_detached(
             engine=self._engine, values=[in_place(part.handle) for part in self._parts])
-
-        def take_all() -> tf.Tensor:
-            last: list[tf.Operation] = []
-            for number, part in enumerate(self._parts):
-                with tf.control_dependencies(last):
-                    value = in_place(part.handle)
-                    view = self._operations.ete_view(
-                        engine=self._engine, value=value, part=number)
-                    assigned = tf.raw_ops.AssignVariableOp(resource=part.handle, value=view)
-                # Afterwards, because then only `value` holds the former buffer.
-                with tf.control_dependencies([assigned]):
-                    last = [self._operations.ete_take(
-                        engine=self._engine, value=value, part=number).op]
-            with tf.control_dependencies(last):
-                return tf.constant(True)
-
-        done = tf.cond(detached >= 0, take_all, lambda: tf.constant(True))
+        done = tf.cond(detached >= 0, self._take_all, lambda: tf.constant(True))
         with tf.control_dependencies([done]):
             return tf.identity(self._engine)
+
+    def _take_parts(self) -> tf.Tensor:
+        """Takes the values of all variables over.
+
+        The parts are taken over one after another, so at most one of them exists twice. The engine
+        knows the value before the variable gets its view. So all reads give that value, and a run
+        that ends halfway loses nothing.
+        """
+        last: list[tf.Operation] = []
+        for number, part in enumerate(self._parts):
+            with tf.control_dependencies(last):
+                value = in_place(part.handle)
+                view = self._operations.ete_view(
+                    engine=self._engine, value=value, part=number)
+                assigned = tf.raw_ops.AssignVariableOp(resource=part.handle, value=view)
+            # Afterwards, because then only `value` holds the former buffer.
+            with tf.control_dependencies([assigned]):
+                last = [self._operations.ete_take(
+                    engine=self._engine, value=value, part=number).op]
+        with tf.control_dependencies(last):
+            return tf.constant(True)
 
     def _require_attached(self, step: tf.Tensor) -> tf.Operation:
         """Fails if a variable was assigned during the step, so that the update did not see it."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 from absl import logging
 
 from ..errors import InputShapeError, Problem
-from ..hosts.backend import Activations
+from ..hosts.backend import Activations, CoreBatch
 from ..native.owned import OwnedVariable
 from ..ops import checks
-from ..ops.ids import IdBatch, IdCounts
+from ..ops.functions import not_inlined
+from ..ops.ids import IdCounts
 from . import declaration, inputs
 from .declaration import Declared
 from .tables import HOST, on_host
@@ -44,21 +45,40 @@ class Batches:
                 initial_value=tf.zeros([len(declared.features), len(_COUNTED)], tf.int64),
                 trainable=False, name='id_counts', dtype=tf.int64)
 
-    def read(self, features: Sequence[Any], weights: Sequence[Any]) -> dict[str, IdBatch]:
-        """Returns the ids of one replica by the names of features, and counts them."""
-        batches = {}
+    def pack(self, features: Sequence[Any], weights: Sequence[Any],
+             pack: Callable[[CoreBatch], list[tf.Tensor]], kinds: Sequence[tf.DType]
+             ) -> list[tf.Tensor]:
+        """Packs the ids of one replica, and counts them, if all checks of them have passed.
+
+        Args:
+          features: the ids of each feature.
+          weights: their weights, or `None` for each feature without.
+          pack: packs the ids of all features, by their names.
+          kinds: the dtypes of the results of `pack`, which are vectors.
+
+        Returns:
+          What the first check that fails says, or `''`, see `ops.checks`; then the packed ids.
+        """
+        def count_and_pack() -> list[tf.Tensor]:
+            self._count(counts)
+            return [tf.constant(''), *pack(batch)]
+
+        def explain() -> list[tf.Tensor]:
+            return [not_inlined(lambda *given: checks.first_message(lambda: self._read(*given)))(
+                features, weights), *[tf.zeros([0], kind) for kind in kinds]]
+
         with tf.device(HOST):
-            for number, (value, weight) in enumerate(zip(features, weights)):
-                batch, counts = inputs.read(
-                    self._declared.paths[number], value, weight, self._declared.features[number],
-                    self.output_shapes[number], policy=self._policy)
-                self._count(number, counts)
-                batches[self._names[number]] = batch
-        return batches
+            with checks.gathered() as conditions:
+                batch, counts = self._read(features, weights)
+            if not conditions:
+                return count_and_pack()
+            found: list[tf.Tensor] = tf.cond(
+                tf.reduce_all(conditions), count_and_pack, explain)
+            return found
 
     def none(self, problem: Problem) -> Activations:
         """Returns activations by the names of features, which fail with `problem` if executed."""
-        failed = checks.require(tf.constant(False), problem, got=tf.constant(problem.got))
+        failed = checks.require(tf.constant(False), problem, got=problem.got)
         with tf.control_dependencies([failed]):
             return {name: tf.zeros([*shape, feature.table.dim]) for name, shape, feature in zip(
                 self._names, self.output_shapes, self._declared.features)}
@@ -90,10 +110,17 @@ class Batches:
         return {path: dict(zip(_COUNTED, map(int, row)))
                 for path, row in zip(self._declared.paths, self._counts.numpy())}
 
-    def _count(self, number: int, counts: IdCounts) -> None:
-        """Adds the counts of a feature, except counts that are known to be 0."""
-        for column, name in enumerate(_COUNTED):
-            count = getattr(counts, name)
-            if tf.get_static_value(count) != 0:
-                tf.raw_ops.ResourceScatterNdAdd(
-                    ref=self._counts.handle, indices=[[number, column]], updates=[count])
+    def _read(self, features: Sequence[Any], weights: Sequence[Any]
+              ) -> tuple[CoreBatch, list[IdCounts]]:
+        """Reads the ids of one replica, by the names of features, and their counts."""
+        batches, counts = zip(*[inputs.read(
+            *facts, policy=self._policy) for facts in zip(
+                self._declared.paths, features, weights, self._declared.features,
+                self.output_shapes)])
+        return dict(zip(self._names, batches)), list(counts)
+
+    def _count(self, counts: Sequence[IdCounts]) -> None:
+        """Adds the counts of all features, unless all are known to be 0."""
+        rows = [[getattr(one, name) for name in _COUNTED] for one in counts]
+        if any(tf.get_static_value(count) != 0 for row in rows for count in row):
+            self._counts.assign_add(tf.stack([tf.stack(row) for row in rows]), read_value=False)

@@ -22,19 +22,18 @@ def require_function(method: str) -> None:
 
     Raises:
       NotInFunctionError: in eager mode.
-      CallError: a RuntimeError, while a SavedModel is made.
+      CallError: a RuntimeError, in a function that XLA compiles.
     """
     _process.require_threads(method)
     if not tf.inside_function():
         raise NotInFunctionError(Problem(
             'E551', method, 'it must be called while a tf.function is traced', 'an eager call',
             'Put the step into a tf.function, and leave tf.config.run_functions_eagerly off.'))
-    if _tf.is_saving_model():
+    if _tf.is_compiled_by_xla(tf.compat.v1.get_default_graph()):
         raise CallError(Problem(
-            'E541', method, 'a SavedModel can hold no look-ups that are made for a TPU',
-            'a function that is being saved', 'Make the model under no strategy, restore a '
-            'checkpoint of this one there, and save that: '
-            'tf.train.Checkpoint(model=model).restore(path).expect_partial().'))
+            'E542', method, 'XLA cannot compile the queues and tables of the host',
+            'a function with jit_compile=True', 'Leave jit_compile out of tf.function, and out of '
+            'compile of a Keras model; a TPU compiles what surrounds the look-ups by itself.'))
 
 
 def unbuilt(method: str) -> CallError:
@@ -93,13 +92,13 @@ class CallNames:
 
         Args:
           name: the name in this replica, or `None`, which is the same in all.
-          replica: the number of the replica, whose turn comes after that of replica 0.
+          replica: the number of the replica. Replica 0 makes its k-th call first.
           outside: whether the call is made outside of replicas. Such calls come once, perhaps not
             in the same order for each replica, so a new name there is the same in all.
         """
         if name is None:
             return None
-        known = self._by_graph.setdefault(_traced_function(), _OfFunction())
+        known = self._by_graph.setdefault(traced_function(), _OfFunction())
         own, of_first = known.by_replica[replica], list(known.by_replica[0])
         if name not in own and (outside or name in known.of_all):
             known.of_all.add(name)
@@ -109,7 +108,7 @@ class CallNames:
         return own[name]
 
 
-def _traced_function() -> tf.Graph:
+def traced_function() -> tf.Graph:
     """Returns the graph of the outermost function that is being traced."""
     graph = tf.compat.v1.get_default_graph()
     while getattr(getattr(graph, 'outer_graph', None), 'building_function', False):

@@ -15,10 +15,11 @@ from .. import _process, _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..hosts.backend import Activations
-from . import arguments, calls, config_proto, declaration, shapes, tables
+from ..ops.functions import not_inlined
+from . import arguments, calls, config_proto, declaration, saved, shapes, tables
 from .batches import Batches
 from .runtime import Runtime
-from .pairing import EITHER, INFERENCE, TRAINING
+from .pairing import use_of
 from .replicas import Replicas
 
 _AutoTrackable: Any = _tf.auto_trackable()
@@ -33,7 +34,7 @@ class TPUEmbedding(_AutoTrackable):
     class works in any `tf.function`. The strategy may be none, `OneDeviceStrategy`,
     `MirroredStrategy` over logical CPU devices, or the emulated `tf.distribute.TPUStrategy` of
     `install(hosts=, cores=)`. Except under a `TPUStrategy`, `embedding_tables` are trainable
-    variables, as in the original.
+    variables, as in the original. Functions in a SavedModel look up without this package.
 
     >>> api = tf.tpu.experimental.embedding
     >>> table = api.TableConfig(4, 2, tf.ones_initializer(), combiner='sum', name='video')
@@ -82,6 +83,7 @@ class TPUEmbedding(_AutoTrackable):
         self._runtime: Runtime | None = None
         self._batches: Batches | None = None
         self._built = False
+        self._saved = saved.SavedLookups(self._declared)
         if 'batch_size' in given:
             problem = Topology(num_hosts=1, cores_per_host=self._replicas.number).batch_problem(
                 'batch size', given['batch_size'])
@@ -141,6 +143,9 @@ class TPUEmbedding(_AutoTrackable):
           NotInFunctionError: if it is called eagerly.
         """
         calls.require_function('enqueue')
+        if _tf.is_saving_model():
+            self._saved.enqueue(features, weights, name)
+            return
         if calls.is_rehearsal():
             return
         replicas = self._replicas.fed(device)
@@ -150,20 +155,15 @@ class TPUEmbedding(_AutoTrackable):
         by_replica = [([self._replicas.value(one, replica) for one in flat],
                        [self._replicas.value(one, replica) for one in flat_weights])
                       for replica in replicas]
-        self._replicas.check_inputs(self._declared.paths, [ids for ids, _ in by_replica])
+        self._replicas.check_inputs(self._declared.paths, flat)
         incoming = shapes.of_inputs(self._declared, by_replica[0][0])
         if self._runtime is None:
             self._build(shapes.resolve(self._declared, incoming))
         assert self._batches is not None and self._runtime is not None
         shapes.check(self._declared, self._batches.output_shapes, incoming)
-        if name is not None:
-            use = EITHER
-        elif isinstance(training, bool):
-            use = TRAINING if training else INFERENCE
-        else:
-            use = tf.where(tf.cast(training, tf.bool), TRAINING, INFERENCE)
-        with tf.name_scope(name or 'enqueue'):
-            self._runtime.enqueue([self._read(*one) for one in by_replica], replicas, use, name)
+        with tf.name_scope(name or 'enqueue'), tf.device(tables.HOST):
+            self._runtime.enqueue([self._read(*one) for one in by_replica], replicas,
+                                  use_of(training, name), name)
 
     @_as_written
     def dequeue(self, name: str | None = None) -> Any:
@@ -181,6 +181,8 @@ class TPUEmbedding(_AutoTrackable):
             a call outside of `strategy.run` fails when it is executed; Keras makes such calls in
             graphs that it never executes.
         """
+        if _tf.is_saving_model():
+            return self._saved.dequeue(name, self.embedding_tables)
         runtime, replica = self._ready('dequeue')
         assert self._batches is not None
         with tf.name_scope(name or 'dequeue'):
@@ -208,6 +210,9 @@ class TPUEmbedding(_AutoTrackable):
           InputShapeError: a ValueError, for a value that is no tensor or has another shape.
           CallError: a RuntimeError, as `dequeue`; also if a table has no optimizer.
         """
+        if _tf.is_saving_model():
+            saved.refuse_training()
+            return
         runtime, replica = self._ready('apply_gradients')
         if replica is None:
             raise CallError(self._replicas.outside('apply_gradients'))
@@ -278,13 +283,15 @@ class TPUEmbedding(_AutoTrackable):
             self._declared, output_shapes, replicas=self._replicas.number,
             pipelined=self._pipelined, id_policy=self._id_policy,
             training=all(table.optimizer is not None for table in self._declared.tables))
-        batches, runtime = self._batches, Runtime(plan, self._variables, self._kernels)
+        batches, runtime = self._batches, Runtime(
+            plan, self._variables, self._kernels,
+            shapes.batch_size(output_shapes) * self._replicas.number)
         self._runtime = runtime
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.
-        self._read = functools.partial(tf.function(
-            lambda *of_replica: runtime.pack(batches.read(*of_replica)), autograph=False,
-            experimental_attributes={'_noinline': True}))
+        self._read = functools.partial(not_inlined(
+            lambda features, weights: batches.pack(
+                features, weights, runtime.pack, runtime.kinds)))
 
     def _ready(self, method: str) -> tuple[Runtime, int | None]:
         """Returns the runtime, and the number of this replica; `None` outside of several."""

@@ -7,7 +7,9 @@ unknown while a function is traced are checked when it runs.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -111,7 +113,7 @@ class _Reader:
                     if value.shape.rank == rank + 1 else tf.equal(tf.size(value), self.size))
             with tf.control_dependencies([require(
                     tf.reduce_all(same), self._problem(),
-                    got=_numbers('shape', tf.shape(value)))]):
+                    got=functools.partial(_numbers, 'shape', tf.shape(value)))]):
                 value = tf.identity(value)
         elif known != self.size:
             raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
@@ -126,15 +128,13 @@ class _Reader:
             raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
         checks = [] if rows is not None else [require(
             tf.equal(value.dense_shape[0], bounds[0]), self._problem(),
-            got=_numbers('dense_shape', value.dense_shape))]
-        lowest = tf.reduce_min(value.indices, axis=0)
-        highest = tf.reduce_max(value.indices, axis=0)
-        checks.append(require(
-            tf.reduce_all(lowest >= 0) & tf.reduce_all(highest[:-1] < bounds), self._problem(),
-            got=tf.strings.join([_numbers('indices from', lowest), _numbers(' to', highest)])))
+            got=functools.partial(_numbers, 'dense_shape', value.dense_shape))]
+        ordered = tf.sparse.reorder(value)
+        columns = [ordered.indices[:, position] for position in range(len(bounds))]
+        checks += [require(one, self._problem(), got=functools.partial(_range_of, value.indices))
+                   for one in (ordered.indices >= 0, *map(ids.below, columns, bounds))]
         with tf.control_dependencies(checks):
-            ordered = tf.sparse.reorder(value)
-            samples = _row_major(ordered.indices, bounds)
+            samples = _row_major(columns, bounds)
         batch = IdBatch(samples, tf.cast(ordered.values, tf.int64), self.size,
                         weights.sparse(self.where, value, weight))
         if not self._cuts(value.shape):
@@ -173,7 +173,7 @@ class _Reader:
         fits = tf.equal(rows, wanted) | (not one_each and tf.equal(wanted % at_least_one, 0)
                                          & (rows > 0))
         check = require(fits, self._problem(),
-                        got=tf.strings.join([tf.strings.as_string(rows), ' rows']))
+                        got=lambda: tf.strings.join([tf.strings.as_string(rows), ' rows']))
         return self.size // wanted if one_each else self.size // at_least_one, [check]
 
     def _cuts(self, shape: tf.TensorShape) -> bool:
@@ -207,16 +207,22 @@ def _numbers(what: str, vector: tf.Tensor) -> tf.Tensor:
         tf.strings.as_string(vector), separator=', '), ']'])
 
 
-def _row_major(indices: tf.Tensor, bounds: tuple[int, ...]) -> tf.Tensor:
-    """Returns the number of each index's cell, int32 `[n]`; the last dimension does not count.
+def _range_of(indices: tf.Tensor) -> tf.Tensor:
+    """Returns a scalar string of the lowest and the highest index in each dimension."""
+    return tf.strings.join([_numbers('indices from', tf.reduce_min(indices, axis=0)),
+                            _numbers(' to', tf.reduce_max(indices, axis=0))])
+
+
+def _row_major(columns: Sequence[tf.Tensor], bounds: tuple[int, ...]) -> tf.Tensor:
+    """Returns the number of each index's cell, int32 `[n]`.
 
     Args:
-      indices: of a sparse tensor, int64 `[n, rank]`.
-      bounds: of each dimension but the last.
+      columns: the indices of a sparse tensor in each dimension but the last, int64 `[n]`.
+      bounds: of each of these dimensions.
     """
-    cells = indices[:, 0]
-    for position, bound in enumerate(bounds[1:], 1):
-        cells = cells * bound + indices[:, position]
+    cells = columns[0]
+    for column, bound in zip(columns[1:], bounds[1:]):
+        cells = cells * bound + column
     return tf.cast(cells, tf.int32)
 
 

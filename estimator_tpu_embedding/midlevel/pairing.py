@@ -11,18 +11,16 @@ more drops them.
 
 from __future__ import annotations
 
-import collections
-import dataclasses
 import functools
-import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import tensorflow as tf
 
 from ..errors import CallError, Problem
-from ..native.owned import OwnedVariable
+from ..native.owned import OwnedVariable, read
 from ..ops import checks
+from ..ops.functions import not_inlined
+from .followed import Followed, state
 from .tables import on_host
 
 INFERENCE, TRAINING, EITHER = 0, 1, 2
@@ -30,6 +28,10 @@ INFERENCE, TRAINING, EITHER = 0, 1, 2
 
 CAPACITY = 64
 """Batches per replica that may wait to be dequeued."""
+
+_USES = [INFERENCE, TRAINING, INFERENCE, INFERENCE, EITHER, EITHER]
+"""What is kept of a batch of each use: first where no apply_gradients follows, then where one does.
+"""
 
 _NO_BATCH = Problem(
     'E556', 'apply_gradients', 'every replica must have dequeued a batch that was enqueued with '
@@ -41,25 +43,53 @@ _APART = Problem(
     'waited is given up, and the next step goes on.')
 
 
-class Pairing:
-    """The batches of one object, by replica, in the order of their `enqueue`."""
+def use_of(training: bool | tf.Tensor, name: str | None) -> int | tf.Tensor:
+    """Returns the use of a batch, from the arguments of `TPUEmbedding.enqueue`: `EITHER` if named.
 
-    def __init__(self, replicas: int, kinds: Sequence[tf.DType]):
+    Args:
+      training: a bool, or a bool scalar tensor.
+      name: the name of the calls.
+    """
+    if name is not None:
+        return EITHER
+    if isinstance(training, bool):
+        return TRAINING if training else INFERENCE
+    return tf.where(tf.cast(training, tf.bool), TRAINING, INFERENCE)
+
+
+class Pairing:
+    """The batches of one object, by replica, in the order of their `enqueue`.
+
+    Every step comes through here, and the time of a small step is the number of its operations. So
+    one variable has the numbers of all replicas. A batch that waits for gradients is in variables,
+    because they take a fraction of the time of a queue.
+    """
+
+    def __init__(self, replicas: int, kinds: Sequence[tf.DType],
+                 note_inference: Callable[[], tf.Tensor]):
         """Makes the queues, which live as long as this object.
 
         Args:
           replicas: how many, >= 1.
           kinds: the dtypes of the packed ids of a batch, at least one.
+          note_inference: called where operations are wanted for a batch that gets no gradients;
+            returns an int32 scalar. Replica 0 asks for all.
         """
-        kinds = [tf.int32, *kinds]
-        self._enqueued = [tf.queue.FIFOQueue(CAPACITY, kinds) for _ in range(replicas)]
-        self._looked_up = [tf.queue.FIFOQueue(1, kinds) for _ in range(replicas)]
+        self._note_inference = note_inference
+        self._everywhere = range(replicas)
+        self._enqueued = [tf.queue.FIFOQueue(CAPACITY, [tf.int32, *kinds])
+                          for _ in self._everywhere]
+        # By replica: the use of the batch that was looked up last, and INFERENCE if none is kept.
+        self._kept = state([INFERENCE] * replicas)
+        self._looked_up = [[_vector(kind) for kind in kinds] for _ in self._everywhere]
         # The number of waiting batches that the graph that enqueued them does not dequeue.
-        self._left = [_state(0) for _ in range(replicas)]
-        self._followed_enqueues, self._followed_dequeues = _Followed(), _Followed()
+        self._left = state([0] * replicas)
+        self._followed_enqueues, self._followed_dequeues = Followed(), Followed()
         # Functions, not copies, because each is used in many checks.
-        self._give_up = [_called(functools.partial(self._empty, replica))
-                         for replica in range(replicas)]
+        self._give_up = [not_inlined(functools.partial(self._empty, replica))
+                         for replica in self._everywhere]
+        self._refuse = [not_inlined(functools.partial(self._refuse_second, replica))
+                        for replica in self._everywhere]
 
     def put(self, packed: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
             use: int | tf.Tensor) -> None:
@@ -71,24 +101,24 @@ class Pairing:
           use: int32 scalar, one of the constants above.
         """
         self._followed_enqueues.interrupt(replicas)
-        expected = [_read(self._left[replica]) + self._followed_enqueues.count(replica)
-                    for replica in replicas]
+        expected = self._followed_enqueues.add_counts(replicas, _rows(self._left, replicas))
         sizes = self._sizes(replicas)
-        fits, as_expected = sizes < CAPACITY, tf.equal(sizes, expected)
-        if len(replicas) == len(self._looked_up):  # One call is for all replicas.
-            kept = [one.size() for one in self._looked_up]
-            as_expected &= tf.equal(kept, kept[0])
+        fits = sizes < CAPACITY
+        fine = fits & tf.equal(sizes, expected)
+        if len(replicas) == len(self._everywhere) > 1:  # One call is for all replicas.
+            is_kept = read(self._kept) > INFERENCE
+            fine &= tf.equal(is_kept, is_kept[0])
         room = self._unless(
-            tf.reduce_all(fits & as_expected), replicas, lambda: [checks.require(
+            tf.reduce_all(fine), replicas, lambda: [checks.require(
                 fits, Problem(
                     'E557', 'enqueue', f'at most {CAPACITY} batches of a replica may wait to be '
                     'dequeued', remedy='Call dequeue once for each enqueue. All that waited is '
-                    'given up.'), got=tf.constant('one more'))])
+                    'given up.'), got='one more')])
         followed = self._followed_enqueues.add(replicas, tf.get_static_value(use))
         ready = [tensor for batch in packed for tensor in batch]
         with tf.control_dependencies([room, *ready]):
+            self._count_left(replicas, tf.fill([len(replicas)], 1 - followed))
             for replica, batch in zip(replicas, packed):
-                self._left[replica].assign_add(1 - tf.cast(followed, tf.int32))
                 self._enqueued[replica].enqueue([use, *batch])
 
     def take(self, replica: int) -> tuple[tf.Tensor, list[tf.Tensor]]:
@@ -102,19 +132,20 @@ class Pairing:
         with tf.control_dependencies([checks.require(waiting.size() > 0, Problem(
                 'E554', f'dequeue in replica {replica}', 'there must be a batch that was enqueued '
                 'and not yet dequeued', remedy='Call enqueue before dequeue, once for each '
-                'dequeue, by the same name, in the same thread.'), got=tf.constant('none'))]):
+                'dequeue, by the same name, in the same thread.'), got='none')]):
             use, *packed = waiting.dequeue()
             is_followed, use_if_known = self._followed_enqueues.remove(replica)
             if not is_followed:
-                self._left[replica].assign_sub(1)
+                self._count_left([replica], [-1])
         # If apply_gradients follows, only an unrelated failure can leave it out. For a name, this
         # alone decides the use of its batch.
         followed = self._followed_dequeues.add([replica], use_if_known)
-        use = tf.where(use == EITHER, tf.where(followed, EITHER, INFERENCE), use)
-        kept_use = tf.where(followed & (use == TRAINING), EITHER, use)
+        use = tf.gather(_USES, followed * 3 + tf.ensure_shape(use, []))
+        before = _rows(self._kept, replica)
         with tf.control_dependencies([tf.cond(
-                use == INFERENCE, lambda: tf.constant(0),
-                lambda: self._keep(replica, kept_use, packed))]):
+                tf.not_equal(use, INFERENCE) & tf.not_equal(before, TRAINING),
+                functools.partial(self._keep, replica, use, packed),
+                lambda: _silent(self._refuse[replica](use)))]):
             return tf.identity(use), [tf.identity(tensor) for tensor in packed]
 
     def take_looked_up(self) -> list[list[tf.Tensor]]:
@@ -127,8 +158,7 @@ class Pairing:
         Raises:
           CallError: if the same graph dequeued an earlier batch that must get its gradients too.
         """
-        everywhere = range(len(self._looked_up))
-        for replica in everywhere:
+        for replica in self._everywhere:
             self._followed_dequeues.remove(replica, newest=True)
             if self._followed_dequeues.is_open(replica, TRAINING):
                 raise CallError(Problem(
@@ -136,29 +166,56 @@ class Pairing:
                     'one apply_gradients before the next one is dequeued', 'two of dequeue',
                     'Call dequeue and apply_gradients in turns, or give the calls of each batch '
                     'a name.'))
-        sizes = tf.stack([kept.size() for kept in self._looked_up])
-        waiting = self._sizes(everywhere)
-        found, together = sizes > 0, tf.equal(waiting, waiting[0])
+        found = fine = read(self._kept) > INFERENCE
+        waiting, together = tf.constant([0]), tf.constant(True)
+        if len(self._everywhere) > 1:
+            waiting = self._sizes(self._everywhere)
+            together = tf.equal(waiting, waiting[0])
+            fine = found & together
         with tf.control_dependencies([self._unless(
-                tf.reduce_all(found & together), everywhere, lambda: [
+                tf.reduce_all(fine), self._everywhere, lambda: [
                     checks.require(found, _NO_BATCH, got=tf.strings.join(
-                        ['none in replica ', tf.strings.as_string(tf.argmin(sizes))])),
+                        ['none in replica ', tf.strings.as_string(tf.argmin(
+                            tf.cast(found, tf.int32)))])),
                     checks.require(together, _APART, got=tf.strings.reduce_join(
                         tf.strings.as_string(waiting), separator=', '))])]):
-            return [kept.dequeue()[1:] for kept in self._looked_up]
+            packed = [[read(vector) for vector in own] for own in self._looked_up]
+        with tf.control_dependencies([tensor for own in packed for tensor in own]):
+            self._kept.assign([INFERENCE] * len(self._everywhere), read_value=False)
+        return packed
 
     def _keep(self, replica: int, use: tf.Tensor, packed: Sequence[tf.Tensor]) -> tf.Tensor:
         """Keeps a batch until its gradients come, in place of the one before."""
-        kept = self._looked_up[replica]
-        before = tf.cond(kept.size() > 0, lambda: kept.dequeue()[0], lambda: tf.constant(INFERENCE))
-        with tf.control_dependencies([checks.require(before != TRAINING, Problem(
-                'E555', f'dequeue in replica {replica}', 'a batch that is enqueued with '
-                'training=True needs one apply_gradients before the next one is dequeued',
-                remedy='Enqueue with training=False where apply_gradients is not called. If it '
-                'is, the step before failed in between: its batch and this one are given up, and '
-                'the next step goes on.'), got=tf.constant('none'))]):
-            kept.enqueue([use, *packed])
+        for vector, tensor in zip(self._looked_up[replica], packed):
+            tf.raw_ops.AssignVariableOp(resource=vector.handle, value=tensor)
+        self._note_kept(replica, use)
         return tf.constant(0)
+
+    def _refuse_second(self, replica: int, use: tf.Tensor) -> tf.Tensor:
+        """Keeps nothing; says why if this batch may get gradients, and gives up the one before."""
+        def give_up() -> tf.Tensor:
+            with tf.control_dependencies([self._note_kept(replica, INFERENCE)]):
+                return checks.first_message(lambda: checks.require(tf.constant(False), Problem(
+                    'E555', f'dequeue in replica {replica}', 'a batch that is enqueued with '
+                    'training=True needs one apply_gradients before the next one is dequeued',
+                    remedy='Enqueue with training=False where apply_gradients is not called. If '
+                    'it is, the step before failed in between: its batch and this one are given '
+                    'up, and the next step goes on.'), got='none'))
+
+        def note() -> tf.Tensor:
+            with tf.control_dependencies([self._note_inference()] if replica == 0 else []):
+                return tf.constant('')
+        return tf.cond(tf.equal(use, INFERENCE), note, give_up)
+
+    def _note_kept(self, replica: int, use: int | tf.Tensor) -> tf.Operation:
+        """Notes the use of the batch that a replica keeps."""
+        return tf.raw_ops.ResourceScatterUpdate(
+            resource=self._kept.handle, indices=replica, updates=use)
+
+    def _count_left(self, replicas: Sequence[int], more: Sequence[int] | tf.Tensor) -> None:
+        """Adds numbers to `_left`."""
+        tf.raw_ops.ResourceScatterAdd(
+            resource=self._left.handle, indices=list(replicas), updates=more)
 
     def _sizes(self, replicas: Sequence[int]) -> tf.Tensor:
         """Returns how many batches of some replicas wait to be dequeued."""
@@ -169,101 +226,34 @@ class Pairing:
         """Unless all is fine, gives up the batches of replicas, and fails if `fail` does."""
         def give_up() -> tf.Tensor:
             with tf.control_dependencies([self._give_up[replica]() for replica in replicas]):
-                failed = fail()
-            with tf.control_dependencies(failed):
-                return tf.constant(0)
-        return tf.cond(fine, lambda: tf.constant(0), give_up)
+                return checks.first_message(fail)
+        return tf.cond(fine, lambda: tf.constant(0), lambda: _silent(not_inlined(give_up)()))
 
     def _empty(self, replica: int) -> tf.Tensor:
         """Gives up the batches of a replica."""
-        for queue in (self._enqueued[replica], self._looked_up[replica]):
-            tf.while_loop(lambda _, queue=queue: queue.size() > 0,
-                          lambda _, queue=queue: [tf.ensure_shape(queue.dequeue()[0], [])],
-                          [tf.constant(0)])
-        with tf.control_dependencies([self._left[replica].assign(0).op]):
+        queue = self._enqueued[replica]
+        tf.while_loop(lambda _: queue.size() > 0,
+                      lambda _: [tf.ensure_shape(queue.dequeue()[0], [])], [tf.constant(0)])
+        left = tf.raw_ops.ResourceScatterUpdate(
+            resource=self._left.handle, indices=replica, updates=0)
+        with tf.control_dependencies([left, self._note_kept(replica, INFERENCE)]):
             return tf.constant(0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _Call:
-    """A call in a graph.
-
-    Attributes:
-      followed: bool: whether the counterpart follows; final once the graph is traced.
-      use: the use of the batch, `None` if it is known only when the graph is executed.
-    """
-
-    followed: OwnedVariable
-    use: int | None
+def _silent(message: tf.Tensor) -> tf.Tensor:
+    """Fails with a message unless it is empty: here, because its function is not inlined."""
+    with tf.control_dependencies([checks.require_silence(message)]):
+        return tf.constant(0)
 
 
-class _Followed:
-    """Tells which calls are followed by their counterpart in the same graph, by replica.
-
-    The counterpart of `enqueue` is `dequeue`, and that of `dequeue` is `apply_gradients`.
-    """
-
-    def __init__(self) -> None:
-        self._open: weakref.WeakKeyDictionary[tf.Graph, dict[int, list[_Call]]] = (
-            weakref.WeakKeyDictionary())
-        self._all: list[_Call] = []  # Graphs do not keep variables.
-        self._interrupted: set[int] = set()
-
-    def count(self, replica: int) -> tf.Tensor:
-        """Returns how many calls so far are followed later in the graph, once it is traced."""
-        return tf.add_n([tf.constant(0), *(
-            tf.cast(_read(call.followed), tf.int32) for call in self._of_graph()[replica])])
-
-    def interrupt(self, replicas: Sequence[int]) -> None:
-        """Treats calls outside as not followed, if a loop, a condition or a function calls too."""
-        graph = getattr(tf.compat.v1.get_default_graph(), 'outer_graph', None)
-        while graph is not None:
-            for replica in replicas:
-                self._interrupted.update(map(id, self._open.get(graph, {}).get(replica, ())))
-            graph = getattr(graph, 'outer_graph', None)
-
-    def add(self, replicas: Sequence[int], use: int | None) -> tf.Tensor:
-        """Notes a call; returns whether its counterpart follows, once the graph is traced."""
-        call = _Call(_state(False), use)
-        for replica in replicas:
-            self._of_graph()[replica].append(call)
-        self._all.append(call)
-        return _read(call.followed)
-
-    def remove(self, replica: int, *, newest: bool = False) -> tuple[bool, int | None]:
-        """Notes that the counterpart of an open call was made.
-
-        Returns:
-          Whether there is such an open call, and its use.
-        """
-        calls = self._of_graph()[replica]
-        call = calls.pop(-1 if newest else 0) if calls else None
-        if call is None or id(call) in self._interrupted:
-            return False, None
-        with on_host():
-            call.followed.assign(True)
-        return True, call.use
-
-    def is_open(self, replica: int, use: int) -> bool:
-        """Returns whether a call of this use is open."""
-        return any(call.use == use for call in self._of_graph()[replica])
-
-    def _of_graph(self) -> dict[int, list[_Call]]:
-        return self._open.setdefault(tf.compat.v1.get_default_graph(),
-                                     collections.defaultdict(list))
-
-
-def _called(function: Callable[[], Any]) -> Callable[[], Any]:
-    """Returns a function that is traced once and not inlined into its callers."""
-    return tf.function(function, autograph=False, experimental_attributes={'_noinline': True})
-
-
-def _state(value: int | bool) -> OwnedVariable:
-    """Creates a variable that outlives graphs and that no strategy replicates."""
+def _vector(kind: tf.DType) -> OwnedVariable:
+    """Creates such a variable for packed ids, of any number."""
     with on_host():
-        return OwnedVariable(initial_value=value, trainable=False,
-                             dtype=tf.bool if isinstance(value, bool) else tf.int32)
+        return OwnedVariable(initial_value=tf.zeros([0], kind), trainable=False, dtype=kind,
+                             shape=tf.TensorShape(None))
 
 
-def _read(state: OwnedVariable) -> tf.Tensor:
-    return tf.raw_ops.ReadVariableOp(resource=state.handle, dtype=state.dtype)
+def _rows(variable: OwnedVariable, replicas: int | Sequence[int]) -> tf.Tensor:
+    """Returns the numbers of replicas, in the shape of `replicas`."""
+    return tf.raw_ops.ResourceGather(
+        resource=variable.handle, indices=tf.constant(replicas), dtype=variable.dtype)

@@ -10,7 +10,6 @@ from typing import Any
 import tensorflow as tf
 
 from ..errors import CallError, InputShapeError, Problem, UnsupportedError
-from . import step_inputs
 from .strategy import is_tpu_strategy
 
 
@@ -79,26 +78,20 @@ class Replicas:
         context = self._context('enqueue')
         return list(range(self.number)) if context is None else [_number(context)]
 
-    def check_inputs(self, paths: Sequence[str], by_replica: Sequence[Sequence[Any]]) -> None:
+    def check_inputs(self, paths: Sequence[str], flat: Sequence[Any]) -> None:
         """Refuses ids that a TPU could not take at this place.
 
         Args:
           paths: of the features.
-          by_replica: for each replica that `fed` gives the ids of its features.
+          flat: the ids of each.
 
         Raises:
-          InputShapeError: a ValueError, for ids that are on a device, or computed in the step.
+          InputShapeError: a ValueError, for ids that were computed in the step.
           CallError: a RuntimeError, in a loop, condition or function within the step.
         """
-        if not self.are_tpu:
-            return
-        context, steps = self._context('enqueue'), self._strategy.extended.steps
-        if context is not None:
-            steps.require_outermost(context)
-        for flat in by_replica:
-            if context is not None:
-                steps.require_arguments(context, paths, flat)
-            step_inputs.require_on_host(paths, flat)
+        context = self._context('enqueue')
+        if self.are_tpu and context is not None:
+            self._strategy.extended.steps.check(context, paths, flat)
 
     def own(self, method: str) -> int | None:
         """Returns the replica in which `method` is called, `None` outside of all of several."""

@@ -9,13 +9,14 @@ import tensorflow as tf
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import CallError, Problem
-from ..hosts import update_counts
 from ..hosts.backend import Activations, CoreBatch
 from ..hosts.choice import open_engine
 from ..hosts.pending import PendingUpdate
 from ..hosts.rates import rates_at, require_rates
+from ..hosts.step_clock import FunctionSteps
 from ..hosts.tables import HostedTable
 from ..native.owned import OwnedVariable
+from ..ops import checks
 from . import calls
 from .pairing import INFERENCE, Pairing
 from .tables import HOST, PARAMETERS, on_host
@@ -27,26 +28,26 @@ class Runtime:
     Attributes:
       plan: the plan, on one host with a core per replica.
       kernels: `'native'` or `'stock'`.
+      kinds: the dtypes of packed ids.
     """
 
     def __init__(self, plan: Plan, variables: Mapping[str, Mapping[str, OwnedVariable]],
-                 kernels: Kernels):
+                 kernels: Kernels, batch_size: int):
         """Opens the engine, which owns the values of variables from its first use on.
 
         Args:
           plan: the plan.
           variables: by table, then `'parameters'` or the name of the slot.
           kernels: which engine, and its threads.
+          batch_size: samples of all replicas per step, for reports; 0 if that is not known.
         """
         self.plan = plan
         tables = {table.name: _hosted(plan, table.name, variables) for table in plan.tables}
         with on_host():
             self._engine = open_engine(plan, tables, kernels, self.flush)
-            self._updates = OwnedVariable(initial_value=tf.zeros([], tf.int64), trainable=False,
-                                          name='updates', dtype=tf.int64)
-            update_counts.count_by(self._updates)
+            self._steps = FunctionSteps(batch_size, self._engine.kernels)
             self._pending = PendingUpdate(self._engine, [tf.int64, tf.float32], self._update_late)
-        self.kernels = self._engine.kernels
+        self.kernels, self.kinds = self._engine.kernels, self._engine.kinds
         self._names = calls.CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
@@ -56,14 +57,23 @@ class Runtime:
         with tf.device(HOST):
             return list(self._engine.pack(batch))
 
-    def enqueue(self, packed: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
+    def enqueue(self, found: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
                 use: int | tf.Tensor, name: str | None) -> None:
-        """Hands over the packed ids of each of some replicas; see `Pairing.put`."""
-        with tf.device(HOST):
-            self._pairing(name, replicas).put(packed, replicas, use)
+        """Hands over the packed ids of some replicas, if nothing is wrong; see `Pairing.put`.
+
+        Args:
+          found: for each of the replicas a result of `Batches.pack`.
+          replicas: the numbers of the replicas.
+          use: see `Pairing.put`.
+          name: of the lookup.
+        """
+        with tf.device(HOST), tf.control_dependencies(
+                [checks.require_silence(message) for message, *_ in found]):
+            self._pairing(name, replicas).put([packed for _, *packed in found], replicas, use)
 
     def lookup(self, replica: int, name: str | None) -> Activations:
         """Looks up the oldest batch of a replica and a name."""
+        self._interrupt()
         with tf.device(HOST):
             use, packed = self._pairing(name, [replica]).take(replica)
             done = []
@@ -95,20 +105,23 @@ class Runtime:
           stacked: the result of `rates`.
           name: of the lookup.
         """
+        self._interrupt()
         with tf.device(HOST):
             packed = self._pairing(name, [0]).take_looked_up()
-            step = self._updates.assign_add(1)
+            step = self._steps.trained.begin_step()
             rates = self._by_table(stacked)
             with tf.control_dependencies([require_rates(self.plan, rates, step)]):
-                if not self.plan.pipelined:
-                    self._engine.update(packed, gradients, rates, step)
-                    return
-                done = self._pending.make()
+                done = (self._pending.make() if self.plan.pipelined
+                        else self._engine.update(packed, gradients, rates, step))
             with tf.control_dependencies([done]):
-                self._pending.put([step, stacked], packed, gradients)
+                ended = ([self._pending.put([step, stacked], packed, gradients)]
+                         if self.plan.pipelined else [])
+                with tf.control_dependencies(ended):
+                    self._steps.trained.count_step()
 
     def flush(self) -> None:
         """Makes the update that waits for the next step, if any; a graph makes it when it runs."""
+        self._steps.interrupt()
         if not self.plan.pipelined:
             return
         if not tf.executing_eagerly():
@@ -117,13 +130,19 @@ class Runtime:
         elif self._pending.waits():
             self._flush()
 
+    def _interrupt(self) -> None:
+        """Notes that a function is being traced, which is no step."""
+        with on_host():
+            self._steps.interrupt()
+
     def _pairing(self, name: str | None, replicas: Sequence[int]) -> Pairing:
         """Returns the pairing of the calls of one name in some replicas."""
         name = self._names.common(
             name, replicas[0], outside=calls.is_outside_of_replicas())
         if name not in self._pairings:
             with on_host():
-                self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds)
+                self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds,
+                                               self._steps.note_lookup)
         return self._pairings[name]
 
     def _update_late(self, facts: list[tf.Tensor], packed: list[list[tf.Tensor]],

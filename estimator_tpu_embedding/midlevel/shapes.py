@@ -16,6 +16,16 @@ from ..errors import InputShapeError, Problem, shown
 from .declaration import Declared, feature_label
 
 
+def batch_size(output_shapes: Sequence[tuple[int, ...]]) -> int:
+    """Returns the samples of one replica, the first dimension; 0 if it differs between features.
+
+    >>> batch_size([(8,), (8, 3)]), batch_size([(8,), (4,)])
+    (8, 0)
+    """
+    sizes = {shape[0] for shape in output_shapes}
+    return sizes.pop() if len(sizes) == 1 else 0
+
+
 def of_inputs(declared: Declared, flat_inputs: Sequence[Any]) -> list[tf.TensorShape]:
     """Returns the shapes that the inputs of one replica imply; dimensions may be unknown.
 

@@ -1,7 +1,8 @@
 """What a TPU demands of the ids that a step enqueues, for jobs that go back to hardware.
 
 There, the host hands the ids over before the step begins. So a step can enqueue its own arguments
-only, and they must not have been fetched to a device. The checks and their words are TensorFlow's.
+only. The checks and their words are TensorFlow's. TensorFlow also refuses ids that a dataset has
+fetched to a device. Nothing in a graph here tells where ids are.
 """
 
 from __future__ import annotations
@@ -37,11 +38,17 @@ class Steps:
             return step(*args, **kwargs)
         return note_and_call
 
-    def require_outermost(self, context: Any) -> None:
-        """Refuses a call in a loop, a condition or a function within the step.
+    def check(self, context: Any, paths: Sequence[str], flat: Sequence[Any]) -> None:
+        """Refuses an `enqueue` that a TPU could not make before the step begins.
+
+        Args:
+          context: of the replica.
+          paths: of the features.
+          flat: the ids of each.
 
         Raises:
-          CallError: a RuntimeError.
+          CallError: a RuntimeError, in a loop, a condition or a function within the step.
+          InputShapeError: a ValueError, for ids that are no arguments of the step.
         """
         graph, step = tf.compat.v1.get_default_graph(), self._by_context.get(context)
         if step is not None and graph is not step.graph:
@@ -52,19 +59,6 @@ class Steps:
                 '`strategy.run`. This is not supported because outside compilation fails to '
                 'extract the enqueue ops as the head of a computation',
                 remedy='Call enqueue in the function that strategy.run calls, or around it.'))
-
-    def require_arguments(self, context: Any, paths: Sequence[str], flat: Sequence[Any]) -> None:
-        """Refuses ids that are no arguments of the step.
-
-        Args:
-          context: of the replica.
-          paths: of the features.
-          flat: the ids of each.
-
-        Raises:
-          InputShapeError: a ValueError.
-        """
-        step = self._by_context.get(context)
         arguments = frozenset() if step is None else step.arguments
         for path, tensor in _components(paths, flat):
             if tensor.op.type == 'Placeholder' or tensor.ref() in arguments:
@@ -76,29 +70,6 @@ class Steps:
                 'directly from the arguments of the function called by strategy.run', remedy=(
                     'Compute ids in the dataset. With a Keras model, the types of inputs must be '
                     'those of the `tf.keras.Input`s.')))
-
-
-def require_on_host(paths: Sequence[str], flat: Sequence[Any]) -> None:
-    """Refuses ids that a dataset has fetched to a device, or that a replica has computed.
-
-    They are recognized by their logical device. That of replica 0 is the host's too.
-
-    Args:
-      paths: of the features.
-      flat: the ids of each.
-
-    Raises:
-      InputShapeError: a ValueError.
-    """
-    for path, tensor in _components(paths, flat):
-        device = tensor.device
-        if (tf.DeviceSpec.from_string(device).device_index or 0) > 0:
-            raise InputShapeError(Problem(
-                'E538', 'enqueue', f'Received input tensor {path} which is on a TPU input device '
-                f'{device}. Input tensors for TPU embeddings must be placed on the CPU', remedy=(
-                    "Please ensure that your dataset is prefetching tensors to the host by setting "
-                    "the 'experimental_fetch_to_device' option of the dataset distribution "
-                    'function.')))
 
 
 def _components(paths: Sequence[str], flat: Sequence[Any]) -> list[tuple[str, tf.Tensor]]:

@@ -13,7 +13,9 @@ from .._tf import distribute
 from ..core.specs import Topology
 from ..errors import InputShapeError, Problem, SetupError, UnsupportedError
 from ..native.owned import OwnedVariable
+from . import untuned
 from .step_inputs import Steps
+from .tables import create_owned
 
 _PER_REPLICA = tf.distribute.InputReplicationMode.PER_REPLICA
 
@@ -154,7 +156,8 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
     def _experimental_distribute_dataset(self, dataset: Any, options: Any) -> Any:
         _check_options(options)
         _check_fetched(dataset.element_spec, options)
-        return super()._experimental_distribute_dataset(dataset, options)
+        return untuned.without_device_tuners(super()._experimental_distribute_dataset(
+            untuned.without_tuner(dataset), options))
 
     def _distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any
                                            ) -> Any:
@@ -163,9 +166,10 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
         def checked(context: Any) -> Any:
             dataset = dataset_fn(context)
             _check_fetched(dataset.element_spec, options)
-            return dataset
+            return untuned.without_tuner(dataset)
 
-        return super()._distribute_datasets_from_function(checked, options)
+        return untuned.without_device_tuners(
+            super()._distribute_datasets_from_function(checked, options))
 
     def _call_for_each_replica(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         # A tf.function is traced first, and its arguments are placeholders then.
@@ -178,6 +182,12 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
         if not (isinstance(colocate_with_variable, OwnedVariable)
                 and self.variable_created_in_scope(colocate_with_variable)):
             super()._validate_colocate_with_variable(colocate_with_variable)
+
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        """Makes the slots of a table like the table, also when a checkpoint has them first."""
+        if isinstance(kwargs.get('colocate_with'), OwnedVariable):
+            return create_owned(self._container_strategy(), next_creator, **kwargs)
+        return super()._create_variable(next_creator, **kwargs)
 
     def _update_config_proto(self, config_proto: Any) -> Any:
         """Gives sessions, which have devices of their own, as many CPUs as there are replicas."""

@@ -78,7 +78,7 @@ def _create_table(owner: Any, table: Any, trainable: bool,
     if table.optimizer is None:
         return {PARAMETERS: rows}
     # Functions of the user may make slots too; those must be of the same class.
-    with tf.variable_creator_scope(functools.partial(_create_owned, strategy)):
+    with tf.variable_creator_scope(functools.partial(create_owned, strategy)):
         slots = _tf.create_slots(table.optimizer, rows, lambda name, initializer: create_child(
             f'{table.name}/{name}', initializer))
     names = slot_names(table.optimizer)
@@ -108,8 +108,14 @@ def _initial_value(initializer: Any, shape: tuple[int, int]) -> tf.Tensor:
     return make()
 
 
-def _create_owned(strategy: tf.distribute.Strategy | None, _: Any, **kwargs: Any
-                  ) -> OwnedVariable:
+def create_owned(strategy: tf.distribute.Strategy | None, _: Any, **kwargs: Any) -> OwnedVariable:
+    """Makes a variable as a creator of `tf.variable_creator_scope` does, but none is asked.
+
+    Args:
+      strategy: whose variable it is.
+      _: the next creator.
+      **kwargs: arguments of `tf.Variable`.
+    """
     known = ('initial_value', 'trainable', 'name', 'dtype', 'shape')
     return OwnedVariable(distribute_strategy=strategy, **{
         name: kwargs[name] for name in known if kwargs.get(name) is not None})

@@ -144,6 +144,11 @@ class OwnedVariable(_ResourceVariable):
         return unread
 
 
+def read(variable: OwnedVariable) -> tf.Tensor:
+    """Returns the value of a small variable without an owner, with a single operation."""
+    return tf.raw_ops.ReadVariableOp(resource=variable.handle, dtype=variable.dtype)
+
+
 def _settled(write: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a write, so that pending updates are made before it."""
     @functools.wraps(write)

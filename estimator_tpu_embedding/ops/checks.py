@@ -3,12 +3,22 @@
 A check is an assert op whose message carries the fields of a `Problem`. `message_to_problem` reads
 them back from the error that the session raised, in any thread. In functions of TF2 nobody reads
 them back, so there the message is plain text.
+
+Every check takes its operations in every step, above all for its message. Where there are many
+checks, `gathered` leaves one condition for all, and `first_message` checks again if it does not
+hold.
+
+A check that fails in a function that is not inlined ends its caller, too. If the caller waits for
+another device, TensorFlow then reports the wait that was cancelled, instead of the check. So such a
+function returns the `first_message`, and its caller fails by `require_silence`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -16,29 +26,83 @@ from ..errors import Problem
 
 _BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
 
+_conditions: contextvars.ContextVar[list[tf.Tensor] | None] = contextvars.ContextVar(
+    'conditions', default=None)
+_said: contextvars.ContextVar[list[tuple[tf.Tensor, tf.Tensor]] | None] = contextvars.ContextVar(
+    'said', default=None)
 
-def require(condition: tf.Tensor, problem: Problem, *, got: tf.Tensor,
-            where: tf.Tensor | str | None = None, step: tf.Tensor | None = None) -> tf.Operation:
+
+@contextlib.contextmanager
+def gathered() -> Iterator[list[tf.Tensor]]:
+    """Yields a list, to which `require` only adds its condition; nothing fails.
+
+    Then the caller must use nothing that was made in this context unless all conditions hold.
+    """
+    conditions: list[tf.Tensor] = []
+    token = _conditions.set(conditions)
+    try:
+        yield conditions
+    finally:
+        _conditions.reset(token)
+
+
+def first_message(make: Callable[[], object]) -> tf.Tensor:
+    """Returns the message of the first check that fails, `''` if none does; nothing fails.
+
+    Args:
+      make: makes checks, in a function of TF2 and outside of `gathered`.
+    """
+    said: list[tuple[tf.Tensor, tf.Tensor]] = []
+    token = _said.set(said)
+    try:
+        make()
+    finally:
+        _said.reset(token)
+    message = tf.constant('')
+    for holds, text in reversed(said):
+        message = tf.where(holds, message, text)
+    return message
+
+
+def require_silence(message: tf.Tensor) -> tf.Operation:
+    """Returns an op that fails with a result of `first_message`, unless it is `''`."""
+    return tf.debugging.Assert(tf.equal(message, ''), [message])
+
+
+def require(condition: tf.Tensor, problem: Problem, *,
+            got: tf.Tensor | str | Callable[[], tf.Tensor],
+            where: tf.Tensor | str | None = None, step: tf.Tensor | None = None,
+            now: bool = False) -> tf.Operation:
     """Returns an op that fails with `problem` unless all of `condition` holds.
 
     Args:
       condition: bool, any shape.
       problem: the error; `got` replaces its `got`.
-      got: scalar string, built from the offending values.
+      got: scalar string, built from the offending values, or a function that builds it.
       where: scalar string that replaces the `where` of `problem`, if it is known only at run time.
       step: integer scalar that replaces the `step` of `problem`, or `None`.
+      now: whether it is not gathered, because operations follow that would fail without it.
     """
+    conditions = _conditions.get()
+    if conditions is not None and not now:
+        conditions.append(condition if condition.shape.rank == 0 else tf.reduce_all(condition))
+        return conditions[-1].op
+    got = got() if callable(got) else got
     where = problem.where if where is None else where
     if tf.executing_eagerly_outside_functions():
-        message = tf.strings.join([
+        message = _joined([
             f'{problem.code} ', where, f': {problem.rule}; got ', got, f'.  {problem.remedy}'])
     else:
         end = f'{problem.remedy}{_END}'
         # An empty step takes no operation of its own: there is a check per feature and core.
         last = [f'{_SEPARATOR}{end}'] if step is None else [tf.strings.as_string(step), end]
-        message = tf.strings.join([f'{_BEGIN}{problem.code}', where, problem.rule, got, *last],
-                                  separator=_SEPARATOR)
-    return tf.debugging.Assert(tf.reduce_all(condition), [message])
+        message = _joined([f'{_BEGIN}{problem.code}', where, problem.rule, got, *last],
+                          separator=_SEPARATOR)
+    holds, said = tf.reduce_all(condition), _said.get()
+    if said is not None and not now:
+        said.append((holds, message))
+        return holds.op
+    return tf.debugging.Assert(holds, [message])
 
 
 def require_of_tables(tables: Sequence[str], fails: tf.Tensor, problem: Problem, *,
@@ -70,6 +134,13 @@ def masked(values: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
     of these per feature, and building them took a good part of the start of a job.
     """
     return tf.gather_nd(values, tf.where(kept))
+
+
+def _joined(parts: Sequence[tf.Tensor | str], separator: str = '') -> tf.Tensor | str:
+    """Joins scalar strings, without an operation if all are known."""
+    if all(isinstance(part, str) for part in parts):
+        return separator.join(parts)
+    return tf.strings.join(parts, separator=separator)
 
 
 def message_to_problem(message: str) -> Problem | None:

@@ -239,7 +239,8 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
       before any cast, so 2**32 + 1 is never row 1.
     """
     batch = reading.batch
-    wrong = (batch.ids < 0) | (batch.ids >= vocabulary_size)
+    right = below(batch.ids, vocabulary_size)
+    wrong = ~right
     out_of_range = tf.reduce_sum(tf.cast(wrong, tf.int64))
     if policy == 'drop':
         batch = only(batch, ~wrong)
@@ -248,15 +249,26 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
     elif policy == 'mod':
         batch = batch._replace(ids=tf.math.floormod(batch.ids, vocabulary_size))
     else:
-        bad = masked(batch.ids, wrong)
-        got = tf.strings.join([first_values(bad), ' in sample ',
-                               first_values(masked(batch.samples, wrong)), ' (',
-                               tf.strings.as_string(tf.size(bad)), ' in all)'])
+        out_of_range = tf.zeros([], tf.int64)
         rule = Problem('E501', where, f'ids must be in [0, {vocabulary_size}), the vocabulary size '
                        'of its table', remedy='Clean the data, raise the vocabulary size, or set '
                        'install(ids=...) or RunConfig(id_policy=...).')
-        with tf.control_dependencies([require(tf.equal(tf.size(bad), 0), rule, got=got)]):
+        with tf.control_dependencies([require(
+                right, rule, got=lambda: _of_samples(reading.batch, wrong))]):
             batch = batch._replace(ids=tf.identity(batch.ids))
     return batch, IdCounts(
         seen=tf.size(batch.ids, out_type=tf.int64), missing=reading.missing,
         truncated=reading.truncated, out_of_range=out_of_range)
+
+
+def below(numbers: tf.Tensor, bound: int) -> tf.Tensor:
+    """Returns which numbers, int64, are in `[0, bound)`, with a single comparison."""
+    return tf.bitcast(numbers, tf.uint64) < tf.constant(bound, tf.uint64)
+
+
+def _of_samples(batch: IdBatch, wrong: tf.Tensor) -> tf.Tensor:
+    """Returns a scalar string of the first wrong ids, their samples, and their number."""
+    bad = masked(batch.ids, wrong)
+    return tf.strings.join([
+        first_values(bad), ' in sample ', first_values(masked(batch.samples, wrong)), ' (',
+        tf.strings.as_string(tf.size(bad)), ' in all)'])

@@ -91,10 +91,11 @@ def _checked(where: str, weights: tf.Tensor, places: tf.Tensor, ids: tf.Tensor,
             tf.equal(places[:common], places_of_ids[:common]))
     numbers = tf.cast(weights, tf.float32)
     finite = tf.math.is_finite(numbers)
-    got = tf.strings.join([tf.strings.as_string(sizes[0]), ' weights for ',
-                           tf.strings.as_string(sizes[1]), ' ids'])
     with tf.control_dependencies([
-            require(same, _elsewhere(where), got=got),
+            # Now, because weights of other places cannot be put into the order of the ids.
+            require(same, _elsewhere(where), now=True, got=lambda: tf.strings.join([
+                tf.strings.as_string(sizes[0]), ' weights for ',
+                tf.strings.as_string(sizes[1]), ' ids'])),
             require(finite, Problem('E518', where, 'weights must be finite'),
-                    got=first_values(masked(numbers, ~finite)))]):
+                    got=lambda: first_values(masked(numbers, ~finite)))]):
         return tf.identity(numbers)

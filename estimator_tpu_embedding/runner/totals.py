@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import tensorflow.compat.v1 as tf
 
 from ..errors import counted
-from ..hosts import update_counts
+from ..hosts import step_clock
+from ..hosts.step_clock import Figures
 from .measures import sum_of
 from .progress import KINDS, RunReport, rate_of, reports
 
@@ -30,10 +31,19 @@ def totals() -> str:
 
     A script may also train by operations of TensorFlow alone, which this line does not know of.
     """
-    parts = [*_by_verb(reports()), *_in_functions()]
+    in_functions = [one for one in step_clock.totals() if one.trained.steps or one.looked_up.steps]
+    batch_sizes = [one.batch_size for one in in_functions]
+    parts = [*_by_verb(reports()),
+             *_in_functions('train', batch_sizes, [one.trained for one in in_functions]),
+             *_in_functions('evaluate or predict', batch_sizes,
+                            [one.looked_up for one in in_functions])]
     parts += [f'{what} in a graph of the script\'s own, whose steps are not counted'
               for what in _own_loops]
-    parts += _of_tables([report for report in reports() if not report.trainer])
+    runs = [report for report in reports() if not report.trainer]
+    kernels = sorted({run.kernels for run in runs} - {''} | {one.kernels for one in in_functions})
+    if kernels:
+        parts.append(f'{" and ".join(kernels)} kernels')
+    parts += _of_tables(runs)
     return '; '.join(parts) or 'nothing was trained by an Estimator or a TPUEmbedding'
 
 
@@ -59,26 +69,31 @@ def _where(places: Sequence[str]) -> str:
         ', '.join(named[:_MOST_NAMED])) + (f' and {others} more' if others > 0 else '')
 
 
-def _in_functions() -> Iterator[str]:
-    """Yields the steps of every `TPUEmbedding` of TF2 that trained."""
-    steps = [number for number in update_counts.numbers() if number]
-    if len(steps) == 1:
-        yield f'train {counted(steps[0], "step")} by TPUEmbedding'
-    elif steps:
-        shown = ', '.join(map(str, steps[:_MOST_NAMED])) + (
-            ', ...' if len(steps) > _MOST_NAMED else '')
-        yield f'train {shown} steps by {counted(len(steps), "TPUEmbedding")}'
+def _in_functions(verb: str, batch_sizes: Sequence[int], figures: Sequence[Figures]
+                  ) -> Iterator[str]:
+    """Yields the steps of one kind, for every `TPUEmbedding` of TF2 that made some, and their rate.
+
+    The first step of a stretch is not timed, so a single step has no rate.
+    """
+    steps = [one.steps for one in figures if one.steps]
+    if not steps:
+        return
+    timed = [RunReport(verb, batch_size, steps=one.timed, seconds=one.seconds)
+             for batch_size, one in zip(batch_sizes, figures) if one.timed]
+    shown = ', '.join(map(str, steps[:_MOST_NAMED])) + (
+        ', ...' if len(steps) > _MOST_NAMED else '')
+    what = (f'{counted(steps[0], "step")} by TPUEmbedding' if len(steps) == 1
+            else f'{shown} steps by {counted(len(steps), "TPUEmbedding")}')
+    yield f'{verb} {what}' + (f', {rate_of(timed)}' if timed else '')
 
 
 def _of_tables(runs: Sequence[RunReport]) -> Iterator[str]:
     """Yields the phases of the time of runs, and counts of ids if the runs had tables."""
     if not runs:
         return
-    kernels = sorted({report.kernels for report in runs} - {''})
-    if kernels:
-        yield f'{" and ".join(kernels)} kernels'
+    has_tables = any(report.kernels for report in runs)
     yield sum_of([report.time for report in runs]).shares(
-        sum(report.seconds for report in runs), with_tables=bool(kernels))
-    for kind in KINDS if kernels else ():
+        sum(report.seconds for report in runs), with_tables=has_tables)
+    for kind in KINDS if has_tables else ():
         count = sum(getattr(counts, kind) for report in runs for counts in report.counts.values())
         yield f'ids {kind.replace("_", " ")}: {count:,}'

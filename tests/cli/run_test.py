@@ -362,7 +362,7 @@ def test_a_loop_without_an_estimator_ends_when_its_input_fails(tmp_path):
     assert 'step 1' not in done.stdout
 
 
-def test_the_examples_could_have_been_written_in_2019():
+def test_the_examples_could_have_been_written_for_the_original():
     names = set()
     for example in EXAMPLE.parent.glob('*.py'):
         text = example.read_text()

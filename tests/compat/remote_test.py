@@ -25,6 +25,14 @@ def test_the_emulated_system_is_ready_as_it_is(functions):
     assert functions['initialize_tpu_system']().num_tasks == 1  # That of install().
 
 
+def test_scripts_configure_the_version_of_the_emulated_system_through_its_client(caplog):
+    caplog.set_level('INFO', logger='tensorflow')
+    client = ete.TPUClusterResolver('my-tpu')._cloud_tpu_client
+    assert client.configure_tpu_version(tf.__version__, restart_type='ifNeeded') is None
+    assert "configure_tpu_version('2." in caplog.text
+    assert client.wait_for_healthy(timeout_s=5) is None and not client.api_available()
+
+
 def test_a_strategy_has_one_tpu_embedding_until_the_system_is_initialized_again(functions):
     api = tf.tpu.experimental.embedding
 

@@ -192,6 +192,15 @@ def test_under_a_tpu_strategy_tables_are_out_of_reach_and_calls_are_those_of_rep
     with pytest.raises(CallError, match='E550'):
         traced(lambda: embedding.apply_gradients({'a': None}))
 
+    @tf.function
+    def dequeue_outside():
+        return embedding.dequeue()['a']
+
+    # Keras traces such calls, in graphs that it never runs.
+    assert dequeue_outside.get_concrete_function().output_shapes == [2, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match='E550 dequeue: .*strategy.run calls'):
+        dequeue_outside()
+
     def in_a_loop():
         return tf.while_loop(lambda _: True, lambda i: [
             embedding.apply_gradients({'a': None}) or i], [tf.constant(0)])

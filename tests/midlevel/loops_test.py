@@ -14,7 +14,6 @@ api = tf.tpu.experimental.embedding
 BATCH, STEPS, EVALUATIONS, RATE = 16, 6, 3, .05
 ROWS, WIDTH = {'one': 11, 'two': 7}, 4
 TABLE_OF = {'feature_one': 'one', 'feature_two': 'one', 'feature_three': 'two'}
-KEPT = []  # On busy cores TensorFlow may take 40 s to end the threads of an iterator.
 TO_HOST = tf.distribute.InputOptions(experimental_fetch_to_device=False)
 
 
@@ -127,7 +126,6 @@ def test_the_training_and_evaluation_loops_of_the_documentation_equal_the_refere
             strategy.run(tpu_step, args=(tpu_features,))
 
     iterator = iter(strategy.distribute_datasets_from_function(dataset_fn, TO_HOST))
-    KEPT.append(iterator)
     training_step(iterator, tf.constant(STEPS))
     evaluation_step(iterator, tf.constant(EVALUATIONS))
 

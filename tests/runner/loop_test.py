@@ -15,7 +15,7 @@ from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.errors import CorruptCheckpointError, IncompatibleCheckpointError
-from estimator_tpu_embedding.hosts import update_counts
+from estimator_tpu_embedding.hosts import step_clock
 from estimator_tpu_embedding.runner import progress, totals
 from estimator_tpu_embedding.runner.async_saver import AsyncCheckpointSaverHook
 
@@ -374,7 +374,7 @@ def test_a_run_announces_its_topology_and_reports_its_steps_even_if_it_fails(
         tmp_path, monkeypatch):
     lines = []
     monkeypatch.setattr(progress, '_sink', lines.append)
-    for module, name in ((progress, '_reports'), (update_counts, '_counters'),
+    for module, name in ((progress, '_reports'), (step_clock, '_records'),
                          (totals, '_own_loops')):
         monkeypatch.setattr(module, name, [])
     estimator = make(tmp_path, hosts=2, cores=2)

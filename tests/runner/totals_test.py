@@ -2,30 +2,21 @@
 
 import pytest
 
-from estimator_tpu_embedding.hosts import update_counts
+from estimator_tpu_embedding.hosts import step_clock
+from estimator_tpu_embedding.hosts.step_clock import Figures, Total
 from estimator_tpu_embedding.runner import progress, totals
 from estimator_tpu_embedding.runner.progress import RunReport
 
 
 @pytest.fixture(autouse=True)
 def nothing_yet(monkeypatch):
-    for module, name in ((progress, '_reports'), (update_counts, '_counters'),
+    for module, name in ((progress, '_reports'), (step_clock, '_records'),
                          (totals, '_own_loops')):
         monkeypatch.setattr(module, name, [])
 
 
 def report(steps, *, seconds=2., batch_size=8, verb='train', **kwargs):
     progress._reports.append(RunReport(verb, batch_size, steps=steps, seconds=seconds, **kwargs))
-
-
-class Counter:
-    """The counter of an engine."""
-
-    def __init__(self, number):
-        self._number = number
-
-    def numpy(self):
-        return self._number
 
 
 def test_without_any_training_the_line_says_who_did_not_train():
@@ -59,12 +50,27 @@ def test_a_directory_is_not_said_to_hold_what_another_training_did_not_save(tmp_
         f'train 5 steps by LinearClassifier, 1.2 steps/s, some of it saved in {tmp_path}')
 
 
-@pytest.mark.parametrize('numbers, said', [
-    ([0], 'nothing was trained by an Estimator or a TPUEmbedding'),
-    ([0, 1], 'train 1 step by TPUEmbedding'),
-    ([10, 0, 4], 'train 10, 4 steps by 2 TPUEmbeddings'),
-    ([1, 2, 3, 4], 'train 1, 2, 3, ... steps by 4 TPUEmbeddings')])
-def test_steps_in_functions_are_told_by_engine(numbers, said):
-    for number in numbers:
-        update_counts.count_by(Counter(number))
+NONE, ONE = Figures(0, 0, 0.), Figures(1, 0, 0.)
+
+
+@pytest.mark.parametrize('batch_sizes, trained, looked_up, said', [
+    ([8], [NONE], [NONE], 'nothing was trained by an Estimator or a TPUEmbedding'),
+    ([8, 8], [NONE, ONE], [NONE, NONE], 'train 1 step by TPUEmbedding; native kernels'),
+    # 9 timed steps of 8 samples in 2 seconds
+    ([8], [Figures(10, 9, 2.)], [NONE],
+     'train 10 steps by TPUEmbedding, 36 examples/s; native kernels'),
+    ([0], [Figures(10, 9, 2.)], [NONE],
+     'train 10 steps by TPUEmbedding, 4.5 steps/s; native kernels'),
+    # 9 x 8 + 3 x 4 samples in 2 + 1 seconds; what has no time has no share in the rate
+    ([8, 4, 0], [Figures(10, 9, 2.), Figures(4, 3, 1.), ONE], [NONE, ONE, NONE],
+     'train 10, 4, 1 steps by 3 TPUEmbeddings, 28 examples/s; '
+     'evaluate or predict 1 step by TPUEmbedding; native kernels'),
+    ([8], [NONE], [Figures(5, 4, 1.)],
+     'evaluate or predict 5 steps by TPUEmbedding, 32 examples/s; native kernels'),
+    ([8] * 4, [ONE] * 4, [NONE] * 4,
+     'train 1, 1, 1, ... steps by 4 TPUEmbeddings; native kernels')])
+def test_steps_in_functions_are_told_by_engine(monkeypatch, batch_sizes, trained, looked_up, said):
+    monkeypatch.setattr(step_clock, 'totals', lambda: [
+        Total(batch_size, 'native', *of_kinds)
+        for batch_size, *of_kinds in zip(batch_sizes, trained, looked_up)])
     assert totals.totals() == said

@@ -12,12 +12,14 @@ import pytest
 from harness.processes import ROOT
 
 FOLDER = ROOT / 'tools' / 'bench'
-HELPERS = {'compare', 'evidence', 'figures', 'laws', 'ours', 'peers', 'sessions', 'workloads'}
+HELPERS = {
+    'compare', 'evidence', 'figures', 'laws', 'ours', 'peers', 'sessions', 'turns', 'workloads'}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
 TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],
     'engine': ['W2', '--shrink=500', '--windows=1', '--steps=1', '--bandwidth'],
     'job': ['--shrink=500', '--rounds=1', '--steps=100'],
+    'keras_fit': ['--shrink=500', '--windows=1', '--steps=2'],
     'memory': ['--rows=2000', '--batch=60'],
     'pipeline': ['wait', '--shrink=500', '--steps=2'], 'runner': ['--features=1,2'],
     'tf2': ['--cases=0', '--shrink=500', '--windows=1', '--steps=2']}

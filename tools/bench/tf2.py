@@ -18,7 +18,6 @@ and 2 replicas beside as many cores.
 import argparse
 import os
 import tempfile
-import threading
 import time
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
@@ -30,6 +29,7 @@ ete.install(hosts=1, cores=2)
 import evidence  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+from turns import InTurns  # noqa: E402
 from workloads import ACCUMULATOR, RATE, WORKLOADS  # noqa: E402
 
 tf.get_logger().setLevel('ERROR')
@@ -37,10 +37,6 @@ tf.get_logger().setLevel('ERROR')
 UNITS, DENSE_RATE = 32, .01
 CASES = {'no strategy': 1, 'TPUStrategy, 1 replica': 1, 'TPUStrategy, 2 replicas': 2}
 """What is compared, and how many cores it has."""
-
-
-class EndOfBench(Exception):
-    """Ends a training without a last checkpoint."""
 
 
 def name_of(number):
@@ -67,35 +63,15 @@ def dataset_of(workload, batch):
     return joined.cache().repeat().prefetch(2)
 
 
-class Job:
-    """Trains a TPUEstimator in a thread, a window at a time."""
+class Job(InTurns):
+    """Trains a TPUEstimator; a window is a loop of it."""
 
     def __init__(self, workload, cores, steps):
-        self._workload, self._cores, self._steps = workload, cores, steps
-        self._turn, self._done = threading.Semaphore(0), threading.Semaphore(0)
-        self._ends, self._took, self._failure = False, 0.0, None
-        self._thread = threading.Thread(target=self._train, daemon=True)
-        self._thread.start()
-        self._wait()
+        self._workload, self._cores = workload, cores
+        super().__init__(steps)
 
-    def window(self):
-        """Milliseconds per step."""
-        self._turn.release()
-        self._wait()
-        return 1e3 * self._took / self._steps
-
-    def close(self):
-        """Ends it."""
-        self._ends = True
-        self._turn.release()
-        self._thread.join()
-
-    def _wait(self):
-        self._done.acquire()
-        if self._failure is not None:
-            raise self._failure
-
-    def _train(self):
+    def train(self):
+        """Trains until it is closed."""
         job = self
 
         class Turns(tf.compat.v1.train.SessionRunHook):
@@ -103,26 +79,16 @@ class Job:
 
             def before_run(self, run_context):
                 """Gives the turn away, and begins when it is back."""
-                job._done.release()
-                job._turn.acquire()
-                if job._ends:
-                    raise EndOfBench
-                self._began = time.perf_counter()
+                job.begin()
 
             def after_run(self, run_context, run_values):
                 """Looks at the clock."""
-                job._took = time.perf_counter() - self._began
+                job.end()
 
-        try:
-            with tempfile.TemporaryDirectory() as model_dir:
-                _estimator(self._workload, self._cores, self._steps, model_dir).train(
-                    lambda params: dataset_of(self._workload, params['batch_size']),
-                    max_steps=10**6, hooks=[Turns()])
-        except EndOfBench:
-            pass
-        except BaseException as error:  # For the other thread, whatever it is.
-            self._failure = error
-            self._done.release()
+        with tempfile.TemporaryDirectory() as model_dir:
+            _estimator(self._workload, self._cores, self._steps, model_dir).train(
+                lambda params: dataset_of(self._workload, params['batch_size']),
+                max_steps=10**6, hooks=[Turns()])
 
 
 def _estimator(workload, cores, steps, model_dir):

@@ -14,6 +14,13 @@ ENTRIES = {
              'A slot_variable_creation_fn must return a new tf.Variable for each name that it '
              'gets. The variable must have the shape of the table.',
              'Make slots by tf.Variable(initializer(shape)), or leave the function out.'),
+    'W008': ('tables that the optimizer of the model trains',
+             'Under a strategy for CPUs, or none, the Keras layer of TFRS holds its tables as '
+             'plain variables, in a TPUEmbeddingForServing. The optimizer that applies the '
+             "model's gradients trains them, as TFRS documents it. The optimizer of the layer "
+             'does not.',
+             'Create the model in the scope of a tf.distribute.TPUStrategy, under etpe run '
+             '--hosts H --cores C. Or go on, if that is what you want.'),
     'E531': ('structure that differs from feature_config',
              'Features, weights and gradients need one value for each FeatureConfig. Their '
              'dicts, lists and tuples must be nested like feature_config.',
@@ -40,9 +47,29 @@ ENTRIES = {
              'per_replica_input_shapes has a tf.TensorShape for each feature, in the structure '
              'of feature_config. Or it is one int, the samples per replica.',
              'Wrap each shape in tf.TensorShape.'),
+    'E539': ('ids that are no argument of the step',
+             'A TPU gets all ids before the function of strategy.run begins. So enqueue, or a '
+             'layer that calls it, takes only arguments of that function as they come. A cast or '
+             'a sum makes another tensor.',
+             'Compute ids in the dataset. Give the Inputs of a Keras model the types of the '
+             'dataset.'),
+    'E540': ('enqueue within a part of the step',
+             'A TPU gets all ids before the function of strategy.run begins. TensorFlow cannot '
+             'move an enqueue there out of a loop, a condition or an inner tf.function.',
+             'Call enqueue in the function that strategy.run calls, or around strategy.run.'),
+    'E541': ('SavedModel that trains or looks up what others enqueued',
+             'A SavedModel is served without a TPU, and without this package. Its functions look '
+             'up by operations of TensorFlow. They have no queues, and train no tables.',
+             'Let a function enqueue the ids that it looks up. To train on, make the model anew '
+             'and restore a checkpoint. A model made under no strategy can restore it too: '
+             'tf.train.Checkpoint(model=model).restore(path).expect_partial().'),
+    'E542': ('look-ups in a function that XLA compiles',
+             'Look-ups and updates go through queues and tables of the host, which XLA cannot '
+             'compile. A TPU refuses an enqueue there as well.',
+             'Leave jit_compile out of tf.function, and out of compile of a Keras model.'),
     'E545': ('device that is no replica',
-             'enqueue(device="/TPU:k") enqueues for replica k only. The strategy does not have '
-             'this replica.',
+             'enqueue(device="/TPU:k") enqueues for replica k only, and so does the k-th of '
+             'strategy.extended.worker_devices. The strategy does not have this replica.',
              'Correct the number, or leave device out.'),
     'E546': ('gradient that is no tensor',
              'apply_gradients takes a float32 tensor for each feature, of the shape of its '

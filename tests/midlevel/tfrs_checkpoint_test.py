@@ -1,0 +1,169 @@
+"""Checkpoints of models with TFRS's layer pass between emulated TPUs and stock TFRS, bit for bit."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from harness import replicas, tfrs, tfrs_models as models
+from harness.processes import run_harness
+
+CASES = [*((kind, 'subclassed', 'tpu 2') for kind in models.KINDS),
+         ('adam', 'subclassed', 'tpu 8'), ('own adagrad', 'subclassed', 'tpu 1'),
+         ('adagrad', 'functional', 'tpu 2'), ('ftrl', 'functional', 'tpu 8'),
+         ('own adam', 'functional', 'tpu 1')]
+SLOTS = {'sgd': [], 'adagrad': ['accumulator'], 'adam': ['m', 'v'],
+         'ftrl': ['accumulator', 'linear'], 'own adagrad': ['accumulators'],
+         'own adam': ['momenta', 'velocities'], 'own ftrl': ['accumulators', 'linears']}
+
+
+@pytest.fixture(scope='module', autouse=True)
+def names():
+    with tfrs.names_in_place():
+        yield
+
+
+def make(kind, shape, strategy, **kwargs):
+    """(strategy, model, optimizer), new."""
+    made = replicas.make(strategy)
+    with replicas.scope(made):
+        return made, *models.make(kind, shape == 'functional', **kwargs)
+
+
+def trained(kind, shape, strategy, steps=2, **kwargs):
+    made, model, optimizer = make(kind, shape, strategy, **kwargs)
+    step = models.trainer(model, optimizer, made)
+    for number in range(steps):
+        step(number)
+    return made, model, optimizer
+
+
+def keys(path):
+    return [key.replace('/.ATTRIBUTES/VARIABLE_VALUE', '')
+            for key, _ in tf.train.list_variables(str(path))]
+
+
+@pytest.fixture(scope='module')
+def saved(tmp_path_factory):
+    """A folder for each case: our checkpoints, and those of stock TFRS, which restored ours."""
+    folder = tmp_path_factory.mktemp('cases')
+    for case in CASES:
+        own = folder / ', '.join(case)
+        own.mkdir()
+        models.save(own, *trained(*case)[1:])
+    ended = run_harness('tfrs_stock', folder, TF_USE_LEGACY_KERAS='1')
+    assert ended.returncode == 0
+    return folder
+
+
+def test_stock_tfrs_takes_what_is_saved_under_an_emulated_tpu(saved):
+    """The process that restored and compared has ended well for each case."""
+    assert all((saved / ', '.join(case) / 'stock' / 'values.npz').exists() for case in CASES)
+
+
+@pytest.mark.parametrize('kind', models.KINDS)
+def test_every_table_and_slot_has_the_one_key_of_stock_tfrs(kind, saved):
+    case = saved / f'{kind}, subclassed, tpu 2'
+    found, table = keys(case / 'both'), 'model/embedding/_tpu_embedding/'
+    assert found == keys(case / 'stock' / 'both')
+    joint = '.S' if kind.startswith('own') else '/.OPTIMIZER_SLOT/optimizer/'
+    assert {key for key in found if key.startswith(table)} == {
+        f'{table}{name}{end}' for name in models.ROWS
+        for end in ['', *(f'{joint}{slot}' for slot in SLOTS[kind])]}
+
+
+@pytest.mark.parametrize('form', ['both', 'model', 'weights'])
+@pytest.mark.parametrize('case', [case for case in CASES if case[1] == 'functional'])
+def test_compiled_models_have_the_keys_of_stock_tfrs(case, form, saved):
+    folder = saved / ', '.join(case)
+    assert keys(folder / form) == keys(folder / 'stock' / form)
+
+
+@pytest.mark.parametrize('case', CASES)
+def test_an_emulated_tpu_takes_what_stock_tfrs_saves(case, saved):
+    folder = saved / ', '.join(case) / 'stock'
+    for index in sorted(folder.glob('*.index')):
+        made, model, optimizer = make(*case)
+        status = models.restore(str(index.with_suffix('')), model, optimizer)
+        models.build(model, optimizer, made)  # Restored before there are tables and slots.
+        models.require_restored(folder, status, model)
+
+
+@pytest.mark.parametrize('kind', ['adam', 'own ftrl'])
+def test_tables_that_were_trained_already_take_the_values_too(kind, saved):
+    folder = saved / f'{kind}, subclassed, tpu 2' / 'stock'
+    made, model, optimizer = trained(kind, 'subclassed', 'tpu 2', steps=1)
+    status = models.restore(str(folder / 'both'), model, optimizer)
+    models.require_restored(folder, status, model)
+
+
+@pytest.mark.parametrize('built', [False, True])
+def test_slots_that_only_stock_tfrs_has_are_taken_for_what_it_uses_them(built, tmp_path):
+    """There an optimizer of Keras trains tables, beside the unused slots of the layer's own."""
+    def beside_keras(strategy):
+        made, model, _ = make('own adagrad', 'subclassed', strategy)
+        with made.scope():
+            return made, model, tf.keras.optimizers.legacy.Adagrad(.05)
+
+    made, model, optimizer = beside_keras('none')
+    models.trainer(model, optimizer, made)(0)
+    models.save(tmp_path, model, optimizer)
+    assert 'model/embedding/_tpu_embedding/user/.OPTIMIZER_SLOT/optimizer/accumulator' in keys(
+        tmp_path / 'both')
+    made, model, optimizer = beside_keras('tpu 2')
+    if built:
+        models.build(model, optimizer, made)
+    status = models.restore(f'{tmp_path}/both', model, optimizer)
+    models.build(model, optimizer, made)
+    models.require_restored(tmp_path, status, model)
+
+
+@pytest.mark.parametrize('kind, strategy, tolerance', [
+    *((kind, 'tpu 2', 0) for kind in ('sgd', 'adagrad', 'adam', 'own ftrl')),
+    ('adam', 'tpu 1', 1e-5), ('adagrad', 'tpu 8', 1e-5)])
+def test_training_goes_on_with_the_numbers_of_a_run_without_interruption(
+        kind, strategy, tolerance, tmp_path):
+    """Another number of replicas sums the gradients of the dense layer in another order."""
+    made, model, optimizer = trained(kind, 'subclassed', 'tpu 2')
+    models.save(tmp_path, model, optimizer)
+    models.trainer(model, optimizer, made)(2)
+    expected = models.values_of(model)
+    made, model, optimizer = make(kind, 'subclassed', strategy)
+    models.restore(f'{tmp_path}/both', model, optimizer)
+    models.trainer(model, optimizer, made)(2)
+    for name, value in models.values_of(model).items():
+        np.testing.assert_allclose(value, expected[name], tolerance, tolerance, err_msg=name)
+
+
+def test_what_is_saved_in_pipelined_mode_has_the_update_that_waits(tmp_path):
+    values = []
+    for pipelined in False, True:
+        _, model, optimizer = trained('adam', 'subclassed', 'tpu 2', steps=1,
+                                      pipeline_execution_with_tensor_core=pipelined)
+        tf.train.Checkpoint(model=model, optimizer=optimizer).write(f'{tmp_path}/{pipelined}')
+        reader = tf.train.load_checkpoint(f'{tmp_path}/{pipelined}')
+        values.append({key: reader.get_tensor(key).tolist() for key in sorted(
+            reader.get_variable_to_shape_map()) if key.startswith('model/')})
+    assert values[0] == values[1]
+    assert len(values[0]) == 3 * (len(models.ROWS) + len(['kernel', 'bias']))
+
+
+def test_a_manager_keeps_and_restores_models(tmp_path):
+    made, model, optimizer = make('adagrad', 'subclassed', 'tpu 2')
+    step, seen = models.trainer(model, optimizer, made), []
+    manager = tf.train.CheckpointManager(
+        tf.train.Checkpoint(model=model, optimizer=optimizer), tmp_path, max_to_keep=2)
+    for number in range(3):
+        step(number)
+        manager.save()
+        seen.append(models.values_of(model))
+    assert len(manager.checkpoints) == 2
+    for path, expected in zip(manager.checkpoints, seen[1:], strict=True):
+        made, model, optimizer = make('adagrad', 'subclassed', 'tpu 2')
+        tf.train.Checkpoint(model=model, optimizer=optimizer).restore(path)
+        models.build(model, optimizer, made)
+        for name, value in models.values_of(model).items():
+            np.testing.assert_array_equal(value, expected[name], name)
+
+
+def test_a_job_with_a_layer_that_is_killed_comes_to_the_same_end(tmp_path):
+    done = run_harness('tf2_kill_job', tmp_path, 'layer')
+    assert done.returncode == 0 and done.stdout.endswith('equal bit for bit\n')

@@ -1,0 +1,68 @@
+"""Gathered checks fail as they do one by one, and make no operations for messages otherwise."""
+
+import pytest
+import tensorflow as tf
+
+from estimator_tpu_embedding.errors import Problem
+from estimator_tpu_embedding.ops import checks
+
+SMALL = Problem('E501', 'feature a', 'numbers must be small', remedy='Divide.')
+EVEN = Problem('E501', 'feature b', 'numbers must be even', remedy='Double.')
+
+
+def require_both(numbers):
+    """Two checks; the first fails for numbers of 10 or more, the second for odd ones."""
+    return [
+        checks.require(numbers < 10, SMALL, got=lambda: checks.first_values(
+            checks.masked(numbers, numbers >= 10))),
+        checks.require(tf.equal(tf.reduce_sum(numbers % 2), 0), EVEN, got='an odd one')]
+
+
+@tf.function
+def gathered(numbers):
+    with checks.gathered() as conditions:
+        require_both(numbers)
+    with tf.control_dependencies([checks.explain(conditions, lambda: require_both(numbers))]):
+        return tf.reduce_sum(numbers)
+
+
+def test_gathered_checks_fail_with_the_message_of_the_check():
+    assert gathered(tf.constant([2, 4])).numpy() == 6
+    assert gathered(tf.constant([], tf.int32)).numpy() == 0
+    for numbers, message in (
+            ([12, 4, 20], 'E501 feature a: numbers must be small; got 12, 20. Divide.'),
+            ([2, 3], 'E501 feature b: numbers must be even; got an odd one. Double.')):
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+                gathered(tf.constant(numbers))
+            assert message in ' '.join(caught.value.message.split())
+    assert gathered(tf.constant([8])).numpy() == 8
+
+
+def test_gathered_checks_make_messages_only_in_the_branch_that_fails():
+    graph = gathered.get_concrete_function(tf.constant([2])).graph
+    made = {operation.type for operation in graph.get_operations()}
+    assert 'If' in made and not made & {'Assert', 'StringJoin', 'AsString', 'Where'}
+
+
+def test_a_check_that_later_operations_need_is_not_gathered():
+    @tf.function
+    def function(places):
+        with checks.gathered() as conditions:
+            legal = checks.require(places < 2, SMALL, got='a large one', now=True)
+            with tf.control_dependencies([legal]):
+                found = tf.gather([5, 6], tf.identity(places))
+        assert not conditions
+        with tf.control_dependencies([checks.explain(conditions, lambda: None)]):
+            return tf.identity(found)
+
+    assert function(tf.constant([1])).numpy().tolist() == [6]
+    with pytest.raises(tf.errors.InvalidArgumentError, match='got a large one'):
+        function(tf.constant([2]))
+
+
+def test_the_context_ends_where_an_error_is_raised():
+    with pytest.raises(KeyError), checks.gathered():
+        raise KeyError
+    with tf.Graph().as_default():
+        assert checks.require(tf.constant(True), SMALL, got='nothing').type == 'Assert'
