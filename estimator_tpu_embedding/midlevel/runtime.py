@@ -17,7 +17,7 @@ from ..hosts.step_clock import FunctionSteps
 from ..hosts.tables import HostedTable
 from ..native.owned import OwnedVariable
 from ..ops import checks
-from .calls import CallNames
+from . import calls
 from .pairing import INFERENCE, Pairing
 from .tables import HOST, PARAMETERS, on_host
 
@@ -48,7 +48,7 @@ class Runtime:
             self._steps = FunctionSteps(batch_size, self._engine.kernels)
             self._pending = PendingUpdate(self._engine, [tf.int64, tf.float32], self._update_late)
         self.kernels, self.kinds = self._engine.kernels, self._engine.kinds
-        self._names = CallNames()
+        self._names = calls.CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
 
@@ -137,7 +137,8 @@ class Runtime:
 
     def _pairing(self, name: str | None, replicas: Sequence[int]) -> Pairing:
         """Returns the pairing of the calls of one name in some replicas."""
-        name = [self._names.common(name, replica) for replica in replicas][0]
+        name = self._names.common(
+            name, replicas[0], outside=calls.is_outside_of_replicas())
         if name not in self._pairings:
             with on_host():
                 self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds,

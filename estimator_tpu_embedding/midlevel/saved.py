@@ -6,6 +6,7 @@ no TPU, and perhaps not this package. So a look-up becomes what `serving_embeddi
 
 from __future__ import annotations
 
+import collections
 import weakref
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +28,7 @@ class SavedLookups:
         """Has no ids yet, for the features of `declared`."""
         self._declared = declared
         self._waiting: weakref.WeakKeyDictionary[
-            tf.Graph, dict[str | None, list[tuple[Any, Any]]]] = weakref.WeakKeyDictionary()
+            tf.Graph, collections.defaultdict[str | None, list[Any]]] = weakref.WeakKeyDictionary()
 
     def enqueue(self, features: Any, weights: Any, name: str | None) -> None:
         """Keeps the ids for the `dequeue` of this name; see `TPUEmbedding.enqueue`.
@@ -41,10 +42,10 @@ class SavedLookups:
         flat_weights = ([None] * len(flat) if weights is None
                         else self._declared.flatten(weights, 'weights'))
         shapes.of_inputs(self._declared, flat)
-        self._waiting.setdefault(calls.traced_function(), {})[name] = list(zip(flat, flat_weights))
+        self._waiting_here()[name].append(list(zip(flat, flat_weights)))
 
     def dequeue(self, name: str | None, tables: Mapping[Any, tf.Variable]) -> Any:
-        """Returns the activations of the ids that were enqueued with this name.
+        """Returns the activations of the ids that were enqueued first with this name.
 
         Args:
           name: see `TPUEmbedding.dequeue`.
@@ -53,15 +54,20 @@ class SavedLookups:
         Raises:
           CallError: if this function enqueued none.
         """
-        inputs = self._waiting.get(calls.traced_function(), {}).pop(name, None)
-        if inputs is None:
+        waiting = self._waiting_here()[name]
+        if not waiting:
             raise CallError(Problem(
                 'E541', 'dequeue', 'a function of a SavedModel must enqueue the ids itself that it '
                 'looks up', 'a dequeue only', 'Call enqueue of this name before it in the same '
                 'function, or save an object that does not have this function.'))
         return self._declared.pack(
-            _lookup(feature, path, *one, tables[feature.table])
-            for feature, path, one in zip(self._declared.features, self._declared.paths, inputs))
+            _lookup(feature, path, ids, weights, tables[feature.table])
+            for feature, path, (ids, weights) in zip(
+                self._declared.features, self._declared.paths, waiting.pop(0)))
+
+    def _waiting_here(self) -> collections.defaultdict[str | None, list[Any]]:
+        """Returns the ids by name, of the function that is being traced."""
+        return self._waiting.setdefault(calls.traced_function(), collections.defaultdict(list))
 
 
 def refuse_training() -> None:

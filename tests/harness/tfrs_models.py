@@ -17,8 +17,8 @@ KINDS = ('sgd', 'adagrad', 'adam', 'ftrl', *_OWN)
 def of_keras(kind):
     """The legacy optimizer of Keras of a kind, for the model; SGD beside one of the layer's own."""
     legacy = tf.keras.optimizers.legacy
-    cls = {'adagrad': legacy.Adagrad, 'adam': legacy.Adam, 'ftrl': legacy.Ftrl}.get(kind, legacy.SGD)
-    return cls(.05)
+    with_slots = {'adagrad': legacy.Adagrad, 'adam': legacy.Adam, 'ftrl': legacy.Ftrl}
+    return with_slots.get(kind, legacy.SGD)(.05)
 
 
 def tables():

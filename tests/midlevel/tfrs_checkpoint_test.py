@@ -1,4 +1,4 @@
-"""Checkpoints of models with TFRS's layer pass between emulated TPUs and stock TFRS, bit for bit."""
+"""Checkpoints of TFRS's layer pass between emulated TPUs and stock TFRS, bit for bit."""
 
 import numpy as np
 import pytest
@@ -146,14 +146,16 @@ def test_what_is_saved_in_pipelined_mode_has_the_update_that_waits(tmp_path):
     assert len(values[0]) == 3 * (len(models.ROWS) + len(['kernel', 'bias']))
 
 
-def test_a_manager_keeps_and_restores_models(tmp_path):
+@pytest.mark.parametrize('in_background', [False, True])
+def test_a_manager_keeps_and_restores_models(in_background, tmp_path):
     made, model, optimizer = make('adagrad', 'subclassed', 'tpu 2')
     step, seen = models.trainer(model, optimizer, made), []
     manager = tf.train.CheckpointManager(
         tf.train.Checkpoint(model=model, optimizer=optimizer), tmp_path, max_to_keep=2)
     for number in range(3):
         step(number)
-        manager.save()
+        manager.save(options=tf.train.CheckpointOptions(enable_async=in_background))
+        manager.sync()
         seen.append(models.values_of(model))
     assert len(manager.checkpoints) == 2
     for path, expected in zip(manager.checkpoints, seen[1:], strict=True):
