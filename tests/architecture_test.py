@@ -133,7 +133,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'runner._reports': 'the last line of etpe run sums up all runs of the script',
     'runner._own_loops': 'that line names loops of the script, which no run reports',
     'runner._captures': 'gradients are caught by the graph that a column looks up in',
-    'hosts._counters': 'that line counts the updates made in functions too',
+    'hosts._records': 'that line counts and times the steps made in functions too',
     'checkpoint._verified': 'a nested evaluation does not hash again what was just written',
     'checkpoint._open': 'locks that this process holds: a child that it forks drops them',
     'estimator._known': 'addresses of TPUs: a session at one of them is opened here',

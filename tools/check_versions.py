@@ -33,7 +33,7 @@ PYTHONS, OLDEST_TENSORFLOW = ('3.11', '3.12', '3.13'), '2.16'
 TESTS = ('core', 'proto/codec_test.py', 'proto/reading_test.py', 'proto/runtime_test.py', 'ops',
          'native', 'columns', 'legacy_test.py', 'conformance/backend_test.py', 'hosts', 'compat',
          'estimator', 'midlevel', 'runner/kernels_test.py', 'runner/topology_test.py',
-         'runner/towers_test.py', 'cli/run_test.py')
+         'runner/towers_test.py', 'cli/run_test.py', 'cli/run_tf2_test.py')
 
 
 def split(version: str) -> tuple[str, str | None]:

@@ -51,6 +51,15 @@ def is_in_control_flow(operation: Any) -> bool:
     return operation._get_control_flow_context() is not None
 
 
+def is_compiled_by_xla(graph: Any) -> bool:
+    """Whether `graph` is of a function with `jit_compile=True`, or within one.
+
+    The public function does not say what it is being traced for. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.ops import control_flow_util
+    return bool(control_flow_util.GraphOrParentsInXlaContext(graph))
+
+
 def is_inside_control_flow(graph: Any) -> bool:
     """Whether a `tf.cond` or `tf.while_loop` of control flow v1 is being built in `graph`.
 

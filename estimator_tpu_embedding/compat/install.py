@@ -31,6 +31,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     For TF2 it replaces `tf.tpu.experimental.embedding.TPUEmbedding`, and
     `tf.distribute.TPUStrategy` with its older names. The replicas of a strategy are logical CPU
     devices. The first strategy makes them, so jobs without a strategy keep their single CPU.
+    `TPUEmbeddingForServing` stays, and warns once if a model's optimizer trains its tables (W008).
 
     Args:
       hosts: emulated TPU hosts, >= 1.

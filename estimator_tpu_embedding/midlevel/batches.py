@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,21 +46,35 @@ class Batches:
                 trainable=False, name='id_counts', dtype=tf.int64)
 
     def pack(self, features: Sequence[Any], weights: Sequence[Any],
-             pack: Callable[[CoreBatch], list[tf.Tensor]]) -> list[tf.Tensor]:
-        """Packs the ids of one replica, and counts them, once all checks of them have passed.
+             pack: Callable[[CoreBatch], list[tf.Tensor]], kinds: Sequence[tf.DType]
+             ) -> list[tf.Tensor]:
+        """Packs the ids of one replica, and counts them, if all checks of them have passed.
 
         Args:
           features: the ids of each feature.
           weights: their weights, or `None` for each feature without.
           pack: packs the ids of all features, by their names.
+          kinds: the dtypes of the results of `pack`, which are vectors.
+
+        Returns:
+          What the first check that fails says, or `''`, see `ops.checks`; then the packed ids.
         """
+        def count_and_pack() -> list[tf.Tensor]:
+            self._count(counts)
+            return [tf.constant(''), *pack(batch)]
+
+        def explain() -> list[tf.Tensor]:
+            return [not_inlined(lambda *given: checks.first_message(lambda: self._read(*given)))(
+                features, weights), *[tf.zeros([0], kind) for kind in kinds]]
+
         with tf.device(HOST):
             with checks.gathered() as conditions:
                 batch, counts = self._read(features, weights)
-            again = functools.partial(not_inlined(self._read), features, weights)
-            with tf.control_dependencies([checks.explain(conditions, again)]):
-                self._count(counts)
-                return pack(batch)
+            if not conditions:
+                return count_and_pack()
+            found: list[tf.Tensor] = tf.cond(
+                tf.reduce_all(conditions), count_and_pack, explain)
+            return found
 
     def none(self, problem: Problem) -> Activations:
         """Returns activations by the names of features, which fail with `problem` if executed."""

@@ -8,11 +8,12 @@ so its k-th new name stands for the k-th of replica 0.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import weakref
 
 import tensorflow as tf
 
-from .. import _process
+from .. import _process, _tf
 from ..errors import CallError, NotInFunctionError, Problem
 
 
@@ -21,12 +22,18 @@ def require_function(method: str) -> None:
 
     Raises:
       NotInFunctionError: in eager mode.
+      CallError: a RuntimeError, in a function that XLA compiles.
     """
     _process.require_threads(method)
     if not tf.inside_function():
         raise NotInFunctionError(Problem(
             'E551', method, 'it must be called while a tf.function is traced', 'an eager call',
             'Put the step into a tf.function, and leave tf.config.run_functions_eagerly off.'))
+    if _tf.is_compiled_by_xla(tf.compat.v1.get_default_graph()):
+        raise CallError(Problem(
+            'E542', method, 'XLA cannot compile the queues and tables of the host',
+            'a function with jit_compile=True', 'Leave jit_compile out of tf.function, and out of '
+            'compile of a Keras model; a TPU compiles what surrounds the look-ups by itself.'))
 
 
 def unbuilt(method: str) -> CallError:
@@ -47,6 +54,25 @@ def is_rehearsal() -> bool:
     return isinstance(name, str) and name.endswith('_scratch_graph')
 
 
+def is_outside_of_replicas() -> bool:
+    """Whether this code runs once for all replicas, and not within `strategy.run`."""
+    return not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _OfFunction:
+    """The names in one function.
+
+    Attributes:
+      by_replica: by replica, what each of its names that may be counted stands for.
+      of_all: the names that were used outside of replicas; these stand for themselves.
+    """
+
+    by_replica: collections.defaultdict[int, dict[str, str]] = dataclasses.field(
+        default_factory=lambda: collections.defaultdict(dict))
+    of_all: set[str] = dataclasses.field(default_factory=set)
+
+
 class CallNames:
     """The names that replicas have used in each function, and what they stand for.
 
@@ -58,21 +84,25 @@ class CallNames:
     """
 
     def __init__(self) -> None:
-        self._by_graph: weakref.WeakKeyDictionary[
-            tf.Graph, collections.defaultdict[int, dict[str, str]]] = weakref.WeakKeyDictionary()
+        self._by_graph: weakref.WeakKeyDictionary[tf.Graph, _OfFunction] = (
+            weakref.WeakKeyDictionary())
 
-    def common(self, name: str | None, replica: int) -> str | None:
+    def common(self, name: str | None, replica: int, *, outside: bool = False) -> str | None:
         """Returns the name by which replica 0 makes this call.
 
         Args:
           name: the name in this replica, or `None`, which is the same in all.
           replica: the number of the replica. Replica 0 makes its k-th call first.
+          outside: whether the call is made outside of replicas. Such calls come once, perhaps not
+            in the same order for each replica, so a new name there is the same in all.
         """
         if name is None:
             return None
-        in_function = self._by_graph.setdefault(
-            traced_function(), collections.defaultdict(dict))
-        own, of_first = in_function[replica], list(in_function[0])
+        known = self._by_graph.setdefault(traced_function(), _OfFunction())
+        own, of_first = known.by_replica[replica], list(known.by_replica[0])
+        if name not in own and (outside or name in known.of_all):
+            known.of_all.add(name)
+            return name
         if name not in own:
             own[name] = of_first[len(own)] if replica and len(own) < len(of_first) else name
         return own[name]

@@ -16,10 +16,9 @@ from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..hosts.backend import Activations
 from ..ops.functions import not_inlined
-from . import arguments, calls, config_proto, declaration, saved, shapes, tables
+from . import arguments, calls, config_proto, declaration, pairing, saved, shapes, tables
 from .batches import Batches
 from .runtime import Runtime
-from .pairing import use_of
 from .replicas import Replicas
 
 _AutoTrackable: Any = _tf.auto_trackable()
@@ -161,9 +160,9 @@ class TPUEmbedding(_AutoTrackable):
             self._build(shapes.resolve(self._declared, incoming))
         assert self._batches is not None and self._runtime is not None
         shapes.check(self._declared, self._batches.output_shapes, incoming)
-        with tf.name_scope(name or 'enqueue'):
+        with tf.name_scope(name or 'enqueue'), tf.device(tables.HOST):
             self._runtime.enqueue([self._read(*one) for one in by_replica], replicas,
-                                  use_of(training, name), name)
+                                  pairing.use_of(training, name), name)
 
     @_as_written
     def dequeue(self, name: str | None = None) -> Any:
@@ -290,7 +289,8 @@ class TPUEmbedding(_AutoTrackable):
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.
         self._read = functools.partial(not_inlined(
-            lambda features, weights: batches.pack(features, weights, runtime.pack)))
+            lambda features, weights: batches.pack(
+                features, weights, runtime.pack, runtime.kinds)))
 
     def _ready(self, method: str) -> tuple[Runtime, int | None]:
         """Returns the runtime, and the number of this replica; `None` outside of several."""

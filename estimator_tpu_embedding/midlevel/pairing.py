@@ -145,7 +145,7 @@ class Pairing:
         with tf.control_dependencies([tf.cond(
                 tf.not_equal(use, INFERENCE) & tf.not_equal(before, TRAINING),
                 functools.partial(self._keep, replica, use, packed),
-                functools.partial(self._refuse[replica], use))]):
+                lambda: _silent(self._refuse[replica](use)))]):
             return tf.identity(use), [tf.identity(tensor) for tensor in packed]
 
     def take_looked_up(self) -> list[list[tf.Tensor]]:
@@ -192,18 +192,20 @@ class Pairing:
         return tf.constant(0)
 
     def _refuse_second(self, replica: int, use: tf.Tensor) -> tf.Tensor:
-        """Keeps nothing; gives up the batch before and fails if this one may get gradients."""
-        def fail() -> tf.Tensor:
+        """Keeps nothing; says why if this batch may get gradients, and gives up the one before."""
+        def give_up() -> tf.Tensor:
             with tf.control_dependencies([self._note_kept(replica, INFERENCE)]):
-                checks.require(tf.constant(False), Problem(
+                return checks.first_message(lambda: checks.require(tf.constant(False), Problem(
                     'E555', f'dequeue in replica {replica}', 'a batch that is enqueued with '
                     'training=True needs one apply_gradients before the next one is dequeued',
                     remedy='Enqueue with training=False where apply_gradients is not called. If '
                     'it is, the step before failed in between: its batch and this one are given '
-                    'up, and the next step goes on.'), got='none')
-            return tf.constant(0)
-        return tf.cond(tf.equal(use, INFERENCE),
-                       self._note_inference if replica == 0 else lambda: tf.constant(0), fail)
+                    'up, and the next step goes on.'), got='none'))
+
+        def note() -> tf.Tensor:
+            with tf.control_dependencies([self._note_inference()] if replica == 0 else []):
+                return tf.constant('')
+        return tf.cond(tf.equal(use, INFERENCE), note, give_up)
 
     def _note_kept(self, replica: int, use: int | tf.Tensor) -> tf.Operation:
         """Notes the use of the batch that a replica keeps."""
@@ -224,10 +226,8 @@ class Pairing:
         """Unless all is fine, gives up the batches of replicas, and fails if `fail` does."""
         def give_up() -> tf.Tensor:
             with tf.control_dependencies([self._give_up[replica]() for replica in replicas]):
-                failed = fail()
-            with tf.control_dependencies(failed):
-                return tf.constant(0)
-        return tf.cond(fine, lambda: tf.constant(0), not_inlined(give_up))
+                return checks.first_message(fail)
+        return tf.cond(fine, lambda: tf.constant(0), lambda: _silent(not_inlined(give_up)()))
 
     def _empty(self, replica: int) -> tf.Tensor:
         """Gives up the batches of a replica."""
@@ -238,6 +238,12 @@ class Pairing:
             resource=self._left.handle, indices=replica, updates=0)
         with tf.control_dependencies([left, self._note_kept(replica, INFERENCE)]):
             return tf.constant(0)
+
+
+def _silent(message: tf.Tensor) -> tf.Tensor:
+    """Fails with a message unless it is empty: here, because its function is not inlined."""
+    with tf.control_dependencies([checks.require_silence(message)]):
+        return tf.constant(0)
 
 
 def _vector(kind: tf.DType) -> OwnedVariable:

@@ -16,7 +16,8 @@ from ..hosts.rates import rates_at, require_rates
 from ..hosts.step_clock import FunctionSteps
 from ..hosts.tables import HostedTable
 from ..native.owned import OwnedVariable
-from .calls import CallNames
+from ..ops import checks
+from . import calls
 from .pairing import INFERENCE, Pairing
 from .tables import HOST, PARAMETERS, on_host
 
@@ -27,6 +28,7 @@ class Runtime:
     Attributes:
       plan: the plan, on one host with a core per replica.
       kernels: `'native'` or `'stock'`.
+      kinds: the dtypes of packed ids.
     """
 
     def __init__(self, plan: Plan, variables: Mapping[str, Mapping[str, OwnedVariable]],
@@ -45,8 +47,8 @@ class Runtime:
             self._engine = open_engine(plan, tables, kernels, self.flush)
             self._steps = FunctionSteps(batch_size, self._engine.kernels)
             self._pending = PendingUpdate(self._engine, [tf.int64, tf.float32], self._update_late)
-        self.kernels = self._engine.kernels
-        self._names = CallNames()
+        self.kernels, self.kinds = self._engine.kernels, self._engine.kinds
+        self._names = calls.CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
 
@@ -55,11 +57,19 @@ class Runtime:
         with tf.device(HOST):
             return list(self._engine.pack(batch))
 
-    def enqueue(self, packed: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
+    def enqueue(self, found: Sequence[Sequence[tf.Tensor]], replicas: Sequence[int],
                 use: int | tf.Tensor, name: str | None) -> None:
-        """Hands over the packed ids of each of some replicas; see `Pairing.put`."""
-        with tf.device(HOST):
-            self._pairing(name, replicas).put(packed, replicas, use)
+        """Hands over the packed ids of some replicas, if nothing is wrong; see `Pairing.put`.
+
+        Args:
+          found: for each of the replicas a result of `Batches.pack`.
+          replicas: the numbers of the replicas.
+          use: see `Pairing.put`.
+          name: of the lookup.
+        """
+        with tf.device(HOST), tf.control_dependencies(
+                [checks.require_silence(message) for message, *_ in found]):
+            self._pairing(name, replicas).put([packed for _, *packed in found], replicas, use)
 
     def lookup(self, replica: int, name: str | None) -> Activations:
         """Looks up the oldest batch of a replica and a name."""
@@ -127,7 +137,8 @@ class Runtime:
 
     def _pairing(self, name: str | None, replicas: Sequence[int]) -> Pairing:
         """Returns the pairing of the calls of one name in some replicas."""
-        name = [self._names.common(name, replica) for replica in replicas][0]
+        name = self._names.common(
+            name, replicas[0], outside=calls.is_outside_of_replicas())
         if name not in self._pairings:
             with on_host():
                 self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds,

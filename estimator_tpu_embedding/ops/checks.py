@@ -5,7 +5,12 @@ them back from the error that the session raised, in any thread. In functions of
 them back, so there the message is plain text.
 
 Every check takes its operations in every step, above all for its message. Where there are many
-checks, `gathered` leaves one condition for all, and `explain` checks again if it does not hold.
+checks, `gathered` leaves one condition for all, and `first_message` checks again if it does not
+hold.
+
+A check that fails in a function that is not inlined ends its caller, too. If the caller waits for
+another device, TensorFlow then reports the wait that was cancelled, instead of the check. So such a
+function returns the `first_message`, and its caller fails by `require_silence`.
 """
 
 from __future__ import annotations
@@ -23,6 +28,8 @@ _BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
 
 _conditions: contextvars.ContextVar[list[tf.Tensor] | None] = contextvars.ContextVar(
     'conditions', default=None)
+_said: contextvars.ContextVar[list[tuple[tf.Tensor, tf.Tensor]] | None] = contextvars.ContextVar(
+    'said', default=None)
 
 
 @contextlib.contextmanager
@@ -39,20 +46,27 @@ def gathered() -> Iterator[list[tf.Tensor]]:
         _conditions.reset(token)
 
 
-def explain(conditions: Sequence[tf.Tensor], again: Callable[[], object]) -> tf.Operation:
-    """Returns an op that fails, unless all conditions hold, because `again` checks again.
+def first_message(make: Callable[[], object]) -> tf.Tensor:
+    """Returns the message of the first check that fails, `''` if none does; nothing fails.
 
     Args:
-      conditions: of `gathered`, bool scalars.
-      again: makes the same checks, in a function of TF2 and outside of `gathered`.
+      make: makes checks, in a function of TF2 and outside of `gathered`.
     """
-    def fail() -> tf.Tensor:
-        again()
-        return tf.constant(0)
+    said: list[tuple[tf.Tensor, tf.Tensor]] = []
+    token = _said.set(said)
+    try:
+        make()
+    finally:
+        _said.reset(token)
+    message = tf.constant('')
+    for holds, text in reversed(said):
+        message = tf.where(holds, message, text)
+    return message
 
-    if not conditions:
-        return tf.no_op()
-    return tf.cond(tf.reduce_all(conditions), lambda: tf.constant(0), fail).op
+
+def require_silence(message: tf.Tensor) -> tf.Operation:
+    """Returns an op that fails with a result of `first_message`, unless it is `''`."""
+    return tf.debugging.Assert(tf.equal(message, ''), [message])
 
 
 def require(condition: tf.Tensor, problem: Problem, *,
@@ -84,7 +98,11 @@ def require(condition: tf.Tensor, problem: Problem, *,
         last = [f'{_SEPARATOR}{end}'] if step is None else [tf.strings.as_string(step), end]
         message = _joined([f'{_BEGIN}{problem.code}', where, problem.rule, got, *last],
                           separator=_SEPARATOR)
-    return tf.debugging.Assert(tf.reduce_all(condition), [message])
+    holds, said = tf.reduce_all(condition), _said.get()
+    if said is not None and not now:
+        said.append((holds, message))
+        return holds.op
+    return tf.debugging.Assert(holds, [message])
 
 
 def require_of_tables(tables: Sequence[str], fails: tf.Tensor, problem: Problem, *,

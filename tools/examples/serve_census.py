@@ -1,4 +1,4 @@
-"""Serves what `census_tpu_job.py --export_dir=...` exported, with plain TensorFlow.
+"""Serves what `census_tpu_job.py` or `census_dlrm_tfrs.py` exported, with plain TensorFlow.
 
   python serve_census.py EXPORTED_DIRECTORY [FILE]
 

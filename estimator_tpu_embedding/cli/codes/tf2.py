@@ -63,6 +63,10 @@ ENTRIES = {
              'Let a function enqueue the ids that it looks up. To train on, make the model anew '
              'and restore a checkpoint. A model made under no strategy can restore it too: '
              'tf.train.Checkpoint(model=model).restore(path).expect_partial().'),
+    'E542': ('look-ups in a function that XLA compiles',
+             'Look-ups and updates go through queues and tables of the host, which XLA cannot '
+             'compile. A TPU refuses an enqueue there as well.',
+             'Leave jit_compile out of tf.function, and out of compile of a Keras model.'),
     'E545': ('device that is no replica',
              'enqueue(device="/TPU:k") enqueues for replica k only, and so does the k-th of '
              'strategy.extended.worker_devices. The strategy does not have this replica.',

@@ -1,0 +1,268 @@
+"""Programs that count the names of their calls: the k-th new name of each replica is one call."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from harness import replicas, tfrs
+
+api = tf.tpu.experimental.embedding
+ROWS, BATCH = 32, 2
+
+
+class Counted:
+    """One table with SGD(1) whose activations get gradients of ones; names come from a counter.
+
+    Attributes:
+      made: the strategy.
+      table: what the table must be.
+      names: the names so far, in the order of the calls of all replicas.
+    """
+
+    def __init__(self, strategy):
+        self.made, self.names = replicas.make(strategy), []
+        self.table = np.arange(2 * ROWS, dtype=np.float32).reshape(ROWS, 2)
+        config = api.TableConfig(ROWS, 2, lambda *_, **__: tf.constant(self.table), name='t')
+        self.embedding = replicas.embedding_under(
+            self.made, {'a': api.FeatureConfig(config, output_shape=[BATCH])}, api.SGD(1.))
+
+    def next_name(self):
+        """The number of names so far and one, as a string."""
+        self.names.append(str(len(self.names) + 1))
+        return self.names[-1]
+
+    def look_up(self, ids, *, trains=True):
+        """In a replica: enqueue, dequeue and, if it trains, apply_gradients under a new name."""
+        name = self.next_name()
+        self.embedding.enqueue({'a': ids}, name=name)
+        activations = self.embedding.dequeue(name=name)
+        if trains:
+            self.embedding.apply_gradients({'a': tf.ones_like(activations['a'])}, name=name)
+        return activations['a']
+
+    def program(self, step):
+        """A tf.function that calls `step` in every replica, and returns all activations."""
+        @tf.function(autograph=False)
+        def program(*args):
+            return tfrs.joined(self.made, self.made.run(step, args))
+        return program
+
+    def check(self, found, ids):
+        """Compares activations with the rows of the global batch `ids`."""
+        np.testing.assert_array_equal(found, self.table[ids])
+
+    def train(self, ids):
+        """Moves the rows of `ids` as SGD with gradients of ones does."""
+        np.subtract.at(self.table, ids, 1.)
+
+    def check_table(self):
+        np.testing.assert_array_equal(
+            replicas.values_of(self.embedding)['t']['parameters'], self.table)
+
+
+def batches(job, count, seed=0, size=BATCH):
+    """Global batches of ids."""
+    random = np.random.default_rng(seed)
+    return [random.integers(ROWS, size=size * job.made.num_replicas_in_sync)
+            for _ in range(count)]
+
+
+def split(job, ids):
+    return replicas.split(job.made, ids)
+
+
+def on_host(job, *values):
+    """Global batches as values of replicas that are not on the devices of replicas."""
+    return [job.made.experimental_distribute_values_from_function(
+        lambda context, one=one: np.split(one, len(one) // BATCH)[
+            context.replica_id_in_sync_group]) for one in values]
+
+
+@pytest.fixture(params=['tpu 1', 'tpu 2', 'tpu 8', 'mirrored 2'])
+def job(request):
+    return Counted(request.param)
+
+
+def test_each_replica_counts_names_of_its_own_and_all_train_one_table(job):
+    step = job.program(job.look_up)
+    for ids in batches(job, 3):
+        job.check(step(split(job, ids)), ids)
+        job.train(ids)
+        job.check_table()
+    assert len(job.names) == job.made.num_replicas_in_sync
+
+
+def test_two_look_ups_per_step_are_two_calls_in_every_replica(job):
+    def twice(first, second):
+        return job.look_up(first), job.look_up(second)
+
+    step = job.program(twice)
+    for first, second in zip(batches(job, 3), batches(job, 3, 1)):
+        found = step(split(job, first), split(job, second))
+        job.check(found[0], first)
+        job.train(first)
+        job.check(found[1], second)
+        job.train(second)
+    job.check_table()
+
+
+def test_two_look_ups_before_the_first_gradients_do_not_mix(job):
+    def nested(first, second):
+        outer, inner = job.next_name(), job.next_name()
+        job.embedding.enqueue({'a': first}, name=outer)
+        one = job.embedding.dequeue(name=outer)['a']
+        job.embedding.enqueue({'a': second}, name=inner)
+        two = job.embedding.dequeue(name=inner)['a']
+        job.embedding.apply_gradients({'a': 2 * tf.ones_like(two)}, name=inner)
+        job.embedding.apply_gradients({'a': tf.ones_like(one)}, name=outer)
+        return one, two
+
+    step = job.program(nested)
+    for first, second in zip(batches(job, 3), batches(job, 3, 1)):
+        found = step(split(job, first), split(job, second))
+        job.check(found[0], first)
+        job.check(found[1], second)
+        job.train(first)
+        job.train(second)
+        job.train(second)
+    job.check_table()
+
+
+def test_a_function_that_is_traced_in_between_has_names_of_its_own(job):
+    train = job.program(job.look_up)
+    evaluate = job.program(lambda ids: job.look_up(ids, trains=False))
+    for ids in batches(job, 3):
+        job.check(train(split(job, ids)), ids)
+        job.train(ids)
+        job.check(evaluate(split(job, ids)), ids)
+    job.check_table()
+    assert len(job.names) == 2 * job.made.num_replicas_in_sync
+
+
+def test_a_function_that_is_traced_anew_has_new_names(job):
+    def step(ids, ones):
+        return job.look_up(ids) * tf.reduce_prod(ones)
+
+    train = job.program(step)
+    for number, ids in enumerate(batches(job, 4)):
+        job.check(train(split(job, ids), tf.ones([1 + number % 2])), ids)
+        job.train(ids)
+    job.check_table()
+    assert len(job.names) == 2 * job.made.num_replicas_in_sync
+
+
+def test_steps_of_a_loop_share_the_names_of_its_body(job):
+    count = 3
+    ids = batches(job, count)
+
+    @tf.function
+    def train(*of_steps):
+        # In the loop the batch of a step is an argument of strategy.run.
+        found = tf.TensorArray(tf.float32, count)
+        for number in tf.range(count):
+            own = tf.switch_case(number, [lambda value=value: tuple(
+                job.made.experimental_local_results(value)) for value in of_steps])
+            own = job.made.experimental_distribute_values_from_function(
+                lambda context: own[context.replica_id_in_sync_group])
+            found = found.write(number, tfrs.joined(job.made, job.made.run(job.look_up, (own,))))
+        return found.stack()
+
+    found = train(*(split(job, one) for one in ids))
+    for one, own in zip(found, ids):
+        job.check(one, own)
+        job.train(own)
+    job.check_table()
+    assert len(job.names) == job.made.num_replicas_in_sync
+
+
+def test_a_step_that_fails_between_its_calls_leaves_nothing_to_the_next(job):
+    def step(ids, fails):  # In the last replica, and in all.
+        fails = fails[tf.distribute.get_replica_context().replica_id_in_sync_group]
+        name = job.next_name()
+        job.embedding.enqueue({'a': ids}, name=name)
+        with tf.control_dependencies([job.embedding.dequeue(name=name)['a']]):
+            require = tf.debugging.Assert(~fails, ['of the model'])
+        with tf.control_dependencies([require]):
+            second = job.look_up(ids)
+            job.embedding.apply_gradients({'a': tf.ones([BATCH, 2])}, name=name)
+        return second
+
+    train = job.program(step)
+    number = job.made.num_replicas_in_sync
+    for failing, ids in zip((0, 1, 0, number, 0), batches(job, 5)):
+        fails = tf.range(number) >= number - failing
+        if failing:
+            with pytest.raises(tf.errors.InvalidArgumentError, match='of the model'):
+                train(split(job, ids), fails)
+            continue
+        job.check(train(split(job, ids), fails), ids)
+        job.train(ids)
+        job.train(ids)
+    job.check_table()
+
+
+def test_a_name_of_all_replicas_stays_beside_names_that_are_counted(job):
+    def step(ids):
+        name = 'fixed'
+        fixed = job.embedding.dequeue(name=name)['a']
+        job.embedding.apply_gradients({'a': tf.ones_like(fixed)}, name=name)
+        return fixed, job.look_up(ids)
+
+    @tf.function(autograph=False)
+    def train(outside, inside):
+        job.embedding.enqueue({'a': outside}, name='fixed')
+        return tfrs.joined(job.made, job.made.run(step, (inside,)))
+
+    for outside, inside in zip(batches(job, 3), batches(job, 3, 1)):
+        found = train(split(job, outside), split(job, inside))
+        job.check(found[0], outside)
+        job.train(outside)
+        job.check(found[1], inside)
+        job.train(inside)
+    job.check_table()
+
+
+def test_names_outside_of_replicas_are_the_same_in_all_whatever_their_order(job):
+    """A program hands over replica by replica, and not in the same order to each."""
+    number = job.made.num_replicas_in_sync
+
+    @tf.function(autograph=False)
+    def train(first, second):
+        for replica in range(number):
+            own = {name: job.made.experimental_local_results(value)[replica]
+                   for name, value in (('first', first), ('second', second))}
+            for name in sorted(own, reverse=replica % 2):
+                job.embedding.enqueue({'a': own[name]}, name=name, device=f'/TPU:{replica}')
+
+        def step():
+            found = []
+            for name in ('second', 'first'):
+                found.append(job.embedding.dequeue(name=name)['a'])
+                job.embedding.apply_gradients({'a': tf.ones_like(found[-1])}, name=name)
+            return found
+        return tfrs.joined(job.made, job.made.run(step))
+
+    for first, second in zip(batches(job, 2), batches(job, 2, 1)):
+        found = train(*on_host(job, first, second))
+        job.check(found[0], second)
+        job.train(second)
+        job.check(found[1], first)
+        job.train(first)
+    job.check_table()
+
+
+def test_counted_names_may_be_made_around_strategy_run(job):
+    @tf.function(autograph=False)
+    def train(ids):
+        name = job.next_name()
+        job.embedding.enqueue({'a': ids}, name=name)
+
+        def step():
+            activations = job.embedding.dequeue(name=name)['a']
+            job.embedding.apply_gradients({'a': tf.ones_like(activations)}, name=name)
+            return activations
+        return tfrs.joined(job.made, job.made.run(step))
+
+    for ids in batches(job, 2):
+        job.check(train(split(job, ids)), ids)
+        job.train(ids)
+    job.check_table()

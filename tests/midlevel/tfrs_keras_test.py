@@ -1,0 +1,276 @@
+"""Keras models with TFRS's layer train, evaluate and predict under a TPUStrategy as NumPy says."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from harness import replicas, tfrs
+from harness.keras_feed import feed
+from harness.numpy_reference import ReferenceTable, assert_close
+from harness.parts import long_except
+
+from estimator_tpu_embedding.errors import (
+    CallError, InputShapeError, NotInFunctionError, UnsupportedError)
+from estimator_tpu_embedding.midlevel import optimizers
+
+api = tf.tpu.experimental.embedding
+BATCH, STEPS, RATE, WIDTH = 16, 6, .05, 2
+ROWS = {'video': 11, 'user': 7}
+TABLE_OF = {'watched': 'video', 'liked': 'video', 'user': 'user'}
+LABEL = 'label'
+
+
+@pytest.fixture(scope='module', autouse=True)
+def names():
+    with tfrs.names_in_place():
+        yield
+
+
+def initial(table):
+    return np.random.default_rng(ROWS[table]).normal(size=(ROWS[table], WIDTH)).astype(np.float32)
+
+
+def samples_of(steps, seed=0):
+    """Up to 3 videos watched, up to 3 liked, one user and a label, for each sample."""
+    generator = np.random.default_rng(seed)
+    lists = {name: [generator.integers(ROWS['video'], size=generator.integers(0, 4)).tolist()
+                    for _ in range(steps * BATCH)] for name in ('watched', 'liked')}
+    return {**lists, 'user': generator.integers(ROWS['user'], size=steps * BATCH),
+            LABEL: generator.normal(size=steps * BATCH).astype(np.float32)}
+
+
+def features_of(element):
+    """The inputs of the model: `watched` is sparse, `liked` ragged, `user` dense."""
+    return {**{name: element[name] for name in TABLE_OF}, 'watched': element['watched'].to_sparse()}
+
+
+def with_label(element):
+    return features_of(element), element[LABEL]
+
+
+def layer_of(optimizer, output_shape=None):
+    from tensorflow_recommenders.layers import embedding
+    tables = {name: api.TableConfig(
+        ROWS[name], WIDTH, lambda shape, dtype=None, name=name: tf.constant(initial(name)),
+        combiner='mean', name=name) for name in ROWS}
+    return embedding.TPUEmbedding({
+        name: api.FeatureConfig(tables[table], output_shape=output_shape)
+        for name, table in TABLE_OF.items()}, optimizer)
+
+
+def functional(optimizer, made):
+    inputs = {
+        'watched': tf.keras.Input([None], BATCH, sparse=True, dtype=tf.int64),
+        'liked': tf.keras.Input([None], BATCH, ragged=True, dtype=tf.int64),
+        'user': tf.keras.Input([], BATCH, dtype=tf.int64)}
+    layer = layer_of(optimizer)
+    activations = layer(inputs)
+    joined = tf.keras.layers.Concatenate()([activations[name] for name in TABLE_OF])
+    model = tf.keras.Model(inputs, dense()(joined))
+    return model, layer
+
+
+def subclassed(optimizer, made):
+    """A model that is built when `fit` gives it the first batch."""
+    class Model(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.embedding = layer_of(optimizer, [BATCH // made.num_replicas_in_sync])
+            self.dense = dense()
+
+        def call(self, inputs):
+            activations = self.embedding(inputs)
+            return self.dense(tf.concat([activations[name] for name in TABLE_OF], 1))
+
+    model = Model()
+    return model, model.embedding
+
+
+def dense():
+    return tf.keras.layers.Dense(1, use_bias=False, kernel_initializer='ones')
+
+
+def job(name, make=functional, optimizer=api.Adagrad(.1), **kwargs):
+    """A strategy, a compiled model and its layer."""
+    made = replicas.make(name)
+    with replicas.scope(made):
+        model, layer = make(optimizer, made)
+        model.compile(tf.keras.optimizers.legacy.SGD(RATE), 'mse', **kwargs)
+    return made, model, layer
+
+
+class Reference:
+    """The job in float64 on one machine."""
+
+    def __init__(self, optimizer=api.Adagrad(.1)):
+        self.tables = {name: ReferenceTable(
+            initial(name), optimizers.core_optimizer(optimizer), 'mean') for name in ROWS}
+        self.kernel = np.ones(3 * WIDTH)
+        self.features = tfrs.Reference(self.tables, TABLE_OF)
+
+    def predict(self, samples):
+        found = self.features.lookup(samples)
+        return np.hstack([found[name] for name in TABLE_OF]) @ self.kernel
+
+    def loss(self, samples):
+        return np.mean((self.predict(samples) - samples[LABEL]) ** 2)
+
+    def fit(self, samples, rate=RATE):
+        """One epoch; returns the mean of the losses of its steps."""
+        losses = []
+        for first in range(0, len(samples[LABEL]), BATCH):
+            batch = {name: value[first:first + BATCH] for name, value in samples.items()}
+            losses.append(self.loss(batch))
+            wrong = 2 / BATCH * (self.predict(batch) - batch[LABEL])
+            found = self.features.lookup(batch)
+            x = np.hstack([found[name] for name in TABLE_OF])
+            self.features.update(batch, dict(zip(TABLE_OF, np.hsplit(
+                np.outer(wrong, self.kernel), 3))))
+            self.kernel = self.kernel - rate * x.T @ wrong
+        return np.mean(losses)
+
+
+def assert_holds(layer, reference):
+    for name, values in tfrs.values_of(layer).items():
+        assert_close(values['parameters'], reference.tables[name].rows, 1e-5)
+        for slot in values.keys() - {'parameters'}:
+            assert_close(values[slot], reference.tables[name].slots['Adagrad'], 1e-5)
+
+
+@pytest.mark.parametrize('name, make, steps_per_execution', long_except([
+    ('tpu 1', functional, 1), ('tpu 1', subclassed, 4), ('tpu 2', functional, 4),
+    ('tpu 2', subclassed, 1), ('tpu 4', functional, 2), ('tpu 4', subclassed, 4),
+    ('tpu 8', functional, 10), ('tpu 8', subclassed, 1)], 1, 4))
+def test_fit_evaluate_and_predict_equal_the_reference(name, make, steps_per_execution):
+    """On 2 hosts too, from `tpu 4` on; predictions come in the order of samples."""
+    made, model, layer = job(name, make, steps_per_execution=steps_per_execution,
+                             metrics=['mae'])
+    samples, others = samples_of(STEPS), samples_of(3, seed=1)
+    history = model.fit(feed(made, samples, with_label, batch=BATCH), epochs=2,
+                        steps_per_epoch=STEPS, verbose=0).history
+    reference = Reference()
+    assert_close(history['loss'], [reference.fit(samples) for _ in range(2)], 1e-5)
+    assert_holds(layer, reference)
+
+    found = model.evaluate(feed(made, others, with_label, batch=BATCH), steps=3, verbose=0,
+                           return_dict=True)
+    assert_close(found['loss'], reference.loss(others), 1e-5)
+    expected = reference.predict(others)
+    assert_close(found['mae'], np.mean(np.abs(expected - others[LABEL])), 1e-5)
+    predicted = model.predict(feed(made, others, features_of, batch=BATCH), steps=3, verbose=0)
+    assert_close(predicted[:, 0], expected, 1e-5)
+    assert_holds(layer, reference)
+
+
+class Watch(tf.keras.callbacks.Callback):
+    """Notes the rows of a table at both ends of evaluations."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.rows, self._layer = [], layer
+
+    def on_test_begin(self, logs=None):
+        self.rows.append(tfrs.values_of(self._layer)['video']['parameters'])
+
+    on_test_end = on_test_begin
+
+
+def test_callbacks_of_fit_do_what_they_do_elsewhere(tmp_path):
+    """A rate per epoch, also of the tables; an end that comes early; weights that come back."""
+    rates = {}
+    made, model, layer = job('tpu 1', optimizer=api.SGD(lambda: rates['optimizer'].lr))
+    rates['optimizer'] = model.optimizer
+    samples, watch = samples_of(2), Watch(layer)
+    data = feed(made, samples, with_label, batch=BATCH)
+    history = model.fit(
+        data, epochs=4, steps_per_epoch=2, validation_data=data, validation_steps=2, verbose=0,
+        callbacks=[
+            tf.keras.callbacks.LearningRateScheduler(lambda epoch: [.1, .05, 0., 0.][epoch]),
+            tf.keras.callbacks.EarlyStopping('val_loss'), watch,
+            tf.keras.callbacks.ModelCheckpoint(f'{tmp_path}/{{epoch}}', save_weights_only=True)])
+    reference, losses, rows = Reference(api.SGD(.1)), [], []
+    for rate in (.1, .05, 0.):
+        for table in reference.tables.values():
+            table.rate = rate
+        reference.fit(samples, rate)
+        losses.append(reference.loss(samples))
+        rows.append(reference.tables['video'].rows.copy())
+    assert_close(history.history['val_loss'], losses, 1e-5)  # The fourth epoch never began.
+    assert_close(np.array(watch.rows), np.repeat(rows, 2, 0), 1e-5)
+    model.load_weights(f'{tmp_path}/1')
+    assert_close(tfrs.values_of(layer)['video']['parameters'], rows[0], 1e-5)
+    assert_close(model.evaluate(data, steps=2, verbose=0), losses[0], 1e-5)
+
+
+@pytest.mark.parametrize('name', ['tpu 1', 'tpu 2'])
+def test_a_step_that_fails_within_fit_names_its_feature_and_the_next_fit_is_right(name):
+    made, model, layer = job(name)
+    good, bad = samples_of(2), samples_of(2)
+    bad['liked'][20] = [99]
+    with pytest.raises(tf.errors.InvalidArgumentError, match='E501 feature .*liked.*got 99'):
+        model.fit(feed(made, bad, with_label, batch=BATCH), steps_per_epoch=2, verbose=0)
+    reference = Reference()
+    first = {name: value[:BATCH] for name, value in good.items()}
+    reference.fit(first)
+    assert_holds(layer, reference)
+    history = model.fit(feed(made, good, with_label, batch=BATCH), steps_per_epoch=2, verbose=0)
+    assert_close(history.history['loss'], [reference.fit(good)], 1e-5)
+    assert_holds(layer, reference)
+
+
+REFUSED = {
+    'a part of a batch': (
+        lambda made, model: model.predict(made.experimental_distribute_dataset(
+            tf.data.Dataset.range(20).batch(BATCH), tfrs.TO_HOST), steps=2),
+        tf.errors.InvalidArgumentError, r'E535 the feature: .*got shape \[2\]. .*drop_remainder=True'),
+    'other types than those of the Inputs': (
+        lambda made, model: model.predict(made.experimental_distribute_dataset(
+            tf.data.Dataset.range(16).map(lambda n: tf.cast(n, tf.int32)).batch(
+                BATCH, drop_remainder=True), tfrs.TO_HOST), steps=1),
+        InputShapeError, 'E539 .* output of op .*Cast .*types of inputs must be those of the `tf.k'),
+    'an eager call': (
+        lambda made, model: model(tf.range(8, dtype=tf.int64)),
+        NotInFunctionError, 'E551 enqueue: .*; got an eager call. *Put the step into a tf.func'),
+    'sparse ids that are fetched': (
+        lambda made, model: model.predict(tf.data.Dataset.range(16).map(
+            lambda n: tf.sparse.from_dense(n[None])).batch(BATCH)),
+        InputShapeError, 'E525 .*experimental_fetch_to_device set to False')}
+
+
+@pytest.fixture(scope='module')
+def small_job():
+    """A model of one dense feature, on two replicas."""
+    from tensorflow_recommenders.layers import embedding
+    made = replicas.make('tpu 2')
+    with replicas.scope(made):
+        ids = tf.keras.Input([], BATCH, dtype=tf.int64)
+        table = api.TableConfig(32, 1, tf.ones_initializer(), name='t')
+        layer = embedding.TPUEmbedding(api.FeatureConfig(table, name='f'), api.SGD(1.))
+        model = tf.keras.Model(ids, layer(ids))
+    return made, model
+
+
+@pytest.mark.parametrize('case', REFUSED)
+def test_what_a_tpu_cannot_do_is_refused_and_the_model_goes_on(small_job, case):
+    made, model = small_job
+    call, error, message = REFUSED[case]
+    with pytest.raises(error, match=message), made.scope():
+        call(made, model)
+    data = tf.data.Dataset.range(16).batch(BATCH, drop_remainder=True)
+    assert model.predict(made.experimental_distribute_dataset(data, tfrs.TO_HOST), steps=1,
+                         verbose=0).tolist() == [[1.]] * 16
+
+
+@pytest.mark.parametrize('options, message', [
+    ({'jit_compile': True}, 'E542 enqueue: XLA cannot compile .*out of compile of a Keras model'),
+    ({'run_eagerly': True}, 'E921 TPUStrategy.run: .*does not support pure eager execution')])
+def test_options_of_compile_that_a_tpu_cannot_have_are_refused(small_job, options, message):
+    made, model = small_job
+    data = made.experimental_distribute_dataset(
+        tf.data.Dataset.range(16).batch(BATCH, drop_remainder=True), tfrs.TO_HOST)
+    with made.scope():
+        model.compile(**options)
+    with pytest.raises((CallError, UnsupportedError), match=message):
+        model.predict(data, steps=1)
+    with made.scope():
+        model.compile()
+    assert model.predict(data, steps=1, verbose=0).shape == (16, 1)
