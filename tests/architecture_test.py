@@ -142,6 +142,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'compat._current': 'arg_scope: the scopes around a call, by context',
     'ops._conditions': 'while conditions are gathered, checks somewhere inside add theirs',
+    'ops._said': 'while a first message is made, checks somewhere inside add theirs',
     'native._loaded': 'a library can be loaded once in a process'}
 FILE_NAME = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')
 OWN_MESSAGE = re.compile(r'\bstr\((self|error)\)|\b(self|error)\.(message|msg|args)\b')

@@ -289,8 +289,7 @@ class TPUEmbedding(_AutoTrackable):
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.
         self._read = functools.partial(not_inlined(
-            lambda features, weights: batches.pack(
-                features, weights, runtime.pack, runtime.kinds)))
+            lambda ids, weights: batches.pack(ids, weights, runtime.pack, runtime.kinds)))
 
     def _ready(self, method: str) -> tuple[Runtime, int | None]:
         """Returns the runtime, and the number of this replica; `None` outside of several."""
