@@ -220,3 +220,43 @@ def test_a_second_layer_under_a_tpu_strategy_is_refused_as_on_a_tpu():
             {'a': api.FeatureConfig(api.TableConfig(4, 2, name='t'))}, 'sgd')
     with pytest.raises(CallError, match='E559 .*TPU is already initialized for embeddings'):
         job.program(lambda ids, _: second({'a': ids})['a'])(*job.batch())
+
+
+@BOTH
+@pytest.mark.parametrize('pipelined', [False, True])
+def test_a_loop_that_fails_in_its_third_step_keeps_two_and_can_be_run_again(strategy, pipelined):
+    job = Job(strategy, api.Adagrad(RATE), pipeline_execution_with_tensor_core=pipelined)
+    batches = [job.batch() for _ in range(5)]
+    data = {'ids': [ids for ids, _ in batches], 'coefficients': [one for _, one in batches]}
+
+    def step(element, fails):
+        with tf.GradientTape() as tape:
+            found = job.look_up(element['ids'])
+            with tf.control_dependencies([found]):
+                fine = tf.debugging.Assert(~fails, ['of the model'])
+            with tf.control_dependencies([fine]):
+                loss = tfrs.weighted_sum(found, element['coefficients'])
+        with tf.control_dependencies([loss]):
+            tape.gradient(loss, job.layer.trainable_variables)
+
+    @tf.function
+    def train(iterator, failing):
+        for number in tf.range(len(batches)):
+            job.made.run(step, (next(iterator), tf.equal(number, failing)))
+
+    def iterator():
+        return tfrs.iterator(
+            job.made, [dict(zip(data, one)) for one in zip(*data.values())],
+            dict.fromkeys(data, 'dense'))
+
+    for failing, done in ((2, 2), (-1, 5), (0, 0), (-1, 5)):
+        if failing >= 0:
+            with pytest.raises(tf.errors.InvalidArgumentError, match='of the model'):
+                train(iterator(), failing)
+        else:
+            train(iterator(), failing)
+        for batch in batches[:done]:
+            job.update(*batch)
+        if not pipelined:
+            job.check()
+    job.check()
