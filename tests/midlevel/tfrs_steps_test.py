@@ -96,6 +96,25 @@ def test_a_loop_over_a_distributed_dataset_trains_in_a_function_and_outside(stra
     job.check()
 
 
+@BOTH
+def test_minimize_of_an_optimizer_of_keras_is_a_whole_step(strategy):
+    job = Job(strategy, api.Adagrad(RATE))
+    with job.made.scope():
+        optimizer = tf.keras.optimizers.legacy.Adam(.1)
+
+    def step(ids, coefficients):
+        optimizer.minimize(lambda: tfrs.weighted_sum(job.look_up(ids), coefficients),
+                           lambda: job.layer.trainable_variables)
+        return ids
+
+    train = job.program(step)
+    for _ in range(3):
+        batch = job.batch()
+        train(*batch)
+        job.update(*batch)
+    job.check()
+
+
 def test_a_policy_of_mixed_precision_leaves_tables_and_activations_in_float32():
     tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')
     try:
