@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -120,3 +122,19 @@ def put_keras_name_counters(graph: Any, counters: dict[Any, Any]) -> None:
 
     from tf_keras.src import backend
     backend.PER_GRAPH_OBJECT_NAME_UIDS[graph] = collections.defaultdict(int, counters)
+
+
+@contextlib.contextmanager
+def discarded_graph() -> Iterator[None]:
+    """Enters a graph of TF2 that nobody executes.
+
+    Variables that are made there are eager ones, unlike those of a `tf.Graph`. The creator of an
+    enclosing `tf.function`, whose priority is 50, would make them at a place of that function.
+    The class is public only below `tf.__internal__`. Checked: 2.16-2.21.
+    """
+    from tensorflow.python.framework import func_graph
+    graph = func_graph.FuncGraph('discarded')
+    with graph.as_default():
+        graph._variable_creator_stack = [
+            creator for creator in graph._variable_creator_stack if creator[0] != 50]
+        yield

@@ -16,10 +16,9 @@ from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..hosts.backend import Activations
 from ..ops.functions import not_inlined
-from . import arguments, calls, config_proto, declaration, saved, shapes, tables
+from . import arguments, calls, config_proto, declaration, pairing, saved, shapes, tables
 from .batches import Batches
 from .runtime import Runtime
-from .pairing import use_of
 from .replicas import Replicas
 
 _AutoTrackable: Any = _tf.auto_trackable()
@@ -163,7 +162,7 @@ class TPUEmbedding(_AutoTrackable):
         shapes.check(self._declared, self._batches.output_shapes, incoming)
         with tf.name_scope(name or 'enqueue'), tf.device(tables.HOST):
             self._runtime.enqueue([self._read(*one) for one in by_replica], replicas,
-                                  use_of(training, name), name)
+                                  pairing.use_of(training, name), name)
 
     @_as_written
     def dequeue(self, name: str | None = None) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
+from .. import _tf
 from ..core.kernels import Kernels
 from ..core.plan import Plan
+from ..core.rates import DynamicRate
 from ..errors import CallError, Problem
 from ..hosts.backend import Activations, CoreBatch
 from ..hosts.choice import open_engine
@@ -51,6 +54,7 @@ class Runtime:
         self._names = calls.CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
+        self._make_variables_of_rates()
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         """Packs the ids of one replica in the form in which they wait."""
@@ -129,6 +133,17 @@ class Runtime:
                 self._pending.make()
         elif self._pending.waits():
             self._flush()
+
+    def _make_variables_of_rates(self) -> None:
+        """Calls the user's functions in vain, for the variables that they make when first called.
+
+        A schedule of Keras makes the `iterations` of its optimizer. The first step may be in a
+        loop, where TensorFlow can make no variable of replicas. What fails here is of no account:
+        the step calls the functions again.
+        """
+        if any(isinstance(self.plan.rate(table.name), DynamicRate) for table in self.plan.tables):
+            with on_host(), _tf.discarded_graph(), contextlib.suppress(Exception):
+                self.rates()
 
     def _interrupt(self) -> None:
         """Notes that a function is being traced, which is no step."""

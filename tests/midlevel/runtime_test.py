@@ -29,3 +29,37 @@ def test_the_engine_of_an_object_that_is_garbage_is_closed_also_where_a_graph_is
         gc.collect()
     with pytest.raises(tf.errors.InvalidArgumentError, match='no engine'):
         group()
+
+
+@pytest.mark.parametrize('built', ['before', 'around the replicas', 'in a replica'])
+def test_a_schedule_of_keras_may_be_asked_first_in_a_loop_over_replicas(built):
+    """Rates .5 and .25, then .25; two replicas look row 0 up once each, with gradients of 1."""
+    strategy = replicas.make('tpu 2')
+    with strategy.scope():
+        optimizer = tf.keras.optimizers.legacy.SGD(
+            tf.keras.optimizers.schedules.PiecewiseConstantDecay([0], [.5, .25]))
+        other = tf.Variable(0.)
+    table = api.TableConfig(3, 1, tf.zeros_initializer(), combiner='sum', name='t')
+    embedding = replicas.embedding_under(strategy, [api.FeatureConfig(table)], api.SGD(
+        lambda: optimizer.learning_rate(optimizer.iterations)))
+
+    if built == 'before':
+        with strategy.scope():
+            embedding.build(per_replica_batch_size=1)
+
+    @tf.function
+    def steps(count):
+        def step(ids):
+            if built == 'in a replica':
+                embedding.enqueue([ids])
+            embedding.apply_gradients([tf.ones_like(embedding.dequeue()[0])])
+            optimizer.apply_gradients([(tf.constant(0.), other)])
+
+        for _ in tf.range(count):
+            ids = tf.constant([0])
+            if built != 'in a replica':
+                embedding.enqueue([ids])
+            strategy.run(step, (ids,))
+
+    steps(tf.constant(3))
+    assert replicas.values_of(embedding)['t']['parameters'][0] == -2 * (.5 + .25 + .25)

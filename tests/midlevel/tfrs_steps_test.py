@@ -96,6 +96,25 @@ def test_a_loop_over_a_distributed_dataset_trains_in_a_function_and_outside(stra
     job.check()
 
 
+@BOTH
+def test_minimize_of_an_optimizer_of_keras_is_a_whole_step(strategy):
+    job = Job(strategy, api.Adagrad(RATE))
+    with job.made.scope():
+        optimizer = tf.keras.optimizers.legacy.Adam(.1)
+
+    def step(ids, coefficients):
+        optimizer.minimize(lambda: tfrs.weighted_sum(job.look_up(ids), coefficients),
+                           lambda: job.layer.trainable_variables)
+        return ids
+
+    train = job.program(step)
+    for _ in range(3):
+        batch = job.batch()
+        train(*batch)
+        job.update(*batch)
+    job.check()
+
+
 def test_a_policy_of_mixed_precision_leaves_tables_and_activations_in_float32():
     tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')
     try:
@@ -220,3 +239,43 @@ def test_a_second_layer_under_a_tpu_strategy_is_refused_as_on_a_tpu():
             {'a': api.FeatureConfig(api.TableConfig(4, 2, name='t'))}, 'sgd')
     with pytest.raises(CallError, match='E559 .*TPU is already initialized for embeddings'):
         job.program(lambda ids, _: second({'a': ids})['a'])(*job.batch())
+
+
+@BOTH
+@pytest.mark.parametrize('pipelined', [False, True])
+def test_a_loop_that_fails_in_its_third_step_keeps_two_and_can_be_run_again(strategy, pipelined):
+    job = Job(strategy, api.Adagrad(RATE), pipeline_execution_with_tensor_core=pipelined)
+    batches = [job.batch() for _ in range(5)]
+    data = {'ids': [ids for ids, _ in batches], 'coefficients': [one for _, one in batches]}
+
+    def step(element, fails):
+        with tf.GradientTape() as tape:
+            found = job.look_up(element['ids'])
+            with tf.control_dependencies([found]):
+                fine = tf.debugging.Assert(~fails, ['of the model'])
+            with tf.control_dependencies([fine]):
+                loss = tfrs.weighted_sum(found, element['coefficients'])
+        with tf.control_dependencies([loss]):
+            tape.gradient(loss, job.layer.trainable_variables)
+
+    @tf.function
+    def train(iterator, failing):
+        for number in tf.range(len(batches)):
+            job.made.run(step, (next(iterator), tf.equal(number, failing)))
+
+    def iterator():
+        return tfrs.iterator(
+            job.made, [dict(zip(data, one)) for one in zip(*data.values())],
+            dict.fromkeys(data, 'dense'))
+
+    for failing, done in ((2, 2), (-1, 5), (0, 0), (-1, 5)):
+        if failing >= 0:
+            with pytest.raises(tf.errors.InvalidArgumentError, match='of the model'):
+                train(iterator(), failing)
+        else:
+            train(iterator(), failing)
+        for batch in batches[:done]:
+            job.update(*batch)
+        if not pipelined:
+            job.check()
+    job.check()
