@@ -7,6 +7,7 @@ emulated class in its place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -76,6 +77,19 @@ def whole_shard(shape: tuple[int, ...]) -> Any:
     """Returns the `shard_info` of an initializer for a whole variable. Checked: 2.16-2.21."""
     from tensorflow.python.trackable import base
     return base.ShardInfo(shape, (0,) * len(shape))
+
+
+def change_datasets(distributed: Any, change: Callable[[Any], Any]) -> None:
+    """Puts others in the places of the datasets that a distributed dataset has, one for each host.
+
+    They are what TensorFlow has made of the user's dataset: it divides batches and files first, and
+    must see them for that. Checked: 2.16-2.21.
+
+    Args:
+      distributed: the result of `experimental_distribute_dataset`, which has no iterator yet.
+      change: a dataset -> the one in its place, with the same elements.
+    """
+    distributed._cloned_datasets = [change(dataset) for dataset in distributed._cloned_datasets]
 
 
 def set_device_options(iterator: Any, options: Any) -> None:

@@ -156,8 +156,8 @@ class Extended(distribute.mirrored_extended()):  # type: ignore[misc]
     def _experimental_distribute_dataset(self, dataset: Any, options: Any) -> Any:
         _check_options(options)
         _check_fetched(dataset.element_spec, options)
-        return untuned.without_device_tuners(super()._experimental_distribute_dataset(
-            untuned.without_tuner(dataset), options))
+        return untuned.without_device_tuners(untuned.without_host_tuners(
+            super()._experimental_distribute_dataset(dataset, options), dataset.options()))
 
     def _distribute_datasets_from_function(self, dataset_fn: Callable[[Any], Any], options: Any
                                            ) -> Any:

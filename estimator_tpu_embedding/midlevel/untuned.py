@@ -16,7 +16,7 @@ import tensorflow as tf
 from .._tf import distribute
 
 
-def without_tuner(dataset: Any) -> Any:
+def without_tuner(dataset: Any, options: Any = None) -> Any:
     """Returns a dataset that no thread tunes.
 
     `tf.data.AUTOTUNE` then means what TensorFlow has for untuned datasets: a parallel call per
@@ -25,8 +25,9 @@ def without_tuner(dataset: Any) -> Any:
 
     Args:
       dataset: a `tf.data.Dataset`; if its options say anything of tuning, it is returned as it is.
+      options: its options; a copy of a dataset may not know them. `None` asks the dataset.
     """
-    options = dataset.options()
+    options = options or dataset.options()
     if options.autotune != tf.data.experimental.AutotuneOptions():
         return dataset
     of_maps = options.experimental_optimization.map_parallelization
@@ -35,6 +36,21 @@ def without_tuner(dataset: Any) -> Any:
     if of_maps:
         dataset = distribute.rewritten(dataset, 'map_parallelization')
     return dataset.with_options(_options())
+
+
+def without_host_tuners(distributed: Any, options: Any) -> Any:
+    """Returns a distributed dataset whose hosts have no tuning threads, see `without_tuner`.
+
+    To divide the last batch, TensorFlow must know the size of batches, which it does not find in a
+    dataset that was rewritten. So the datasets are rewritten after that.
+
+    Args:
+      distributed: a dataset that was distributed, which nobody else has seen; it is changed.
+      options: of the dataset before.
+    """
+    distribute.change_datasets(
+        distributed, functools.partial(without_tuner, options=options))
+    return distributed
 
 
 def without_device_tuners(distributed: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 import tensorflow as tf
 from harness import processes, replicas
@@ -137,10 +136,24 @@ def test_elements_and_their_order_are_those_of_a_mirrored_strategy(options):
     data = tf.data.Dataset.from_generator(
         generate, output_signature=tf.TensorSpec([], tf.int64)).map(lambda x: 3 * x).batch(8)
 
-    def elements(strategy):
-        return [[value.numpy().tolist() for value in strategy.experimental_local_results(one)]
-                for one in strategy.experimental_distribute_dataset(data, options)]
+    found = elements(replicas.make('tpu 2'), data, options)
+    assert found == elements(replicas.make('mirrored 2'), data, options)
+    assert found[1] == [[24, 27, 30, 33], [36, 39, 42, 45]]
 
-    found = elements(replicas.make('tpu 2'))
-    assert found == elements(replicas.make('mirrored 2'))
-    assert np.ravel(found[1]).tolist() == [24, 27, 30, 33, 36, 39, 42, 45]
+
+@pytest.mark.parametrize('options', [None, TO_HOST])
+def test_the_last_batch_of_a_file_is_divided_like_the_others(tmp_path, options):
+    """TensorFlow takes half a batch of 8 from the file of each host, if it sees the 8."""
+    for name, first in (('a', 0), ('b', 100)):
+        (tmp_path / name).write_text('\n'.join(map(str, range(first, first + 12))))
+    data = tf.data.TextLineDataset([str(tmp_path / 'a'), str(tmp_path / 'b')]).map(
+        lambda line: tf.strings.to_number(line, tf.int64)).batch(8)
+    assert elements(replicas.make('tpu 4'), data, options) == [
+        [[first, first + 1], [first + 2, first + 3], [first + 100, first + 101],
+         [first + 102, first + 103]] for first in (0, 4, 8)]
+
+
+def elements(strategy, data, options):
+    """What each replica gets of each element."""
+    return [[value.numpy().tolist() for value in strategy.experimental_local_results(one)]
+            for one in strategy.experimental_distribute_dataset(data, options)]
