@@ -92,10 +92,10 @@ def _checked(where: str, weights: tf.Tensor, places: tf.Tensor, ids: tf.Tensor,
     numbers = tf.cast(weights, tf.float32)
     finite = tf.math.is_finite(numbers)
     with tf.control_dependencies([
-            # Now, because weights of other places cannot be put into the order of the ids.
-            require(same, _elsewhere(where), now=True, got=lambda: tf.strings.join([
+            require(same, _elsewhere(where), got=lambda: tf.strings.join([
                 tf.strings.as_string(sizes[0]), ' weights for ',
                 tf.strings.as_string(sizes[1]), ' ids'])),
             require(finite, Problem('E518', where, 'weights must be finite'),
                     got=lambda: first_values(masked(numbers, ~finite)))]):
-        return tf.identity(numbers)
+        # As many as ids, because gathered checks let operations run that need so many.
+        return tf.concat([numbers, tf.ones_like(ids, tf.float32)], 0)[:sizes[1]]

@@ -96,6 +96,36 @@ def test_ids_out_of_range_are_an_error_that_names_them():
     assert step(IDS).numpy()[:, 0].tolist() == [.5, .5]
 
 
+@pytest.mark.parametrize('ids, weights, message', [
+    ([1, 6], [1, 1], 'E501 feature .*a.*; got 6'), ([1, 2], [1], 'E518 feature .*a.*1 weights for'),
+    ([1, 2], [1, np.nan], 'E518 feature .*a.*finite; got nan')])
+def test_what_is_wrong_in_one_replica_is_said_while_others_wait_for_it(ids, weights, message):
+    embedding, made = embedding_of('tpu 2'), replicas.make('tpu 2')
+    embedding.build(per_replica_batch_size=2)
+
+    def sparse(values, dtype):
+        return tf.SparseTensor([[place, 0] for place in range(len(values))],
+                               tf.constant(values, dtype), [2, 1])
+
+    @tf.function(autograph=False, input_signature=2 * [[
+        tf.SparseTensorSpec([2, 1], tf.int64), tf.SparseTensorSpec([2, 1], tf.float32)]])
+    def program(first, second):
+        by_replica = made.experimental_distribute_values_from_function(
+            lambda context: (first, second)[context.replica_id_in_sync_group])
+
+        def run(of_replica):
+            embedding.enqueue({'a': of_replica[0]}, {'a': of_replica[1]}, training=False)
+            return tf.distribute.get_replica_context().all_reduce(
+                'sum', tf.reduce_sum(embedding.dequeue()['a']))
+        return made.run(run, (by_replica,))
+
+    right = [sparse([1, 2], tf.int64), sparse([1, 1], tf.float32)]
+    for _ in range(5):
+        with pytest.raises(FAILS, match=f'(?s){message}'):
+            program(right, [sparse(ids, tf.int64), sparse(weights, tf.float32)])
+    assert made.experimental_local_results(program(right, right))[0].numpy() == 2 * 2 * 2
+
+
 @pytest.mark.parametrize('ids', [[0, 1, -1], [-1]])
 def test_a_batch_of_another_size_is_an_error_also_if_an_id_is_out_of_range(ids):
     embedding = embedding_of()
