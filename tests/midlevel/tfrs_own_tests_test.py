@@ -21,16 +21,6 @@ def test_all_tests_of_the_layer_pass(strategy):
             super().setUp()
             self.enterContext(replicas.scope(replicas.make(strategy)))
 
-        # The one batch has no known number of samples per replica once it is divided.
-        def _create_sparse_dataset(self, strategy):
-            return self._of_known_size(super()._create_sparse_dataset(strategy))
-
-        def _create_ragged_dataset(self, strategy):
-            return self._of_known_size(super()._create_ragged_dataset(strategy))
-
-        def _of_known_size(self, dataset):
-            return dataset.unbatch().batch(self.batch_size, drop_remainder=True)
-
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Test).run(result)
     assert [*result.errors, *result.failures] == []
