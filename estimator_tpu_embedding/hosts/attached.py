@@ -2,7 +2,9 @@
 
 To attach variables takes several operations per variable, and a step has a lookup per replica and
 an update. Between them, most functions write no table. Whether one does is seen from the operations
-that take the handles of variables: calls, loops and conditions that write take them too.
+that take the handles of variables: calls, loops and conditions that write take them too. Python
+functions in a graph may write any variable. Nobody sees what a dataset or a call within a call
+writes by Python.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ import tensorflow.compat.v1 as tf
 
 _HARMLESS = ('ReadVariableOp', 'DisableCopyOnRead', 'VariableShape', 'EteLookup', 'EteUpdate')
 """The operations that read tables, or write the memory of the engine."""
+
+_PYTHON = ('EagerPyFunc', 'PyFunc')
+"""The operations that call Python functions, which take no handles."""
 
 
 class _Place(NamedTuple):
@@ -57,6 +62,8 @@ class AttachedIn:
 
     def _takers(self, graph: tf.Graph) -> list[tf.Operation]:
         """Returns the operations of a function that may write a variable."""
-        return [operation for handle in self._handles
-                for operation in graph.capture(handle).consumers()
-                if operation.type not in _HARMLESS]
+        return [*(operation for handle in self._handles
+                  for operation in graph.capture(handle).consumers()
+                  if operation.type not in _HARMLESS),
+                *(operation for operation in graph.get_operations()
+                  if operation.type in _PYTHON)]

@@ -119,7 +119,9 @@ class _Reader:
             raise InputShapeError(self._problem('E534', f'shape {value.shape}'))
         # With [size] instead of [-1], TensorFlow would rely on the size and remove the check.
         flat = tf.reshape(tf.cast(value, tf.int64), [-1])
-        return _reading(IdBatch(tf.range(self.size), flat, self.size))
+        # As many as ids, because a message about ids names their samples whatever the size is.
+        samples = tf.range(self.size if known is not None else tf.size(flat))
+        return _reading(IdBatch(samples, flat, self.size))
 
     def sparse(self, value: tf.SparseTensor, weight: Any) -> Reading:
         """Reads a sparse tensor: all indices but the last are the sample; in sequences, all are."""

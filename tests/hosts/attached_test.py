@@ -40,7 +40,8 @@ def test_writes_and_calls_that_take_a_handle_may_detach_it_until_the_next_time()
             write_last,
             lambda variables: tf.cond(variables[0][0] > 1, lambda: write_last(variables),
                                       lambda: tf.constant(1)),
-            lambda variables: tf.function(lambda: write_last(variables))()):
+            lambda variables: tf.function(lambda: write_last(variables))(),
+            lambda variables: tf.py_function(lambda: None, [], [])):
         assert found_after(write) == [False, True]
         assert found_after(lambda variables: None, before=write) == [True, True]
 

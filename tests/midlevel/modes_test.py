@@ -96,6 +96,21 @@ def test_ids_out_of_range_are_an_error_that_names_them():
     assert step(IDS).numpy()[:, 0].tolist() == [.5, .5]
 
 
+@pytest.mark.parametrize('ids', [[0, 1, -1], [-1]])
+def test_a_batch_of_another_size_is_an_error_also_if_an_id_is_out_of_range(ids):
+    embedding = embedding_of()
+    step_of(embedding)(IDS)
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.int32)])
+    def step(ids):
+        embedding.enqueue({'a': ids}, training=False)
+        return embedding.dequeue()['a']
+
+    with pytest.raises(FAILS, match=rf'(?s)E535.*got shape \[{len(ids)}\]'):
+        step(tf.constant(ids))
+    assert step(IDS).shape == [2, 2]
+
+
 @pytest.mark.parametrize('training', [tf.constant, tf.Variable])
 def test_the_training_flag_may_be_a_tensor(training):
     embedding, flag = embedding_of(), training(True)
@@ -229,8 +244,11 @@ def test_tables_are_variables_to_read_and_to_assign():
                                     lambda: variable.read_value()),
     lambda variable, value: tf.function(variable.assign)(value),
     lambda variable, value: tf.raw_ops.AssignVariableOp(
-        resource=tf.identity(variable.handle), value=value)],
-    ids=['directly', 'in a condition', 'in a function', 'by another name of its handle'])
+        resource=tf.identity(variable.handle), value=value),
+    lambda variable, value: tf.py_function(
+        lambda new: variable.assign(new).read_value(), [value], tf.float32)],
+    ids=['directly', 'in a condition', 'in a function', 'by another name of its handle',
+         'in Python'])
 def test_a_function_may_assign_between_a_lookup_and_its_update(assign):
     embedding = embedding_of('one device')
     (_, variable), = embedding.embedding_tables.items()
@@ -240,8 +258,10 @@ def test_a_function_may_assign_between_a_lookup_and_its_update(assign):
         embedding.enqueue({'a': ids})
         found = embedding.dequeue()['a']
         with tf.control_dependencies([found]):
-            assign(variable, value)
-        embedding.apply_gradients({'a': tf.ones_like(found)})
+            assigned = assign(variable, value)
+        # TensorFlow orders what takes handles, but not Python functions.
+        with tf.control_dependencies([] if assigned is None else [assigned]):
+            embedding.apply_gradients({'a': tf.ones_like(found)})
         return found, variable.read_value()
 
     for before, now in ((1, 7), (6.5, 9)):
