@@ -141,7 +141,8 @@ class Runtime:
         loop, where TensorFlow can make no variable of replicas. What fails here is of no account:
         the step calls the functions again.
         """
-        if any(isinstance(self.plan.rate(table.name), DynamicRate) for table in self.plan.tables):
+        if self.plan.mode == 'training' and any(isinstance(
+                self.plan.rate(table.name), DynamicRate) for table in self.plan.tables):
             with on_host(), _tf.discarded_graph(), contextlib.suppress(Exception):
                 self.rates()
 

@@ -21,7 +21,6 @@ TO_HOST = tf.distribute.InputOptions(experimental_fetch_to_device=False)
 LONGEST = 5
 """The width of sparse ids: of one shape in all steps, for one trace."""
 
-_KEPT = []  # On busy cores TensorFlow may take 40 s to end the threads of an iterator.
 _REPLACED = ('TPUStrategy', 'TPUStrategyV1', 'TPUStrategyV2', 'InputOptions', 'TPUEmbedding')
 
 
@@ -75,7 +74,6 @@ def iterator(made, batches, kinds, arrange=lambda element: element):
                                          for name, value in element.items()}))
 
     made_iterator = iter(made.distribute_datasets_from_function(dataset_fn, TO_HOST))
-    _KEPT.append(made_iterator)
     return made_iterator
 
 

@@ -139,7 +139,7 @@ def assert_holds(layer, reference):
 @pytest.mark.parametrize('name, make, steps_per_execution', long_except([
     ('tpu 1', functional, 1), ('tpu 1', subclassed, 4), ('tpu 2', functional, 4),
     ('tpu 2', subclassed, 1), ('tpu 4', functional, 2), ('tpu 4', subclassed, 4),
-    ('tpu 8', functional, 10), ('tpu 8', subclassed, 1)], 1, 4))
+    ('tpu 8', functional, 10), ('tpu 8', subclassed, 1)], 1, 2))
 def test_fit_evaluate_and_predict_equal_the_reference(name, make, steps_per_execution):
     """On 2 hosts too, from `tpu 4` on; predictions come in the order of samples."""
     made, model, layer = job(name, make, steps_per_execution=steps_per_execution,
