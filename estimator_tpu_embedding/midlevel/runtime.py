@@ -54,7 +54,8 @@ class Runtime:
         self._names = calls.CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
-        self._make_variables_of_rates()
+        self._rates_have_variables = not any(
+            isinstance(plan.rate(table.name), DynamicRate) for table in plan.tables)
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         """Packs the ids of one replica in the form in which they wait."""
@@ -97,6 +98,8 @@ class Runtime:
             raise CallError(Problem(
                 'E558', 'apply_gradients', 'every table must have an optimizer', 'a table without',
                 'Give TPUEmbedding an optimizer.'))
+        if not self._rates_have_variables:
+            self._make_variables_of_rates()
         rates = rates_at(self.plan, tf.constant(0, tf.int64))
         return tf.stack([rates[table.name] for table in self.plan.tables])
 
@@ -139,10 +142,11 @@ class Runtime:
 
         A schedule of Keras makes the `iterations` of its optimizer. The first step may be in a
         loop, where TensorFlow can make no variable of replicas. What fails here is of no account:
-        the step calls the functions again.
+        the step calls the functions again. Elsewhere they are not called in vain, because a call
+        may change something in Python.
         """
-        if self.plan.mode == 'training' and any(isinstance(
-                self.plan.rate(table.name), DynamicRate) for table in self.plan.tables):
+        self._rates_have_variables = True
+        if calls.traced_function() is not tf.compat.v1.get_default_graph():
             with on_host(), _tf.discarded_graph(), contextlib.suppress(Exception):
                 self.rates()
 

@@ -63,3 +63,21 @@ def test_a_schedule_of_keras_may_be_asked_first_in_a_loop_over_replicas(built):
 
     steps(tf.constant(3))
     assert replicas.values_of(embedding)['t']['parameters'][0] == -2 * (.5 + .25 + .25)
+
+
+def test_a_rate_is_asked_once_where_a_step_is_traced():
+    """Row 0 is looked up once, with a gradient of 1: the rate is the first of the numbers."""
+    numbers = iter([.5, .25])
+    table = api.TableConfig(3, 1, tf.zeros_initializer(), combiner='sum', name='t')
+    embedding = replicas.embedding_under(
+        replicas.make('none'), [api.FeatureConfig(table)], api.SGD(lambda: next(numbers)))
+
+    @tf.function
+    def step(ids):
+        embedding.enqueue([ids])
+        embedding.apply_gradients([tf.ones_like(embedding.dequeue()[0])])
+
+    for after in (-.5, -1.):
+        step(tf.constant([0]))
+        assert embedding.embedding_tables[table].numpy()[0] == after
+    assert list(numbers) == [.25]
