@@ -54,8 +54,7 @@ class Runtime:
         self._names = calls.CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
-        self._rates_have_variables = not any(
-            isinstance(plan.rate(table.name), DynamicRate) for table in plan.tables)
+        self._rates_have_variables = False
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         """Packs the ids of one replica in the form in which they wait."""
@@ -146,7 +145,9 @@ class Runtime:
         may change something in Python.
         """
         self._rates_have_variables = True
-        if calls.traced_function() is not tf.compat.v1.get_default_graph():
+        in_part = calls.traced_function() is not tf.compat.v1.get_default_graph()
+        if in_part and any(isinstance(self.plan.rate(table.name), DynamicRate)
+                           for table in self.plan.tables):
             with on_host(), _tf.discarded_graph(), contextlib.suppress(Exception):
                 self.rates()
 
