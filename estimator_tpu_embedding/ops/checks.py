@@ -71,8 +71,8 @@ def require_silence(message: tf.Tensor) -> tf.Operation:
 
 def require(condition: tf.Tensor, problem: Problem, *,
             got: tf.Tensor | str | Callable[[], tf.Tensor],
-            where: tf.Tensor | str | None = None, step: tf.Tensor | None = None,
-            now: bool = False) -> tf.Operation:
+            where: tf.Tensor | str | None = None, step: tf.Tensor | None = None
+            ) -> tf.Operation:
     """Returns an op that fails with `problem` unless all of `condition` holds.
 
     Args:
@@ -81,10 +81,9 @@ def require(condition: tf.Tensor, problem: Problem, *,
       got: scalar string, built from the offending values, or a function that builds it.
       where: scalar string that replaces the `where` of `problem`, if it is known only at run time.
       step: integer scalar that replaces the `step` of `problem`, or `None`.
-      now: whether it is not gathered, because operations follow that would fail without it.
     """
     conditions = _conditions.get()
-    if conditions is not None and not now:
+    if conditions is not None:
         conditions.append(condition if condition.shape.rank == 0 else tf.reduce_all(condition))
         return conditions[-1].op
     got = got() if callable(got) else got
@@ -99,7 +98,7 @@ def require(condition: tf.Tensor, problem: Problem, *,
         message = _joined([f'{_BEGIN}{problem.code}', where, problem.rule, got, *last],
                           separator=_SEPARATOR)
     holds, said = tf.reduce_all(condition), _said.get()
-    if said is not None and not now:
+    if said is not None:
         said.append((holds, message))
         return holds.op
     return tf.debugging.Assert(holds, [message])

@@ -92,10 +92,19 @@ def _checked(where: str, weights: tf.Tensor, places: tf.Tensor, ids: tf.Tensor,
     numbers = tf.cast(weights, tf.float32)
     finite = tf.math.is_finite(numbers)
     with tf.control_dependencies([
-            # Now, because weights of other places cannot be put into the order of the ids.
-            require(same, _elsewhere(where), now=True, got=lambda: tf.strings.join([
+            require(same, _elsewhere(where), got=lambda: tf.strings.join([
                 tf.strings.as_string(sizes[0]), ' weights for ',
                 tf.strings.as_string(sizes[1]), ' ids'])),
             require(finite, Problem('E518', where, 'weights must be finite'),
                     got=lambda: first_values(masked(numbers, ~finite)))]):
-        return tf.identity(numbers)
+        return tf.identity(_as_many(numbers, ids))
+
+
+def _as_many(numbers: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+    """Returns as many numbers as ids, with zeros at the end where some are missing.
+
+    A gathered check fails later, so what follows must run with any number of weights until then.
+    """
+    if numbers.shape.is_fully_defined() and numbers.shape == ids.shape:
+        return numbers
+    return tf.concat([numbers, tf.zeros_like(ids, tf.float32)], 0)[:tf.size(ids)]

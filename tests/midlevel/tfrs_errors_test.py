@@ -111,3 +111,11 @@ def test_weights_of_dense_ids_are_refused_as_by_the_mid_level_api():
     layer = layer_under('tpu 2')
     with pytest.raises(ValueError, match='Weight specified for dense input'):
         run('tpu 2', layer, weights={'a': np.float32([1, 2])})
+
+
+@pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])
+@pytest.mark.parametrize('weights', [[[1], [1]], [[1, 1], []]])  # In one replica, or in both.
+def test_weights_at_other_places_are_named_whichever_replica_has_them(strategy, weights):
+    layer = layer_under(strategy)
+    with pytest.raises(tf.errors.InvalidArgumentError, match='E518'):
+        run(strategy, layer, {'a': [[1, 2], [3]]}, {'a': weights})

@@ -48,21 +48,6 @@ def test_gathered_checks_make_messages_only_in_the_branch_that_fails():
     assert not made & {'StringJoin', 'AsString', 'Where'}
 
 
-def test_a_check_that_later_operations_need_is_not_gathered():
-    @tf.function
-    def function(places):
-        with checks.gathered() as conditions:
-            legal = checks.require(places < 2, SMALL, got='a large one', now=True)
-            with tf.control_dependencies([legal]):
-                found = tf.gather([5, 6], tf.identity(places))
-        assert not conditions
-        return tf.identity(found)
-
-    assert function(tf.constant([1])).numpy().tolist() == [6]
-    with pytest.raises(tf.errors.InvalidArgumentError, match='got a large one'):
-        function(tf.constant([2]))
-
-
 def test_the_first_message_of_checks_is_that_of_the_first_that_fails_and_nothing_fails():
     message = tf.function(lambda numbers: checks.first_message(lambda: require_both(numbers)))
     for numbers, expected in ([2, 4], ''), ([2, 3], 'E501 feature b'), ([12, 3], 'E501 feature a'):

@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_tpu_embedding.errors import InputShapeError
-from estimator_tpu_embedding.ops import weights
+from estimator_tpu_embedding.ops import checks, weights
 
 FAILS = tf.errors.InvalidArgumentError
 WHERE = 'feature "f"'
@@ -64,6 +64,24 @@ def test_i09_weights_at_other_places_are_refused_before_and_while_a_function_run
     step = tf.function(lambda one, two: of(WHERE, one, two), input_signature=[spec, spec])
     with pytest.raises(FAILS, match='E518'):
         step(ids, other)
+
+
+@pytest.mark.parametrize('of, ids, other', [
+    (weights.sparse, IDS, sparse([[2, 0]], [1])),
+    (weights.sparse, IDS, sparse([[0, 1], [2, 0], [2, 1]], [1, 2, 3])),
+    (weights.ragged, ROWS, ragged([[1], [], []]))])
+def test_a_gathered_check_leaves_a_weight_for_each_id_and_fails_nothing(of, ids, other):
+    spec = (tf.SparseTensorSpec([None, None], tf.int64) if of is weights.sparse
+            else tf.RaggedTensorSpec([None, None], tf.int64))
+
+    @tf.function(input_signature=[spec, spec])
+    def function(ids, other):
+        with checks.gathered() as conditions:
+            found = of(WHERE, ids, other)
+        return found, tf.reduce_all(conditions)
+
+    found, hold = function(ids, other)
+    assert not hold and found.shape == ids.values.shape
 
 
 @pytest.mark.parametrize('bad', [float('nan'), float('inf')])
