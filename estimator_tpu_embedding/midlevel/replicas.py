@@ -68,7 +68,7 @@ class Replicas:
                 'E559', 'TPUEmbedding', 'TPU is already initialized for embeddings. This may be '
                 'caused by using multiple TPUEmbedding instances in a TPU scope which is '
                 'unsupported', remedy='Call tf.tpu.experimental.initialize_tpu_system() before '
-                'the next one, or delete the one before.'))
+                'the next one.'))
         _set_initialized(weakref.ref(owner))
 
     def fed(self, device: str | None) -> list[int]:

@@ -111,3 +111,19 @@ def test_weights_of_dense_ids_are_refused_as_by_the_mid_level_api():
     layer = layer_under('tpu 2')
     with pytest.raises(ValueError, match='Weight specified for dense input'):
         run('tpu 2', layer, weights={'a': np.float32([1, 2])})
+
+
+@pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])
+@pytest.mark.parametrize('weights', [[[1], [1]], [[1, 1], []]])  # In one replica, or in both.
+def test_weights_at_other_places_are_named_though_replicas_wait_for_each_other(strategy, weights):
+    layer, made = layer_under(strategy), replicas.make(strategy)
+    batches = tfrs.iterator(made, [{'a': [[1, 2], [3]], 'w': weights}],
+                            {'a': 'ragged', 'w': 'ragged'})
+
+    @tf.function
+    def program(iterator):
+        def step(one):
+            return tf.reduce_sum(layer({'a': one['a']}, {'a': one['w']})['a'])
+        return made.reduce('SUM', made.run(step, (next(iterator),)), axis=None)
+    with pytest.raises(tf.errors.InvalidArgumentError, match='E518'):
+        program(batches)
