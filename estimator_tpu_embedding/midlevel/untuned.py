@@ -89,6 +89,7 @@ def _class_without_tuners(base: Any) -> Any:
             spec.__class__ = _spec_without_tuners(spec.__class__)
             return spec
 
+    Distributed.__name__ = base.__name__  # As users see it in messages.
     return Distributed
 
 
