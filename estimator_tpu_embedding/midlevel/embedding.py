@@ -14,7 +14,6 @@ import tensorflow as tf
 from .. import _process, _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
-from ..hosts.backend import Activations
 from ..ops.functions import not_inlined
 from . import arguments, calls, config_proto, declaration, pairing, saved, shapes, tables
 from .batches import Batches
@@ -217,13 +216,11 @@ class TPUEmbedding(_AutoTrackable):
             raise CallError(self._replicas.outside('apply_gradients'))
         batches = self._batches
         assert batches is not None
-        own = batches.gradients(self._declared.flatten(gradients, 'gradients'))
-        names = declaration.feature_names(self._declared)
+        own = runtime.joined(batches.gradients(self._declared.flatten(gradients, 'gradients')))
 
         def apply_all(by_replica: Sequence[Sequence[tf.Tensor]]) -> None:
-            by_name: list[Activations] = [dict(zip(names, flat)) for _, *flat in by_replica]
             with tf.name_scope(name or 'apply_gradients'):
-                runtime.update(by_name, by_replica[0][0], name)
+                runtime.update([joined for _, *joined in by_replica], by_replica[0][0], name)
 
         # Rates are computed in each replica, because the values that they read may differ there.
         self._replicas.together([runtime.rates(), *own], apply_all)
@@ -284,7 +281,8 @@ class TPUEmbedding(_AutoTrackable):
             training=all(table.optimizer is not None for table in self._declared.tables))
         batches, runtime = self._batches, Runtime(
             plan, self._variables, self._kernels,
-            shapes.batch_size(output_shapes) * self._replicas.number)
+            shapes.batch_size(output_shapes) * self._replicas.number,
+            declaration.feature_names(self._declared))
         self._runtime = runtime
         # Traced, and made ready to run, once for all replicas. The partial hides that it is a
         # tf.function: a SavedModel would save every tf.function among the attributes.

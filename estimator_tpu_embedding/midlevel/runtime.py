@@ -21,6 +21,7 @@ from ..hosts.tables import HostedTable
 from ..native.owned import OwnedVariable
 from ..ops import checks
 from . import calls
+from .carrying import Carrier
 from .pairing import INFERENCE, Pairing
 from .tables import HOST, PARAMETERS, on_host
 
@@ -35,7 +36,7 @@ class Runtime:
     """
 
     def __init__(self, plan: Plan, variables: Mapping[str, Mapping[str, OwnedVariable]],
-                 kernels: Kernels, batch_size: int):
+                 kernels: Kernels, batch_size: int, features: Sequence[str]):
         """Opens the engine, which owns the values of variables from its first use on.
 
         Args:
@@ -43,6 +44,7 @@ class Runtime:
           variables: by table, then `'parameters'` or the name of the slot.
           kernels: which engine, and its threads.
           batch_size: samples of all replicas per step, for reports; 0 if that is not known.
+          features: the names of all features, in the order of the user's.
         """
         self.plan = plan
         tables = {table.name: _hosted(plan, table.name, variables) for table in plan.tables}
@@ -51,6 +53,9 @@ class Runtime:
             self._steps = FunctionSteps(batch_size, self._engine.kernels)
             self._pending = PendingUpdate(self._engine, [tf.int64, tf.float32], self._update_late)
         self.kernels, self.kinds = self._engine.kernels, self._engine.kinds
+        shapes = {feature.name: plan.output_shape(feature) for feature in plan.features}
+        self._features = features  # The plan has them in another order.
+        self._carrier = Carrier([shapes[name] for name in features])
         self._names = calls.CallNames()
         self._pairings: dict[str | None, Pairing] = {}
         self._flush = tf.function(self._pending.make, autograph=False)
@@ -85,7 +90,15 @@ class Runtime:
                 done.append(tf.cond(tf.equal(use, INFERENCE), self._pending.make,
                                     lambda: tf.constant(0)))
             with tf.control_dependencies(done):
-                return self._engine.lookup(packed)
+                found = self._engine.lookup(packed)
+            if replica == 0:  # It is where tables are.
+                return found
+            joined = self._carrier.join([found[name] for name in self._features])
+        return dict(zip(self._features, self._carrier.split(joined)))
+
+    def joined(self, gradients: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Returns the gradients of a replica, in the order of features, in as few tensors."""
+        return self._carrier.join(gradients)
 
     def rates(self) -> tf.Tensor:
         """Returns the learning rates of all tables, float32 `[tables]`; calls the user's functions.
@@ -102,17 +115,19 @@ class Runtime:
         rates = rates_at(self.plan, tf.constant(0, tf.int64))
         return tf.stack([rates[table.name] for table in self.plan.tables])
 
-    def update(self, gradients: Sequence[Activations], stacked: tf.Tensor,
+    def update(self, joined: Sequence[Sequence[tf.Tensor]], stacked: tf.Tensor,
                name: str | None) -> None:
         """Updates the rows that all replicas looked up last, or, if pipelined, a step later.
 
         Args:
-          gradients: by replica.
+          joined: by replica the result of `joined`.
           stacked: the result of `rates`.
           name: of the lookup.
         """
         self._interrupt()
         with tf.device(HOST):
+            gradients: list[Activations] = [
+                dict(zip(self._features, self._carrier.split(one))) for one in joined]
             packed = self._pairing(name, [0]).take_looked_up()
             step = self._steps.trained.begin_step()
             rates = self._by_table(stacked)
