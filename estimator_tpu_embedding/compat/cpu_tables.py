@@ -15,6 +15,8 @@ import tensorflow as tf
 from .. import _tf
 from ..errors import Problem, quoted
 
+_MARK = '_etpe_tells_who_trains'
+
 
 def tell_who_trains() -> None:
     """Makes `TPUEmbeddingForServing` warn, once per process, when its tables are first trained.
@@ -23,7 +25,7 @@ def tell_who_trains() -> None:
     """
     cls = tf.tpu.experimental.embedding.TPUEmbeddingForServing
     look_up = cls.embedding_lookup
-    if hasattr(look_up, '__wrapped__'):
+    if hasattr(look_up, _MARK):
         return  # An earlier install() did it.
 
     told: list[bool] = []
@@ -38,6 +40,7 @@ def tell_who_trains() -> None:
                 _tell(names)
         return look_up(self, features, weights)
 
+    setattr(tell_and_look_up, _MARK, True)
     cls.embedding_lookup = tell_and_look_up
 
 

@@ -65,7 +65,7 @@ ENTRIES = {
              'tf.train.Checkpoint(model=model).restore(path).expect_partial().'),
     'E542': ('look-ups in a function that XLA compiles',
              'Look-ups and updates go through queues and tables of the host, which XLA cannot '
-             'compile. A TPU refuses an enqueue there as well.',
+             'compile.',
              'Leave jit_compile out of tf.function, and out of compile of a Keras model.'),
     'E545': ('device that is no replica',
              'enqueue(device="/TPU:k") enqueues for replica k only, and so does the k-th of '
