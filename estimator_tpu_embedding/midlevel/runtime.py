@@ -78,13 +78,13 @@ class Runtime:
         """
         with tf.device(HOST), tf.control_dependencies(
                 [checks.require_silence(message) for message, *_ in found]):
-            self._pairing(name, replicas).put([packed for _, *packed in found], replicas, use)
+            self._pairing(name, replicas[0]).put([packed for _, *packed in found], replicas, use)
 
     def lookup(self, replica: int, name: str | None) -> Activations:
         """Looks up the oldest batch of a replica and a name."""
         self._interrupt()
         with tf.device(HOST):
-            use, packed = self._pairing(name, [replica]).take(replica)
+            use, packed = self._pairing(name, replica).take(replica)
             done = []
             if self.plan.pipelined:
                 done.append(tf.cond(tf.equal(use, INFERENCE), self._pending.make,
@@ -128,7 +128,7 @@ class Runtime:
         with tf.device(HOST):
             gradients: list[Activations] = [
                 dict(zip(self._features, self._carrier.split(one))) for one in joined]
-            packed = self._pairing(name, [0]).take_looked_up()
+            packed = self._pairing(name, 0).take_looked_up()
             step = self._steps.trained.begin_step()
             rates = self._by_table(stacked)
             with tf.control_dependencies([require_rates(self.plan, rates, step)]):
@@ -171,10 +171,9 @@ class Runtime:
         with on_host():
             self._steps.interrupt()
 
-    def _pairing(self, name: str | None, replicas: Sequence[int]) -> Pairing:
-        """Returns the pairing of the calls of one name in some replicas."""
-        name = self._names.common(
-            name, replicas[0], outside=calls.is_outside_of_replicas())
+    def _pairing(self, name: str | None, replica: int) -> Pairing:
+        """Returns the pairing of the calls of one name in a replica."""
+        name = self._names.common(name, replica, outside=calls.is_outside_of_replicas())
         if name not in self._pairings:
             with on_host():
                 self._pairings[name] = Pairing(self.plan.topology.num_cores, self._engine.kinds,
