@@ -30,11 +30,12 @@ BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
 BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', 'defaults'}
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns', 'defaults'}
 BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel'}
-BELOW['cli'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
+BELOW['migration'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
+BELOW['cli'] = BELOW['migration'] | {'migration'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
-    'cli': {'compat', 'runner'}, '__init__': {'compat'}}
+    'cli': {'compat', 'runner'}, 'migration': {'compat', 'midlevel'}, '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import
     'defaults': {'tensorflow', 'numpy', 'os', 'threading'},

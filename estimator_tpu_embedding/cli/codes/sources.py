@@ -1,0 +1,5 @@
+"""The codes E67x."""
+
+from __future__ import annotations
+
+ENTRIES: dict[str, tuple[str, str, str]] = {}

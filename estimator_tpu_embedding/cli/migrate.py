@@ -1,0 +1,23 @@
+"""`etpe migrate`: takes checkpoints and declarations from TF1 to TF2, to TFRS, and back.
+
+Its commands, and what their reports hold in JSON, are in `migrating/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from .migrating import check, checkpoint, config
+from .report import as_command
+
+_COMMANDS = {'checkpoint': checkpoint, 'config': config, 'check': check}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the commands to the parser."""
+    parser.description = 'Takes a TPUEstimator job to TF2 or to the layer of TFRS, and back.'
+    commands = parser.add_subparsers(title='commands', required=True, metavar='COMMAND')
+    for name, module in _COMMANDS.items():
+        command = commands.add_parser(name, help=module.HELP, allow_abbrev=False)
+        module.configure(command)
+        as_command(command, module.report)
