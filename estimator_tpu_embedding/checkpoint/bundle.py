@@ -88,6 +88,23 @@ class Bundle:
         """
         import numpy as np
         tensor = self.tensors[name]
+        raw = self.read_bytes(name, first, stop)
+        rows = raw.view(tensor.code).reshape(stop - first, *tensor.shape[1:])
+        if tensor.dtype == BFLOAT16:
+            return (rows.astype(np.uint32) << 16).view(np.float32)
+        return rows
+
+    def read_bytes(self, name: str, first: int, stop: int) -> np.ndarray:
+        """Returns the bytes of rows of a tensor of numbers, as `read` takes and orders them.
+
+        Returns:
+          uint8 `[(stop - first) * row_bytes]`.
+
+        Raises:
+          CorruptCheckpointError: if they cannot be read as rows of numbers.
+        """
+        import numpy as np
+        tensor = self.tensors[name]
         if not 0 <= first <= stop <= tensor.rows:
             raise IndexError(f'rows {first} to {stop} of {tensor.rows}')
         self._check_readable(tensor)
@@ -103,10 +120,7 @@ class Bundle:
                 part = view[(low - first) * tensor.row_bytes:(high - first) * tensor.row_bytes]
                 if file.readinto(part) != len(part):  # type: ignore[attr-defined]
                     raise shortened(self.prefix, piece.file)
-        rows = raw.view(tensor.code).reshape(stop - first, *tensor.shape[1:])
-        if tensor.dtype == BFLOAT16:
-            return (rows.astype(np.uint32) << 16).view(np.float32)
-        return rows
+        return raw
 
     def chunks(self, name: str, most: int = 2**24) -> Iterator[tuple[int, np.ndarray]]:
         """Yields (first row, rows) of all rows of a tensor of numbers, as `read` gives them.
