@@ -1,4 +1,4 @@
-"""Reads and writes the file format of a checkpoint's index: sorted keys with values, in blocks with checksums.
+"""Reads and writes the format of a checkpoint's index: sorted keys with values, in blocks.
 
 TensorFlow took the format from leveldb's tables. A file holds blocks of entries, an empty block, a
 block that lists where the others begin, and a footer of 48 bytes. An entry omits the beginning
