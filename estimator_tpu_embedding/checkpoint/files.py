@@ -14,6 +14,7 @@ from typing import BinaryIO
 from ..proto import files
 
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
 _READ = os.O_RDONLY | os.O_NONBLOCK | _NO_LINK  # A pipe would be waited for.
 
 
@@ -77,8 +78,7 @@ class Storage:
     def create(self, name: str, content: bytes) -> None:
         """Writes a file, which must not exist."""
         with self._parent(name) as (descriptor, base):
-            file = os.open(base, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666,
-                           dir_fd=descriptor)
+            file = os.open(base, _CREATE, 0o666, dir_fd=descriptor)
             with os.fdopen(file, 'wb') as stream:
                 stream.write(content)
 
@@ -145,6 +145,15 @@ class Storage:
             yield descriptor, base
 
 
+def created(path: str) -> BinaryIO:
+    """Opens a new file for writing.
+
+    Raises:
+      OSError: also if there is something at `path`.
+    """
+    return os.fdopen(os.open(path, _CREATE, 0o666), 'wb')
+
+
 def write_atomically(path: str, content: bytes) -> None:
     """Writes a file so that a reader, or a crash at any instant, sees all of it or none.
 
@@ -156,9 +165,9 @@ def write_atomically(path: str, content: bytes) -> None:
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISREG(os.lstat(staged).st_mode):
             os.unlink(staged)  # Of a process with this number that was killed here.
-    descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666)
+    file = created(staged)
     try:
-        with os.fdopen(descriptor, 'wb') as file:
+        with file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

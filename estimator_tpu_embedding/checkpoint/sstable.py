@@ -1,4 +1,4 @@
-"""Reads the file format of a checkpoint's index: sorted keys with values, in blocks with checksums.
+"""Reads and writes the format of a checkpoint's index: sorted keys with values, in blocks.
 
 TensorFlow took the format from leveldb's tables. A file holds blocks of entries, an empty block, a
 block that lists where the others begin, and a footer of 48 bytes. An entry omits the beginning
@@ -11,8 +11,9 @@ change of a byte passes unnoticed.
 
 from __future__ import annotations
 
+import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import google_crc32c
 
@@ -29,6 +30,10 @@ _MAGIC = struct.pack('<Q', 0xdb4775248b80fb57)
 _FOOTER = 48
 _TRAILER = 5
 _NOT_COMPRESSED = 0
+_BLOCK_BYTES = 2**18
+_RESTART_EVERY = 16
+"""TensorFlow's sizes: bytes of a block that is written, and entries between two that share nothing.
+"""
 
 
 def masked(crc: int) -> int:
@@ -80,6 +85,74 @@ def entries(content: bytes) -> Iterator[tuple[bytes, bytes]]:
         before, previous = block[1] + _TRAILER, last
     if before != meta[0] or any(True for _ in _in_block(wire, meta, None)):
         raise Malformed(f'unknown content at byte {before}')
+
+
+def content_of(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Returns the file that holds some entries.
+
+    Args:
+      entries: (key, value), in the order of keys.
+
+    >>> list(entries(content_of([(b'', b'header'), (b'weights', b'entry')])))
+    [(b'', b'header'), (b'weights', b'entry')]
+    """
+    out, index, block = bytearray(), _Block(), _Block()
+    for key, value in entries:
+        block.add(key, value)
+        if block.size >= _BLOCK_BYTES:
+            index.add(key, _written(block, out))
+            block = _Block()
+    if block.last is not None:
+        index.add(block.last, _written(block, out))
+    footer = _written(_Block(), out) + _written(index, out)
+    return bytes(out + footer.ljust(_FOOTER - len(_MAGIC), b'\0') + _MAGIC)
+
+
+class _Block:
+    """A block that is being written."""
+
+    def __init__(self) -> None:
+        self.last: bytes | None = None
+        self._content, self._restarts, self._count = bytearray(), [0], 0
+
+    @property
+    def size(self) -> int:
+        return len(self._content)
+
+    def add(self, key: bytes, value: bytes) -> None:
+        shared = 0
+        if self._count % _RESTART_EVERY:
+            shared = len(os.path.commonprefix([self.last or b'', key]))
+        elif self._count:
+            self._restarts.append(len(self._content))
+        self._content += b''.join(map(varint, (shared, len(key) - shared, len(value))))
+        self._content += key[shared:] + value
+        self.last, self._count = key, self._count + 1
+
+    def content(self) -> bytes:
+        return bytes(self._content) + struct.pack(
+            f'<{len(self._restarts) + 1}I', *self._restarts, len(self._restarts))
+
+
+def _written(block: _Block, out: bytearray) -> bytes:
+    """Appends a block to a file; returns the reference to it."""
+    content = block.content() + bytes([_NOT_COMPRESSED])
+    reference = varint(len(out)) + varint(len(content) - 1)
+    out += content + struct.pack('<I', masked(google_crc32c.value(content)))
+    return reference
+
+
+def varint(number: int) -> bytes:
+    """Returns a number >= 0 in the code of protos: 7 bits in each byte, the lowest first.
+
+    >>> varint(300).hex()
+    'ac02'
+    """
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
 
 
 def _number(wire: Wire, at: int, end: int) -> tuple[int, int]:
