@@ -120,12 +120,15 @@ def _numbers(column: Any, kind: str, sizes: tuple[int, ...]) -> np.ndarray:
     if column.null_count:
         raise Malformed(f'{column.null_count:,} empty cells')
     if sizes:
+        from pyarrow import compute
+        if (compute.list_value_length(column).to_numpy(zero_copy_only=False) != sizes[0]).any():
+            raise Malformed('lists of different lengths')
         column = column.flatten()
         if column.null_count:
             raise Malformed(f'{column.null_count:,} empty cells in lists')
     numbers = column.to_numpy(zero_copy_only=False)
-    if numbers.dtype.name != kind or numbers.size != count * int(np.prod(sizes)):
-        raise Malformed('lists of different lengths')
+    if numbers.dtype.name != kind:
+        raise Malformed(f'{numbers.dtype.name} where {kind} was announced')
     return numbers.reshape(count, *sizes)
 
 

@@ -191,7 +191,7 @@ def _untrue_of_table(table: RowsOfTable) -> Iterator[str]:
     own = [tensor.name for tensor in table.tensors]
     if (not own or table.tensors[0].slot or len(set(own)) < len(own)
             or len({tensor.slot for tensor in table.tensors}) < len(own)
-            or not all(tensor.dtype in CODES for tensor in table.tensors)):
+            or not all(tensor.dtype in CODES and 'float' in tensor.dtype for tensor in table.tensors)):
         yield f'tensors of table "{shown(table.name)}"'
     if not (is_count(table.rows, 1, limits.MAX_VOCABULARY_SIZE)
             and is_count(table.width, 1, limits.MAX_DIMENSION)):
