@@ -93,20 +93,21 @@ def printable(text: str, most: int = MAX_LINE) -> str:
 
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
-               *inputs: str) -> None:
+               *inputs: str, flag: str = '--format') -> None:
     """Sets up the parser of a reporting command: its `--format`, errors and exit status.
 
     Args:
       parser: of the command.
       work: makes the report from the parsed arguments; an `EteError` from it is exit status 2.
       *inputs: names of the arguments that `inputs.load` is to read.
+      flag: chooses the form of the report, if `--format` means something else there.
     """
     for name in inputs:
         parser.add_argument(name.lower(), metavar=name, help='a file with a config as text, '
                             'binary or base64, or another file with one; a checkpoint; - is '
                             'standard input')
-    parser.add_argument('--format', choices=FORMATS, default='text', help='of the output; '
-                        'text has colours on a terminal')
+    parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
+                        help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
 
 
@@ -117,7 +118,7 @@ def _run(prog: str, work: Callable[[argparse.Namespace], Report],
     except EteError as error:
         return _complain(*(f'{prog}: {printable(str(one))}' for one in error.problems))
     try:
-        _show(prog, report, parsed.format)
+        _show(prog, report, parsed.report_format)
     except OSError as error:
         return _complain(f'{prog}: cannot write the report: {error.strerror}')
     return report.status
