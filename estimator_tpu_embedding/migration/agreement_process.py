@@ -83,6 +83,7 @@ def _train(request: Request, storage: Storage) -> tuple[list[Problem], list[str]
         problems = agreement_sides.problems_of(side, request.where)
         if problems or not request.steps:
             return problems, []
+        side = agreement_sides.seen_by(side, recorder.input)
         told = side.train(request.checkpoint, request.steps)
     recorder.finish()
     return [], [shown(one, 400) for one in told] if isinstance(told, (list, tuple)) else []

@@ -21,10 +21,11 @@ import argparse
 import dataclasses
 import math
 import os
+import sys
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ConfigError, Problem, counted
+from ...errors import CallError, ConfigError, Problem, counted
 from ..report import Grid, Line, Report
 from ..stored import choice, options
 from . import checkpoint as migrating
@@ -79,10 +80,15 @@ def report(parsed: argparse.Namespace) -> Report:
             shown_b = os.path.basename(of_b)
         elif of_b is not None:
             of_b = shown_b = choice.chosen(of_b, given).prefix
-        found = check(
-            parsed.a, parsed.b, checkpoint=prefix, checkpoint_b=of_b, steps=parsed.steps,
-            tolerance=parsed.tolerance, features=dict(parsed.feature), hosts=parsed.hosts,
-            cores=parsed.cores, assume=parsed.assume, deadline=parsed.deadline)
+        try:
+            found = check(
+                parsed.a, parsed.b, checkpoint=prefix, checkpoint_b=of_b, steps=parsed.steps,
+                tolerance=parsed.tolerance, features=dict(parsed.feature), hosts=parsed.hosts,
+                cores=parsed.cores, assume=parsed.assume, deadline=parsed.deadline)
+        except CallError as error:  # Its notes are what a side printed.
+            if sys.stderr is not None:
+                sys.stderr.write('\n'.join(getattr(error, '__notes__', ())))
+            raise
     return _report(parsed, prefix, shown_b or prefix, found)
 
 
