@@ -161,12 +161,27 @@ def write_elsewhere(tables):
     tables['user'].assign(tf.tensor_scatter_nd_add(tables['user'], [[6]], [[1., 0.]]))
 
 
+@functools.cache
+def another():
+    return new()
+
+
+def train_another(tables):
+    another().step(next(iter(another().batches)))
+
+
+def unseen():
+    """A loop that trains nothing here, such as one of plain Keras."""
+    return LoopSide(tf.train.Checkpoint(), range(STEPS), lambda batch: None)
+
+
 OLD = types.SimpleNamespace(
     div=old, mod=functools.partial(old, 'mod', 2, 2), tiny=functools.partial(old, scale=1e-6))
 NEW = types.SimpleNamespace(**{name: functools.partial(new, **mistake) for name, mistake in {
     'right': {}, 'tiny': {'scale': 1e-6}, 'few_batches': {'samples': 2 * BATCH},
     'other_rate': {'rates': {'video': .2, 'user': .5}}, 'fails': {'before_step': fail},
     'hangs': {'before_step': lambda tables: time.sleep(600)},
+    'two': {'before_step': train_another},
     'killed': {'before_step': lambda tables: os.kill(os.getpid(), signal.SIGKILL)},
     'ends': {'before_step': lambda tables: os._exit(0)}}.items()})
 INCOMPLETE, LACKING = EstimatorSide(None, 'input'), LoopSide(None, None, None)
