@@ -114,8 +114,12 @@ def may_mean(name: str, table: str) -> bool:
     return f'/{name}/' in f'/{table}/'
 
 
-def _meant(name: str, tables: Collection[str]) -> list[str]:
-    """Returns the table of that name; otherwise all that end so; otherwise all with these parts."""
+def meant(name: str, tables: Collection[str]) -> list[str]:
+    """Returns the table of that name; otherwise all that end so; otherwise all with these parts.
+
+    >>> meant('b', ['a/b', 'a/c']), meant('a', ['a/b', 'a/c'])
+    (['a/b'], ['a/b', 'a/c'])
+    """
     if name in tables:
         return [name]
     return (sorted(table for table in tables if table.endswith(f'/{name}'))
@@ -124,12 +128,12 @@ def _meant(name: str, tables: Collection[str]) -> list[str]:
 
 def _only(name: str, tables: Collection[str]) -> str | None:
     """Returns the table that a name means; `None` if there is none, or more than one."""
-    found = _meant(name, tables)
+    found = meant(name, tables)
     return found[0] if len(found) == 1 else None
 
 
 def _unknown(option: str, name: str, tables: Collection[str], place: str) -> Iterator[Problem]:
-    several = _meant(name, tables)
+    several = meant(name, tables)
     near = difflib.get_close_matches(name, tables, n=3, cutoff=0.4) or sorted(tables)[:3]
     yield Problem(
         'E630', f'CheckpointOptions.{option}', f'it must name one table of {place}, in full or by '

@@ -1,4 +1,4 @@
-"""`etpe checkpoint`: shows, compares and verifies checkpoints without TensorFlow.
+"""`etpe checkpoint`: shows, compares, verifies, exports and imports checkpoints without TensorFlow.
 
 Its commands, and what their reports hold in JSON, are in `stored/`.
 """
@@ -8,9 +8,12 @@ from __future__ import annotations
 import argparse
 
 from .report import as_command
-from .stored import diff, ls, show, verify
+from .stored import diff, export, import_rows, ls, show, verify
 
-_COMMANDS = {'ls': ls, 'show': show, 'diff': diff, 'verify': verify}
+_COMMANDS = {'ls': ls, 'show': show, 'diff': diff, 'verify': verify, 'export': export,
+             'import': import_rows}
+_REPORT_FLAGS = {'export': '--report'}
+"""How a command calls the form of its report, where `--format` is that of the files."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,4 +25,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for name, module in _COMMANDS.items():
         command = commands.add_parser(name, help=module.HELP, allow_abbrev=False)
         module.configure(command)
-        as_command(command, module.report)
+        as_command(command, module.report, flag=_REPORT_FLAGS.get(name, '--format'))

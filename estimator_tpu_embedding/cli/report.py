@@ -63,6 +63,22 @@ class Document:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """Content of a file, printed as it is; the command that made it has escaped foreign names.
+
+    Attributes:
+      text: the content.
+      language: for Markdown, such as `'python'`.
+    """
+
+    text: str
+    language: str
+
+
+Block = Line | Grid | Document | Source
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Report:
     """The result of a command.
 
@@ -72,7 +88,7 @@ class Report:
       status: exit status: 0, or 1 with findings or differences.
     """
 
-    blocks: Sequence[Line | Grid | Document]
+    blocks: Sequence[Block]
     data: Mapping[str, Any]
     status: int = 0
 
@@ -93,20 +109,21 @@ def printable(text: str, most: int = MAX_LINE) -> str:
 
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
-               *inputs: str) -> None:
+               *inputs: str, flag: str = '--format') -> None:
     """Sets up the parser of a reporting command: its `--format`, errors and exit status.
 
     Args:
       parser: of the command.
       work: makes the report from the parsed arguments; an `EteError` from it is exit status 2.
       *inputs: names of the arguments that `inputs.load` is to read.
+      flag: chooses the form of the report, if `--format` means something else there.
     """
     for name in inputs:
         parser.add_argument(name.lower(), metavar=name, help='a file with a config as text, '
                             'binary or base64, or another file with one; a checkpoint; - is '
                             'standard input')
-    parser.add_argument('--format', choices=FORMATS, default='text', help='of the output; '
-                        'text has colours on a terminal')
+    parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
+                        help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
 
 
@@ -117,7 +134,7 @@ def _run(prog: str, work: Callable[[argparse.Namespace], Report],
     except EteError as error:
         return _complain(*(f'{prog}: {printable(str(one))}' for one in error.problems))
     try:
-        _show(prog, report, parsed.format)
+        _show(prog, report, parsed.report_format)
     except OSError as error:
         return _complain(f'{prog}: cannot write the report: {error.strerror}')
     return report.status
@@ -165,8 +182,8 @@ def _write(stream: Any, text: str) -> None:
             stream.close()  # Otherwise Python would flush it again at exit, and complain.
 
 
-def _text(block: Line | Grid | Document) -> str:
-    if isinstance(block, Document):
+def _text(block: Block) -> str:
+    if isinstance(block, (Document, Source)):
         return block.text
     if isinstance(block, Line):
         return printable(block.text) + '\n'
@@ -177,7 +194,9 @@ def _text(block: Line | Grid | Document) -> str:
         for cell, width, title in zip(row, widths, block.head)).rstrip() + '\n' for row in rows)
 
 
-def _markdown(block: Line | Grid | Document) -> str:
+def _markdown(block: Block) -> str:
+    if isinstance(block, Source):
+        return f'```{block.language}\n{block.text}```\n'
     if isinstance(block, Document):
         return block.text
     if isinstance(block, Line):
@@ -200,6 +219,9 @@ def _show_rich(report: Report) -> None:
     for block in report.blocks:
         if isinstance(block, Document):
             console.print(_folded(block.text))
+            continue
+        if isinstance(block, Source):
+            _write(sys.stdout, block.text)
             continue
         if isinstance(block, Line):
             console.print(Text(printable(block.text), _STYLES.get(block.tone, '')), soft_wrap=True)

@@ -1,0 +1,117 @@
+"""`etpe checkpoint export`: writes the rows of tables into files, in the order of ids.
+
+The report in JSON has these fields:
+
+- `where`: the checkpoint. `directory`: of the files. `format`: of the files.
+- `notes`, `skipped`: as in `show`.
+- `tables`: each with `name`, `rows`, `width`, `tensors` (each with `name`, `slot` and `dtype`),
+  `files` (their number) and `bytes`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from ...checkpoint import evidence
+from ...checkpoint.file_names import label
+from ...errors import CorruptCheckpointError, IncompatibleCheckpointError, bytes_text
+from ..report import Grid, Line, Report
+from . import options, steady
+from .opened import Stored, damage, opened
+from .texts import as_data, as_lines
+
+if TYPE_CHECKING:  # The command alone needs NumPy.
+    from ...migration.rows_index import RowsIndex
+    from ...migration.rows_out import Chosen
+
+HELP = 'write the rows of tables into npy, safetensors or parquet files'
+_FORMATS = ('npy', 'safetensors', 'parquet')
+_UNITS = {'': 1, 'KB': 10**3, 'MB': 10**6, 'GB': 10**9, 'KIB': 2**10, 'MIB': 2**20, 'GIB': 2**30}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Writes the rows of tables into files of DIR, in the order of ids, and a file rows.json '
+        'that says what they are. DIR must be empty or missing. etpe checkpoint import takes it. '
+        'Files of the checkpoint are verified first. --format names the files; --report is the '
+        'form of the output.')
+    parser.add_argument('path', metavar='CKPT', help='a checkpoint, or a model_dir')
+    parser.add_argument('--table', metavar='T', action='append', default=[], help='a table, by '
+                        'parts of its name that no other has; give it again for more tables. '
+                        'Without it all are exported')
+    parser.add_argument('--slots', action='store_true', help='the slots of the optimizer too')
+    parser.add_argument('--format', choices=_FORMATS, default='npy', help='of the files; '
+                        'parquet needs the package pyarrow')
+    parser.add_argument('-o', '--output', metavar='DIR', required=True)
+    parser.add_argument('--shard-size', metavar='SIZE', type=_size, default='256MB',
+                        help='most bytes of a file, such as 64MB or 1GiB; at least a row is in it')
+    options.configure(parser)
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r'([1-9][0-9]{0,15})\s*([KMG]i?B|)', text, re.IGNORECASE)
+    if found is None:
+        raise argparse.ArgumentTypeError(f'a size is a number of bytes, or such as 256MB, not '
+                                         f'{text!r}')
+    return int(found[1]) * _UNITS[found[2].upper()]
+
+
+def report(parsed: argparse.Namespace) -> Report:
+    """Returns the report about an export."""
+    return steady.report_of([parsed.path], lambda: _report(parsed))
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    from ...migration.rows_index import CheckpointOfRows
+    from ...migration.rows_out import Export
+    given = options.options(parsed)
+    one, notes, skipped = opened(parsed.path, given)
+    if problems := one.problems():
+        raise CorruptCheckpointError(*problems)
+    tables = _tables(one, parsed.table, parsed.slots)
+    export = Export(one.bundle, tables, parsed.format, parsed.shard_size)
+    if problems := damage(one, given, notes):
+        raise CorruptCheckpointError(*problems)
+    written = export.carry_out(parsed.output, CheckpointOfRows(
+        name=os.path.basename(one.prefix), step=one.manifest and one.manifest.step,
+        manifest_sha256=one.digest))
+    data = {'where': one.where, 'directory': parsed.output, 'format': written.kind,
+            'notes': notes, 'skipped': as_data(skipped), 'tables': _data(written)}
+    return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
+                   _grid(data['tables']), Line(f'written to {parsed.output}', 'good')], data)
+
+
+def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
+    """Returns the tables to export.
+
+    Raises:
+      IncompatibleCheckpointError: E608 if nothing says the order of their rows.
+      ConfigError: E662 if a name means no table, or several.
+    """
+    from ...migration import rows_chosen
+    found = rows_chosen.candidates(one.bundle, one.tables, one.manifest)
+    if not found and one.manifest is None and one.assumed is None:
+        raise IncompatibleCheckpointError(evidence.problem(
+            'E608', label(one.prefix), 'its tables', evidence.of_mod(one.prefix)))
+    return rows_chosen.chosen(names, found, with_slots)
+
+
+def _data(written: RowsIndex) -> list[dict[str, Any]]:
+    return [{'name': table.name, 'rows': table.rows, 'width': table.width,
+             'tensors': [{'name': tensor.name, 'slot': tensor.slot, 'dtype': tensor.dtype}
+                         for tensor in table.tensors],
+             'files': sum(len(shard.files) for shard in table.shards),
+             'bytes': sum(file.size for shard in table.shards for file in shard.files)}
+            for table in written.tables]
+
+
+def _grid(tables: list[dict[str, Any]]) -> Grid:
+    return Grid(('table', '>rows', '>width', 'slots', 'type', '>files', '>bytes'), [
+        (one['name'], f'{one["rows"]:,}', str(one['width']),
+         ', '.join(tensor['slot'] for tensor in one['tensors'] if tensor['slot']) or 'none',
+         one['tensors'][0]['dtype'], f'{one["files"]:,}', bytes_text(one['bytes']))
+        for one in tables])
