@@ -57,15 +57,23 @@ def declaration_of(config: Config, where: str, others: Sequence[Config] = ()) ->
                     for name, table in zip(names, tables)]
     is_sized = config.num_tensor_cores > 0 and config.num_hosts > 0
     return Declaration(
-        where=where, origin='config', tables=tuple(tables), features=tuple(features),
+        where=where, origin=_origin(config, features, tables), tables=tuple(tables),
+        features=tuple(features),
         sizes=Sizes(batch_size_per_core=per_core,
                     hosts=config.num_hosts if is_sized else None,
                     cores=config.num_tensor_cores if is_sized else None),
-        mode='inference' if config.mode == Config.INFERENCE else 'training',
         pipelined=config.pipeline_execution_with_tensor_core,
         strategy='mod' if config.sharding_strategy == Config.MOD else 'div',
         profile_directory=config.profile_data_directory,
-        notes=tuple(_notes(config, names, others)))
+        notes=tuple(_notes(config, names, others)), config=config)
+
+
+def _origin(config: Config, features: Sequence[Feature], tables: Sequence[Table]) -> str:
+    """Returns `'TF2'` if the config has anything that only TF2 writes."""
+    is_new = (any(one.declared_name or one.spec.output_shape is not None for one in features)
+              or any(one.packed or one.spec.quantization is not None for one in tables)
+              or not config.feature_descriptor)
+    return 'TF2' if is_new else 'config'
 
 
 def _table(descriptor: Config.TableDescriptor) -> Table:
@@ -141,9 +149,12 @@ def _notes(config: Config, names: Sequence[str], others: Sequence[Config]) -> It
     yield _UNKNOWN
     unnamed = [name for name, one in zip(names, config.feature_descriptor) if not one.name]
     if unnamed:
-        yield Note(where=JOB, fact='A config that TF1 wrote has no names of features',
-                   remedy='The names here come from their tables. Put in the keys of the dict '
-                   'that input_fn returns.')
+        yield Note(where=JOB, fact=f'The config has no names of {counted(len(unnamed), "feature")}',
+                   remedy='TF1 writes none. Names here come from the tables. Put in the keys of '
+                   'the dict that the dataset gives.')
+    if config.mode == Config.INFERENCE:
+        yield Note(where=JOB, fact='The config is of a job that trains nothing: it has SGD with a '
+                   'rate of 1.0 for every table', remedy='Choose optimizers before you train.')
     if not config.feature_descriptor:
         yield Note(where=JOB, fact='The config, of TensorFlow 2.3, does not list its features',
                    remedy='Here is one for each table, without sequences. Correct them.')

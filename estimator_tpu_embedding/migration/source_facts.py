@@ -12,6 +12,7 @@ from ..core.limits import MAX_NAME_LENGTH
 from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import Problem, counted, quoted, shown
+from ..proto.codec import Config
 
 LOST = 'E671'
 NO_OPTIMIZER = 'E672'
@@ -33,9 +34,10 @@ def some(names: Sequence[str], noun: str = 'table', most: int = 3) -> str:
     """Returns the first of some names, and how many others there are.
 
     >>> some(['a', 'b', 'c', 'd'])
-    'table "a", "b", "c" and 1 other'
+    'tables "a", "b", "c" and 1 other'
     """
-    listed = f'{noun} {quoted(shown(name) for name in names[:most])}'
+    plural = '' if len(names) == 1 else 's'
+    listed = f'{noun}{plural} {quoted(shown(name) for name in names[:most])}'
     rest = len(names) - most
     return f'{listed} and {counted(rest, "other")}' if rest > 0 else listed
 
@@ -138,12 +140,12 @@ class Declaration:
       tables: in any order.
       features: in any order; each has its table in `tables`.
       sizes: of the system and the batch.
-      mode: `'training'` or `'inference'`.
       pipelined: whether look-ups run one step ahead of updates.
       strategy: `'div'` or `'mod'`.
       profile_directory: for statistics of ids; `''` for none.
       multiplier: name of the function that multiplies gradients; `''` for none.
       notes: of what was read: facts that no target can say.
+      config: the config that the job gives to the hardware, if it is known.
     """
 
     where: str
@@ -151,9 +153,9 @@ class Declaration:
     tables: tuple[Table, ...]
     features: tuple[Feature, ...]
     sizes: Sizes = Sizes()
-    mode: str = 'training'
     pipelined: bool = False
     strategy: str = 'div'
     profile_directory: str = ''
     multiplier: str = ''
     notes: tuple[Note, ...] = ()
+    config: Config | None = None

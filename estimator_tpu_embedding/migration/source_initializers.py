@@ -48,8 +48,8 @@ def notes_of(table: Table, where: str) -> list[Note]:
     initializer = table.spec.initializer
     if initializer is None or _arguments(initializer) is not None:
         return []
-    return [Note(where=where, code=NOT_WRITABLE, fact='its initializer cannot be written as source: '
-                 f'{name_of(initializer)}', remedy='Import it, and give it to the table.')]
+    return [Note(where=where, code=NOT_WRITABLE, fact='its initializer cannot be written as source '
+                 f'({name_of(initializer)})', remedy='Import it, and give it to the table.')]
 
 
 def name_of(value: Any) -> str:
@@ -69,7 +69,7 @@ def _is_default(table: Table) -> bool:
 
 
 def _config_of(initializer: Any) -> Mapping[str, Any]:
-    return initializer.get_config()  # type: ignore[no-any-return]
+    return initializer.get_config()
 
 
 def _arguments(initializer: Any) -> dict[str, Expression] | None:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
 from ..errors import counted
-from .source_facts import JOB, Declaration, Note, Sizes
+from .source_facts import JOB, Declaration, Note
 from .source_text import Call, Expression, comment, lines, quoted
 
 _Key = TypeVar('_Key', bound=Hashable)
@@ -44,21 +44,23 @@ def by_place(notes: Iterable[Note]) -> dict[str, list[str]]:
     return found
 
 
-def batch_lines(sizes: Sizes, *names: str) -> list[str]:
+def batch_lines(declaration: Declaration, *names: str) -> list[str]:
     """Returns the lines about the batch, which give its global size and that of a core a name.
 
     Args:
-      sizes: as far as they are known.
+      declaration: it says the sizes, or not.
       *names: of the global size, and of the size per core if there is a name for it.
     """
+    sizes = declaration.sizes
     per_core, cores = sizes.batch_size_per_core, sizes.cores
     whole = per_core * cores if per_core is not None and cores is not None else None
     if whole is not None:
         how = (f'{counted(whole, "sample")} = {counted(cores or 0, "core")} x {per_core}, on '
                f'{counted(sizes.hosts or 1, "host")}. A core is a replica.')
     else:
-        how = ('What was read does not say it. TPUEstimator had it as train_batch_size, for all '
-               'cores together.')
+        how = 'What was read does not say the batch size.'
+        if declaration.origin == 'TF1':
+            how += ' TPUEstimator has it as train_batch_size, for all cores together.'
     return [*comment(how), *(f'{name} = {value}' for name, value in zip(names, (whole, per_core)))]
 
 

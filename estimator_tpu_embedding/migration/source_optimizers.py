@@ -9,8 +9,6 @@ from ..core.optimizer_base import Bounds, Optimizer
 from .source_facts import LOST, NO_OPTIMIZER, Note, Table
 from .source_text import Call, Expression, call, number
 
-_TPU1 = 'tf.tpu.experimental.'
-_OLD = 'tpu_embedding.'
 _STRENGTHS = {'l1': 'l1_regularization_strength', 'l2': 'l2_regularization_strength'}
 _FTRL = {'lr_power': 'learning_rate_power', **_STRENGTHS, 'beta': 'beta',
          'initial_accumulator': 'initial_accumulator_value',
@@ -33,21 +31,21 @@ TFRS = {name: one for name, one in TF2.items() if name != 'adagrad_momentum'}
 """The optimizers that the layer of TFRS takes."""
 
 TF1: dict[str, tuple[str, dict[str, str]]] = {
-    'stochastic_gradient_descent': (f'{_TPU1}StochasticGradientDescentParameters', {}),
-    'adagrad': (f'{_TPU1}AdagradParameters', {'initial_accumulator': 'initial_accumulator'}),
-    'adam': (f'{_TPU1}AdamParameters', {'beta1': 'beta1', 'beta2': 'beta2', **_ADAM}),
-    'ftrl': (f'{_TPU1}FtrlParameters', _FTRL),
-    'adagrad_momentum': (f'{_OLD}AdagradMomentumParameters', _MOMENTUM),
-    'proximal_adagrad': (f'{_OLD}ProximalAdagradParameters', {
+    'stochastic_gradient_descent': ('api.StochasticGradientDescentParameters', {}),
+    'adagrad': ('api.AdagradParameters', {'initial_accumulator': 'initial_accumulator'}),
+    'adam': ('api.AdamParameters', {'beta1': 'beta1', 'beta2': 'beta2', **_ADAM}),
+    'ftrl': ('api.FtrlParameters', _FTRL),
+    'adagrad_momentum': ('tpu_embedding.AdagradMomentumParameters', _MOMENTUM),
+    'proximal_adagrad': ('tpu_embedding.ProximalAdagradParameters', {
         'initial_accumulator': 'initial_accumulator', **_STRENGTHS}),
-    'momentum': (f'{_OLD}MomentumParameters', {
+    'momentum': ('tpu_embedding.MomentumParameters', {
         'momentum': 'momentum', 'use_nesterov': 'use_nesterov'}),
-    'rms_prop': (f'{_OLD}RMSPropParameters', {
+    'rms_prop': ('tpu_embedding.RMSPropParameters', {
         name: name for name in ('rho', 'momentum', 'epsilon')}),
-    'proximal_yogi': (f'{_OLD}ProximalYogiParameters', {
+    'proximal_yogi': ('tpu_embedding.ProximalYogiParameters', {
         'beta1': 'beta1', 'beta2': 'beta2', 'epsilon': 'epsilon', **_STRENGTHS,
         'initial_accumulator': 'initial_accumulator_value'}),
-    'frequency_estimator': (f'{_OLD}FrequencyEstimatorParameters', {
+    'frequency_estimator': ('tpu_embedding.FrequencyEstimatorParameters', {
         name: name for name in ('tau', 'max_delta', 'outlier_threshold', 'weight_exponent')})}
 
 FACES = {'tf2': ('TPUEmbedding of TF2', TF2), 'tfrs': ('The layer of TFRS', TFRS),

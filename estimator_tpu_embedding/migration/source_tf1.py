@@ -11,7 +11,7 @@ from .source_facts import JOB, LOST, NOT_WRITABLE, Declaration, Feature, Note, T
 from .source_module import (
     Constants, assigned, batch_lines, by_place, commonest, constant_of, head)
 from .source_rates import Rates
-from .source_text import Argument, Call, Expression, call, lines, number, quoted
+from .source_text import Argument, Call, Expression, call, number, quoted
 
 _TITLE = 'Tables and features of a job, for TPUEstimator.'
 _IMPORTS = ['import tensorflow.compat.v1 as tf', 'from tensorflow.python.tpu import tpu_embedding']
@@ -39,7 +39,8 @@ def written(declaration: Declaration) -> tuple[str, list[Note]]:
     texts = by_place(notes)
     optimizers = _Optimizers(declaration.tables)
     found = head(_TITLE, _IMPORTS, declaration, notes)
-    found += ['', *batch_lines(declaration.sizes, 'TRAIN_BATCH_SIZE')]
+    found += ['', 'api = tf.tpu.experimental', '']
+    found += [*batch_lines(declaration, 'TRAIN_BATCH_SIZE')]
     found += rates.functions('tf1')
     if declaration.multiplier:
         found += ['', '', *_MULTIPLIER.splitlines()]

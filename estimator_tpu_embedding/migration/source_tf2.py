@@ -1,8 +1,8 @@
-"""Writes a declaration for TensorFlow 2: for loops with `TPUEmbedding`, or for the layer of TFRS."""
+"""Writes a declaration for TF2: for loops with `TPUEmbedding`, or for the layer of TFRS."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from ..proto.codec import STRATEGIES, Config
 from . import source_initializers, source_optimizers
@@ -37,7 +37,7 @@ def written(declaration: Declaration, target: str) -> tuple[str, list[Note]]:
     optimizers = _Optimizers(declaration.tables, rates, target)
     found = head(_TITLES[target], _IMPORTS[target], declaration, notes)
     found += ['', 'api = tf.tpu.experimental.embedding', '']
-    found += batch_lines(declaration.sizes, 'BATCH_SIZE', 'BATCH_SIZE_PER_REPLICA')
+    found += batch_lines(declaration, 'BATCH_SIZE', 'BATCH_SIZE_PER_REPLICA')
     found += rates.functions(target)
     found += ['', ''] if rates.names else ['']
     found += [*optimizers.lines(), '']
@@ -63,8 +63,10 @@ class _Optimizers:
             if (key := self._key(table)) not in self._made:
                 self._made[key] = self._call(table, rates, target)
         # A table without its own optimizer would silently take that of the others.
-        self._common = (commonest(map(self._key, trained)) if len(trained) == len(tables)
-                        else None)
+        # Of several that are as common, a constant rate comes first.
+        constant_first = sorted(trained, key=lambda table: table.dynamic is not None)
+        self._common = (commonest(map(self._key, constant_first))
+                        if len(trained) == len(tables) else None)
         self._constants = Constants.of([
             (key, constant_of(self._made[key])) for table in trained
             if (key := self._key(table)) != self._common])
@@ -146,7 +148,7 @@ def _maker(declaration: Declaration, target: str) -> list[str]:
         made = call('tfrs.layers.embedding.TPUEmbedding', {
             'feature_config': 'FEATURES', 'optimizer': _ALL, **pipelined,
             'batch_size': 'BATCH_SIZE_PER_REPLICA'})
-        name, what = 'make_layer', 'the layer of the look-ups'
+        name, what = 'make_layer', 'the layer'
     return [f'def {name}():', f'    """Returns {what}. Call it in the scope of the strategy."""',
             *lines('return ', made, indent='    ')]
 
@@ -176,22 +178,17 @@ def _notes(declaration: Declaration, target: str) -> Iterator[Note]:
 
 
 def _notes_of_job(declaration: Declaration) -> Iterator[Note]:
-    facts: Mapping[str, tuple[bool, str, str]] = {
-        'mod': (STRATEGIES[declaration.strategy] != Config.DIV_DEFAULT, 'The job has its rows in the order of mod '
-                '(partition_strategy), and TF2 knows only div',
-                '"etpe migrate checkpoint" moves the rows.'),
-        'profile': (bool(declaration.profile_directory), 'TF2 writes no profiles of ids '
-                    f'(profile_data_directory, {quoted(declaration.profile_directory)})', ''),
-        'multiplier': (bool(declaration.multiplier), 'TF2 has no function that multiplies '
-                       'gradients (experimental_gradient_multiplier_fn, '
-                       f'{declaration.multiplier})', 'Multiply the gradients before they are '
-                       'applied.')}
-    for is_there, fact, remedy in facts.values():
-        if is_there:
-            yield Note(where=JOB, code=LOST, fact=fact, remedy=remedy)
-    if declaration.mode != 'training':
-        yield Note(where=JOB, fact='The config is of a job that trains nothing: it shows SGD with '
-                   'a rate of 1.0 for every table', remedy='Enqueue with training=False.')
+    if STRATEGIES[declaration.strategy] != Config.DIV_DEFAULT:
+        yield Note(where=JOB, code=LOST, fact='The job has its rows in the order of '
+                   f'{declaration.strategy} (partition_strategy), which TF2 does not know',
+                   remedy='"etpe migrate checkpoint" moves the rows.')
+    if declaration.profile_directory:
+        yield Note(where=JOB, code=LOST, fact='TF2 writes no profiles of ids '
+                   f'(profile_data_directory, {quoted(declaration.profile_directory)})')
+    if declaration.multiplier:
+        yield Note(where=JOB, code=LOST, fact='TF2 has no function that multiplies gradients '
+                   f'(experimental_gradient_multiplier_fn, {declaration.multiplier})',
+                   remedy='Multiply the gradients before they are applied.')
     if declaration.origin == 'TF2':
         return
     if any(feature.spec.max_sequence_length for feature in declaration.features):
