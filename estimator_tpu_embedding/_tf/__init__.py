@@ -21,7 +21,7 @@ from .running import (
 from .saving import (
     add_listeners, arrange_scaffold, replace_saver, saver_builder, saving_listeners)
 from .tpu import (
-    create_slots, generated_tpu_ops_module, modules_of_contrib, number_of_shards,
+    create_slots, feature_config_of, generated_tpu_ops_module, modules_of_contrib, number_of_shards,
     tpu_cluster_resolver_module, tpu_module, tpu_ops_module, tpu_shard_context)
 from .variables import (
     add_variable, auto_trackable, full_name_and_shape, last_creator_scope, random_initializers,

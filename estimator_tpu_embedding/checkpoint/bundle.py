@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
-from ..proto.wire import Malformed
-from . import index, sstable
+from ..proto.wire import Malformed, Wire
+from . import checksums, index, sstable
 from .file_names import data_of, index_of, label
-from .tensors import BFLOAT16, NO_ROW, Piece, Tensor
+from .tensors import BFLOAT16, NO_ROW, STRING, Piece, Tensor
 
 if TYPE_CHECKING:  # Tools that only list tensors start without NumPy.
     import numpy as np
 
 _MAX_ROW_BYTES = 2**28
+_MAX_TEXT_BYTES = 2**28
+_CHUNK = 2**20
 
 
 class Bundle:
@@ -88,7 +90,7 @@ class Bundle:
         """
         import numpy as np
         tensor = self.tensors[name]
-        raw = self.read_bytes(name, first, stop)
+        raw = self.read_bytes(name, first, stop).reshape(-1)
         rows = raw.view(tensor.code).reshape(stop - first, *tensor.shape[1:])
         if tensor.dtype == BFLOAT16:
             return (rows.astype(np.uint32) << 16).view(np.float32)
@@ -98,7 +100,7 @@ class Bundle:
         """Returns the bytes of rows of a tensor of numbers, as `read` takes and orders them.
 
         Returns:
-          uint8 `[(stop - first) * row_bytes]`.
+          uint8 `[stop - first, row_bytes]`.
 
         Raises:
           CorruptCheckpointError: if they cannot be read as rows of numbers.
@@ -120,7 +122,40 @@ class Bundle:
                 part = view[(low - first) * tensor.row_bytes:(high - first) * tensor.row_bytes]
                 if file.readinto(part) != len(part):  # type: ignore[attr-defined]
                     raise shortened(self.prefix, piece.file)
-        return raw
+        return raw.reshape(stop - first, tensor.row_bytes)
+
+    def read_text(self, name: str) -> bytes:
+        """Returns the string in a tensor that holds one.
+
+        Raises:
+          CorruptCheckpointError: if it holds something else.
+        """
+        tensor = self.tensors[name]
+        if tensor.dtype != STRING or tensor.shape or tensor.size > _MAX_TEXT_BYTES:
+            raise corrupt(self.prefix, f'tensor "{shown(name)}" must be one string of at most '
+                          f'{_MAX_TEXT_BYTES:,} bytes', f'{tensor.kind} {list(tensor.shape)} of '
+                          f'{tensor.size:,} bytes')
+        piece, = tensor.pieces
+        with opened(self.prefix, piece.file) as file:
+            file.seek(piece.offset)
+            content = file.read(piece.size)
+            file.seek(piece.offset)
+            if not checksums.holds(file, piece, tensor):
+                raise corrupt(self.prefix, f'the checksum of tensor "{shown(name)}" must hold',
+                              'another one')
+        length, _ = Wire(content).varint(0, len(content))
+        return content[len(content) - length:]
+
+    def content(self, piece: Piece) -> Iterator[bytes]:
+        """Yields the bytes of a piece, a MB at a time."""
+        with opened(self.prefix, piece.file) as file:
+            file.seek(piece.offset)
+            for first in range(0, piece.size, _CHUNK):
+                size = min(_CHUNK, piece.size - first)
+                content = file.read(size)
+                if len(content) != size:
+                    raise shortened(self.prefix, piece.file)
+                yield content
 
     def chunks(self, name: str, most: int = 2**24) -> Iterator[tuple[int, np.ndarray]]:
         """Yields (first row, rows) of all rows of a tensor of numbers, as `read` gives them.

@@ -19,13 +19,16 @@ from .retention import Saved
 
 
 @contextlib.contextmanager
-def claimed(directory: str) -> Iterator[None]:
+def claimed(directory: str) -> Iterator[int]:
     """Keeps a directory for this job alone while the body runs.
 
     It first deletes what killed jobs left there.
 
     Args:
       directory: is made if it is missing.
+
+    Yields:
+      How many saves or deletions that did not end had left something.
 
     Raises:
       CheckpointWriteError: E621 if it cannot be made or written to.
@@ -49,7 +52,7 @@ def claimed(directory: str) -> Iterator[None]:
         if status is not None and not (stat.S_ISREG(status.st_mode)
                                        or stat.S_ISLNK(status.st_mode)):
             _set_pointer_aside(directory)  # Some tools could neither read nor replace it.
-        yield
+        yield count
 
 
 def require_writable(directory: str) -> None:

@@ -28,6 +28,8 @@ from ..errors import shown
 
 BASE = 'model.ckpt'
 """The base of the names that a job gives its checkpoints, unless somebody chose another one."""
+OBJECT_BASE = 'ckpt'
+"""The base of the names that `tf.train.CheckpointManager` gives the checkpoints of TF2."""
 POINTER = 'checkpoint'
 STAGED_POINTER = f'{POINTER}.tmp'
 """The name of the file `checkpoint` while it is being written."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -84,13 +84,23 @@ class Ordered:
         Raises:
           CorruptCheckpointError: if they cannot be read as rows of numbers.
         """
+        return self._gathered(ids, self.bundle.read)
+
+    def read_bytes(self, ids: np.ndarray) -> np.ndarray:
+        """Reads the bytes of the rows of some ids, in their order: uint8 `[n, row_bytes]`."""
+        return self._gathered(ids, self.bundle.read_bytes)
+
+    def _gathered(self, ids: np.ndarray, read: Callable[[str, int, int], np.ndarray]
+                  ) -> np.ndarray:
         stored = self.stored(ids)
+        if len(ids) and (np.diff(stored) == 1).all():
+            return read(self.name, int(stored[0]), int(stored[-1]) + 1)
         order = np.argsort(stored, kind='stable')
         # Rows that lie together are read at once; a chunk of ids has about as many on each host.
         breaks = np.flatnonzero(np.diff(stored[order]) != 1) + 1
-        parts = [self.bundle.read(self.name, int(stored[run[0]]), int(stored[run[-1]]) + 1)
+        parts = [read(self.name, int(stored[run[0]]), int(stored[run[-1]]) + 1)
                  for run in np.split(order, breaks) if len(run)]
-        rows: np.ndarray = np.concatenate(parts or [self.bundle.read(self.name, 0, 0)])
+        rows: np.ndarray = np.concatenate(parts or [read(self.name, 0, 0)])
         result = np.empty_like(rows)
         result[order] = rows
         return result

@@ -9,10 +9,10 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..core.float32 import shortest
 from ..core.optimizers import OPTIMIZERS
 from ..core.plan import BYTES_PER_ELEMENT
 from ..proto import codec
@@ -30,8 +30,6 @@ OTHER_SLOTS = {
 The first are inputs of TensorFlow's load op. Of the algorithms that are neither here nor in
 `OPTIMIZERS` the slots are not known.
 """
-
-_LARGEST_FLOAT32 = 2.0**128 - 2.0**104
 
 Value = bool | int | float | str | tuple[Any, ...] | None
 
@@ -257,21 +255,10 @@ def _settings(parameters: codec.Parameters, optimizer: str | None
 def _value(content: Any) -> Value:
     """A field in a form that Python and JSON can hold. Floats have the digits of a float32."""
     if isinstance(content, float):
-        return _shortest(content) if math.isfinite(content) else str(content)
+        return shortest(content) if math.isfinite(content) else str(content)
     if isinstance(content, bytes):
         return f'{len(content)} bytes'
     if isinstance(content, (bool, int, str)):
         return content
     from google.protobuf import text_format
     return text_format.MessageToString(content, as_one_line=True)
-
-
-def _shortest(number: float) -> float:
-    """The shortest decimal number that is the same float32.
-
-    >>> _shortest(0.05000000074505806)
-    0.05
-    """
-    shorter = (float(f'{number:.{digits}g}') for digits in range(1, 18))
-    return next(short for short in shorter if abs(short) <= _LARGEST_FLOAT32
-                and struct.pack('f', short) == struct.pack('f', number))

@@ -11,6 +11,7 @@ import importlib
 import operator
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from ..checkpoint import file_names, pointer
@@ -53,8 +54,8 @@ def load(source: str) -> list[Input]:
     Raises:
       UnreadableConfigError: if there is nothing, or something that cannot be read.
     """
-    if source.startswith(_PYTHON):
-        return _from_python(source)
+    if is_python(source):
+        return from_object(python_object(source), reading.label(source))
     if os.path.isdir(source) and files.child(source, reading.SAVED_MODELS) is None:
         return _from_directory(source)
     if source != '-' and not os.path.lexists(source) and any(
@@ -155,8 +156,22 @@ def _is_found(checkpoint: str, names: set[str]) -> bool:
     return not names.isdisjoint(file_names.leading_files(checkpoint))
 
 
-def _from_python(source: str) -> list[Input]:
-    """The object that `py:module:object` names, found as `python -m module` finds modules."""
+def is_python(source: str) -> bool:
+    """Whether an argument names an object of Python."""
+    return source.startswith(_PYTHON)
+
+
+def python_object(source: str, is_wanted: Callable[[Any], bool] = lambda value: False) -> Any:
+    """Returns the object that `py:module:object` names, found as `python -m module` finds modules.
+
+    Args:
+      source: the argument.
+      is_wanted: tells objects that are returned as they are. Any other that can be called is
+        called without arguments, and its result is returned.
+
+    Raises:
+      UnreadableConfigError: if the module or the function raises, or there is no such object.
+    """
     module, _, path = source.removeprefix(_PYTHON).partition(':')
     if not module or not path:
         raise reading.unreadable('E492', reading.label(source), 'it must be py:module:object',
@@ -166,23 +181,38 @@ def _from_python(source: str) -> list[Input]:
     rule = 'the object must be importable'
     try:
         value = operator.attrgetter(path)(importlib.import_module(module))
-        if callable(value):
+        if callable(value) and not is_wanted(value):
             rule = 'the function must return a config'
             value = value()
     except (Exception, SystemExit) as error:  # Whatever the user's code does ends here.
         raise reading.unreadable('E492', reading.label(source), rule,
                                  f'{type(error).__name__}: {shown(error, 160)}') from error
-    return _from_object(value, reading.label(source))
+    return value
 
 
-def _from_object(value: Any, where: str) -> list[Input]:
+def from_object(value: Any, where: str) -> list[Input]:
+    """Returns the inputs that an object of Python holds.
+
+    Args:
+      value: a config, its bytes, or a `Plan`.
+      where: its place, for the user.
+
+    Raises:
+      UnreadableConfigError: for another object, or bytes that are no config.
+    """
     if isinstance(value, bytes):
         return _inputs(reading.read_bytes(value, where))
     if isinstance(value, Plan):
         return [Input(where=where, config=plan_to_config(value), manifest=None)]
-    # TensorFlow's class is another one than ours; their bytes are the same.
-    if getattr(getattr(value, 'DESCRIPTOR', None), 'name', '') == Config.DESCRIPTOR.name:
+    if holds_config(value):
         return _inputs(reading.read_bytes(value.SerializeToString(), where))
     raise reading.unreadable(
         'E492', where, 'the object must be a TPUEmbeddingConfiguration, its bytes, a Plan, or a '
         'function without arguments that returns one', shown(type(value).__qualname__))
+
+
+def holds_config(value: Any) -> bool:
+    """Whether an object of Python is one of those that `from_object` takes."""
+    # TensorFlow's class of the message is another one than ours; their bytes are the same.
+    return isinstance(value, (bytes, Plan)) or getattr(
+        getattr(value, 'DESCRIPTOR', None), 'name', '') == Config.DESCRIPTOR.name

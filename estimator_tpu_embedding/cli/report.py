@@ -63,6 +63,22 @@ class Document:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Source:
+    """Content of a file, printed as it is; the command that made it has escaped foreign names.
+
+    Attributes:
+      text: the content.
+      language: for Markdown, such as `'python'`.
+    """
+
+    text: str
+    language: str
+
+
+Block = Line | Grid | Document | Source
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Report:
     """The result of a command.
 
@@ -72,7 +88,7 @@ class Report:
       status: exit status: 0, or 1 with findings or differences.
     """
 
-    blocks: Sequence[Line | Grid | Document]
+    blocks: Sequence[Block]
     data: Mapping[str, Any]
     status: int = 0
 
@@ -166,8 +182,8 @@ def _write(stream: Any, text: str) -> None:
             stream.close()  # Otherwise Python would flush it again at exit, and complain.
 
 
-def _text(block: Line | Grid | Document) -> str:
-    if isinstance(block, Document):
+def _text(block: Block) -> str:
+    if isinstance(block, (Document, Source)):
         return block.text
     if isinstance(block, Line):
         return printable(block.text) + '\n'
@@ -178,7 +194,9 @@ def _text(block: Line | Grid | Document) -> str:
         for cell, width, title in zip(row, widths, block.head)).rstrip() + '\n' for row in rows)
 
 
-def _markdown(block: Line | Grid | Document) -> str:
+def _markdown(block: Block) -> str:
+    if isinstance(block, Source):
+        return f'```{block.language}\n{block.text}```\n'
     if isinstance(block, Document):
         return block.text
     if isinstance(block, Line):
@@ -201,6 +219,9 @@ def _show_rich(report: Report) -> None:
     for block in report.blocks:
         if isinstance(block, Document):
             console.print(_folded(block.text))
+            continue
+        if isinstance(block, Source):
+            _write(sys.stdout, block.text)
             continue
         if isinstance(block, Line):
             console.print(Text(printable(block.text), _STYLES.get(block.tone, '')), soft_wrap=True)

@@ -21,6 +21,7 @@ from . import lease, memory
 from .backend import Backend, Engine
 from .engine_backend import EngineBackend
 from .native import NativeEngine, make_engine
+from .observed import observed
 from .stock import StockEngine
 from .tables import HostedTable, create_tables
 
@@ -55,7 +56,7 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
     else:
         engine = StockEngine(plan, create_tables(plan, variable_names, slot_names),
                              skips_nonfinite=skips_nonfinite)
-    return EngineBackend(engine, global_step)
+    return EngineBackend(observed(engine), global_step)
 
 
 def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
@@ -73,10 +74,10 @@ def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,
     """
     if not _uses_native(kernels.choice):
         lease.attach(tables, None, settle)
-        return StockEngine(plan, tables)
+        return observed(StockEngine(plan, tables))
     handle = library.load().ete_open(**layout.attributes(plan, kernels.threads or 0))
     lease.attach(tables, handle, settle)
-    return NativeEngine(plan, tables, handle, in_functions=True)
+    return observed(NativeEngine(plan, tables, handle, in_functions=True))
 
 
 def _uses_native(choice: str) -> bool:

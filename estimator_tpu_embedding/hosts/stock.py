@@ -15,6 +15,7 @@ from ..core.optimizer_base import Optimizer
 from ..core.plan import Plan
 from ..ops import combine, rows, rules
 from ..ops.ids import IdBatch
+from . import routes
 from .backend import Activations, CoreBatch
 from .rates import require_finite
 from .tables import HostedTable
@@ -79,7 +80,8 @@ class StockEngine:
         activations = {}
         for feature in self.plan.features:
             table, batch = self.tables[feature.table], batches[feature.name]
-            looked_up = rows.rounded(self._rows_of(table, batch.ids), table.spec.quantization)
+            looked_up = rows.rounded(routes.rows_at(
+                self.plan.partition(feature.table), table.rows, batch.ids), table.spec.quantization)
             activations[feature.name] = tf.reshape(
                 combine.combine(looked_up, batch, table.spec.combiner),
                 self.plan.output_shape(feature))
@@ -106,22 +108,6 @@ class StockEngine:
                     if self._skips_nonfinite else write())
         with tf.control_dependencies([done]):
             return tf.identity(refused)
-
-    def _rows_of(self, table: HostedTable, ids: tf.Tensor) -> tf.Tensor:
-        """Gathers the rows of ids, `[n, D]`, from all hosts."""
-        if len(table.rows) == 1:
-            return rows.read(table.rows[0], ids)
-        positions, local = self._route(table, ids)
-        return tf.dynamic_stitch(positions, [
-            rows.read(shard, tf.gather(local, where))
-            for shard, where in zip(table.rows, positions)])
-
-    def _route(self, table: HostedTable, ids: tf.Tensor) -> tuple[list[tf.Tensor], tf.Tensor]:
-        """Returns for each host the positions of its ids, and for each id its row on its host."""
-        hosts, local = self.plan.partition(table.spec.name).locate(ids, tf.maximum)
-        positions = tf.dynamic_partition(
-            tf.range(tf.size(ids)), tf.cast(hosts, tf.int32), len(table.rows))
-        return positions, local
 
     def _contributions(self, table: HostedTable, batches: Sequence[CoreBatch],
                        gradients: Sequence[Activations]) -> _Sums:
@@ -167,7 +153,8 @@ class StockEngine:
                      rate: tf.Tensor) -> tf.Operation:
         """Applies the optimizer on every host to the rows of distinct `ids`."""
         optimizer = _optimizer_of(table)
-        positions, local = self._route(table, ids)
+        positions, local = routes.route(
+            self.plan.partition(table.spec.name), len(table.rows), ids)
         writes = []
         for host, where in enumerate(positions):
             at, own = tf.gather(local, where), tf.gather(gradient, where)

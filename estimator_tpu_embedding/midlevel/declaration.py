@@ -132,7 +132,7 @@ def plan_of(declared: Declared, output_shapes: Sequence[tuple[int, ...]], *, rep
     Raises:
       ConfigError: with all problems.
     """
-    tables = [_table_spec(table, table.name, table.optimizer) for table in declared.tables]
+    tables = [table_spec(table, table.name, table.optimizer) for table in declared.tables]
     names = feature_names(declared)
     features = [
         FeatureSpec(name=name, table=feature.table.name, output_shape=tuple(shape),
@@ -166,7 +166,7 @@ def _problems(declared: Declared, names: Sequence[Any], optimizers: Sequence[Any
             yield Problem('E495', where, 'initializer must be an instance, or a function',
                           f'the class {kind}', 'Call it, perhaps with arguments, as in '
                           f'initializer={kind}().')
-        tables.append(_table_spec(table, name, optimizer))
+        tables.append(table_spec(table, name, optimizer))
     name_of = {id(table): name for table, name in zip(declared.tables, names)}
     features = [FeatureSpec(name=name, table=name_of[id(feature.table)],
                             max_sequence_length=feature.max_sequence_length)
@@ -189,7 +189,7 @@ def _name_clashes(names: Sequence[Any], optimizers: Sequence[Any]) -> Iterator[P
                               f'optimizer state of table "{shown(name)}"', remedy='Rename it.')
 
 
-def _table_spec(table: Any, name: Any, optimizer: Any) -> TableSpec:
+def table_spec(table: Any, name: Any, optimizer: Any) -> TableSpec:
     """Returns the `TableSpec` of a TableConfig, unchecked; `optimizer` is supported or `None`."""
     config = table.quantization_config
     rate = None if optimizer is None else rate_of(optimizer)

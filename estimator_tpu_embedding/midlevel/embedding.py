@@ -176,8 +176,7 @@ class TPUEmbedding(_AutoTrackable):
 
         Raises:
           CallError: a RuntimeError, if nothing was ever enqueued or built. With several replicas
-            a call outside of `strategy.run` fails when it is executed; Keras makes such calls in
-            graphs that it never executes.
+            a call outside of `strategy.run` fails when it is executed, since Keras traces some.
         """
         if _tf.is_saving_model():
             return self._saved.dequeue(name, self.embedding_tables)
@@ -242,6 +241,11 @@ class TPUEmbedding(_AutoTrackable):
                 for table in self._declared.tables}
 
     @property
+    def declared(self) -> tuple[declaration.Declared, bool]:
+        """The tables and features, and whether a step looks up before the last one updated."""
+        return self._declared, self._pipelined
+
+    @property
     def config_proto(self) -> Any:
         """The `TPUEmbeddingConfiguration` that the original gives to the TPU.
 
@@ -259,8 +263,7 @@ class TPUEmbedding(_AutoTrackable):
 
         Returns:
           Two counts by the path of the feature, such as `'a/b'`. `truncated` counts the ids beyond
-          the end of their sequences. `out_of_range` counts the ids outside of the table, if
-          `install(ids=)` has a policy for them.
+          their sequences. `out_of_range` counts those that the policy of `install(ids=)` met.
         """
         return {} if self._batches is None else self._batches.counts()
 

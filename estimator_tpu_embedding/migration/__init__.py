@@ -1,4 +1,16 @@
 """Takes a job to the other API: its tables and variables, its declaration, and proofs of both.
 
-`checkpoint` in the names of modules means files on disk, `source` Python text.
+`checkpoint` in the names of modules means files on disk, `source` Python text. `check`, and the
+sides that it takes, can be imported from here. None of them imports TensorFlow.
 """
+
+
+def __getattr__(name: str) -> object:
+    """Imports a public name when it is first used; NumPy takes a moment."""
+    if name == 'check':
+        from .agreement import check
+        return check
+    if name in ('EstimatorSide', 'KerasSide', 'LoopSide', 'Side'):
+        from . import agreement_sides
+        return getattr(agreement_sides, name)
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -42,7 +42,7 @@ def config_to_plan(config: Config) -> Plan:
     topology = (Topology(num_hosts=config.num_hosts,
                          cores_per_host=config.num_tensor_cores // config.num_hosts)
                 if is_sized else Topology())
-    run = {'batch_size': _batch_of(config) * topology.num_cores,
+    run = {'batch_size': batch_of(config) * topology.num_cores,
            'strategy': _name_of(config.sharding_strategy, STRATEGIES, 'div'),
            'mode': _name_of(config.mode, MODES, 'training')}
     problems = [*_problems_of(config), *problems_of(
@@ -78,7 +78,7 @@ def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
                       descriptor.optimization_parameters.simulated_quantization))
         for position, descriptor in enumerate(config.table_descriptor)]
     features = []
-    batch = _batch_of(config)
+    batch = batch_of(config)
     names = collections.Counter(descriptor.name for descriptor in config.feature_descriptor)
     for position, descriptor in enumerate(config.feature_descriptor if tables else ()):
         table = tables[descriptor.table_id if 0 <= descriptor.table_id < len(tables) else 0].name
@@ -86,11 +86,11 @@ def _declared(config: Config) -> tuple[list[TableSpec], list[FeatureSpec]]:
         features.append(FeatureSpec(
             name=(_legal('feature', descriptor.name, position) if is_named
                   else f'{table[:900]}:{position:06}'), table=table,
-            **_layout(descriptor.input_shape, batch)))
+            **layout(descriptor.input_shape, batch)))
     return tables, features
 
 
-def _batch_of(config: Config) -> int:
+def batch_of(config: Config) -> int:
     """Returns the samples per core and step.
 
     Features of TF2 may have batch sizes of their own. Then this is the largest.
@@ -99,7 +99,7 @@ def _batch_of(config: Config) -> int:
                 if feature.input_shape and feature.input_shape[0] > 0), default=1)
 
 
-def _layout(shape: Sequence[int], batch: int) -> dict[str, Any]:
+def layout(shape: Sequence[int], batch: int) -> dict[str, Any]:
     """Returns the arguments of a FeatureSpec for an `input_shape`; none if it is illegal."""
     if min(shape, default=0) < 1:
         return {}

@@ -1,18 +1,118 @@
-"""`etpe migrate config`."""
+"""`etpe migrate config`: writes a declaration for the other API, as Python source or a config.
+
+JSON: `"to"`; `"where"`, the place of the input; `"text"`, the content of the file; `"file"`, its
+path, or null; and `"notes"`, a list of objects. Each has `where` (`job`, or the table or feature),
+`fact`, `remedy`, and `code`, which is empty for a mere remark.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 
-from ..report import Report
+from ...checkpoint.files import write_atomically
+from ...errors import ConfigError, Problem, UnreadableConfigError, counted, shown
+from ...migration import source_configs, source_objects, source_targets
+from ...migration.source_targets import PROTO, PYTHON, Written
+from ...proto import reading
+from ...proto.codec import Config
+from .. import inputs
+from ..report import Line, Report, Source, printable
 
-HELP = 'config'
+HELP = 'write the declaration of a job as source for TF2, TFRS or TPUEstimator'
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Writes the tables, features and optimizers of a job as Python source for another API, '
+        'or as a config. What the other API lacks becomes a comment.')
+    parser.add_argument('input', metavar='INPUT', help='a file with a config or a graph, a '
+                        'SavedModel, a checkpoint, a model_dir, - for standard input, or '
+                        'py:module:object: an EmbeddingConfigSpec, a TPUEmbedding, FeatureConfigs '
+                        'and their optimizer, or a function that returns one')
+    parser.add_argument('--to', required=True, choices=(*PYTHON, *PROTO), help='TPUEmbedding of '
+                        'TF2, the layer of TFRS, TPUEstimator, or the config as text or JSON')
+    parser.add_argument('-o', '--output', metavar='FILE', help='a new file, instead of standard '
+                        'output')
+    parser.add_argument('--strict', action='store_true', help='an option without a counterpart '
+                        'is an error')
 
 
 def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report."""
-    raise NotImplementedError
+    """Returns the source, or writes it and returns what was written."""
+    if parsed.output is not None and os.path.lexists(parsed.output):
+        raise _refused(parsed.output, 'it must be a new file', 'one that exists')
+    where, written = _written(parsed.input, parsed.to)
+    problems = [note.problem for note in written.notes if note.code]
+    if parsed.strict and problems:
+        raise ConfigError(*problems)
+    if parsed.output is not None:
+        try:
+            write_atomically(parsed.output, written.text.encode())
+        except OSError as error:
+            raise _refused(parsed.output, 'it must be possible to write it',
+                           shown(error.strerror)) from error
+    return Report(
+        _blocks(parsed, written), {
+            'to': parsed.to, 'where': where, 'text': written.text, 'file': parsed.output,
+            'notes': [{'where': note.where, 'fact': note.fact, 'remedy': note.remedy,
+                       'code': note.code} for note in written.notes]})
+
+
+def _blocks(parsed: argparse.Namespace, written: Written) -> list[Line | Source]:
+    if parsed.output is None:
+        return [Source(written.text, 'python' if parsed.to in PYTHON else parsed.to)]
+    lines = [Line(f'{note.where}: {note}  ({note.code or "remark"})',
+                  'warn' if note.code else '') for note in written.notes]
+    number = len(written.notes)
+    return [*lines, Line(f'{parsed.output}: written, with {counted(number, "note")}', 'good')]
+
+
+def _written(source: str, target: str) -> tuple[str, Written]:
+    """Returns the place of the input, and what it declares in the form of the target."""
+    where = reading.label(source)
+    if inputs.is_python(source):
+        source_objects.prepare()
+        value = inputs.python_object(source, source_objects.is_declaration)
+        declaration = source_objects.declaration_of(value, where)
+        if declaration is not None:
+            return where, source_targets.written(declaration, target)
+        if not inputs.holds_config(value):
+            raise _no_declaration(where, value)
+        found = inputs.from_object(value, where)
+    else:
+        found = inputs.load(source)
+    config, others, where = _chosen(found)
+    if target in PROTO:  # Also a config that nothing can declare.
+        return where, source_targets.of_config(config, target)
+    return where, source_targets.written(
+        source_configs.declaration_of(config, where, others), target)
+
+
+def _no_declaration(where: str, value: object) -> ConfigError:
+    return ConfigError(Problem(
+        'E675', where, 'the object must declare tables and features', shown(
+            type(value).__qualname__), 'Name an EmbeddingConfigSpec, a TPUEmbedding, '
+        'FeatureConfigs with their optimizer, a config, or a function that returns one.'))
+
+
+def _chosen(found: list[inputs.Input]) -> tuple[Config, list[Config], str]:
+    """Returns the config of the training, the others, and the place of the first."""
+    configs = [(one.where, one.config) for one in found if one.config is not None]
+    if not configs:
+        raise UnreadableConfigError(Problem(
+            'E677', found[0].where, 'the checkpoint must hold the config of its job',
+            'tables only', 'Name another checkpoint, or py:module:object.'))
+    training = [one for one in configs if one[1].mode != Config.INFERENCE] or configs[:1]
+    if len(training) > 1:
+        raise ConfigError(*[Problem(
+            'E676', printable(where), 'the input must hold one config for training',
+            f'{len(training)}', 'Save one of them into a file.') for where, _ in training])
+    where, config = training[0]
+    return config, [other for _, other in configs if other is not config], where
+
+
+def _refused(path: str, rule: str, got: str) -> ConfigError:
+    return ConfigError(Problem('E678', f'-o {shown(path, 200)}', rule, got,
+                               'Name another file.'))
