@@ -81,7 +81,9 @@ def test_tables_of_tf2_are_found_by_their_keys_and_are_in_order(etpe, tmp_path):
         f'embedding/user{KEY}': VALUES, f'embedding/user.Sparameters{KEY}': VALUES * 2,
         f'embedding/item{KEY}': VALUES * 3,
         f'embedding/item/.OPTIMIZER_SLOT/optimizer/m{KEY}': VALUES * 4, f'bias{KEY}': VALUES[0]})
-    etpe('checkpoint', 'export', prefix, '--slots', '-o', tmp_path / 'a')
+    export = ('checkpoint', 'export', prefix, '--slots', '-o', tmp_path / 'a')
+    assert 'E662 --table: it must say which variables are tables' in etpe(*export, status=2)
+    etpe(*export, '--table', 'user', '--table', 'item')
     found = {path.name.partition('-embedding-')[2].partition('-000')[0]: np.load(path)
              for path in (tmp_path / 'a').glob('*.npy')}
     assert {name: rows[0, 0] for name, rows in found.items()} == {
