@@ -81,7 +81,8 @@ class LoopSide:
       checkpoint: a `tf.train.Checkpoint` of everything that the steps read.
       batches: an iterable of batches, such as a dataset. It begins where the data of the other side
         begin.
-      step: takes a batch and trains one step.
+      step: takes a batch and trains one step. A `tf.function` that is a method does not keep its
+        object; `lambda batch: trainer.train(batch)` does.
     """
 
     checkpoint: Any
@@ -97,10 +98,10 @@ class LoopSide:
 
     def train(self, checkpoint: str, steps: int) -> list[str]:
         """Restores, and trains batch by batch."""
-        status = self.checkpoint.read(checkpoint)
+        remarks = _restore(self.checkpoint, checkpoint)
         for batch in itertools.islice(self.batches, steps + _ONE_MORE):
             self.step(batch)
-        return _unmatched(status)
+        return remarks
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -129,9 +130,9 @@ class KerasSide:
 
     def train(self, checkpoint: str, steps: int) -> list[str]:
         """Restores, and fits the model for one epoch."""
-        status = self.checkpoint.read(checkpoint)
+        remarks = _restore(self.checkpoint, checkpoint)
         self.model.fit(self.batches, epochs=1, steps_per_epoch=steps + _ONE_MORE, verbose=0)
-        return _unmatched(status)
+        return remarks
 
 
 def problems_of(side: object, where: str) -> list[Problem]:
@@ -161,10 +162,14 @@ def _problem(where: str, part: str, wanted: str, got: object) -> Problem:
                    'nothing' if got is None else shown(type(got).__qualname__))
 
 
-def _unmatched(status: Any) -> list[str]:
-    """Returns a remark if the checkpoint lacked values of the objects that it was restored to."""
+def _restore(objects: Any, checkpoint: str) -> list[str]:
+    """Restores objects; returns a remark if the checkpoint lacked values of some that exist now.
+
+    Keras makes further variables in the first step, such as those of its optimizer's options.
+    """
+    status = objects.read(checkpoint)
     try:
         status.assert_existing_objects_matched()
     except AssertionError as error:
-        return [f'not restored, so it began with its initial value: {shown(error, 300)}']
+        return [f'not restored, so it begins with its initial value: {shown(error, 300)}']
     return []

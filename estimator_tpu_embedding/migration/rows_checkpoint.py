@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..core.partition import Partition
 from ..errors import CheckpointError, ConfigError, Problem, shown
 from ..version import VERSION
 from .row_files import CODES
-from .rows_in import Feed, Incoming, rows_with_ids, step_of
+from .rows_in import Incoming, rows_with_ids, step_of
 
 STEP = 'global_step'
 _TYPES = {name: number for number, (name, _) in KINDS.items()}

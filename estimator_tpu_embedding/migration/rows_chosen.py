@@ -26,7 +26,7 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
 
     Args:
       bundle: the checkpoint.
-      tables: those that its manifest names; without one, tensors whose order the user stated.
+      tables: of its manifest; without one, tensors whose order the user stated.
       manifest: of the checkpoint.
 
     Returns:

@@ -96,7 +96,7 @@ class Export:
         Raises:
           CheckpointError: E661 if the directory is not empty, or cannot be written.
           CorruptCheckpointError: if the checkpoint cannot be read.
-          After each of these nothing is left in the directory.
+          Then it leaves no file in the directory.
         """
         with _staged(directory, self.bytes) as storage:
             index = RowsIndex(kind=self._format, checkpoint=checkpoint, tables=tuple(
@@ -194,22 +194,32 @@ def _staged(directory: str, size: int) -> Iterator[Storage]:
         os.makedirs(directory, exist_ok=True)
         with Storage(directory) as storage:
             _require_empty(storage, where)
-            storage.make_folder(STAGE)
             try:
-                _require_room(directory, where, size)
-                yield storage
+                with _stage(storage):
+                    _require_room(directory, where, size)
+                    yield storage
             except BaseException:
-                with contextlib.suppress(OSError):
-                    storage.remove_folder(STAGE)
                 if not was_there:
                     with contextlib.suppress(OSError):
-                        os.rmdir(directory)
+                        os.rmdir(directory)  # Only if it is empty.
                 raise
     except OSError as error:
         raise CheckpointError(Problem(
             'E661', where, 'it must be a directory in which rows can be written',
             f'{shown(error, 300)}; {size:,} bytes are needed', 'Name another one, or make room.'
             )) from error
+
+
+@contextlib.contextmanager
+def _stage(storage: Storage) -> Iterator[None]:
+    """Makes the stage, and removes it if the body fails; another export may have made it first."""
+    storage.make_folder(STAGE)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            storage.remove_folder(STAGE)
+        raise
 
 
 def _require_empty(storage: Storage, where: str) -> None:
