@@ -99,15 +99,15 @@ def test_a_checkpoint_gives_the_config_of_its_training(etpe, tmp_path):
     prefix = f'{tmp_path}/model.ckpt-4'
     pathlib.Path(f'{prefix}.index').touch()
     pathlib.Path(f'{prefix}.meta').write_bytes(meta_graph(graph(
-        node(other.SerializeToString(), name=b'a') + node(config.SerializeToString(), name=b'b'))))
+        node(other.SerializeToString(), name=b'a'), node(config.SerializeToString(), name=b'b'))))
     assert 'api.Adagrad(' in migrated(etpe, prefix, '--to', 'tf2')
     assert 'api.Adagrad(' in migrated(etpe, tmp_path, '--to', 'tf2')
 
 
 def test_several_configs_of_trainings_are_no_source(etpe, tmp_path):
     path = tmp_path / 'graph.pb'
-    path.write_bytes(graph(node(config_of().SerializeToString(), name=b'a')
-                           + node(config_of(ADAGRAD).SerializeToString(), name=b'b')))
+    path.write_bytes(graph(node(config_of().SerializeToString(), name=b'a'),
+                           node(config_of(ADAGRAD).SerializeToString(), name=b'b')))
     said = migrated(etpe, path, '--to', 'tf2', status=2)
     assert said.count('E676') == 2 and 'node "a"' in said and 'node "b"' in said
 

@@ -23,7 +23,7 @@ def test_what_fits_is_one_line_and_other_calls_have_an_argument_per_line():
 
 
 def test_a_line_of_79_columns_fits_and_one_of_80_does_not():
-    assert len(text('X = ', call('f', {'a': quoted('x' * 68)}))) == 79 - 0
+    assert len(text('X = ', call('f', {'a': quoted('x' * 68)}))) == 79
     assert text('X = ', call('f', {'a': quoted('x' * 69)})).count('\n') == 2
 
 
