@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import pathlib
+import tempfile
 
 import numpy as np
 
@@ -27,19 +28,20 @@ def migrate(source, folder, to, *arguments, lines=None, status=0):
 
     Args:
       source: a prefix or a folder.
-      folder: for the result; the map is written beside it.
+      folder: for the result.
       to: as `--to`.
       *arguments: further ones.
       lines: the text of a map.
       status: that the command must exit with.
     """
     words = ['migrate', 'checkpoint', source, folder, '--to', to, *arguments]
-    if lines is not None:
-        path = pathlib.Path(f'{folder}.map')
-        path.write_text(lines)
-        words += ['--map', path]
     out, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+    with (contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors),
+          tempfile.NamedTemporaryFile('w', encoding='utf-8') as file):
+        if lines is not None:
+            file.write(lines)
+            file.flush()
+            words += ['--map', file.name]
         found = main([*map(str, words), '--format', 'json'])
     assert found == status, (found, out.getvalue(), errors.getvalue())
     return errors.getvalue() if status == 2 else json.loads(out.getvalue())['destination']
