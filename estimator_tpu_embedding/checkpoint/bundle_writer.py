@@ -102,16 +102,22 @@ class BundleWriter:
           dtype: a number of the enum `DataType`.
           shape: of the whole.
           pieces: the rows of each slice, > 0, if it is to be stored in slices, as TensorFlow
-            stores a partitioned variable; their sum is `shape[0]`.
+            stores a partitioned variable; their sum is `shape[0]`. One slice is no slice.
 
         Returns:
           One part for each slice, or one for the whole.
+
+        Raises:
+          ValueError: if no reader would take the name or the slices, or the name is in use.
         """
-        item = int(KINDS[dtype][1][1:])
-        if not pieces:
-            return [self._reserve(name.encode(errors='surrogateescape'), dtype, shape,
-                                  math.prod(shape) * item)]
-        key, first, parts = name.encode(errors='surrogateescape'), 0, []
+        key, item = _key(name), int(KINDS[dtype][1][1:])
+        if pieces and (min(pieces) < 1 or not shape or sum(pieces) != shape[0]):
+            raise ValueError(f'{key!r} of {shape} is not in slices of {pieces}')
+        if len(pieces) < 2:
+            return [self._reserve(key, dtype, shape, math.prod(shape) * item)]
+        if key in self._entries:
+            raise ValueError(f'{key!r} is there already')
+        first, parts = 0, []
         whole = self._entries[key] = _entry(dtype, shape)
         for count in pieces:
             extents = [(first, count), *((0, size) for size in shape[1:])]
@@ -130,8 +136,11 @@ class BundleWriter:
           shape: of the whole.
           size: number of bytes.
           crc: their masked checksum there.
+
+        Raises:
+          ValueError: if no reader would take the name, or it is in use.
         """
-        return self._reserve(name.encode(errors='surrogateescape'), dtype, shape, size, crc)
+        return self._reserve(_key(name), dtype, shape, size, crc)
 
     def text(self, name: str, content: bytes) -> None:
         """Writes one string as a tensor without dimensions."""
@@ -170,6 +179,14 @@ class BundleWriter:
         self._parts.append((key, part))
         self._end += size
         return part
+
+
+def _key(name: str) -> bytes:
+    """Returns the key of a tensor; an empty one is that of the header."""
+    key = name.encode(errors='surrogateescape')
+    if not key or b'\0' in key or b'\xff' in key:
+        raise ValueError(f'{key!r} is no name of a tensor')
+    return key
 
 
 def _entry(dtype: int, shape: Sequence[int]) -> BundleEntry:

@@ -96,32 +96,48 @@ def content_of(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     >>> list(entries(content_of([(b'', b'header'), (b'weights', b'entry')])))
     [(b'', b'header'), (b'weights', b'entry')]
     """
-    out, index, block = bytearray(), _Block(), _Block()
+    out, index, block = bytearray(), _Block(restart_every=1), _Block()
     for key, value in entries:
-        block.add(key, value)
         if block.size >= _BLOCK_BYTES:
-            index.add(key, _written(block, out))
+            index.add(_between(block.last or b'', key), _written(block, out))
             block = _Block()
+        block.add(key, value)
     if block.last is not None:
-        index.add(block.last, _written(block, out))
+        index.add(_after(block.last), _written(block, out))
     footer = _written(_Block(), out) + _written(index, out)
     return bytes(out + footer.ljust(_FOOTER - len(_MAGIC), b'\0') + _MAGIC)
+
+
+def _between(key: bytes, following: bytes) -> bytes:
+    """Returns a short key from `key` on that sorts before the following one, as TensorFlow does."""
+    shared = len(os.path.commonprefix([key, following]))
+    # The last byte goes up by one, so the result is behind all keys that begin as `key` does.
+    if shared < len(key) and key[shared] + 1 < following[shared]:
+        return key[:shared] + bytes([key[shared] + 1])
+    return key
+
+
+def _after(key: bytes) -> bytes:
+    """Returns a short key that sorts behind `key`; the same if there is no shorter one."""
+    head = key[:len(key) - len(key.lstrip(b'\xff'))]
+    return head + bytes([key[len(head)] + 1]) if len(head) < len(key) else key
 
 
 class _Block:
     """A block that is being written."""
 
-    def __init__(self) -> None:
+    def __init__(self, restart_every: int = _RESTART_EVERY) -> None:
         self.last: bytes | None = None
         self._content, self._restarts, self._count = bytearray(), [0], 0
+        self._restart_every = restart_every
 
     @property
     def size(self) -> int:
-        return len(self._content)
+        return len(self._content) + 4 * len(self._restarts) + 4
 
     def add(self, key: bytes, value: bytes) -> None:
         shared = 0
-        if self._count % _RESTART_EVERY:
+        if self._count % self._restart_every:
             shared = len(os.path.commonprefix([self.last or b'', key]))
         elif self._count:
             self._restarts.append(len(self._content))

@@ -17,13 +17,15 @@ The report in JSON has these fields:
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...checkpoint import file_names
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.options import CheckpointOptions
+from ...checkpoint.options import VERIFY, CheckpointOptions
 from ...checkpoint.rotation import is_gone, rotated_away
 from ...errors import CorruptCheckpointError, Problem, bytes_text
 from ...migration import contents, from_tf1, from_tf2, map_file
@@ -82,14 +84,27 @@ def _configure_paths(parser: argparse.ArgumentParser) -> None:
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a migration."""
     given = options.options(parsed)
-    chosen = choice.chosen(parsed.src, given)
+    if not parsed.dry_run:
+        # Its bytes are verified while they are copied.
+        quick = dataclasses.replace(given, verify=VERIFY[1])
+        try:
+            return _migrated(parsed, choice.chosen(parsed.src, quick), given)
+        except CorruptCheckpointError:
+            if not os.path.isdir(parsed.src):
+                raise
+    return _migrated(parsed, choice.chosen(parsed.src, given), given)
+
+
+def _migrated(parsed: argparse.Namespace, chosen: choice.Chosen, given: CheckpointOptions
+              ) -> Report:
+    from ...checkpoint import recover
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     try:
-        findings = choice.damage(chosen.prefix, given)
-        if findings:
-            raise CorruptCheckpointError(*findings)
+        if parsed.dry_run:
+            recover.verify(chosen.prefix, given)
         made = planned(parsed, chosen.prefix, given)
-        return _report(parsed, made, notes, chosen.skipped)
+        return _report(parsed, made, notes, chosen.skipped,
+                       functools.partial(recover.verify, chosen.prefix, given))
     except CorruptCheckpointError:
         if is_gone(chosen.prefix):
             raise rotated_away(chosen.prefix) from None
@@ -126,7 +141,7 @@ def _order(text: str) -> tuple[str, int]:
 
 
 def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
-            skipped: tuple[Problem, ...]) -> Report:
+            skipped: tuple[Problem, ...], verify: Callable[[], object]) -> Report:
     from ...migration import carry_out
     base = file_names.BASE if made.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(parsed.dst, file_names.name_of(base, made.step))
@@ -134,7 +149,8 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
     if parsed.dry_run:
         carry_out.check_destination(made, parsed.dst, prefix, parsed.overwrite)
     else:
-        done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite)
+        done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite,
+                                   verify=verify)
         rows, cleaned = done.rows, done.cleaned
     data: dict[str, Any] = {
         'source': made.contents.bundle.prefix, 'destination': prefix, 'to': parsed.to,

@@ -1,0 +1,217 @@
+"""What the writer writes is what TensorFlow writes, byte for byte, and both readers find it."""
+
+import pathlib
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import forged
+from hypothesis import given, settings, strategies as st
+
+from estimator_tpu_embedding.checkpoint import checksums
+from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
+
+KINDS = ['bool', 'int8', 'uint8', 'int16', 'uint16', 'int32', 'uint32', 'int64', 'uint64',
+         'float16', 'float32', 'float64', 'complex64', 'complex128', ml_dtypes.bfloat16,
+         ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2]
+NAMES = st.text(st.characters(exclude_categories=['Cs'], exclude_characters='\0'), min_size=1)
+
+
+def encoded(name):
+    return name.encode(errors='surrogateescape')
+
+
+def written(prefix, tensors):
+    """Writes arrays, or lists of arrays for slices, by name; returns the prefix."""
+    with BundleWriter(str(prefix)) as out:
+        for name, value in sorted(tensors.items(), key=lambda one: encoded(one[0])):
+            slices = value if isinstance(value, list) else [np.asarray(value)]
+            kind = tf.as_dtype(slices[0].dtype).as_datatype_enum
+            rows = [len(one) for one in slices] if isinstance(value, list) else []
+            shape = (sum(rows), *slices[0].shape[1:]) if rows else slices[0].shape
+            for part, content in zip(out.rows(name, kind, shape, rows), slices, strict=True):
+                part.append(content.tobytes())
+        out.finish()
+    return str(prefix)
+
+
+def written_by_tensorflow(prefix, tensors):
+    """The same by `SaveV2`."""
+    names, values, specs = [], [], []
+    for name, value in sorted(tensors.items(), key=lambda one: encoded(one[0])):
+        slices = value if isinstance(value, list) else [np.asarray(value)]
+        first, total = 0, sum(len(one) for one in slices) if isinstance(value, list) else 0
+        for one in slices:
+            shape = ' '.join(map(str, (total, *one.shape[1:])))
+            rest = ''.join(f':0,{size}' for size in one.shape[1:])
+            names.append(name)
+            values.append(one)
+            specs.append(f'{shape} {first},{len(one)}{rest}' if total else '')
+            first += len(one) if total else 0
+    with tf.Graph().as_default(), tf.Session() as session:
+        if len(values) > 100:  # They are all alike; else TensorFlow takes seconds.
+            values[1:-3] = [tf.constant(values[0])] * (len(values) - 4)
+        session.run(tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=names, tensors=values,
+                                      shape_and_slices=specs))
+    return str(prefix)
+
+
+def require_same_files(one, other):
+    for suffix in 'index', 'data-00000-of-00001':
+        assert pathlib.Path(f'{one}.{suffix}').read_bytes() == (
+            pathlib.Path(f'{other}.{suffix}').read_bytes()), suffix
+
+
+def require_readable(prefix, tensors):
+    """Both readers find the values, types and shapes, and all checksums hold."""
+    reader, bundle = tf.train.load_checkpoint(prefix), Bundle.open(prefix)
+    assert bundle.tensors.keys() == tensors.keys() == reader.get_variable_to_shape_map().keys()
+    for name, value in tensors.items():
+        want = np.concatenate(value) if isinstance(value, list) else np.asarray(value)
+        tensor = bundle.tensors[name]
+        assert tensor.shape == want.shape and tensor.dtype == (
+            tf.as_dtype(want.dtype).as_datatype_enum)
+        assert bundle.read_bytes(name, 0, tensor.rows).tobytes() == want.tobytes()
+        try:
+            found = np.asarray(reader.get_tensor(name))
+        except ValueError as error:  # That reader knows half of the types.
+            assert str(error).endswith(' not supported.')
+            continue
+        assert found.shape == want.shape and found.tobytes() == want.tobytes()
+    for file, pieces in bundle.segments().items():
+        with open(pathlib.Path(prefix).parent / file, 'rb') as content:
+            assert all(checksums.holds(content, piece, tensor) for piece, tensor in pieces)
+
+
+@st.composite
+def arrays(draw):
+    """A tensor of any type and shape, or its slices."""
+    kind = np.dtype(draw(st.sampled_from(KINDS)))
+    shape = draw(st.lists(st.integers(0, 4), max_size=3))
+    pieces = draw(st.lists(st.integers(1, 130), max_size=4)) if shape and 0 not in shape else []
+
+    def array(*shape):
+        size = int(np.prod(shape)) * kind.itemsize
+        content = draw(st.binary(min_size=size, max_size=size)) if size < 64 else (
+            np.random.default_rng(draw(st.integers(0, 99))).bytes(size))
+        if kind == bool:
+            content = bytes(one & 1 for one in content)
+        return np.frombuffer(content, kind).reshape(shape)
+
+    return [array(rows, *shape[1:]) for rows in pieces] if pieces else array(*shape)
+
+
+@settings(max_examples=15, deadline=None, database=None)
+@given(tensors=st.dictionaries(NAMES, arrays(), min_size=1, max_size=6))
+def test_any_tensors_have_the_bytes_that_tensorflow_writes(tensors, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('any')
+    ours = written(folder / 'ours', tensors)
+    require_same_files(ours, written_by_tensorflow(folder / 'theirs', tensors))
+    require_readable(ours, tensors)
+
+
+def test_an_index_of_many_blocks_has_the_bytes_that_tensorflow_writes(tmp_path):
+    """Of about a MB, while a block has 256 KiB; names share beginnings of all lengths."""
+    tensors = {f'scope/{number * 7919 % 6000}{chr(97 + number % 26) * (number % 300)}':
+               np.float32(7) for number in range(6000)}
+    tensors['t'] = [np.ones([4, 2], np.float32), np.zeros([3, 2], np.float32)]
+    tensors['t\U0010ffff\U0010ffff'] = np.int64(5)
+    ours = written(tmp_path / 'ours', tensors)
+    require_same_files(ours, written_by_tensorflow(tmp_path / 'theirs', tensors))
+    assert pathlib.Path(f'{ours}.index').stat().st_size > 3 * 2**18
+    assert Bundle.open(ours).read('t\U0010ffff\U0010ffff', 0, 1) == [5]
+
+
+def test_names_of_bytes_that_are_no_text_are_those_that_tensorflow_reads(tmp_path):
+    name = b'caf\xe9/\xfe'.decode(errors='surrogateescape')
+    prefix = written(tmp_path / 'm', {name: np.arange(3)})
+    assert Bundle.open(prefix).read(name, 0, 3).tolist() == [0, 1, 2]
+    with tf.Graph().as_default(), tf.Session() as session:
+        found = session.run(tf.raw_ops.RestoreV2(
+            prefix=prefix, tensor_names=[b'caf\xe9/\xfe'], shape_and_slices=[''],
+            dtypes=[tf.int64]))
+    assert found[0].tolist() == [0, 1, 2]
+
+
+def test_parts_are_filled_in_any_order_and_in_any_portions(tmp_path):
+    values = np.arange(700_000, dtype=np.float32).reshape(-1, 2)
+    with BundleWriter(str(tmp_path / 'm')) as out:
+        one, other = out.rows('t', 1, values.shape, [200_000, 150_000])
+        last = out.rows('last', 1, [2])[0]
+        last.append(values[0])
+        for first in range(0, 150_000, 50_000):
+            other.append(values[200_000 + first:250_000 + first])
+        one.append(values[:1])
+        one.append(np.zeros([0, 2]))
+        one.append(values[1:200_000])
+        out.finish()
+    require_readable(str(tmp_path / 'm'), {
+        't': [values[:200_000], values[200_000:]], 'last': values[0]})
+
+
+STRINGS = {'texts': np.array([[b'abc', b''], [b'\xff' * 300, b'd']], object), 'none': np.array(
+    [], object), 'one': np.array(b'x' * 40_000, object)}
+
+
+def test_strings_are_copied_as_they_are_with_their_checksums(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        session.run(tf.raw_ops.SaveV2(
+            prefix=str(tmp_path / 'theirs'), tensor_names=sorted(STRINGS),
+            shape_and_slices=[''] * 3, tensors=[STRINGS[name] for name in sorted(STRINGS)]))
+    source = Bundle.open(str(tmp_path / 'theirs'))
+    with BundleWriter(str(tmp_path / 'ours')) as out:
+        for name, tensor in source.tensors.items():
+            piece, = tensor.pieces
+            part = out.copied(name, tensor.dtype, tensor.shape, piece.size, piece.crc)
+            for content in source.content(piece):
+                part.append(content)
+        out.finish()
+    require_same_files(tmp_path / 'ours', tmp_path / 'theirs')
+
+
+@pytest.mark.parametrize('content', [b'', b'graph', bytes(range(256)) * 300])
+def test_a_text_has_the_bytes_that_tensorflow_writes(content, tmp_path):
+    with BundleWriter(str(tmp_path / 'ours')) as out:
+        out.text('graph', content)
+        out.finish()
+    with tf.Graph().as_default(), tf.Session() as session:
+        session.run(tf.raw_ops.SaveV2(
+            prefix=str(tmp_path / 'theirs'), tensor_names=['graph'], shape_and_slices=[''],
+            tensors=[tf.constant(content)]))
+    require_same_files(tmp_path / 'ours', tmp_path / 'theirs')
+    assert Bundle.open(str(tmp_path / 'ours')).read_text('graph') == content
+
+
+@pytest.mark.parametrize('name', ['', 'a\0b', b'\xff'.decode(errors='surrogateescape'), 't'])
+def test_a_name_that_no_reader_takes_or_that_is_in_use_is_a_mistake_of_the_caller(name, tmp_path):
+    with BundleWriter(str(tmp_path / 'm')) as out:
+        out.rows('t', 1, [2])
+        for reserve in (lambda: out.rows(name, 1, [2]), lambda: out.rows(name, 1, [2], [1, 1]),
+                        lambda: out.copied(name, 7, [], 5, 0), lambda: out.text(name, b'')):
+            with pytest.raises(ValueError, match='no name|there already'):
+                reserve()
+
+
+@pytest.mark.parametrize('pieces', [[1], [2, 0], [2, 1], [3, -1]])
+def test_slices_that_are_not_the_whole_are_a_mistake_of_the_caller(pieces, tmp_path):
+    with BundleWriter(str(tmp_path / 'm')) as out, pytest.raises(ValueError, match='is not in slices'):
+        out.rows('t', 1, [2, 3], pieces)
+
+
+def test_a_part_takes_exactly_its_bytes(tmp_path):
+    with BundleWriter(str(tmp_path / 'm')) as out:
+        part, = out.rows('t', 1, [2])
+        with pytest.raises(ValueError, match='9 of 8 bytes'):
+            part.append(bytes(9))
+        part.append(bytes(7))
+        with pytest.raises(ValueError, match="b't': 7 of 8 bytes"):
+            out.finish()
+    assert not (tmp_path / 'm.index').exists()
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path):
+    prefix = forged.write(tmp_path / 'm', {'t': np.zeros(3)})
+    with pytest.raises(FileExistsError):
+        BundleWriter(prefix)
