@@ -46,9 +46,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('src', metavar='SRC', help='a model_dir, or a checkpoint such as '
                         'dir/model.ckpt-7 or dir/ckpt-7')
     parser.add_argument('dst', metavar='DST', help='a directory for the new checkpoint')
-    parser.add_argument('--to', required=True, choices=KINDS, help='tf2: TPUEmbedding of '
+    configure_choices(parser, needs_target=True)
+    parser.add_argument('--dry-run', action='store_true', help='only print the plan')
+    parser.add_argument('--overwrite', action='store_true', help='replace a checkpoint of the '
+                        'same name in DST')
+    options.configure(parser)
+
+
+def configure_choices(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
+    """Adds the arguments that `planned` reads."""
+    parser.add_argument('--to', required=needs_target, choices=KINDS, help='tf2: TPUEmbedding of '
                         'tf.tpu.experimental.embedding; tfrs: the layer of TFRS; tf1: TPUEstimator')
-    configure_paths(parser)
+    _configure_paths(parser)
     parser.add_argument('--step', type=int, metavar='N', help='of a checkpoint that does not '
                         'say its step')
     parser.add_argument('--order', default='div', metavar='ORDER', help='"div", or "mod:H" for H '
@@ -57,13 +66,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'nothing names')
     parser.add_argument('--drop-slots', action='store_true', help='leave out slots that --to has '
                         'no place for')
-    parser.add_argument('--dry-run', action='store_true', help='only print the plan')
-    parser.add_argument('--overwrite', action='store_true', help='replace a checkpoint of the '
-                        'same name in DST')
-    options.configure(parser)
 
 
-def configure_paths(parser: argparse.ArgumentParser) -> None:
+def _configure_paths(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments that say where a program of TF2 has its objects."""
     parser.add_argument('--map', metavar='FILE', help='a text file with the new names of '
                         'variables: "etpe docs migrating"')
