@@ -79,8 +79,8 @@ class Export:
     @property
     def bytes(self) -> int:
         """Bytes of all numbers that are written."""
-        return sum(table.rows * tensor.row_bytes
-                   for table in self._tables for tensor in table.tensors)
+        return sum(table.rows * (row_writers.id_bytes(self._format) + sum(
+            tensor.row_bytes for tensor in table.tensors)) for table in self._tables)
 
     def carry_out(self, directory: str, checkpoint: rows_index.CheckpointOfRows) -> RowsIndex:
         """Writes the files.
