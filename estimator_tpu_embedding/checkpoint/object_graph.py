@@ -118,7 +118,7 @@ class GraphBuilder:
     def load_into_tpu(self, path: str) -> None:
         """Marks the object at `path` as a TPUEmbedding, whose tables are loaded after a restore."""
         saver = self._graph.nodes[self._object(path)].registered_saver
-        saver.name, saver.object_name = _CALLBACK, path or 'root'
+        saver.name, saver.object_name = _CALLBACK, path
 
     def content(self) -> bytes:
         """Returns the graph as `GRAPH_KEY` holds it."""
