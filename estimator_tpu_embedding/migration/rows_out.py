@@ -184,6 +184,9 @@ def _plain(name: str) -> str:
 def _staged(directory: str, size: int) -> Iterator[Storage]:
     """Makes a directory and a stage in it; removes what it made if the body fails."""
     where = f'directory {shown(directory, 300)}'
+    if '://' in directory:
+        raise CheckpointError(Problem('E661', where, 'it must be a directory of this machine', '',
+                                      'Write into a local directory, and copy it.'))
     try:
         was_there = os.path.isdir(directory)
         os.makedirs(directory, exist_ok=True)
