@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 from ..checkpoint import pointer
 from ..checkpoint.files import Storage
 from ..errors import Problem, shown
+from .agreement_inputs import Tell, seen_in_batches, seen_in_dataset, seen_in_input_fn
 
 _ONE_MORE = 1
 """A pipelined TPUEmbedding of TF2 makes the update of a step in the step after it."""
@@ -62,6 +63,10 @@ class EstimatorSide:
         """Yields a problem for each part that is missing or of a wrong kind."""
         yield from _uncallable(self, where, 'make_estimator', 'input_fn')
 
+    def seen_by(self, tell: Tell) -> EstimatorSide:
+        """Returns the side with input that is told."""
+        return dataclasses.replace(self, input_fn=seen_in_input_fn(self.input_fn, tell))
+
     def train(self, checkpoint: str, steps: int) -> None:
         """Trains from a checkpoint in a directory that is deleted afterwards."""
         with tempfile.TemporaryDirectory() as model_dir:
@@ -96,6 +101,10 @@ class LoopSide:
             yield _problem(where, 'batches', 'an iterable of batches', self.batches)
         yield from _uncallable(self, where, 'step')
 
+    def seen_by(self, tell: Tell) -> LoopSide:
+        """Returns the side with input that is told."""
+        return dataclasses.replace(self, batches=seen_in_batches(self.batches, tell))
+
     def train(self, checkpoint: str, steps: int) -> list[str]:
         """Restores, and trains batch by batch."""
         remarks = _restore(self.checkpoint, checkpoint)
@@ -128,6 +137,10 @@ class KerasSide:
         if self.batches is None:
             yield _problem(where, 'batches', 'a dataset', self.batches)
 
+    def seen_by(self, tell: Tell) -> KerasSide:
+        """Returns the side with input that is told, if it is no distributed dataset."""
+        return dataclasses.replace(self, batches=seen_in_dataset(self.batches, 0, tell))
+
     def train(self, checkpoint: str, steps: int) -> list[str]:
         """Restores, and fits the model for one epoch."""
         remarks = _restore(self.checkpoint, checkpoint)
@@ -144,6 +157,13 @@ def problems_of(side: object, where: str) -> list[Problem]:
             'one', shown(type(side).__qualname__))]
     find = getattr(side, 'problems', None)
     return list(find(where)) if callable(find) else []
+
+
+def seen_by(side: Side, tell: Tell) -> Side:
+    """Returns a side whose input beside the ids is told, as far as that is possible."""
+    see = getattr(side, 'seen_by', None)
+    found = see(tell) if callable(see) else side
+    return found if isinstance(found, Side) else side
 
 
 def _uncallable(side: object, where: str, *parts: str) -> Iterator[Problem]:
@@ -167,7 +187,7 @@ def _restore(objects: Any, checkpoint: str) -> list[str]:
 
     Keras makes further variables in the first step, such as those of its optimizer's options.
     """
-    status = objects.read(checkpoint)
+    status = objects.read(checkpoint).expect_partial()
     try:
         status.assert_existing_objects_matched()
     except AssertionError as error:

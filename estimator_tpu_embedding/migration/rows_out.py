@@ -18,7 +18,6 @@ import numpy as np
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.files import Storage, created
 from ..checkpoint.rows import Ordered
-from ..checkpoint.tensors import BFLOAT16
 from ..core.partition import Partition
 from ..errors import CheckpointError, ConfigError, Problem, shown
 from ..proto import files
@@ -149,7 +148,7 @@ class _Table:
             writer = row_writers.writer(self._format, file, group, first, count)
             for begin in range(first, first + count, self._step):
                 ids = np.arange(begin, min(begin + self._step, first + count), dtype=np.int64)
-                writer.append([_bits(self._sources[tensor.name], ids) for tensor in group])
+                writer.append([_rows(self._sources[tensor.name], ids) for tensor in group])
             writer.finish()
         storage.sync(f'{STAGE}/{name}')
         size, digest = hashed(path)
@@ -171,13 +170,9 @@ def hashed(path: str) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _bits(source: Ordered, ids: np.ndarray) -> np.ndarray:
-    """Returns rows as they are stored: `Ordered` gives bfloat16 as float32, whose upper half it is.
-    """
-    rows = source.read(ids)
-    if source.bundle.tensors[source.name].dtype == BFLOAT16:
-        return np.asarray((rows.view(np.uint32) >> 16).astype(np.uint16))
-    return rows
+def _rows(source: Ordered, ids: np.ndarray) -> np.ndarray:
+    """Returns rows bit for bit; `Ordered.read` would give bfloat16 as float32."""
+    return source.read_bytes(ids).view(source.bundle.tensors[source.name].code)
 
 
 def _plain(name: str) -> str:
