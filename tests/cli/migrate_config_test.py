@@ -6,6 +6,7 @@ import pytest
 from google.protobuf import json_format, text_format
 from harness.commands import SEVERAL, config_of, saved
 from harness.processes import run_python
+from harness.source import PACKAGE
 from harness.wire import graph, meta_graph, node
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
@@ -188,6 +189,15 @@ def test_a_spec_is_a_config_with_the_sizes_that_the_user_states(etpe, module):
     assert [feature.input_shape[0] for feature in config.feature_descriptor] == [8]
     text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes)
     assert 'BATCH_SIZE = 64\nBATCH_SIZE_PER_REPLICA = 8\n' in text
+
+
+def test_the_guide_shows_what_is_written(etpe, module):
+    module(SPEC.replace('22, 4', '1000, 16').replace('AdamParameters(.1)', 'AdamParameters(.05)')
+           .replace("FeatureConfig('video')", "FeatureConfig('video', 5)"))
+    text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', '--batch-size', '512',
+                    '--hosts', '2', '--cores', '4')
+    guide = (PACKAGE / 'docs' / 'migrating.md').read_text()
+    assert f'```python\n{text[text.index("import tensorflow"):]}```\n' in guide
 
 
 @pytest.mark.parametrize('sizes, code', [
