@@ -35,7 +35,7 @@ BELOW['cli'] = BELOW['migration'] | {'migration'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
-    'cli': {'compat', 'runner'}, 'migration': {'compat', 'midlevel'}, '__init__': {'compat'}}
+    'cli': {'compat', 'runner'}, 'migration': {'compat', 'hosts', 'midlevel'}, '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import
     'defaults': {'tensorflow', 'numpy', 'os', 'threading'},
@@ -94,7 +94,8 @@ HOMES = {
         uses, {'eval', 'exec', 'io.open_code', 'runpy.run_path', 'os.chdir'},
         {'compat/script.py'}),
     'arguments of the process': (
-        uses, {'sys.argv', 'sys.path'}, {'compat/script.py', 'cli/main.py', 'cli/inputs.py'}),
+        uses, {'sys.argv', 'sys.path'}, {'compat/script.py', 'cli/main.py', 'cli/inputs.py',
+         'migration/agreement_process.py'}),
     # P18: a graph is never run, and code is imported only where the user named it.
     'graphs of strangers': (
         uses, {'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
@@ -107,7 +108,7 @@ HOMES = {
     'imports by name': (
         uses, {'importlib.import_module'},
         {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/roads.py',
-         'midlevel/__init__.py'}),  # As in that of the package: names are imported when used.
+         'midlevel/__init__.py', 'migration/agreement_process.py'}),  # As in that of the package: names are imported when used.
 }
 
 UNSAFE = {  # modules and names that nothing may have
@@ -135,6 +136,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'runner._own_loops': 'that line names loops of the script, which no run reports',
     'runner._captures': 'gradients are caught by the graph that a column looks up in',
     'hosts._records': 'that line counts and times the steps made in functions too',
+    'hosts._observers': 'a check sees the steps of a job, which makes its engine by itself',
     'checkpoint._verified': 'a nested evaluation does not hash again what was just written',
     'checkpoint._open': 'locks that this process holds: a child that it forks drops them',
     'estimator._known': 'addresses of TPUs: a session at one of them is opened here',

@@ -11,6 +11,9 @@ A commit has these stages:
              `checkpoint`
     retain   deletes the files of these old checkpoints
 
+A checkpoint of the same name, which is damaged or of another training, is replaced by
+`replacement.py` instead of `publish`.
+
 A `.partial` lists files that belong to no checkpoint: a job was publishing or deleting them. The
 next job in the directory deletes them. A file of a published checkpoint is never written again.
 """
@@ -27,14 +30,12 @@ from typing import NamedTuple
 from absl import logging
 
 from ..errors import CheckpointWriteError, Problem, shown
-from . import file_names, guard, pointer, recover, removal
+from . import file_names, guard, pointer, recover, removal, replacement
 from .file_names import BASE, manifest_path, partial_of
 from .files import Storage
 from .manifest import Manifest, StoredFile
 from .retention import Retention, Saved
 
-_MANIFEST = 'manifest'
-"""The name of the manifest in a stage."""
 OnPhase = Callable[[str], None]
 
 
@@ -135,9 +136,13 @@ def publish(storage: Storage, staged: Staged,
         on_phase('guarded')
         _sync(storage, staged, complete)
         on_phase('synced')
-        _rename_all(storage, staged, complete, on_phase)
-        on_phase('published')
-        storage.remove_folder(staged.folder)
+        _require_places(storage, staged.name, complete)
+        if replacement.is_there(storage, staged.name):
+            replacement.replace(storage, staged.folder, staged.name, on_phase)
+        else:
+            _rename_all(storage, staged, complete, on_phase)
+            on_phase('published')
+            storage.remove_folder(staged.folder)
     recover.remember(storage.path(staged.name))
     with _writing(storage, staged.step):
         left, released = retention.split(_in_order(saved, Saved(staged.step, clock())))
@@ -165,23 +170,21 @@ def _in_order(saved: Sequence[Saved], newest: Saved) -> list[Saved]:
 
 def _sync(storage: Storage, staged: Staged, complete: Manifest) -> None:
     """Writes the manifest, and makes all files of the stage durable."""
-    storage.create(f'{staged.folder}/{_MANIFEST}', complete.to_json())
-    for name in (*complete.files, _MANIFEST):
+    storage.create(f'{staged.folder}/{replacement.MANIFEST}', complete.to_json())
+    for name in (*complete.files, replacement.MANIFEST):
         storage.sync(f'{staged.folder}/{name}')
     storage.sync(staged.folder)
 
 
-def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: OnPhase) -> None:
-    """Moves the files of a stage to their places.
-
-    A checkpoint of that step that is there is damaged, or of another training. It is deleted.
-    """
-    name = staged.name
+def _require_places(storage: Storage, name: str, complete: Manifest) -> None:
     for target in (manifest_path(name), partial_of(name), *complete.files):
         removal.require_kind(storage, target, stat.S_ISREG)
-    for damaged in removal.mark(storage, [name]):
-        removal.delete_marked(storage, damaged)
-    storage.rename(f'{staged.folder}/{_MANIFEST}', partial_of(name))
+
+
+def _rename_all(storage: Storage, staged: Staged, complete: Manifest, on_phase: OnPhase) -> None:
+    """Moves the files of a stage to their places."""
+    name = staged.name
+    storage.rename(f'{staged.folder}/{replacement.MANIFEST}', partial_of(name))
     storage.sync()
     on_phase('publish.0')
     for number, file in enumerate(complete.files, 1):

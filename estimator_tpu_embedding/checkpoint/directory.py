@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from absl import logging
 
 from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
-from . import commit, file_names, lock, pointer, removal
+from . import commit, file_names, lock, pointer, removal, replacement
 from .file_names import POINTER, index_of
 from .files import Storage, make_writable, set_aside
 from .options import CheckpointOptions
@@ -44,6 +44,7 @@ def claimed(directory: str) -> Iterator[int]:
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
     with lock.held(directory), Storage(directory) as storage:
+        replacement.finish_all(storage)
         count = removal.clean(storage)
         if count:
             logging.info('%s: removed what %d saves or deletions that did not end had left.',

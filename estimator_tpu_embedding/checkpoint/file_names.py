@@ -7,6 +7,7 @@
     model.ckpt-7.tables.json            its manifest, which only this package writes
     model.ckpt-7.tables.json.partial    the manifest while a job publishes or deletes the checkpoint
     .ete-stage-7-0123abcd               the folder in which a job writes the files of step 7
+    .ete-replaces-model.ckpt-7          the same once it replaces a checkpoint of that name
     checkpoint                          names the newest checkpoint of the directory
     input.ckpt-7, checkpoint_input      the same for the states of the iterators of an input
 
@@ -40,6 +41,7 @@ PARTIAL = f'{MANIFEST}.partial'
 """The kind of a manifest whose files belong to no checkpoint: it is being published or deleted."""
 
 _STAGE = '.ete-stage-'
+_REPLACEMENT = '.ete-replaces-'
 _STEP = re.compile(r'-(0|[1-9][0-9]{0,18})\Z')
 _DATA = re.compile(r'(.+)\.data-[0-9]{5}-of-[0-9]{5}', re.DOTALL)
 _OF_FORMAT_V1 = re.compile(r'(.+?)(?:-[0-9]{5}-of-[0-9]{5})?', re.DOTALL)
@@ -174,6 +176,21 @@ def new_stage(step: int) -> str:
 def is_stage(name: str) -> bool:
     """Whether a folder of that name is one in which a job writes a checkpoint."""
     return name.startswith(_STAGE)
+
+
+def replacement_of(checkpoint: str) -> str:
+    """Returns the name of the folder whose files replace a checkpoint."""
+    return _REPLACEMENT + checkpoint
+
+
+def replaced_by(name: str) -> str | None:
+    """Returns the checkpoint that a folder of that name replaces; `None` if it is no such name.
+
+    >>> replaced_by('.ete-replaces-ckpt-7'), replaced_by('.ete-stage-7-0123abcd')
+    ('ckpt-7', None)
+    """
+    checkpoint = name.removeprefix(_REPLACEMENT)
+    return checkpoint if checkpoint != name and step_of(checkpoint) is not None else None
 
 
 def new_staged_pointer() -> str:

@@ -93,17 +93,34 @@ class Ordered:
     def _gathered(self, ids: np.ndarray, read: Callable[[str, int, int], np.ndarray]
                   ) -> np.ndarray:
         stored = self.stored(ids)
-        if len(ids) and (np.diff(stored) == 1).all():
-            return read(self.name, int(stored[0]), int(stored[-1]) + 1)
+        if not len(ids) or (np.diff(stored) == 1).all():
+            return read(self.name, int(stored[0]), int(stored[-1]) + 1) if len(ids) else (
+                read(self.name, 0, 0))
         order = np.argsort(stored, kind='stable')
         # Rows that lie together are read at once; a chunk of ids has about as many on each host.
         breaks = np.flatnonzero(np.diff(stored[order]) != 1) + 1
-        parts = [read(self.name, int(stored[run[0]]), int(stored[run[-1]]) + 1)
-                 for run in np.split(order, breaks) if len(run)]
-        rows: np.ndarray = np.concatenate(parts or [read(self.name, 0, 0)])
-        result = np.empty_like(rows)
-        result[order] = rows
+        result = np.empty(0)
+        for run in np.split(order, breaks):
+            rows = read(self.name, int(stored[run[0]]), int(stored[run[-1]]) + 1)
+            if not result.size:
+                result = np.empty((len(ids), *rows.shape[1:]), rows.dtype)
+            result[evenly(run)] = rows
         return result
+
+
+def evenly(positions: np.ndarray) -> np.ndarray | slice:
+    """Returns the same positions, as a slice if they rise evenly: NumPy copies faster by one.
+
+    Args:
+      positions: int64 `[n]`, each >= 0, n >= 1.
+
+    >>> evenly(np.array([1, 4, 7])), evenly(np.array([1, 4, 5]))
+    (slice(1, 8, 3), array([1, 4, 5]))
+    """
+    steps = np.diff(positions)
+    if len(steps) and (steps[0] < 1 or (steps != steps[0]).any()):
+        return positions
+    return slice(int(positions[0]), int(positions[-1]) + 1, int(steps[0]) if len(steps) else 1)
 
 
 def norms(bundle: Bundle, name: str) -> Norms:

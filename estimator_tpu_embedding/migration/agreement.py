@@ -12,17 +12,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import IO, Any
 
 from ..checkpoint import file_names
 from ..checkpoint.files import Storage
-from ..errors import CallError, ConfigError, Problem, shown
+from ..errors import CallError, ConfigError, Problem, noted, shown
 from ..proto import files
 from .agreement_compare import Agreement, compare
 from .agreement_process import RECORDS, RESULT, Request
-from .agreement_records import Records, read_side
+from .agreement_reading import Records, read_side
 
 _MAX_RESULT = 2**24
+_MOST_PRINTED = 2**14
 DEADLINE = 3600.
 """Seconds for each side, unless the user says otherwise."""
 
@@ -30,14 +31,14 @@ DEADLINE = 3600.
 def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-5,
           checkpoint_b: str | None = None, features: Mapping[str, str] | None = None,
           hosts: int | None = None, cores: int | None = None, kernels: str | None = None,
-          deadline: float = DEADLINE) -> Agreement:
+          assume: str | None = None, deadline: float = DEADLINE) -> Agreement:
     """Trains two jobs from the same rows on the same batches, and compares them step by step.
 
     Compared are, in this order: the ids and weights of each feature; the rows and slots that they
     look up; activations; gradients; and the rows and slots after the update. After the last step
     all rows and slots of all tables are compared. Samples are counted over all cores, and rows go
     by their ids, so the sides may have different hosts and cores. Each side is a process of its
-    own, in the current folder. What it prints goes to standard error.
+    own, in the current folder. If it fails, what it printed last is a note of the error.
 
     >>> found = check('py:jobs.old:side', 'py:jobs.new:side', checkpoint='old/model.ckpt-300',
     ...               checkpoint_b='new/ckpt-1', steps=20)
@@ -56,6 +57,8 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
       hosts: emulated TPU hosts for both sides, as for `install`.
       cores: cores per host, as for `install`.
       kernels: of the tables, as for `install`.
+      assume: how the rows of a TF1 checkpoint without a manifest are ordered, as in
+        `CheckpointOptions`.
       deadline: seconds for each side, > 0.
 
     Returns:
@@ -72,7 +75,7 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
     if problems:
         raise ConfigError(*problems)
     requests = [Request(where=where, source=source, checkpoint=os.path.abspath(prefix),
-                        steps=steps, hosts=hosts, cores=cores, kernels=kernels)
+                        steps=steps, hosts=hosts, cores=cores, kernels=kernels, assume=assume)
                 for where, source, prefix in (('side A', a, checkpoint),
                                               ('side B', b, checkpoint_b or checkpoint))]
     with tempfile.TemporaryDirectory(prefix='etpe-check-') as folder:
@@ -116,7 +119,8 @@ def _run_both(requests: list[Request], folder: str, deadline: float) -> list[str
       ConfigError: E682 with what both objects lack.
       CallError: E684, E686.
     """
-    problems, remarks = [], []
+    problems: list[Problem] = []
+    remarks: list[str] = []
     for request in requests:
         if problems:  # Look at the other object, too, but do not train.
             request = dataclasses.replace(request, steps=0)
@@ -132,28 +136,35 @@ def _run(request: Request, folder: str, deadline: float) -> dict[str, Any]:
     """Runs a side; returns what it left in the file `RESULT`."""
     own = _folder(folder, request)
     os.mkdir(own)
-    with Storage(own) as storage:
+    with Storage(own) as storage, tempfile.TemporaryFile() as output:
         storage.create('request', json.dumps(dataclasses.asdict(request)).encode())
         try:
-            # Its prints are no part of the report.
             status = subprocess.run(
                 [sys.executable, '-m', f'{__package__}.agreement_process',
-                 storage.path('request')], stdin=subprocess.DEVNULL, stdout=2,
-                timeout=deadline, check=False).returncode
+                 storage.path('request')], stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output, timeout=deadline, check=False).returncode
         except subprocess.TimeoutExpired as error:
-            raise CallError(Problem(
+            raise noted(CallError(Problem(
                 'E686', request.where, f'it must end within {deadline:g} seconds', 'it was killed',
-                'Give it longer by --deadline, or find out what it waits for.')) from error
+                'Give it longer by --deadline, or find out what it waits for.')),
+                _last_of(output)) from error
         if status:
-            raise CallError(Problem(
+            raise noted(CallError(Problem(
                 'E684', request.where, 'it must train and end by itself', _status_text(status),
-                'Its traceback is above.' if status > 0 else
-                'Perhaps the memory did not suffice.'))
+                'Read what it printed.' if status > 0 else 'Perhaps the memory did not suffice.')),
+                _last_of(output))
         try:
             with storage.open(RESULT) as file:
                 return dict(json.loads(files.read_at_most(file, _MAX_RESULT)))
         except (OSError, ValueError):
             return {'problems': [], 'remarks': []}  # It has no records either.
+
+
+def _last_of(output: IO[bytes]) -> str:
+    """Returns the last that a side printed."""
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(0, size - _MOST_PRINTED))
+    return output.read().decode(errors='replace')
 
 
 def _short(records: Records, request: Request) -> Iterator[Problem]:

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ConfigError, Problem, quoted
-from .agreement_records import IDS, KINDS, Facts, Key, Records
+from ..errors import quoted
+from .agreement_inputs import LABELS
+from .agreement_names import Names
+from .agreement_reading import Records
+from .agreement_records import IDS, INPUT, KINDS, Key
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +23,7 @@ class Difference:
     Attributes:
       step: of the check, counted from 1.
       kind: of `agreement_records.KINDS`.
-      name: of the feature or table on side A.
+      name: of the feature, value of the input, or table, on side A.
       slot: its suffix; `''` for rows, and for what is no table.
       row: an id for rows and slots, else a sample of all cores.
       column: within the row, or the sample.
@@ -37,12 +40,14 @@ class Difference:
     b: Any
 
     def __str__(self) -> str:
-        what = 'feature' if self.kind in ('ids', 'activation', 'gradient') else 'table'
+        what = 'table' if self.kind.startswith('rows') else 'feature'
         values = f'A has {_text(self.a)}, B has {_text(self.b)}'
         if self.kind == IDS:
             return f'step {self.step}: ids of feature "{self.name}", sample {self.row}: {values}'
-        of = f'slot {self.slot} of ' if self.slot else ''
         row = f'{"sample" if what == "feature" else "id"} {self.row}, column {self.column}'
+        if self.kind == INPUT:
+            return f'step {self.step}: input "{self.name}", {row}: {values}'
+        of = f'slot {self.slot} of ' if self.slot else ''
         return f'step {self.step}: {self.kind} of {of}{what} "{self.name}", {row}: {values}'
 
 
@@ -79,12 +84,17 @@ def compare(a: Records, b: Records, *, tolerance: float, features: Mapping[str, 
     Raises:
       ConfigError: E683 with every reason why they cannot be compared.
     """
-    names = _Names.of(a.facts, b.facts, features)
+    names = Names.of(a.facts, b.facts, features)
+    inputs = Inputs(a, b)
     comparison = _Comparison(tolerance)
-    position = {name: number for number, name in enumerate([*names.features, *names.tables])}
-    for key in sorted(a.keys, key=lambda key: (
+    position = {name: number for number, name in enumerate(
+        [*inputs.names, *names.features, *names.tables])}
+    for key in sorted([*a.keys, *inputs.keys()], key=lambda key: (
             key.step, KINDS.index(key.kind), position[key.name], key.part)):
         comparison.step = key.step
+        if key.kind == INPUT:
+            inputs.compare(key, comparison)
+            continue
         of_b = key._replace(name=names.of_b(key))
         if key.kind == IDS:
             comparison.compare_ids(key, a.read(key), b.read(of_b))
@@ -94,64 +104,44 @@ def compare(a: Records, b: Records, *, tolerance: float, features: Mapping[str, 
             break
     return Agreement(
         difference=comparison.difference, largest=comparison.largest, steps=comparison.step,
-        numbers=dict(comparison.numbers), remarks=[*remarks, *names.remarks])
+        numbers=dict(comparison.numbers), remarks=[*remarks, *inputs.remarks, *names.remarks])
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Names:
-    """Pairs the features, tables and slots of both sides.
+class Inputs:
+    """The input beside ids that both sides have under one name.
 
     Attributes:
-      features, tables: name on side A -> name on side B.
-      pairs: by table on side A (suffix, place on A, place on B) of the rows, whose suffix is `''`,
-        and of the slots that both have.
-      remarks: on what has no partner, and on what is declared otherwise.
+      names: of these values.
+      remarks: on the others.
     """
 
-    features: Mapping[str, str]
-    tables: Mapping[str, str]
-    pairs: Mapping[str, Sequence[tuple[str, int, int]]]
-    remarks: Sequence[str]
-
-    @classmethod
-    def of(cls, a: Facts, b: Facts, renamed: Mapping[str, str]) -> _Names:
-        """Pairs what two sides declare.
-
-        Raises:
-          ConfigError: E683 with every reason why they cannot be paired.
+    def __init__(self, a: Records, b: Records):
+        """Pairs the input of two sides; the ids of features are compared as the engine gets them.
         """
-        features = {name: renamed.get(name, name) for name in a.features}
-        problems = list(_unpaired(a, b, features, renamed))
-        tables: dict[str, str] = {}
-        for name, other in features.items() if not problems else ():
-            problems += _other_shape(name, a.features[name], b.features[other])
-            mine, yours = a.features[name]['table'], b.features[other]['table']
-            if tables.setdefault(mine, yours) != yours:
-                problems.append(_problem(
-                    f'feature "{name}"', f'it must share its table with the same features, as '
-                    f'those of table "{mine}" on side A do', f'table "{yours}" on side B'))
-        for mine, yours in tables.items():
-            problems += _other_table(mine, a.tables[mine], b.tables[yours])
-        if problems:
-            raise ConfigError(*problems)
-        pairs, remarks = {}, []
-        for mine, yours in tables.items():
-            ours, theirs = a.tables[mine]['slots'], b.tables[yours]['slots']
-            pairs[mine] = [('', 0, 0), *[(slot, 1 + ours.index(slot), 1 + theirs.index(slot))
-                                         for slot in ours if slot in theirs]]
-            remarks += _remarks(mine, a.tables[mine], b.tables[yours])
-        return cls(features, tables, pairs, remarks)
+        assert a.facts is not None and b.facts is not None
+        seen = [set(one.inputs) - one.facts.features.keys() for one in (a, b) if one.facts]
+        self.names = sorted(seen[0] & seen[1])
+        self.remarks = [
+            f'input seen on side {side} only, and not compared: {quoted(sorted(names))}'
+            for side, names in (('A', seen[0] - seen[1]), ('B', seen[1] - seen[0])) if names]
+        if LABELS not in seen[0] | seen[1]:
+            self.remarks.append('labels were not seen, and not compared')
+        self._sides = a, b
 
-    def of_b(self, key: Key) -> str:
-        """Returns the name on side B of what a key of side A names."""
-        return self.tables[key.name] if key.kind.startswith('rows') else self.features[key.name]
+    def keys(self) -> Iterator[Key]:
+        """Yields a key for each value and step."""
+        for step in range(1, self._sides[0].steps + 1):
+            for name in self.names:
+                yield Key(step, INPUT, name)
 
-    def slots(self, key: Key) -> Sequence[tuple[str, int, int]]:
-        """Returns the suffix, and the places in the records of A and B, of each array to compare.
-        """
-        if not key.kind.startswith('rows'):
-            return [('', 0, 0)]
-        return [(slot, 1 + mine, 1 + yours) for slot, mine, yours in self.pairs[key.name]]
+    def compare(self, key: Key, comparison: _Comparison) -> None:
+        """Compares a value of a step."""
+        mine, yours = [side.read_input(key.name, key.step) for side in self._sides]
+        if mine is not None and yours is not None and mine.shape == yours.shape:
+            comparison.compare_numbers(key, [mine], [yours], [('', 0, 0)])
+        elif key.step == 1:
+            self.remarks.append(f'input "{key.name}" has other shapes on the sides, and was not '
+                                'compared')
 
 
 class _Comparison:
@@ -220,51 +210,6 @@ def _id_at(arrays: Sequence[np.ndarray], place: int, sample: int) -> str:
     if place >= len(ids) or samples[place] != sample:
         return 'no further id'
     return f'id {ids[place]} of weight {weights[place]:g}'
-
-
-def _unpaired(a: Facts, b: Facts, features: Mapping[str, str], renamed: Mapping[str, str]
-              ) -> Iterator[Problem]:
-    for name in renamed.keys() - a.features.keys():
-        yield _problem(f'feature "{name}"', f'side A must have it; it has {quoted(a.features)}')
-    for other in set(features.values()) - b.features.keys():
-        yield _problem(f'feature "{other}"', f'side B must have it; it has {quoted(b.features)}',
-                       remedy='If it has another name there, say so by --feature A=B.')
-    for other in b.features.keys() - set(features.values()):
-        yield _problem(f'feature "{other}"', f'side A must have it; it has {quoted(a.features)}',
-                       remedy='If it has another name there, say so by --feature A=B.')
-    for other, count in collections.Counter(features.values()).items():
-        if count > 1:
-            yield _problem(f'feature "{other}"', 'one feature of side A must stand for it',
-                           f'{count}')
-
-
-def _other_shape(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Problem]:
-    if a['shape'] != b['shape']:
-        yield _problem(f'feature "{name}"', 'its activations on all cores must have the same '
-                       'shape on both sides', f'{a["shape"]} on A, {b["shape"]} on B',
-                       'Both sides need one global batch size.')
-
-
-def _other_table(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Problem]:
-    if (a['rows'], a['width']) != (b['rows'], b['width']):
-        yield _problem(f'table "{name}"', 'it must have the same shape on both sides',
-                       f'[{a["rows"]}, {a["width"]}] on A, [{b["rows"]}, {b["width"]}] on B')
-
-
-def _remarks(name: str, a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
-    for side, mine, yours in (('A', a, b), ('B', b, a)):
-        for slot in mine['slots']:
-            if slot not in yours['slots']:
-                yield f'slot {slot} of table "{name}" is on side {side} only: not compared'
-    flat = [{'combiner': one['combiner'], **one['optimizer']} for one in (a, b)]
-    for option in dict.fromkeys([*flat[0], *flat[1]]):
-        mine, yours = [one.get(option, 'nothing') for one in flat]
-        if mine != yours:
-            yield f'table "{name}" is declared otherwise: {option} is {mine} on A, {yours} on B'
-
-
-def _problem(where: str, rule: str, got: str = '', remedy: str = '') -> Problem:
-    return Problem('E683', where, rule, got, remedy)
 
 
 def _text(value: Any) -> str:

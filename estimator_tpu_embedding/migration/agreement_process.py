@@ -37,6 +37,7 @@ class Request:
       steps: how many steps it makes; 0 if only its parts are looked at.
       hosts, cores: of the emulated system; `None` as for `install`.
       kernels: as for `install`.
+      assume: as for `CheckpointOptions`.
     """
 
     where: str
@@ -46,6 +47,7 @@ class Request:
     hosts: int | None
     cores: int | None
     kernels: str | None
+    assume: str | None
 
 
 def run(path: str) -> None:
@@ -69,7 +71,7 @@ def _prepare(request: Request) -> None:
     with console.quiet_start():
         from ..compat.install import install
         install(request.hosts, request.cores, kernels=request.kernels,
-                checkpoint=CheckpointOptions(follow_pointer=True))
+                checkpoint=CheckpointOptions(follow_pointer=True, assume=request.assume))
 
 
 def _train(request: Request, storage: Storage) -> tuple[list[Problem], list[str]]:
@@ -81,6 +83,7 @@ def _train(request: Request, storage: Storage) -> tuple[list[Problem], list[str]
         problems = agreement_sides.problems_of(side, request.where)
         if problems or not request.steps:
             return problems, []
+        side = agreement_sides.seen_by(side, recorder.input)
         told = side.train(request.checkpoint, request.steps)
     recorder.finish()
     return [], [shown(one, 400) for one in told] if isinstance(told, (list, tuple)) else []

@@ -1,4 +1,4 @@
-"""Writes down what a training does, step by step, and reads it again: the evidence of `check`.
+"""Writes down what a training does, step by step: the evidence of `check`.
 
 Each record is a file: a line of JSON, then arrays. All records of a side are in one directory, and
 one more file lists them when the side has ended.
@@ -7,6 +7,7 @@ one more file lists them when the side has ended.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,28 +16,26 @@ import numpy as np
 
 from ..checkpoint.files import Storage
 from ..core.plan import Plan
-from ..errors import CheckpointError, Problem
-from ..proto import files
 
 Arrays = Sequence[np.ndarray]
-IDS, BEFORE, ACTIVATION, GRADIENT, AFTER, END = (
-    'ids', 'rows before', 'activation', 'gradient', 'rows after', 'rows at the end')
-KINDS = (IDS, BEFORE, ACTIVATION, GRADIENT, AFTER, END)
+IDS, INPUT, BEFORE, ACTIVATION, GRADIENT, AFTER, END = (
+    'ids', 'input', 'rows before', 'activation', 'gradient', 'rows after', 'rows at the end')
+KINDS = (IDS, INPUT, BEFORE, ACTIVATION, GRADIENT, AFTER, END)
 """What is recorded, in the order in which the values of a step depend on each other."""
 CHUNK_BYTES = 2**22
 """The most bytes of rows, or of a slot, that are in one record, if a row is not larger."""
-_SUMMARY = 'summary'
-_MAX_HEAD = 2**20
+SUMMARY = 'summary'
+"""The file that lists the records."""
 
 
 class Key(NamedTuple):
     """Says what a record holds.
 
     Attributes:
-      step: counted from 1 for the first step of the check.
+      step: counted from 1 for the first step of the check; for `INPUT` the element of the dataset.
       kind: of `KINDS`.
-      name: of the feature or table.
-      part: counts the records of one table, kind and step.
+      name: of the feature or table; for `INPUT` that of a value, see `agreement_inputs.py`.
+      part: counts the records of one table, kind and step; for `INPUT` it is the input pipeline.
     """
 
     step: int
@@ -50,11 +49,13 @@ class Facts:
     """What a side declares.
 
     Attributes:
+      batch: samples of all cores per step.
       features: table of each feature, and the shape of its activation over all cores, by name.
       tables: facts of each table by name: `rows`, `width`, `combiner`, `slots` by suffix, and
         `optimizer`, a dict of its options.
     """
 
+    batch: int
     features: Mapping[str, Mapping[str, Any]]
     tables: Mapping[str, Mapping[str, Any]]
 
@@ -89,7 +90,8 @@ class Recorder:
         self._storage, self._wanted = storage, wanted
         self._engines: list[_Engine] = []
         self._chosen: int | None = None
-        self._keys: list[Key] = []
+        self._keys: dict[int, Key] = {}
+        self._numbers = itertools.count()  # Input is told by threads of its own.
         self._touched: list[np.ndarray] = []
         self._turns: dict[tuple[str, int], int] = {}
         self._asked: tuple[str, np.ndarray] = (BEFORE, np.zeros([0], np.int64))
@@ -104,11 +106,18 @@ class Recorder:
         self._engines.append(_Engine(plan))
         return len(self._engines) - 1
 
+    def input(self, pipeline: int, element: int, values: Mapping[str, np.ndarray]) -> None:
+        """Records input beside the ids; see `agreement_inputs.Tell`."""
+        for name, value in values.items():
+            if not self.is_done and value.ndim:
+                self._write(Key(element + 1, INPUT, name, pipeline),
+                            [value.reshape(len(value), -1).astype(np.float64)])
+
     def packed(self, engine: int, packed: Arrays, samples: Arrays, ids: Arrays, weights: Arrays
                ) -> None:
         """Keeps the ids of a batch until its update."""
         if not self.is_done:
-            kept = [[one.copy() for one in group] for group in (samples, ids, weights)]
+            kept: list[Arrays] = [[one.copy() for one in group] for group in (samples, ids, weights)]
             self._engines[engine].batches.setdefault(_key(packed), []).append(kept)
 
     def looked_up(self, engine: int, packed: Arrays, activations: Arrays) -> None:
@@ -160,8 +169,8 @@ class Recorder:
     def finish(self) -> None:
         """Writes down what there is; without it, the directory holds nothing that is read."""
         facts = _facts(self._engines[self._chosen].plan) if self._chosen is not None else None
-        self._storage.create(_SUMMARY, json.dumps({
-            'steps': self.steps, 'has_others': self.has_others, 'keys': self._keys,
+        self._storage.create(SUMMARY, json.dumps({
+            'steps': self.steps, 'has_others': self.has_others, 'keys': sorted(self._keys.items()),
             'facts': facts and dataclasses.asdict(facts)}).encode())
 
     def _next(self, kind: str, engine: int, table: int) -> np.ndarray:
@@ -180,65 +189,10 @@ class Recorder:
 
     def _write(self, key: Key, arrays: Arrays) -> None:
         head = json.dumps([[one.dtype.str, one.shape] for one in arrays]).encode()
-        self._storage.create(str(len(self._keys)), b'\n'.join(
+        number = next(self._numbers)
+        self._storage.create(str(number), b'\n'.join(
             [head, b''.join(one.tobytes() for one in arrays)]))
-        self._keys.append(key)
-
-
-class Records:
-    """The records of a side that has ended.
-
-    Attributes:
-      steps: how many steps were recorded.
-      has_others: whether a second engine updated its tables, too.
-      facts: what the side declares; `None` if it made no step.
-      keys: of all records.
-    """
-
-    def __init__(self, storage: Storage):
-        """Reads the list of records.
-
-        Raises:
-          OSError: if there is none.
-        """
-        with storage.open(_SUMMARY) as file:
-            summary = json.loads(file.read())
-        self.steps, self.has_others = summary['steps'], summary['has_others']
-        self.facts = summary['facts'] and Facts(**summary['facts'])
-        self._storage = storage
-        self._numbers = {Key(*key): number for number, key in enumerate(summary['keys'])}
-        self.keys = list(self._numbers)
-
-    def read(self, key: Key) -> list[np.ndarray]:
-        """Returns the arrays of a record.
-
-        For `IDS` they are samples int64, ids int64 and weights float32, all `[n]`, sorted. For
-        activations and gradients it is one, float32. For rows they are ids int64 `[n]`, rows
-        float32 `[n, D]`, and slots in the order of the facts.
-        """
-        with self._storage.open(str(self._numbers[key])) as file:
-            head = json.loads(file.readline(_MAX_HEAD))
-            content = files.read_at_most(file, files.size_of(file))
-        arrays, at = [], 0
-        for dtype, shape in head:
-            count = int(np.prod(shape))
-            arrays.append(np.frombuffer(content, dtype, count, at).reshape(shape))
-            at += arrays[-1].nbytes
-        return arrays
-
-
-def read_side(storage: Storage, where: str) -> Records:
-    """Reads the records of a side.
-
-    Raises:
-      CheckpointError: E685 if they cannot be read.
-    """
-    try:
-        return Records(storage)
-    except (OSError, ValueError) as error:
-        raise CheckpointError(Problem(
-            'E685', where, 'its process must end as it does by itself', 'no list of records',
-            'Do not call os._exit in it.')) from error
+        self._keys[number] = key
 
 
 def _key(arrays: Arrays) -> tuple[bytes, ...]:
@@ -271,4 +225,4 @@ def _facts(plan: Plan) -> Facts:
             'rows': table.vocabulary_size, 'width': table.dimension, 'combiner': table.combiner,
             'slots': [slot.suffix for slot in plan.slots(table.name)],
             'optimizer': {'kind': table.optimizer.field, **options}}
-    return Facts(features, tables)
+    return Facts(plan.global_batch_size, features, tables)

@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 from ..checkpoint import pointer
 from ..checkpoint.files import Storage
 from ..errors import Problem, shown
+from .agreement_inputs import Tell, seen_in_batches, seen_in_dataset, seen_in_input_fn
 
 _ONE_MORE = 1
 """A pipelined TPUEmbedding of TF2 makes the update of a step in the step after it."""
@@ -62,6 +63,10 @@ class EstimatorSide:
         """Yields a problem for each part that is missing or of a wrong kind."""
         yield from _uncallable(self, where, 'make_estimator', 'input_fn')
 
+    def seen_by(self, tell: Tell) -> EstimatorSide:
+        """Returns the side with input that is told."""
+        return dataclasses.replace(self, input_fn=seen_in_input_fn(self.input_fn, tell))
+
     def train(self, checkpoint: str, steps: int) -> None:
         """Trains from a checkpoint in a directory that is deleted afterwards."""
         with tempfile.TemporaryDirectory() as model_dir:
@@ -81,7 +86,8 @@ class LoopSide:
       checkpoint: a `tf.train.Checkpoint` of everything that the steps read.
       batches: an iterable of batches, such as a dataset. It begins where the data of the other side
         begin.
-      step: takes a batch and trains one step.
+      step: takes a batch and trains one step. A `tf.function` that is a method does not keep its
+        object; `lambda batch: trainer.train(batch)` does.
     """
 
     checkpoint: Any
@@ -95,12 +101,16 @@ class LoopSide:
             yield _problem(where, 'batches', 'an iterable of batches', self.batches)
         yield from _uncallable(self, where, 'step')
 
+    def seen_by(self, tell: Tell) -> LoopSide:
+        """Returns the side with input that is told."""
+        return dataclasses.replace(self, batches=seen_in_batches(self.batches, tell))
+
     def train(self, checkpoint: str, steps: int) -> list[str]:
         """Restores, and trains batch by batch."""
-        status = self.checkpoint.read(checkpoint)
+        remarks = _restore(self.checkpoint, checkpoint)
         for batch in itertools.islice(self.batches, steps + _ONE_MORE):
             self.step(batch)
-        return _unmatched(status)
+        return remarks
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,11 +137,15 @@ class KerasSide:
         if self.batches is None:
             yield _problem(where, 'batches', 'a dataset', self.batches)
 
+    def seen_by(self, tell: Tell) -> KerasSide:
+        """Returns the side with input that is told, if it is no distributed dataset."""
+        return dataclasses.replace(self, batches=seen_in_dataset(self.batches, 0, tell))
+
     def train(self, checkpoint: str, steps: int) -> list[str]:
         """Restores, and fits the model for one epoch."""
-        status = self.checkpoint.read(checkpoint)
+        remarks = _restore(self.checkpoint, checkpoint)
         self.model.fit(self.batches, epochs=1, steps_per_epoch=steps + _ONE_MORE, verbose=0)
-        return _unmatched(status)
+        return remarks
 
 
 def problems_of(side: object, where: str) -> list[Problem]:
@@ -143,6 +157,13 @@ def problems_of(side: object, where: str) -> list[Problem]:
             'one', shown(type(side).__qualname__))]
     find = getattr(side, 'problems', None)
     return list(find(where)) if callable(find) else []
+
+
+def seen_by(side: Side, tell: Tell) -> Side:
+    """Returns a side whose input beside the ids is told, as far as that is possible."""
+    see = getattr(side, 'seen_by', None)
+    found = see(tell) if callable(see) else side
+    return found if isinstance(found, Side) else side
 
 
 def _uncallable(side: object, where: str, *parts: str) -> Iterator[Problem]:
@@ -161,10 +182,14 @@ def _problem(where: str, part: str, wanted: str, got: object) -> Problem:
                    'nothing' if got is None else shown(type(got).__qualname__))
 
 
-def _unmatched(status: Any) -> list[str]:
-    """Returns a remark if the checkpoint lacked values of the objects that it was restored to."""
+def _restore(objects: Any, checkpoint: str) -> list[str]:
+    """Restores objects; returns a remark if the checkpoint lacked values of some that exist now.
+
+    Keras makes further variables in the first step, such as those of its optimizer's options.
+    """
+    status = objects.read(checkpoint).expect_partial()
     try:
         status.assert_existing_objects_matched()
     except AssertionError as error:
-        return [f'not restored, so it began with its initial value: {shown(error, 300)}']
+        return [f'not restored, so it begins with its initial value: {shown(error, 300)}']
     return []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
+import signal
 import time
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -16,14 +20,16 @@ from ..checkpoint.file_names import label
 from ..checkpoint.files import Storage
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place, escaped, joined
-from ..checkpoint.rows import Ordered
+from ..checkpoint.rotation import Signature, signature
+from ..checkpoint.rows import Ordered, evenly
 from ..core.partition import Partition
-from ..errors import CheckpointError, CheckpointWriteError, Problem, shown
+from ..errors import (
+    CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown)
 from ..version import VERSION
 from .plan import Move, Plan, size_of_files
 from .target import COUNTER, KERAS, PARAMETERS, TF1, VARIABLES
 
-_CHUNK = 2**23
+_CHUNK = 2**21
 _FLOAT32, _INT64 = 1, 9
 
 
@@ -42,36 +48,103 @@ class Done(NamedTuple):
 
 
 def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
+              verify: Callable[[], object] = lambda: None,
               on_phase: commit.OnPhase = lambda phase: None) -> Done:
     """Writes and commits the checkpoint of a plan.
+
+    SIGTERM ends it as Ctrl-C does: what was begun is removed.
 
     Args:
       plan: what to do.
       destination: a directory, which is made if it is missing.
       overwrite: whether a checkpoint of that name is replaced.
+      verify: raises an error if the source is damaged. It runs in another thread while the source
+        is copied, and nothing is published before it has returned.
       on_phase: is told each phase that has ended, as by `commit.commit`. For tests.
 
     Raises:
       CheckpointError: E656 if the destination is in use.
-      CheckpointWriteError: E657 if there is no room. E658 if what was written differs.
-      The errors of `directory.claimed` and `commit.publish`. Then nothing was published.
+      CheckpointWriteError: E657 if there is no room. E658 if what was written differs, or the
+        source has changed.
+      NonFiniteCheckpointError: E620 if a number is not finite.
+      The errors of `verify`, `directory.claimed` and `commit.publish`. After each of them nothing
+      was published, and no stage is left.
     """
     base = file_names.BASE if plan.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(destination, file_names.name_of(base, plan.step))
     check_destination(plan, destination, prefix, overwrite)
-    rows = 0
-
-    def write(path: str) -> None:
-        nonlocal rows
-        _write(plan, path)
-        on_phase('written')
-        rows = compare(plan, Bundle.open(path))
-
-    with directory.claimed(destination) as cleaned, Storage(destination) as storage:
+    before = signature(plan.contents.bundle.prefix)
+    with _ended_in_order(), directory.claimed(destination) as cleaned, Storage(
+            destination) as storage, futures.ThreadPoolExecutor() as pool:
+        check_destination(plan, destination, prefix, overwrite)  # Nobody else writes there now.
         _check_room(plan, destination)
-        staged = commit.stage(storage, plan.step, write, base=base, on_phase=on_phase)
-        commit.publish(storage, staged, lambda files: _manifest(plan, files), on_phase=on_phase)
-    return Done(prefix, rows, cleaned)
+        verified = pool.submit(verify)
+        compared: futures.Future[int] = futures.Future()
+
+        def write(path: str) -> None:
+            nonlocal compared
+            _write(plan, path)
+            on_phase('written')
+            compared = pool.submit(compare, plan, Bundle.open(path))
+            # The disk works while the bytes are hashed; `publish` makes sure of it.
+            pool.submit(storage.sync, os.path.relpath(file_names.data_of(path, 1)[0], destination))
+
+        def manifest(files: dict[str, StoredFile]) -> Manifest:
+            compared.result()
+            verified.result()
+            _require_unchanged(plan, before)
+            on_phase('compared')
+            return _manifest(plan, files)
+
+        try:
+            staged = commit.stage(storage, plan.step, write, base=base, on_phase=on_phase)
+            commit.publish(storage, staged, manifest, on_phase=on_phase)
+        except Exception as error:
+            verified.result()  # If the source is damaged, that is why.
+            _refuse(error)
+        return Done(prefix, compared.result(), cleaned)
+
+
+def _refuse(error: Exception) -> NoReturn:
+    """Raises the error of a commit with a remedy that suits a migration."""
+    if isinstance(error, NonFiniteCheckpointError):
+        raise NonFiniteCheckpointError(*[dataclasses.replace(
+            problem, remedy='The source has them too. Name an older checkpoint, or put other rows '
+            'in their places: etpe checkpoint import.') for problem in error.problems]) from None
+    raise error
+
+
+def _require_unchanged(plan: Plan, before: Signature) -> None:
+    """Makes sure that the source is the one that was planned for, and was not written meanwhile.
+
+    Raises:
+      CheckpointWriteError: E658 if not.
+    """
+    bundle = plan.contents.bundle
+    if signature(bundle.prefix) != before or Bundle.open(bundle.prefix).tensors != bundle.tensors:
+        raise CheckpointWriteError(Problem(
+            'E658', label(bundle.prefix), 'it must stay as it is while it is read',
+            'other files now', 'Nothing was published. Try again when no job writes it.'))
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Lets SIGTERM end the body by an exception, unless the program handles it."""
+    def end(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    try:
+        signal.signal(signal.SIGTERM, end)
+    except ValueError:  # Only the main thread may.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool) -> None:
@@ -164,7 +237,7 @@ def _spread(rows: np.ndarray, ids: np.ndarray, after: Partition | None, parts: l
     assert after is not None
     hosts, _ = after.locate(ids, np.maximum)
     for host in np.unique(hosts):
-        parts[host].append(rows[hosts == host])
+        parts[host].append(np.ascontiguousarray(rows[evenly(np.flatnonzero(hosts == host))]))
 
 
 def _write_graph(plan: Plan, out: BundleWriter) -> None:

@@ -36,7 +36,7 @@ class Ids:
         self._present = np.zeros(-(-rows // 8), np.uint8)
 
     def problems(self, where: str, may_lack: bool) -> Iterator[Problem]:
-        """Reads all ids, remembers which there are, and yields what is wrong with them.
+        """Reads all ids, remembers them, and yields their problems.
 
         Args:
           where: the table, as messages call it.

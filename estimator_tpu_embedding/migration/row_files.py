@@ -1,7 +1,7 @@
 """Reads matrices of rows and vectors of ids from `.npy`, `.safetensors` and `.parquet` files.
 
-Strangers write these files, so nothing in them is trusted. Their rows are read in chunks. Both
-`.npy` and `.safetensors` files hold plain bytes after a header, and are read without other packages.
+Strangers write these files, so nothing in them is trusted. Rows are read in chunks. Files of the
+first two kinds hold plain bytes after a header, and are read without other packages.
 """
 
 from __future__ import annotations

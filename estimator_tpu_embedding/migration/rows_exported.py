@@ -29,7 +29,8 @@ def from_export(directory: str, index: RowsIndex) -> list[Incoming]:
       CheckpointError: with all problems. E665 if a file is missing or was changed, E666 if it
         holds other rows than `rows.json` says, E667 if ids are missing or come twice.
     """
-    found, problems = [], []
+    found: list[Incoming] = []
+    problems: list[Problem] = []
     for table in index.tables:
         problems += _wrong_ranges(table)
         feeds: dict[str, list[Column]] = {tensor.name: [] for tensor in table.tensors}

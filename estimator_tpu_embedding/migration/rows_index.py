@@ -35,6 +35,7 @@ MAX_FILES = 100_000
 _MAX_BYTES = 64 * 2**20
 _MAX_VALUES = 2_000_000
 _OWN = 'sha256'
+_FLOATS = frozenset(kind for kind in CODES if 'float' in kind)
 _FILE_NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}')
 _DIGEST = re.compile('[0-9a-f]{64}')
 
@@ -148,7 +149,7 @@ def _from_json(content: bytearray) -> RowsIndex:
     fields = json_object(content, _MAX_VALUES)
     own, version = fields.pop(_OWN), fields.get('format')
     if version != FORMAT or isinstance(version, bool):
-        raise ValueError(f'format {shown(version)}, written by {shown(fields.get("created_by"))}')
+        raise ValueError(f'format {shown(version)}')
     if own != _sha256_of(fields):
         raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
     del fields['format']
@@ -178,7 +179,8 @@ def _untrue(found: RowsIndex) -> Iterator[str]:
         yield f'step {shown(step)}'
     if len(found.tables) > limits.MAX_TABLES or len(names) > MAX_FILES:
         yield f'more than {limits.MAX_TABLES} tables or {MAX_FILES} files'
-    if len(set(names)) < len(names) or len({one.name for one in found.tables}) < len(found.tables):
+    tables = {table.name for table in found.tables}
+    if len(set(names)) < len(names) or len(tables) < len(found.tables):
         yield 'a file or a table occurs twice'
     for table in found.tables:
         yield from _untrue_of_table(table)
@@ -191,7 +193,7 @@ def _untrue_of_table(table: RowsOfTable) -> Iterator[str]:
     own = [tensor.name for tensor in table.tensors]
     if (not own or table.tensors[0].slot or len(set(own)) < len(own)
             or len({tensor.slot for tensor in table.tensors}) < len(own)
-            or not all(tensor.dtype in CODES and 'float' in tensor.dtype for tensor in table.tensors)):
+            or not {tensor.dtype for tensor in table.tensors} <= _FLOATS):
         yield f'tensors of table "{shown(table.name)}"'
     if not (is_count(table.rows, 1, limits.MAX_VOCABULARY_SIZE)
             and is_count(table.width, 1, limits.MAX_DIMENSION)):

@@ -18,7 +18,6 @@ import numpy as np
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.files import Storage, created
 from ..checkpoint.rows import Ordered
-from ..checkpoint.tensors import BFLOAT16
 from ..core.partition import Partition
 from ..errors import CheckpointError, ConfigError, Problem, shown
 from ..proto import files
@@ -96,7 +95,7 @@ class Export:
         Raises:
           CheckpointError: E661 if the directory is not empty, or cannot be written.
           CorruptCheckpointError: if the checkpoint cannot be read.
-          After each of these nothing is left in the directory.
+          Then it leaves no file in the directory.
         """
         with _staged(directory, self.bytes) as storage:
             index = RowsIndex(kind=self._format, checkpoint=checkpoint, tables=tuple(
@@ -149,7 +148,7 @@ class _Table:
             writer = row_writers.writer(self._format, file, group, first, count)
             for begin in range(first, first + count, self._step):
                 ids = np.arange(begin, min(begin + self._step, first + count), dtype=np.int64)
-                writer.append([_bits(self._sources[tensor.name], ids) for tensor in group])
+                writer.append([_rows(self._sources[tensor.name], ids) for tensor in group])
             writer.finish()
         storage.sync(f'{STAGE}/{name}')
         size, digest = hashed(path)
@@ -171,13 +170,9 @@ def hashed(path: str) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _bits(source: Ordered, ids: np.ndarray) -> np.ndarray:
-    """Returns rows as they are stored: `Ordered` gives bfloat16 as float32, whose upper half it is.
-    """
-    rows = source.read(ids)
-    if source.bundle.tensors[source.name].dtype == BFLOAT16:
-        return np.asarray((rows.view(np.uint32) >> 16).astype(np.uint16))
-    return rows
+def _rows(source: Ordered, ids: np.ndarray) -> np.ndarray:
+    """Returns rows bit for bit; `Ordered.read` would give bfloat16 as float32."""
+    return source.read_bytes(ids).view(source.bundle.tensors[source.name].code)
 
 
 def _plain(name: str) -> str:
@@ -194,22 +189,32 @@ def _staged(directory: str, size: int) -> Iterator[Storage]:
         os.makedirs(directory, exist_ok=True)
         with Storage(directory) as storage:
             _require_empty(storage, where)
-            storage.make_folder(STAGE)
             try:
-                _require_room(directory, where, size)
-                yield storage
+                with _stage(storage):
+                    _require_room(directory, where, size)
+                    yield storage
             except BaseException:
-                with contextlib.suppress(OSError):
-                    storage.remove_folder(STAGE)
                 if not was_there:
                     with contextlib.suppress(OSError):
-                        os.rmdir(directory)
+                        os.rmdir(directory)  # Only if it is empty.
                 raise
     except OSError as error:
         raise CheckpointError(Problem(
             'E661', where, 'it must be a directory in which rows can be written',
             f'{shown(error, 300)}; {size:,} bytes are needed', 'Name another one, or make room.'
             )) from error
+
+
+@contextlib.contextmanager
+def _stage(storage: Storage) -> Iterator[None]:
+    """Makes the stage, and removes it if the body fails; another export may have made it first."""
+    storage.make_folder(STAGE)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            storage.remove_folder(STAGE)
+        raise
 
 
 def _require_empty(storage: Storage, where: str) -> None:

@@ -48,7 +48,7 @@ class Note:
 
     Attributes:
       where: the table or feature, fit for a message; `'job'` for the whole declaration.
-      fact: what differs, or what is not known.
+      fact: the difference, or the gap.
       remedy: what to do; may be empty.
       code: of the error that it is with `--strict`; `''` for a mere remark.
     """

@@ -45,7 +45,7 @@ def by_place(notes: Iterable[Note]) -> dict[str, list[str]]:
 
 
 def batch_lines(declaration: Declaration, *names: str) -> list[str]:
-    """Returns the lines about the batch, which give its global size and that of a core a name.
+    """Returns the lines about the batch, which name its size for all cores and for one.
 
     Args:
       declaration: it says the sizes, or not.

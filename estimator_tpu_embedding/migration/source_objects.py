@@ -178,8 +178,9 @@ def _notes_of_tf2(declared: Any) -> Iterator[Note]:
     for config in declared.tables:
         where = place('table', config.name)
         if config.optimizer is not None and optimizers.has_own_slots(config.optimizer):
-            yield Note(where=where, code=LOST, fact='its optimizer has a '
-                       'slot_variable_creation_fn, which cannot be written', remedy='Give it to the optimizer again.')
+            yield Note(where=where, code=LOST, fact='its optimizer has a function that makes slots '
+                       '(slot_variable_creation_fn), which cannot be written',
+                       remedy='Give it to the optimizer again.')
         if getattr(config, 'layout', None) is not None:
             yield Note(where=where, code=LOST, fact='its layout, for SparseCore, is left out')
     for name, config in zip(declaration.feature_names(declared), declared.features):

@@ -48,6 +48,7 @@ def test_what_is_built_is_parsed_as_it_was_meant():
                 assert file_names.parse(file) == (checkpoint, kind)
                 assert file.startswith(file_names.beginning_of_files(checkpoint))
     assert file_names.is_stage(file_names.new_stage(7))
+    assert file_names.replaced_by(file_names.replacement_of('model.ckpt-7')) == 'model.ckpt-7'
     assert file_names.is_unfinished(file_names.new_staged_pointer())
 
 

@@ -7,36 +7,13 @@ import numpy as np
 import pytest
 from harness import forged
 from harness.forged import entry
+from harness.forged_job import IDS, VALUES, WIDTH, save
 from harness.processes import run_etpe
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.index import slice_key
-from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable, read_manifest
-from estimator_tpu_embedding.checkpoint.scan import scan
-from estimator_tpu_embedding.core.partition import Partition
+from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.core.vocabulary import Vocabulary
-
-IDS, WIDTH = 11, 3
-VALUES = np.arange(1, IDS * WIDTH + 1, dtype='f4').reshape(IDS, WIDTH)
-
-
-def save(directory, step=7, *, strategy='div', hosts=2, values=VALUES, committed=True,
-         dense=(1., 2.), slot=None, name='scope/t'):
-    """Writes a checkpoint of one Adagrad table and a dense variable; returns its prefix."""
-    partition = Partition(strategy=strategy, vocabulary_size=len(values), num_hosts=hosts)
-    slot = values * 2 if slot is None else slot
-    stored = {key: [of_ids[partition.ids_on(host)] for host in range(hosts)]
-              for key, of_ids in ((name, values), (f'{name}/Adagrad', slot))}
-    directory.mkdir(exist_ok=True)
-    prefix = forged.write(directory / f'model.ckpt-{step}', {
-        **stored, 'dense': np.array(dense), 'global_step': np.array(step)})
-    manifest = Manifest(
-        step=step, created_by='test 1', plan_digest='abc', created=1e9, tables={
-            name: StoredTable(rows=len(values), width=WIDTH, strategy=strategy, hosts=hosts,
-                              slots=('Adagrad',))},
-        files=scan(prefix).files if committed else {})
-    pathlib.Path(manifest_path(prefix)).write_bytes(manifest.to_json())
-    return prefix
 
 
 def flip(path):

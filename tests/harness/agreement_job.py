@@ -13,7 +13,6 @@ import types
 
 import numpy as np
 import tensorflow as tf
-from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.migration import EstimatorSide
@@ -120,7 +119,7 @@ class New:
         self._embedding.build()
         reader = tf.train.load_checkpoint(checkpoint)
         for name, table in self._tables.items():
-            value = reader.get_tensor(name)[:table.vocabulary_size]
+            value = np.resize(reader.get_tensor(name), [table.vocabulary_size, 2])
             if self._permuted and name == 'video':
                 value = value[[0, 1, 2, 3, 5, 4]]
             self._embedding.embedding_tables[table].assign(value)
@@ -158,7 +157,7 @@ MISTAKES = {
     'permuted': {'permuted': True}, 'missing_weight': {'weighted': False},
     'other_combiner': {'combiners': {'video': 'sum', 'user': 'sum'}},
     'other_dense_rate': {'dense_rate': .3}, 'other_batches': {'seed': 2},
-    'other_rows': {'rows': {'video': 6, 'user': 4}}, 'other_names': {'names': {'who': 'person'}},
+    'other_rows': {'rows': {'video': 6, 'user': 6}}, 'other_names': {'names': {'who': 'person'}},
     'few_batches': {'samples': 2 * BATCH}, 'fails': {'before_step': fail},
     'hangs': {'before_step': lambda: time.sleep(600)},
     'killed': {'before_step': lambda: os.kill(os.getpid(), signal.SIGKILL)}}

@@ -105,6 +105,9 @@ class _Disk:
             file = names.pop(name)
             if verb == 'rename':
                 names[rest[0]] = file
+                inside = [one for one in names if one.startswith(f'{name}/')]
+                for one in inside:  # Of a folder.
+                    names[rest[0] + one.removeprefix(name)] = names.pop(one)
             self._enter(names, name, *rest)
 
     def _sync(self, name, file):

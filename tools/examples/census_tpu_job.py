@@ -93,30 +93,34 @@ def id_table(key):
       -1)
 
 
+def make_dataset(is_training, batch_size, num_shards, shard, drop_remainder=True):
+  """One shard's batches of the training rows, forever, or of the held-out ones."""
+  tables = {key: id_table(key) for key in WORDS}  # The TPU takes ids.
+
+  def parse(lines):
+    values = dict(zip([name for name, _ in CSV],
+                      tf.io.decode_csv(lines, [[default] for _, default in CSV])))
+    features = {key: table.lookup(values[key]) for key, table in tables.items()}
+    features.update(scaled(values))
+    return features, tf.cast(tf.equal(values['income'], '>50K'), tf.float32)
+
+  def mine(rows):
+    return tf.data.Dataset.from_tensor_slices(rows[1:] if is_training else rows[:1])
+
+  dataset = tf.data.TextLineDataset(FLAGS.data, compression_type='GZIP').skip(1)
+  dataset = dataset.batch(HELD_OUT).flat_map(mine).shard(num_shards, shard).cache()
+  if is_training:
+    dataset = dataset.shuffle(ROWS, seed=FLAGS.seed).repeat()
+  return dataset.batch(batch_size, drop_remainder=drop_remainder).map(
+      parse, num_parallel_calls=2)
+
+
 def make_input_fn(is_training, drop_remainder=True):
   """Returns an input_fn over the training rows or over the held-out ones."""
 
   def input_fn(params):
-    batch_size = params['batch_size']
     _, index, num_hosts, _ = params['context'].current_input_fn_deployment()
-    tables = {key: id_table(key) for key in WORDS}  # The TPU takes ids.
-
-    def parse(lines):
-      values = dict(zip([name for name, _ in CSV],
-                        tf.io.decode_csv(lines, [[default] for _, default in CSV])))
-      features = {key: table.lookup(values[key]) for key, table in tables.items()}
-      features.update(scaled(values))
-      return features, tf.cast(tf.equal(values['income'], '>50K'), tf.float32)
-
-    def mine(rows):
-      return tf.data.Dataset.from_tensor_slices(rows[1:] if is_training else rows[:1])
-
-    dataset = tf.data.TextLineDataset(FLAGS.data, compression_type='GZIP').skip(1)
-    dataset = dataset.batch(HELD_OUT).flat_map(mine).shard(num_hosts, index).cache()
-    if is_training:
-      dataset = dataset.shuffle(ROWS, seed=FLAGS.seed).repeat()
-    return dataset.batch(batch_size, drop_remainder=drop_remainder).map(
-        parse, num_parallel_calls=2)
+    return make_dataset(is_training, params['batch_size'], num_hosts, index, drop_remainder)
 
   return input_fn
 
@@ -165,22 +169,20 @@ def make_model_fn(columns):
   return model_fn
 
 
-def main(_):
-  tf.logging.set_verbosity(tf.logging.INFO)
-  if FLAGS.disable_v2_behavior:
-    tf.disable_v2_behavior()
+def make_estimator(model_dir):
+  """Returns the Estimator that trains in model_dir."""
   resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
       FLAGS.tpu, zone=FLAGS.tpu_zone, project=FLAGS.gcp_project)
   config = tf_estimator.tpu.RunConfig(
       cluster=resolver,
-      model_dir=FLAGS.model_dir,
+      model_dir=model_dir,
       tf_random_seed=FLAGS.seed,
       save_checkpoints_steps=300,
       tpu_config=tf_estimator.tpu.TPUConfig(
           iterations_per_loop=FLAGS.iterations,
           per_host_input_for_training=tf_estimator.tpu.InputPipelineConfig.PER_HOST_V2))
   embeddings, columns = make_columns()
-  estimator = tf_estimator.tpu.TPUEstimator(
+  return tf_estimator.tpu.TPUEstimator(
       model_fn=make_model_fn(columns),
       config=config,
       train_batch_size=FLAGS.train_batch_size,
@@ -190,6 +192,12 @@ def main(_):
           feature_columns=embeddings,
           optimization_parameters=tf.tpu.experimental.AdagradParameters(0.05)))
 
+
+def main(_):
+  tf.logging.set_verbosity(tf.logging.INFO)
+  if FLAGS.disable_v2_behavior:
+    tf.disable_v2_behavior()
+  estimator = make_estimator(FLAGS.model_dir)
   eval_steps = EVAL_ROWS // FLAGS.eval_batch_size
   for max_steps in (FLAGS.train_steps, FLAGS.train_steps * 3 // 2):
     estimator.train(make_input_fn(True), max_steps=max_steps)

@@ -1,18 +1,127 @@
-"""`etpe migrate check`."""
+"""`etpe migrate check`: trains two jobs from the same rows, and compares every number.
+
+The report in JSON has these fields:
+
+- `a`, `b`, `steps`, `tolerance`: as given.
+- `checkpoint`, `checkpoint_b`: the prefixes from which the sides trained; of a checkpoint that the
+  command migrated, the second is its name alone.
+- `equal`: whether all differences are within the tolerance.
+- `difference`: the first that is not; `null` if there is none.
+- `largest`: the largest difference before that; `null` if all were equal bit for bit.
+- `compared`: how many numbers, by kind, and `steps`, how many steps.
+- `remarks`: what was not compared, and what is declared otherwise.
+
+A difference has `step`, `kind`, `name`, `slot`, `row`, `column`, and the values `a` and `b`, which
+are texts if they are no finite numbers.
+"""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import math
+import os
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any
 
-from ..report import Report
+from ...errors import CallError, ConfigError, Problem, counted
+from ..report import Grid, Line, Report
+from ..stored import choice, options
+from . import checkpoint as migrating
 
-HELP = 'check'
+if TYPE_CHECKING:  # It needs NumPy.
+    from ...migration.agreement_compare import Agreement, Difference
+
+HELP = 'train the old job and the new one from the same rows, and compare every number'
+_SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migration, or a ' \
+        'function that returns one'
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Trains two jobs for some steps from the rows of one checkpoint, each in a process of its '
+        'own. Compares their ids, rows, activations, gradients and slots, step by step, and names '
+        'the first number that differs.')
+    parser.add_argument('a', metavar='A', help=_SIDE.format('old'))
+    parser.add_argument('b', metavar='B', help=_SIDE.format('new'))
+    parser.add_argument('--checkpoint', required=True, metavar='CKPT', help='of A: a model_dir, '
+                        'or a checkpoint such as dir/model.ckpt-7')
+    parser.add_argument('--checkpoint-b', metavar='CKPT', help='of B, if it is migrated already; '
+                        'otherwise --to migrates that of A into a folder that is deleted')
+    parser.add_argument('--steps', type=int, default=20, metavar='N', help='how many; 20')
+    parser.add_argument('--tolerance', type=float, default=1e-5, metavar='T', help='the largest '
+                        'difference that counts as equal; 1e-5')
+    parser.add_argument('--feature', action='append', default=[], type=_pair, metavar='A=B',
+                        help='the name of a feature in A, and its other name in B; repeatable')
+    parser.add_argument('--hosts', type=int, metavar='H', help='emulated hosts of both')
+    parser.add_argument('--cores', type=int, metavar='C', help='cores per host of both')
+    parser.add_argument('--deadline', type=float, default=3600., metavar='SECONDS',
+                        help='for each of the two; 3600')
+    migrating.configure_choices(parser, needs_target=False)
+    options.configure(parser)
 
 
 def report(parsed: argparse.Namespace) -> Report:
-    """Returns the report."""
-    raise NotImplementedError
+    """Returns the report about a check."""
+    from ...migration.agreement import check
+    given = options.options(parsed)
+    if parsed.to is not None and parsed.checkpoint_b is not None:
+        raise ConfigError(Problem(
+            'E681', '--to', 'there must be nothing to migrate where --checkpoint-b is given',
+            parsed.to, 'Leave one of the two out.'))
+    prefix = choice.chosen(parsed.checkpoint, given).prefix
+    with tempfile.TemporaryDirectory(prefix='etpe-migrated-') as folder:
+        of_b, shown_b = parsed.checkpoint_b, parsed.checkpoint_b
+        if parsed.to is not None:
+            from ...migration.carry_out import carry_out
+            of_b = carry_out(migrating.planned(parsed, prefix, given), folder).prefix
+            shown_b = os.path.basename(of_b)
+        elif of_b is not None:
+            of_b = shown_b = choice.chosen(of_b, given).prefix
+        try:
+            found = check(
+                parsed.a, parsed.b, checkpoint=prefix, checkpoint_b=of_b, steps=parsed.steps,
+                tolerance=parsed.tolerance, features=dict(parsed.feature), hosts=parsed.hosts,
+                cores=parsed.cores, assume=parsed.assume, deadline=parsed.deadline)
+        except CallError as error:  # Its notes are what a side printed.
+            if sys.stderr is not None:
+                sys.stderr.write('\n'.join(getattr(error, '__notes__', ())))
+            raise
+    return _report(parsed, prefix, shown_b or prefix, found)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    a, mark, b = text.partition('=')
+    if not (a and mark and b):
+        raise argparse.ArgumentTypeError(f'it must be A=B, not {text!r}')
+    return a, b
+
+
+def _report(parsed: argparse.Namespace, checkpoint: str, checkpoint_b: str, found: Agreement
+            ) -> Report:
+    data = {
+        'a': parsed.a, 'b': parsed.b, 'steps': parsed.steps, 'tolerance': parsed.tolerance,
+        'checkpoint': checkpoint, 'checkpoint_b': checkpoint_b,
+        'equal': found.difference is None, 'difference': _as_data(found.difference),
+        'largest': _as_data(found.largest), 'compared': {**found.numbers, 'steps': found.steps},
+        'remarks': list(found.remarks)}
+    blocks: list[Line | Grid] = [Line(remark, 'warn') for remark in found.remarks]
+    blocks.append(Grid(('compared', '>numbers'), [
+        (kind, f'{count:,}') for kind, count in found.numbers.items()]))
+    if found.largest is not None:
+        blocks.append(Line(f'largest difference within the tolerance: {found.largest}'))
+    if found.difference is not None:
+        blocks.append(Line(f'different: {found.difference}', 'bad'))
+        return Report(blocks, data, status=1)
+    exactly = 'bit for bit' if found.largest is None else f'up to {parsed.tolerance:g}'
+    blocks.append(Line(f'the same job: {counted(found.steps, "step")} equal {exactly}', 'good'))
+    return Report(blocks, data)
+
+
+def _as_data(difference: Difference | None) -> dict[str, Any] | None:
+    if difference is None:
+        return None
+    return {name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in dataclasses.asdict(difference).items()}

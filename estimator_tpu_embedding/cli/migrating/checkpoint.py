@@ -17,13 +17,15 @@ The report in JSON has these fields:
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...checkpoint import file_names
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.options import CheckpointOptions
+from ...checkpoint.options import VERIFY, CheckpointOptions
 from ...checkpoint.rotation import is_gone, rotated_away
 from ...errors import CorruptCheckpointError, Problem, bytes_text
 from ...migration import contents, from_tf1, from_tf2, map_file
@@ -44,9 +46,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('src', metavar='SRC', help='a model_dir, or a checkpoint such as '
                         'dir/model.ckpt-7 or dir/ckpt-7')
     parser.add_argument('dst', metavar='DST', help='a directory for the new checkpoint')
-    parser.add_argument('--to', required=True, choices=KINDS, help='tf2: TPUEmbedding of '
+    configure_choices(parser, needs_target=True)
+    parser.add_argument('--dry-run', action='store_true', help='only print the plan')
+    parser.add_argument('--overwrite', action='store_true', help='replace a checkpoint of the '
+                        'same name in DST')
+    options.configure(parser)
+
+
+def configure_choices(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
+    """Adds the arguments that `planned` reads."""
+    parser.add_argument('--to', required=needs_target, choices=KINDS, help='tf2: TPUEmbedding of '
                         'tf.tpu.experimental.embedding; tfrs: the layer of TFRS; tf1: TPUEstimator')
-    configure_paths(parser)
+    _configure_paths(parser)
     parser.add_argument('--step', type=int, metavar='N', help='of a checkpoint that does not '
                         'say its step')
     parser.add_argument('--order', default='div', metavar='ORDER', help='"div", or "mod:H" for H '
@@ -55,13 +66,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'nothing names')
     parser.add_argument('--drop-slots', action='store_true', help='leave out slots that --to has '
                         'no place for')
-    parser.add_argument('--dry-run', action='store_true', help='only print the plan')
-    parser.add_argument('--overwrite', action='store_true', help='replace a checkpoint of the '
-                        'same name in DST')
-    options.configure(parser)
 
 
-def configure_paths(parser: argparse.ArgumentParser) -> None:
+def _configure_paths(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments that say where a program of TF2 has its objects."""
     parser.add_argument('--map', metavar='FILE', help='a text file with the new names of '
                         'variables: "etpe docs migrating"')
@@ -77,14 +84,27 @@ def configure_paths(parser: argparse.ArgumentParser) -> None:
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a migration."""
     given = options.options(parsed)
-    chosen = choice.chosen(parsed.src, given)
+    if not parsed.dry_run:
+        # Its bytes are verified while they are copied.
+        quick = dataclasses.replace(given, verify=VERIFY[1])
+        try:
+            return _migrated(parsed, choice.chosen(parsed.src, quick), given)
+        except CorruptCheckpointError:
+            if not os.path.isdir(parsed.src):
+                raise
+    return _migrated(parsed, choice.chosen(parsed.src, given), given)
+
+
+def _migrated(parsed: argparse.Namespace, chosen: choice.Chosen, given: CheckpointOptions
+              ) -> Report:
+    from ...checkpoint import recover
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     try:
-        findings = choice.damage(chosen.prefix, given)
-        if findings:
-            raise CorruptCheckpointError(*findings)
+        if parsed.dry_run:
+            recover.verify(chosen.prefix, given)
         made = planned(parsed, chosen.prefix, given)
-        return _report(parsed, made, notes, chosen.skipped)
+        return _report(parsed, made, notes, chosen.skipped,
+                       functools.partial(recover.verify, chosen.prefix, given))
     except CorruptCheckpointError:
         if is_gone(chosen.prefix):
             raise rotated_away(chosen.prefix) from None
@@ -121,7 +141,7 @@ def _order(text: str) -> tuple[str, int]:
 
 
 def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
-            skipped: tuple[Problem, ...]) -> Report:
+            skipped: tuple[Problem, ...], verify: Callable[[], object]) -> Report:
     from ...migration import carry_out
     base = file_names.BASE if made.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(parsed.dst, file_names.name_of(base, made.step))
@@ -129,7 +149,8 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
     if parsed.dry_run:
         carry_out.check_destination(made, parsed.dst, prefix, parsed.overwrite)
     else:
-        done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite)
+        done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite,
+                                   verify=verify)
         rows, cleaned = done.rows, done.cleaned
     data: dict[str, Any] = {
         'source': made.contents.bundle.prefix, 'destination': prefix, 'to': parsed.to,

@@ -151,7 +151,8 @@ def _look(path: str, entries: Mapping[str, os.stat_result]) -> Directory:
         checkpoints=sorted(found, key=lambda one: (-1 if one.step is None else one.step, one.name)),
         pointer=named,
         problem=_pointer_problem(path) if POINTER in entries and named is None else None,
-        stages=sorted(filter(file_names.is_stage, entries)), partial=partial)
+        stages=sorted(name for name in entries if file_names.is_stage(name)
+                      or file_names.replaced_by(name) is not None), partial=partial)
 
 
 def _partial(entries: Collection[str]) -> list[str]:

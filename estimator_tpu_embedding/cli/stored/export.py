@@ -77,8 +77,8 @@ def _report(parsed: argparse.Namespace) -> Report:
     if problems := damage(one, given, notes):
         raise CorruptCheckpointError(*problems)
     written = export.carry_out(parsed.output, CheckpointOfRows(
-        name=os.path.basename(one.prefix), step=one.manifest and one.manifest.step,
-        manifest_sha256=one.digest))
+        name=os.path.basename(one.prefix), manifest_sha256=one.digest,
+        step=one.manifest.step if one.manifest is not None else None))
     data = {'where': one.where, 'directory': parsed.output, 'format': written.kind,
             'notes': notes, 'skipped': as_data(skipped), 'tables': _data(written)}
     return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),

@@ -33,8 +33,8 @@ if TYPE_CHECKING:  # The command alone needs NumPy.
 
 HELP = 'make a checkpoint of rows in npy, safetensors or parquet files'
 _SUFFIXES = ('.npy', '.safetensors', '.parquet')
-_NAMED = re.compile(r'(?P<table>[^=]+)=(?P<file>.+?\.(?:npy|safetensors|parquet))(?::(?P<column>.+))?',
-                    re.DOTALL)
+_NAMED = re.compile(r'(?P<table>[^=]+)=(?P<file>.+?\.(?:npy|safetensors|parquet))'
+                    r'(?::(?P<column>.+))?', re.DOTALL)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -74,10 +74,11 @@ def report(parsed: argparse.Namespace) -> Report:
         notes.append('removed what a save or an import that did not end had left: '
                      + ', '.join(left))
     prefix = os.path.join(target.directory, target.name)
+    entries = list(map(_data, tables))
     data = {'checkpoint': reading.label(prefix), 'manifest_sha256': manifest.digest(prefix),
-            'notes': notes, 'skipped': as_data(skipped), 'tables': list(map(_data, tables))}
+            'notes': notes, 'skipped': as_data(skipped), 'tables': entries}
     return Report([*(Line(note, 'warn') for note in notes), *as_lines(skipped, 'warn'),
-                   _grid(data['tables']), Line(f'committed as {prefix}', 'good')], data)
+                   _grid(entries), Line(f'committed as {prefix}', 'good')], data)
 
 
 def _base(parsed: argparse.Namespace, notes: list[str]
