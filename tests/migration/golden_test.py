@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from harness import migrated_files as migrated, tf1_tables
+from harness import migrated_checkpoints as migrated, tf1_tables
 from harness.parts import long_except
 from harness.processes import ROOT
 

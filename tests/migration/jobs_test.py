@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import jobs, migrated_files as migrated, replicas
+from harness import jobs, migrated_checkpoints as migrated, replicas
 from harness.parts import long_except
 
 import estimator_tpu_embedding as ete
