@@ -212,7 +212,7 @@ def from_object(value: Any, where: str) -> list[Input]:
 
 
 def holds_config(value: Any) -> bool:
-    """Whether an object of Python is one of those that `from_object` takes."""
+    """Whether `from_object` takes an object of Python."""
     # TensorFlow's class of the message is another one than ours; their bytes are the same.
     return isinstance(value, (bytes, Plan)) or getattr(
         getattr(value, 'DESCRIPTOR', None), 'name', '') == Config.DESCRIPTOR.name

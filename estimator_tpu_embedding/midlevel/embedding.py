@@ -263,7 +263,7 @@ class TPUEmbedding(_AutoTrackable):
 
         Returns:
           Two counts by the path of the feature, such as `'a/b'`. `truncated` counts the ids beyond
-          their sequences. `out_of_range` counts those that the policy of `install(ids=)` met.
+          their sequences. `out_of_range` counts ids that the policy of `install(ids=)` met.
         """
         return {} if self._batches is None else self._batches.counts()
 

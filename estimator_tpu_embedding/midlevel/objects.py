@@ -35,9 +35,9 @@ def declared_by(value: Any) -> Found | None:
     """Returns what an object of TF2 declares, or `None` if it declares nothing.
 
     Args:
-      value: a `TPUEmbedding` of this package or of TensorFlow, or a `TPUEmbeddingForServing`; a
-        FeatureConfig or a nested structure of them; a pair of such a structure and an optimizer;
-        or a dict of `feature_config` and `optimizer`. Its tables get names and optimizers.
+      value: an embedding object of this package or of TensorFlow, or FeatureConfigs in any nested
+        structure. The latter may be in a pair with an optimizer, or in a dict of `feature_config`
+        and `optimizer`. Its tables get names and optimizers.
 
     Raises:
       ConfigError: with all problems of the declaration.
@@ -75,6 +75,9 @@ def _of_ours(embedding: TPUEmbedding) -> Found:
 
 def _is_feature_config(value: Any) -> bool:
     """Whether a value is a nested structure of FeatureConfigs, with one or more of them."""
-    flat = tf.nest.flatten(value)
+    try:
+        flat = tf.nest.flatten(value)
+    except TypeError:  # A dict whose keys have no order.
+        return False
     return bool(flat) and all(
         isinstance(one, tf.tpu.experimental.embedding.FeatureConfig) for one in flat)

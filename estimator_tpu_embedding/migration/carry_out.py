@@ -22,15 +22,16 @@ from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manife
 from ..checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place, escaped, joined
 from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
 from ..checkpoint.rows import Ordered, evenly
+from ..checkpoint.tensors import KINDS
 from ..core.partition import Partition
 from ..errors import (
     CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown)
 from ..version import VERSION
-from .plan import Move, Plan, size_of_files
+from .moves import INT64, Move
+from .plan import Plan, size_of_files
 from .target import COUNTER, KERAS, PARAMETERS, TF1, VARIABLES
 
 _CHUNK = 2**21
-_FLOAT32, _INT64 = 1, 9
 
 
 class Done(NamedTuple):
@@ -195,8 +196,9 @@ def _write(plan: Plan, prefix: str) -> None:
     with BundleWriter(prefix) as out:
         for move in plan.moves:
             _write_one(plan, move, out)
-        for name, value in plan.powers.items():
-            out.rows(name, _FLOAT32, ())[0].append(np.float32(value).tobytes())
+        for made in plan.made:
+            value = np.array(made.value, KINDS[made.dtype][1])
+            out.rows(made.target, made.dtype, ())[0].append(value.tobytes())
         if plan.target.kind != TF1:
             _write_graph(plan, out)
         out.finish()
@@ -250,10 +252,13 @@ def _write_graph(plan: Plan, out: BundleWriter) -> None:
     for move in plan.moves:
         if move.place is not None:  # Others are for the way back.
             graph.add(move.place, move.source)
+    for made in plan.made:
+        if made.place is not None:
+            graph.add(made.place, made.target)
     counter = Place(COUNTER)
     if all(move.target != counter.key for move in plan.moves):
         graph.add(counter, COUNTER)
-        out.rows(counter.key, _INT64, ())[0].append(np.int64(1).tobytes())
+        out.rows(counter.key, INT64, ())[0].append(np.int64(1).tobytes())
     above = joined(plan.target.tables_path, VARIABLES)
     for one, table in plan.tables:
         own, *slots = plan.target.table_places(table, one.family)

@@ -10,9 +10,12 @@ r"""Reads maps: text files that say which variable of a checkpoint becomes which
 
 A line has the old name, `->` and the new one. `re` makes the old name a regular expression that
 must match all of a name; `\1` in the new name is its first group. `table` says that the variable is
-an embedding table, and the new name that of the table. `drop` leaves a variable out. Slots go with
-their variable, unless a line names them. Of several lines for a name, exact ones come first, then
-the first expression. `power NAME BETA` makes a variable of TF1's Adam, BETA to the power step + 1.
+an embedding table, and the new name is a table's. `drop` leaves a variable out. Slots go with their
+variable, unless an exact line names them, or an expression that does not fit the variable.
+
+Of several lines for a name, the exact one counts; otherwise the first expression does. An
+expression fits names of up to 500 characters. `power NAME BETA` makes a variable of TF1's Adam:
+BETA to the power step + 1. White space around names does not count.
 """
 
 from __future__ import annotations
@@ -23,10 +26,15 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import ConfigError, Problem, shown
 from ..proto import files
+from .expressions import LONGEST_NAME, compiled
 
-_ARROW = ' -> '
+UNKNOWN = '?'
+"""Stands for a new name that the user has to fill in."""
+_END_OF_LINE = re.compile(r'\r\n?|\n')
+_ARROW = re.compile(r'\s+->\s+')
+_WORD = re.compile(r'(table|re|drop|power)\s+')
 _REFERENCE = re.compile(r'\\(?:([0-9]{1,2})|g<(\w+)>)')
-_MOST_BYTES, _MOST_RULES = 2**22, 50_000
+_MOST_BYTES, _MOST_RULES, _MOST_EXPRESSIONS, _MOST_PROBLEMS = 2**23, 50_000, 1_000, 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -49,7 +57,9 @@ class Rule:
 
     def fits(self, name: str) -> bool:
         """Whether the line is about a name."""
-        return self.pattern.fullmatch(name) is not None if self.pattern else name == self.old
+        if self.pattern is None:
+            return name == self.old
+        return len(name) <= LONGEST_NAME and self.pattern.fullmatch(name) is not None
 
     def renamed(self, name: str) -> str | None:
         """Returns the new name of a variable; `None` if it is dropped."""
@@ -59,28 +69,40 @@ class Rule:
         return found.expand(self.new) if found is not None else None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class Map:
     """The lines of a map.
 
     Attributes:
       rules: about variables.
-      powers: the base of each variable of Adam to be made, by its name.
+      powers: the base of each variable of Adam to be made, with its name.
     """
 
-    rules: tuple[Rule, ...] = ()
-    powers: tuple[tuple[str, float], ...] = ()
+    def __init__(self, rules: Iterable[Rule] = (), powers: Iterable[tuple[str, float]] = ()):
+        """Takes lines; each exact name has one."""
+        self.rules, self.powers = tuple(rules), tuple(powers)
+        self._exact = {rule.old: rule for rule in self.rules if rule.pattern is None}
+        self._loose = [rule for rule in self.rules if rule.pattern is not None]
+        self._found: dict[str, Rule | None] = {}
 
     def rule_for(self, name: str) -> Rule | None:
         """Returns the line that counts for a name."""
-        exact = (rule for rule in self.rules if rule.pattern is None and rule.fits(name))
-        loose = (rule for rule in self.rules if rule.pattern is not None and rule.fits(name))
-        return next(exact, None) or next(loose, None)
+        if name not in self._found:
+            self._found[name] = self._exact.get(name) or next(
+                (rule for rule in self._loose if rule.fits(name)), None)
+        return self._found[name]
+
+    def rule_for_slot(self, slot: str, variable: str) -> Rule | None:
+        """Returns the line for a slot alone; expressions that fit its variable mean that one."""
+        return self._exact.get(slot) or next(
+            (rule for rule in self._loose if rule.fits(slot) and not rule.fits(variable)), None)
 
     def idle(self, names: Iterable[str]) -> list[Rule]:
         """Returns the lines that are about none of these names."""
-        known = list(names)
-        return [rule for rule in self.rules if not any(map(rule.fits, known))]
+        known = set(names)
+        used = {id(self.rule_for(name)) for name in known}
+        # An expression may be about names that an earlier line takes, all the same.
+        return [rule for rule in self.rules if id(rule) not in used and (
+            rule.old not in known if rule.pattern is None else not any(map(rule.fits, known)))]
 
 
 def read(path: str) -> Map:
@@ -94,7 +116,7 @@ def read(path: str) -> Map:
             content = bytes(files.read_at_most(file, _MOST_BYTES + 1))
         if len(content) > _MOST_BYTES:
             raise ValueError(f'more than {_MOST_BYTES:,} bytes')
-        text = content.decode()
+        text = content.decode('utf-8-sig')
     except (OSError, ValueError) as error:
         raise ConfigError(Problem(
             'E651', f'map {shown(path, 300)}', 'it must be a readable text file in UTF-8',
@@ -103,60 +125,67 @@ def read(path: str) -> Map:
 
 
 def parse(text: str, where: str = 'map') -> Map:
-    """Returns the map in a text.
+    r"""Returns the map in a text.
 
     Args:
       text: see above.
       where: its place, for messages.
 
     Raises:
-      ConfigError: E651 with all lines that cannot be read.
+      ConfigError: E651 with the lines that cannot be read, up to 50 of them.
 
-    >>> parse('re a/(.*) -> b/\\\\1').rule_for('a/kernel').renamed('a/kernel')
+    >>> parse('re a/(.*) -> b/\\1').rule_for('a/kernel').renamed('a/kernel')
     'b/kernel'
     """
     rules: list[Rule] = []
     powers: dict[str, float] = {}
     problems: list[Problem] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(_END_OF_LINE.split(text), 1):
         line, place = line.strip(), f'{shown(where, 300)}:{number}'
         if not line or line.startswith('#'):
             continue
         try:
-            if line.startswith('power '):
+            if line.split(maxsplit=1)[0] == 'power':
                 _add_power(line, powers)
             else:
                 rules.append(_rule(line, place))
-        except (ValueError, re.error, IndexError) as error:
+        except ValueError as error:
             problems.append(Problem(
                 'E651', place, 'a line must be "OLD -> NEW" or "drop OLD", with "re" or "table" '
                 'before OLD if wanted, or "power NAME BETA"',
-                f'{shown(repr(line), 200)}: {shown(error, 200)}'))
+                f'"{shown(line, 200)}": {shown(error, 200)}'))
     problems += _twice(rules)
-    if len(rules) > _MOST_RULES:
-        problems = [Problem('E651', shown(where, 300), f'it must have at most {_MOST_RULES:,} '
-                            'lines', f'{len(rules):,}', 'Use regular expressions.')]
+    problems += _too_many(rules, shown(where, 300))
     if problems:
-        raise ConfigError(*problems)
-    return Map(tuple(rules), tuple(powers.items()))
+        raise ConfigError(*problems[:_MOST_PROBLEMS])
+    return Map(rules, powers.items())
 
 
 def _rule(line: str, where: str) -> Rule:
-    words, new = line, None
-    drops = line.startswith('drop ')
-    if drops:
-        words = line.removeprefix('drop ').strip()
-    else:
-        if line.count(_ARROW) != 1:
-            raise ValueError('no arrow between two names, or two arrows')
-        words, new = (part.strip() for part in line.split(_ARROW))
-    is_table = words.startswith('table ')
-    words = words.removeprefix('table ').strip()
-    is_pattern = words.startswith('re ')
-    old = words.removeprefix('re ').strip()
+    """Returns what a line says.
+
+    Raises:
+      ValueError: if it cannot be read.
+    """
+    old, *others = _ARROW.split(line)
+    word, words = '', set()
+    while (found := _WORD.match(old)) is not None and found[1] not in words:
+        word, old = found[1], old[found.end():]
+        words.add(word)
+        if word == 're':  # What follows is the expression, whatever it begins with.
+            break
+    drops, is_table, is_pattern = (each in words for each in ('drop', 'table', 're'))
+    if len(others) != (0 if drops else 1):
+        raise ValueError('"drop" has one name' if drops else
+                         'no arrow with spaces around it, or two of them')
+    if drops and is_table:
+        raise ValueError('"drop table": "drop" is enough')
+    new = None if drops else others[0]
     if not old or new == '':
         raise ValueError('a name is missing')
-    pattern = re.compile(old) if is_pattern else None
+    if new == UNKNOWN:
+        raise ValueError(f'write the new name in the place of {UNKNOWN}, or "drop" before the old')
+    pattern = compiled(old) if is_pattern else None
     if pattern is not None and new is not None:
         _check_groups(pattern, new)
     return Rule(where, old, new, is_table, pattern)
@@ -170,7 +199,7 @@ def _check_groups(pattern: re.Pattern[str], new: str) -> None:
                 group.isdigit() and int(group) <= pattern.groups):
             raise ValueError(f'the expression has no group {group}')
     if '\\' in _REFERENCE.sub('', new):
-        raise ValueError(r'a \ that is not of a group such as \1 or \g<name>')
+        raise ValueError('the new name has a backslash that names no group')
 
 
 def _add_power(line: str, powers: dict[str, float]) -> None:
@@ -181,11 +210,18 @@ def _add_power(line: str, powers: dict[str, float]) -> None:
 
 
 def _twice(rules: Iterable[Rule]) -> Iterator[Problem]:
-    """Yields a problem for each exact name with two lines."""
-    seen: dict[str, Rule] = {}
+    """Yields a problem for each name, or expression, with two lines."""
+    seen: dict[tuple[str, bool], Rule] = {}
     for rule in rules:
-        if rule.pattern is None and rule.old in seen:
+        first = seen.setdefault((rule.old, rule.pattern is None), rule)
+        if first is not rule:
             yield Problem('E651', rule.where, 'a name must have one line',
-                          f'"{shown(rule.old, 200)}", which {seen[rule.old].where} names too')
-        elif rule.pattern is None:
-            seen[rule.old] = rule
+                          f'"{shown(rule.old, 200)}", which {first.where} names too')
+
+
+def _too_many(rules: list[Rule], where: str) -> Iterator[Problem]:
+    expressions = sum(rule.pattern is not None for rule in rules)
+    if len(rules) > _MOST_RULES or expressions > _MOST_EXPRESSIONS:
+        yield Problem('E651', where, f'it must have at most {_MOST_RULES:,} lines, and '
+                      f'{_MOST_EXPRESSIONS:,} of them with "re"',
+                      f'{len(rules):,}, and {expressions:,} of them')

@@ -101,9 +101,11 @@ def _column(path: str, where: str, name: str, kind: str, shape: tuple[int, ...])
         with opened(path, where) as file:
             try:
                 source = parquet.ParquetFile(file, buffer_size=_BUFFER)
-                batches = source.iter_batches(step, columns=[name], use_threads=False)
-                yield from _in_steps((_numbers(batch.column(0), kind, shape[1:])
-                                      for batch in batches), step)
+                # One row group after the other: pyarrow would keep all of them in memory.
+                yield from _in_steps((
+                    _numbers(batch.column(0), kind, shape[1:])
+                    for group in range(source.num_row_groups) for batch in source.iter_batches(
+                        step, row_groups=[group], columns=[name], use_threads=False)), step)
             except pyarrow.ArrowException as error:
                 raise Malformed(f'{type(error).__name__}: {error}') from error
 

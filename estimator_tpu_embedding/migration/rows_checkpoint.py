@@ -14,13 +14,13 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from ..checkpoint import bundle, commit, directory, file_names
+from ..checkpoint import commit, directory, file_names
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.bundle_writer import BundleWriter, Part
 from ..checkpoint.files import Storage, scratch
 from ..checkpoint.layout import partition_of
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable
-from ..checkpoint.tensors import KINDS, NO_ROW, Piece, Tensor
+from ..checkpoint.tensors import KINDS, NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import CheckpointError, ConfigError, Problem, shown
 from ..version import VERSION
@@ -30,7 +30,6 @@ from .rows_in import Incoming, rows_with_ids, step_of
 STEP = 'global_step'
 _TYPES = {name: number for number, (name, _) in KINDS.items()}
 _INT64 = _TYPES['int64']
-_COPY = 2**21
 _WRITER = f'estimator_tpu_embedding {VERSION}'
 
 
@@ -277,17 +276,5 @@ def _copy(base: Base, tensor: Tensor, writer: BundleWriter) -> None:
     else:
         part, = writer.rows(tensor.name, tensor.dtype, tensor.shape)
     for piece in tensor.pieces:
-        for chunk in _chunks(base.bundle.prefix, piece):
-            part.append(chunk)
-
-
-def _chunks(prefix: str, piece: Piece) -> Iterator[bytes]:
-    with bundle.opened(prefix, piece.file) as file:
-        file.seek(piece.offset)
-        left = piece.size
-        while left:
-            chunk = file.read(min(left, _COPY))
-            if not chunk:
-                raise bundle.shortened(prefix, piece.file)
-            yield chunk
-            left -= len(chunk)
+        for content in base.bundle.content(piece):
+            part.append(content)

@@ -7,17 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.layout import Held, partition_of
-from ..checkpoint.manifest import Manifest, StoredTable, tensors_of
+from ..checkpoint.manifest import Manifest, StoredTable
+from ..checkpoint.object_graph import Place, escaped, joined, unescaped
 from ..checkpoint.slots import is_slot, stored_slots
 from ..checkpoint.tables_meant import meant
 from ..checkpoint.tensors import NO_ROW
 from ..errors import ConfigError, Problem, quoted, shown
 from .rows_out import Chosen
-
-_VALUE = '/.ATTRIBUTES/VARIABLE_VALUE'
-"""How the keys of variables end in a checkpoint of objects."""
-_SLOT_OF_KERAS = '/.OPTIMIZER_SLOT/'
-_SLOT_OF_TABLE = '.S'
 
 
 def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Manifest | None
@@ -30,8 +26,8 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
       manifest: of the checkpoint.
 
     Returns:
-      Also the variables of a checkpoint of objects that have the shape of a table. TF2 always
-      stores their rows in the order of ids.
+      Also the variables of a checkpoint of TF2 that have the shape of a table. TF2 always stores
+      rows in the order of ids, so these have no partition.
     """
     found = {name: Chosen(name, [(slot, f'{name}/{slot}') for slot in table.slots],
                           partition_of(table)) for name, table in tables.items()}
@@ -40,17 +36,19 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
         found = {name: one._replace(slots=[
             (slot, f'{name}/{slot}') for slot in sorted(stored_slots(
                 held, name, bundle.tensors[name].shape))])
-            for name, one in found.items() if not is_slot(name, tables)}
-    known = {tensor for name, table in tables.items() for tensor in tensors_of(name, table)}
-    for key in bundle.tensors:
-        if key.endswith(_VALUE) and _is_matrix(bundle, key) and not _is_slot_key(key) and (
-                manifest is None or key not in known):
-            found[key] = Chosen(key, sorted(_slots_of_object(bundle, key)), None)
-    return found
+            for name, one in found.items()
+            if _is_matrix(bundle, name) and Place.of_key(name) is None
+            and not is_slot(name, tables)}
+    places = {key: place for key in bundle.tensors if _is_matrix(bundle, key)
+              and (place := Place.of_key(key)) is not None}
+    known = {tensor for one in found.values() for _, tensor in one.tensors}
+    of_objects = {key: one for key, one in _of_objects(bundle, places)
+                  if manifest is None or key not in known}
+    return {**found, **of_objects}
 
 
 def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) -> list[Chosen]:
-    """Returns the tables that names mean, in their order; all if there are no names.
+    """Returns the tables that names mean, in their order; without names, all that are known to be.
 
     Args:
       names: in full, or parts of names, as `CheckpointOptions` take them.
@@ -58,20 +56,21 @@ def chosen(names: Sequence[str], found: Mapping[str, Chosen], with_slots: bool) 
       with_slots: whether slots are wanted too.
 
     Raises:
-      ConfigError: E662 if a name means no table, or several.
+      ConfigError: E662 if a name means no table, or several; or if no table is known.
     """
     picked: dict[str, Chosen] = {}
     problems: list[Problem] = []
-    for name in names or found:
+    for name in names or [name for name, one in found.items() if one.partition is not None]:
         several = meant(name, found)
         if len(several) == 1:
             one = found[several[0]]
             picked[one.name] = one if with_slots else one._replace(slots=[])
         else:
             problems += _unknown(name, several, found)
-    if not found and not names:
-        problems.append(Problem('E662', 'tables', 'the checkpoint must hold some', 'none',
-                                'Look at it with etpe checkpoint show.'))
+    if not picked and not problems:
+        problems.append(Problem(
+            'E662', '--table', 'it must say which variables are tables, as nothing else does here',
+            'nothing', f'There: {quoted(shown(name, 200) for name in sorted(found)[:5])}.'))
     if problems:
         raise ConfigError(*problems)
     return list(picked.values())
@@ -89,24 +88,26 @@ def _unknown(name: str, several: Sequence[str], known: Collection[str]) -> Itera
 def _is_matrix(bundle: Bundle, key: str) -> bool:
     tensor = bundle.tensors[key]
     return (len(tensor.shape) == 2 and min(tensor.shape) > 0 and tensor.is_float
+            and key.isprintable()
             and all(piece.first_row != NO_ROW for piece in tensor.pieces))
 
 
-def _is_slot_key(key: str) -> bool:
-    return _SLOT_OF_KERAS in key or _SLOT_OF_TABLE in key.removesuffix(_VALUE).rpartition('/')[2]
+def _of_objects(bundle: Bundle, places: Mapping[str, Place]) -> Iterator[tuple[str, Chosen]]:
+    """Yields the variables that are no slots, by key.
 
-
-def _slots_of_object(bundle: Bundle, key: str) -> Iterator[tuple[str, str]]:
-    """Yields (slot, key) of the tensors that are slots of a variable, by their keys and shapes.
-
-    A midlevel optimizer makes `embedding/tab.Saccumulators`, and Keras makes
-    `embedding/tab/.OPTIMIZER_SLOT/optimizer/accumulator`.
+    A slot of Keras says so in its key. An attribute `user/momenta` beside an attribute `user` of
+    the same shape is a slot that a TPUEmbedding has made.
     """
-    base = key.removesuffix(_VALUE)
-    for other, tensor in bundle.tensors.items():
-        if other.endswith(_VALUE) and _is_matrix(bundle, other) and (
-                tensor.shape == bundle.tensors[key].shape):
-            for mark in (_SLOT_OF_TABLE, _SLOT_OF_KERAS):
-                slot = other.removesuffix(_VALUE).removeprefix(base + mark)
-                if other.startswith(base + mark) and slot:
-                    yield slot.rpartition('/')[2], other
+    keys = {place: key for key, place in places.items()}
+    slots: dict[str, list[tuple[str, str]]] = {}
+    for key, place in places.items():
+        above, _, last = place.path.rpartition('/')
+        table, mark, slot = unescaped(last).rpartition('/')
+        own = Place(place.path) if place.slot else Place(joined(above, escaped(table)))
+        of = keys.get(own) if place.slot or mark else None
+        if of is not None and bundle.tensors[of].shape == bundle.tensors[key].shape:
+            slots.setdefault(of, []).append((place.slot or slot, key))
+    all_slots = {key for found in slots.values() for _, key in found}
+    for key, place in places.items():
+        if not place.slot and key not in all_slots:
+            yield key, Chosen(key, sorted(slots.get(key, [])), None)

@@ -18,7 +18,6 @@ import numpy as np
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.files import Storage, created
 from ..checkpoint.rows import Ordered
-from ..checkpoint.tensors import BFLOAT16
 from ..core.partition import Partition
 from ..errors import CheckpointError, ConfigError, Problem, shown
 from ..proto import files
@@ -80,8 +79,8 @@ class Export:
     @property
     def bytes(self) -> int:
         """Bytes of all numbers that are written."""
-        return sum(table.rows * tensor.row_bytes
-                   for table in self._tables for tensor in table.tensors)
+        return sum(table.rows * (row_writers.id_bytes(self._format) + sum(
+            tensor.row_bytes for tensor in table.tensors)) for table in self._tables)
 
     def carry_out(self, directory: str, checkpoint: rows_index.CheckpointOfRows) -> RowsIndex:
         """Writes the files.
@@ -149,7 +148,7 @@ class _Table:
             writer = row_writers.writer(self._format, file, group, first, count)
             for begin in range(first, first + count, self._step):
                 ids = np.arange(begin, min(begin + self._step, first + count), dtype=np.int64)
-                writer.append([_bits(self._sources[tensor.name], ids) for tensor in group])
+                writer.append([_rows(self._sources[tensor.name], ids) for tensor in group])
             writer.finish()
         storage.sync(f'{STAGE}/{name}')
         size, digest = hashed(path)
@@ -171,13 +170,9 @@ def hashed(path: str) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _bits(source: Ordered, ids: np.ndarray) -> np.ndarray:
-    """Returns rows as they are stored: `Ordered` gives bfloat16 as float32, whose upper half it is.
-    """
-    rows = source.read(ids)
-    if source.bundle.tensors[source.name].dtype == BFLOAT16:
-        return np.asarray((rows.view(np.uint32) >> 16).astype(np.uint16))
-    return rows
+def _rows(source: Ordered, ids: np.ndarray) -> np.ndarray:
+    """Returns rows bit for bit; `Ordered.read` would give bfloat16 as float32."""
+    return source.read_bytes(ids).view(source.bundle.tensors[source.name].code)
 
 
 def _plain(name: str) -> str:
@@ -189,6 +184,9 @@ def _plain(name: str) -> str:
 def _staged(directory: str, size: int) -> Iterator[Storage]:
     """Makes a directory and a stage in it; removes what it made if the body fails."""
     where = f'directory {shown(directory, 300)}'
+    if '://' in directory:
+        raise CheckpointError(Problem('E661', where, 'it must be a directory of this machine', '',
+                                      'Write into a local directory, and copy it.'))
     try:
         was_there = os.path.isdir(directory)
         os.makedirs(directory, exist_ok=True)

@@ -11,6 +11,9 @@ from ..errors import counted
 from .source_facts import JOB, Declaration, Note
 from .source_text import Call, Expression, comment, lines, quoted
 
+NONE_OF_ALL = '# Some tables have no optimizer here, so there is none for all.'
+"""A comment: an optimizer for all tables would silently train those too."""
+
 _Key = TypeVar('_Key', bound=Hashable)
 
 
@@ -45,7 +48,7 @@ def by_place(notes: Iterable[Note]) -> dict[str, list[str]]:
 
 
 def batch_lines(declaration: Declaration, *names: str) -> list[str]:
-    """Returns the lines about the batch, which give its global size and that of a core a name.
+    """Returns the lines about the batch, which name its size for all cores and for one.
 
     Args:
       declaration: it says the sizes, or not.

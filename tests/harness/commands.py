@@ -41,6 +41,6 @@ class Etpe:
         assert (printed.out == '') == (status == 2)
         return printed.err if status == 2 else printed.out
 
-    def json(self, *arguments, status=0):
-        """The report for programs."""
-        return json.loads(self(*arguments, '--format', 'json', status=status))
+    def json(self, *arguments, status=0, form='--format'):
+        """The report for programs; `form` is the flag of the command that asks for it."""
+        return json.loads(self(*arguments, form, 'json', status=status))

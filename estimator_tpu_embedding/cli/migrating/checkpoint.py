@@ -161,7 +161,7 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
             {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
              'shape': list(move.tensor.shape), 'reordered': move.is_reordered}
             for move in made.moves],
-        'made': sorted(made.powers), 'left_out': [
+        'made': [one.target for one in made.made], 'left_out': [
             {'name': name, 'why': why} for name, why in made.left_out.items()],
         'bytes': made.bytes, 'rows': rows, 'cleaned': cleaned, 'notes': notes,
         'findings': as_data(skipped)}

@@ -1,0 +1,263 @@
+import json
+import pathlib
+import sys
+
+import pytest
+from google.protobuf import json_format, text_format
+from harness.commands import SEVERAL, config_of, saved
+from harness.processes import run_python
+from harness.source import PACKAGE
+from harness.wire import graph, meta_graph, node
+
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
+from estimator_tpu_embedding.migration import source_objects
+from estimator_tpu_embedding.proto.codec import Config
+
+ADAGRAD = 'Adagrad_defaults.pbtxt'
+
+
+def migrated(etpe, *arguments, **status):
+    return etpe('migrate', 'config', *arguments, **status)
+
+
+def reported(etpe, *arguments):
+    return json.loads(migrated(etpe, *arguments, '--format', 'json'))
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Writes a module `job_of_a_test`, whose names are already where `install` puts them."""
+    monkeypatch.setattr(source_objects, 'prepare', lambda: None)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(text):
+        sys.modules.pop('job_of_a_test', None)
+        (tmp_path / 'job_of_a_test.py').write_text(text)
+    yield write
+    sys.modules.pop('job_of_a_test', None)
+
+
+def test_the_source_is_printed_as_it_is(etpe):
+    text = migrated(etpe, SEVERAL, '--to', 'tf2')
+    assert text.startswith('"""Tables and features of a job') and '\n    return api.TPU' in text
+    compile(text, 'source', 'exec')
+    assert reported(etpe, SEVERAL, '--to', 'tf2')['text'] == text
+    assert migrated(etpe, SEVERAL, '--to', 'tf2', '--format', 'md') == f'```python\n{text}```\n'
+
+
+@pytest.mark.parametrize('target, name', [
+    ('tf2', 'api.TPUEmbedding('), ('tfrs', 'tfrs.layers.embedding.TPUEmbedding('),
+    ('tf1', 'EmbeddingConfigSpec(')])
+def test_each_target_has_its_own_classes(etpe, target, name):
+    assert name in migrated(etpe, ADAGRAD, '--to', target)
+
+
+def test_a_config_comes_back_as_text_and_as_json(etpe):
+    config = config_of()
+    assert text_format.Parse(migrated(etpe, SEVERAL, '--to', 'textproto'), Config()) == config
+    assert json_format.Parse(migrated(etpe, SEVERAL, '--to', 'json'), Config()) == config
+
+
+def test_strict_refuses_all_that_is_lost_at_once(etpe):
+    said = migrated(etpe, SEVERAL, '--to', 'tf2', '--strict', status=2)
+    assert [line.split()[3] for line in said.splitlines()] == ['E671', 'E673', 'E673']
+    assert migrated(etpe, ADAGRAD, '--to', 'tf2', '--strict')
+    assert 'E671' not in migrated(etpe, SEVERAL, '--to', 'tf1', '--strict', status=2)
+
+
+def test_notes_are_data_too(etpe):
+    notes = reported(etpe, SEVERAL, '--to', 'tf2')['notes']
+    assert {note['code'] for note in notes} == {'', 'E671', 'E673'}
+    assert all(set(note) == {'where', 'fact', 'remedy', 'code'} for note in notes)
+
+
+def test_a_new_file_gets_the_source_and_the_notes_are_printed(etpe, tmp_path):
+    path = tmp_path / 'new.py'
+    said = migrated(etpe, SEVERAL, '--to', 'tf2', '-o', path)
+    assert path.read_text() == migrated(etpe, SEVERAL, '--to', 'tf2')
+    assert said.splitlines()[-1] == f'{path}: written, with {len(said.splitlines()) - 1} notes'
+    assert [one.name for one in tmp_path.iterdir()] == ['new.py']
+
+
+@pytest.mark.parametrize('name', ['there.py', 'dangling', 'missing/new.py', '.'])
+def test_no_file_is_replaced_and_none_made_where_none_can_be(etpe, tmp_path, name):
+    (tmp_path / 'there.py').write_text('kept')
+    (tmp_path / 'dangling').symlink_to(tmp_path / 'nothing')
+    said = migrated(etpe, SEVERAL, '--to', 'tf2', '-o', tmp_path / name, status=2)
+    assert 'E678 -o' in said
+    assert (tmp_path / 'there.py').read_text() == 'kept'
+    assert sorted(one.name for one in tmp_path.iterdir()) == ['dangling', 'there.py']
+
+
+def test_with_strict_nothing_is_written(etpe, tmp_path):
+    migrated(etpe, SEVERAL, '--to', 'tf2', '--strict', '-o', tmp_path / 'new.py', status=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_checkpoint_gives_the_config_of_its_training(etpe, tmp_path):
+    config, other = config_of(ADAGRAD), config_of('Adagrad_inference.pbtxt')
+    prefix = f'{tmp_path}/model.ckpt-4'
+    pathlib.Path(f'{prefix}.index').touch()
+    pathlib.Path(f'{prefix}.meta').write_bytes(meta_graph(graph(
+        node(other.SerializeToString(), name=b'a'), node(config.SerializeToString(), name=b'b'))))
+    assert 'api.Adagrad(' in migrated(etpe, prefix, '--to', 'tf2')
+    assert 'api.Adagrad(' in migrated(etpe, tmp_path, '--to', 'tf2')
+
+
+def test_several_configs_of_trainings_are_no_source(etpe, tmp_path):
+    path = tmp_path / 'graph.pb'
+    path.write_bytes(graph(node(config_of().SerializeToString(), name=b'a'),
+                           node(config_of(ADAGRAD).SerializeToString(), name=b'b')))
+    said = migrated(etpe, path, '--to', 'tf2', status=2)
+    assert said.count('E676') == 2 and 'node "a"' in said and 'node "b"' in said
+
+
+def test_a_checkpoint_without_a_config_is_told(etpe, tmp_path):
+    prefix = f'{tmp_path}/model.ckpt-4'
+    pathlib.Path(f'{prefix}.index').touch()
+    pathlib.Path(manifest_path(prefix)).write_bytes(Manifest(step=4, created_by='test', tables={
+        't': StoredTable(rows=5, width=2, strategy='div', hosts=1, slots=())}).to_json())
+    assert 'E677' in migrated(etpe, prefix, '--to', 'tf2', status=2)
+
+
+@pytest.mark.parametrize('content, code', [
+    (b'', 'E482'), (b'table_descriptor { name: 3 }', 'E483'), (b'\x0a\xff\xff', 'E486'),
+    (b'mode: TRAINING', 'E402')])
+def test_a_damaged_or_empty_config_is_told(etpe, tmp_path, content, code):
+    (tmp_path / 'config').write_bytes(content)
+    assert code in migrated(etpe, tmp_path / 'config', '--to', 'tf2', status=2)
+
+
+def test_an_illegal_name_does_not_reach_the_terminal(etpe, tmp_path):
+    config = config_of()
+    config.table_descriptor[0].name = 'a\x1b]52;c\n'
+    said = migrated(etpe, saved(tmp_path, config), '--to', 'tf2', status=2)
+    assert 'E403' in said and '\x1b' not in said
+
+
+def test_names_that_are_legal_stay_strings(etpe, tmp_path):
+    config = config_of(ADAGRAD)
+    config.table_descriptor[0].name = "x'] = 1 #\\"
+    text = migrated(etpe, saved(tmp_path, config), '--to', 'tf2')
+    assert "\"x'] = 1 #\\\\\": api.TableConfig(" in text
+    compile(text, 'source', 'exec')
+
+
+@pytest.mark.parametrize('text, name, code', [
+    ('value = 3', 'value', 'E675'), ('value = lambda: 3', 'value', 'E675'),
+    ('1 / 0', 'value', 'E492'), ('raise SystemExit', 'value', 'E492'), ('', 'value', 'E492'),
+    ('def value():\n    raise ValueError("no")', 'value', 'E492'), ('value = b""', 'value', 'E482'),
+    ('def value(needed):\n    pass', 'value', 'E492')])
+def test_an_object_that_declares_nothing_is_told(etpe, module, text, name, code):
+    module(text)
+    said = migrated(etpe, f'py:job_of_a_test:{name}', '--to', 'tf2', status=2)
+    assert code in said and 'Traceback' not in said
+
+
+SPEC = '''
+from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec
+from estimator_tpu_embedding.estimator.parameters import AdamParameters
+from estimator_tpu_embedding.estimator.table_config import FeatureConfig, TableConfig
+
+def spec():
+    return EmbeddingConfigSpec(
+        table_to_config_dict={'video': TableConfig(22, 4, combiner='sum')},
+        feature_to_config_dict={'watched': FeatureConfig('video')},
+        optimization_parameters=AdamParameters(.1))
+
+class jobs:
+    one = spec()
+'''
+
+
+def test_an_object_and_a_function_that_returns_it_are_the_same(etpe, module):
+    module(SPEC)
+    text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tfrs', '--strict')
+    assert "combiner='sum',\n" in text and 'epsilon=1e-08,\n' in text
+    other = migrated(etpe, 'py:job_of_a_test:jobs.one', '--to', 'tfrs')
+    assert other.replace('jobs.one', 'spec') == text
+
+
+def test_a_spec_is_a_config_with_the_sizes_that_the_user_states(etpe, module):
+    module(SPEC)
+    sizes = ['--batch-size', '64', '--hosts', '2', '--cores', '4']
+    assert 'E674' in migrated(etpe, 'py:job_of_a_test:spec', '--to', 'json', status=2)
+    config = json_format.Parse(
+        migrated(etpe, 'py:job_of_a_test:spec', '--to', 'json', *sizes), Config())
+    assert (config.num_hosts, config.num_tensor_cores) == (2, 8)
+    assert [feature.input_shape[0] for feature in config.feature_descriptor] == [8]
+    text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes)
+    assert 'BATCH_SIZE = 64\nBATCH_SIZE_PER_REPLICA = 8\n' in text
+
+
+def test_the_guide_shows_what_is_written(etpe, module):
+    module(SPEC.replace('22, 4', '1000, 16').replace('AdamParameters(.1)', 'AdamParameters(.05)')
+           .replace("FeatureConfig('video')", "FeatureConfig('video', 5)"))
+    text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', '--batch-size', '512',
+                    '--hosts', '2', '--cores', '4')
+    guide = (PACKAGE / 'docs' / 'migrating.md').read_text()
+    assert f'```python\n{text[text.index("import tensorflow"):]}```\n' in guide
+
+
+@pytest.mark.parametrize('sizes, code', [
+    (['--batch-size', '7', '--cores', '2'], 'E411'), (['--batch-size', '0'], 'E411'),
+    (['--batch-size', '8', '--hosts', '0'], 'E410')])
+def test_sizes_that_cannot_be_are_told(etpe, module, sizes, code):
+    module(SPEC)
+    assert code in migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes, status=2)
+
+
+@pytest.mark.parametrize('target', ['tf2', 'json'])
+def test_sizes_of_a_config_cannot_be_changed(etpe, target):
+    assert 'E679' in migrated(etpe, SEVERAL, '--to', target, '--batch-size', '8', status=2)
+
+
+def test_a_config_and_its_bytes_are_inputs_of_python_too(etpe, module):
+    module(f'value = {config_of(ADAGRAD).SerializeToString()!r}\ndef function():\n    return value')
+    assert 'api.Adagrad(' in migrated(etpe, 'py:job_of_a_test:value', '--to', 'tf2')
+    assert 'api.Adagrad(' in migrated(etpe, 'py:job_of_a_test:function', '--to', 'tf2')
+
+
+JOB = '''
+import tensorflow.compat.v1 as tf
+column = tf.feature_column.categorical_column_with_identity('user', 10)
+spec = tf.estimator.tpu.experimental.EmbeddingConfigSpec(
+    feature_columns=[tf.tpu.experimental.embedding_column(column, 4, combiner='sum')],
+    optimization_parameters=tf.tpu.experimental.AdagradParameters(.05))
+'''
+
+STEPS = '''
+import sys
+from estimator_tpu_embedding.cli.main import main
+assert 'tensorflow' not in sys.modules
+for source, target in (('py:job:spec', 'tf2'), ('py:two:make_embedding', 'tf1'),
+                       ('py:one:EMBEDDING_CONFIG_SPEC', 'tfrs')):
+    name = {'tf2': 'two', 'tf1': 'one', 'tfrs': 'layer'}[target]
+    assert main(['migrate', 'config', source, '--to', target, '-o', name + '.py']) == 0
+import layer
+tables = {one.name for one in layer.make_layer().embedding_tables}
+assert tables == {'tbl_user'}, tables
+'''
+
+
+def test_a_job_that_knows_nothing_of_this_package_goes_to_tf2_back_and_to_tfrs(tmp_path):
+    """Each file that was written is the input of the next command, as it is."""
+    (tmp_path / 'job.py').write_text(JOB)
+    (tmp_path / 'steps.py').write_text(STEPS)
+    done = run_python('steps.py', cwd=tmp_path,
+                      PYTHONPATH=str(pathlib.Path(__file__).parents[2]))
+    assert done.returncode == 0
+    assert "'user': tpu_embedding.FeatureConfig(table_id='tbl_user')" in (
+        tmp_path / 'one.py').read_text()
+    assert 'AdagradParameters(\n    learning_rate=0.05,\n    initial_accumulator=0.1,\n)' in (
+        tmp_path / 'one.py').read_text()
+
+
+def test_a_config_is_migrated_without_tensorflow(tmp_path):
+    (tmp_path / 'steps.py').write_text(
+        'import sys\nfrom estimator_tpu_embedding.cli.main import main\n'
+        f'assert main(["migrate", "config", {str(saved(tmp_path, config_of()))!r}, "--to", "tf2"]'
+        ') == 0\nassert not {"tensorflow", "numpy"} & set(sys.modules)\n')
+    assert run_python('steps.py', cwd=tmp_path,
+                      PYTHONPATH=str(pathlib.Path(__file__).parents[2])).returncode == 0

@@ -1,0 +1,147 @@
+import os
+import re
+
+import pytest
+
+from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.migration import expressions, map_file
+from estimator_tpu_embedding.migration.map_file import parse
+
+
+def renamed(text, *names):
+    """The new names by the map in a text; `None` where no line counts, or one drops the name."""
+    found = parse(text)
+    rules = [found.rule_for(name) for name in names]
+    return [rule.renamed(name) if rule is not None else None for rule, name in zip(rules, names)]
+
+
+def said(text):
+    """The messages about a text that is no map."""
+    with pytest.raises(ConfigError) as caught:
+        parse(text, 'm')
+    assert {problem.code for problem in caught.value.problems} == {'E651'}
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_exact_lines_come_before_expressions_and_the_first_expression_before_others():
+    text = 're a/(.*) -> first/\\1\nre a/.* -> second\na/x -> exact\n'
+    assert renamed(text, 'a/x', 'a/y', 'b') == ['exact', 'first/y', None]
+
+
+def test_an_expression_must_fit_all_of_a_name_and_its_groups_may_have_names():
+    text = r're layer_(\d+)/(?P<what>kernel|bias) -> h.\1/\g<what>'
+    assert renamed(text, 'layer_12/bias', 'my/layer_12/bias', 'layer_12/bias/Adam') == [
+        'h.12/bias', None, None]
+
+
+def test_drop_table_and_power_are_told_apart():
+    found = parse('drop a\ndrop re b.*\ntable t -> user\ntable re (\\w+)/emb -> \\1\npower p 0.9')
+    assert [(rule.old, rule.new, rule.is_table, rule.pattern is not None)
+            for rule in found.rules] == [
+        ('a', None, False, False), ('b.*', None, False, True), ('t', 'user', True, False),
+        (r'(\w+)/emb', r'\1', True, True)]
+    assert found.powers == (('p', 0.9),)
+
+
+@pytest.mark.parametrize('content', [
+    b'a -> b\nc -> d', b'\xef\xbb\xbfa -> b\r\n\r\n# x -> y\r\nc -> d\r\n',
+    b'\ta\t->\tb  \r  c   ->   d\r'])
+def test_windows_and_tabs_and_marks_of_utf_8_make_no_difference(tmp_path, content):
+    (tmp_path / 'map').write_bytes(content)
+    found = map_file.read(str(tmp_path / 'map'))
+    assert [(rule.old, rule.new) for rule in found.rules] == [('a', 'b'), ('c', 'd')]
+    assert found.rules[1].where.endswith('map:2') or content[:1] != b'a'
+
+
+@pytest.mark.parametrize('text', ['', '\n\n', '# only a comment', '\ufeff'])
+def test_an_empty_map_has_no_lines(tmp_path, text):
+    (tmp_path / 'map').write_text(text)
+    assert map_file.read(str(tmp_path / 'map')).rules == ()
+
+
+def test_names_may_have_spaces_and_words_of_the_grammar_in_the_middle():
+    assert renamed('my table x -> a re b', 'my table x') == ['a re b']
+    assert renamed('re re x.* -> y', 're x1') == ['y']
+    assert renamed('tables -> b\nrest -> c', 'tables', 'rest') == ['b', 'c']
+
+
+@pytest.mark.parametrize('line, why', [
+    ('a', 'no arrow'), ('a->b', 'no arrow'), ('a -> b -> c', 'two of them'),
+    ('-> b', 'no arrow'), ('a ->', 'no arrow'), ('re\t(x -> b', 'no regular expression'),
+    ('a -> ?', r'in the place of \?'), ('drop a -> b', '"drop" has one name'),
+    ('drop table a', '"drop" is enough'), ('re a( -> b', 'no regular expression'),
+    ('re a -> \\1', 'no group 1'), ('re (a) -> \\g<x>', 'no group x'),
+    ('re (a) -> \\n', 'backslash that names no group'), ('power p 1', 'BETA'),
+    ('power p', 'not enough'), ('power p x', 'could not convert'), ('power p nan', 'BETA'),
+    ('re ' + '(' * 500 + ')' * 500 + ' -> b', 'no regular expression|group'),
+    ('re a{99999999999} -> b', 'no regular expression')])
+def test_e651_a_line_that_cannot_be_read_is_named_with_its_number(line, why):
+    message, = said(f'x -> y\n\n{line}')
+    assert message.startswith('E651 m:3: a line must be "OLD -> NEW"') and re.search(why, message)
+
+
+def test_e651_names_all_lines_at_once_but_not_thousands():
+    assert len(said('a\nb\nc -> d\nre ( -> e')) == 3
+    assert len(said('a\n' * 1000)) == 50
+
+
+def test_e651_a_name_or_expression_with_two_lines():
+    messages = said('a -> b\nre x.* -> y\ndrop a\ndrop re x.*')
+    assert [message.split(':')[1] for message in messages] == ['3', '4']
+    assert '"a", which m:1 names too' in messages[0]
+
+
+@pytest.mark.parametrize('expression', [
+    '(a+)+b', '(a|a)*b', '(?:a?){30}b', '.*.*.*.*.*b', 'a?a?a?a?a?a?a?a?aaaaaaaa',
+    '(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)', 'x|.*.*.*.*.*b', '|'.join('a' * 65), r'(a)\1', '(?=a)b', '(?i)a', '(?P<n>a)(?P=n)',
+    r'\x61*\x61*a'])
+def test_e651_expressions_that_could_take_for_ever_are_refused(expression):
+    message, = said(f're {expression} -> b')
+    assert re.search('could take very long|may be repeated|must be written as they are', message)
+
+
+@pytest.mark.parametrize('expression, name', [
+    (r'bert/encoder/layer_(\d+)/(.*)', 'bert/encoder/layer_3/attention/kernel'),
+    (r'(.*)/(.*)/(.*)/(kernel|bias)', 'a/b/c/kernel'),
+    (r'[^/]+/[^/]+/[^/]+/[^/]+/[^/]+/\w+', 'a/b/c/d/e/f'), (r'(\w+)/(\w+)/(\w+)/(\w+)', 'a/b/c/d'),
+    (r'layer\.(\d{1,3})\.(?:weight|bias)(:0)?', 'layer.12.bias:0'), (r'^a[]x-z]+?$', 'ax]'),
+    (r'a{2,3}\b', 'aaa'), ('.*M.*/.*|.*/M.*|.*/A', 'x/Mom'), ('(a|b)|c|(d)(e)?', 'de')])
+def test_expressions_that_people_write_are_taken(expression, name):
+    assert expressions.compiled(expression).fullmatch(name)
+
+
+def test_an_expression_fits_no_name_of_more_than_500_characters():
+    assert renamed('re a* -> b', 'a' * 500, 'a' * 501, 'a' * 2**16) == ['b', None, None]
+    assert renamed(f'{"a" * 2**16} -> b', 'a' * 2**16) == ['b']
+
+
+def test_the_worst_expression_that_is_taken_ends_on_the_worst_name():
+    assert renamed('re .*a.*a.*b -> c', 'a' * 500) == [None]
+
+
+def test_50_000_lines_are_read_and_looked_up_once_each():
+    count = 50_000
+    found = parse('\n'.join(f'old/{n} -> new/{n}' for n in range(count)))
+    names = [f'old/{n}' for n in range(count)]
+    assert [found.rule_for(name).new for name in names[-2:]] == ['new/49998', 'new/49999']
+    assert [rule.old for rule in found.idle(names[1:])] == ['old/0']
+    message, = said('\n'.join(f'old/{n} -> new/{n}' for n in range(count + 1)))
+    assert 'at most 50,000 lines' in message
+    assert '1,000 of them with "re"' in said(
+        '\n'.join(f're old/{n} -> new' for n in range(1001)))[0]
+
+
+def test_a_line_is_idle_if_it_fits_no_name_but_not_if_an_earlier_line_took_its_names():
+    found = parse('a -> b\nre a -> c\nre x -> d\ndrop y')
+    assert [rule.old for rule in found.idle(['a'])] == ['x', 'y']
+
+
+@pytest.mark.parametrize('make, why', [
+    (lambda path: path.mkdir(), 'a directory'), (lambda path: os.mkfifo(path), 'a pipe'),
+    (lambda path: None, 'No such file'), (lambda path: path.write_bytes(b'a -> \xff'), 'decode'),
+    (lambda path: path.write_bytes(b'#' * (2**23 + 1)), 'more than 8,388,608 bytes')])
+def test_e651_a_map_that_is_no_text_file(tmp_path, make, why):
+    path = tmp_path / 'map'
+    make(path)
+    with pytest.raises(ConfigError, match=f'E651 map .*must be a readable text file.*{why}'):
+        map_file.read(str(path))
