@@ -30,8 +30,8 @@ from typing import Any
 from ...checkpoint import file_names
 from ...checkpoint.object_graph import Place
 from ...checkpoint.options import VERIFY, CheckpointOptions
-from ...checkpoint.rotation import is_gone, rotated_away
-from ...errors import CorruptCheckpointError, Problem, bytes_text
+from ...checkpoint.rotation import GONE, is_gone, rotated_away
+from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text
 from ...migration import map_text
 from ...migration import plan as planning
 from ...migration.plan import Plan
@@ -69,15 +69,16 @@ def report(parsed: argparse.Namespace) -> Report:
     given = options.options(parsed)
     for path in filter(None, [parsed.template, parsed.map_back]):
         map_text.require_new(path)
-    if _writes(parsed):
-        # Its bytes are verified while they are copied.
-        quick = dataclasses.replace(given, verify=VERIFY[1])
-        try:
-            return _migrated(parsed, choice.chosen(parsed.src, quick), given)
-        except CorruptCheckpointError:
-            if not os.path.isdir(parsed.src):
-                raise
-    return _migrated(parsed, choice.chosen(parsed.src, given), given)
+    if not _writes(parsed):
+        return _migrated(parsed, given, given)
+    quick = dataclasses.replace(given, verify=VERIFY[1])
+    try:
+        return _migrated(parsed, quick, given)  # Its bytes are verified while they are copied.
+    except CheckpointError as error:
+        if not os.path.isdir(parsed.src) or not (
+                isinstance(error, CorruptCheckpointError) or error.code == GONE):
+            raise
+    return _migrated(parsed, given, given)  # Another one may be whole.
 
 
 def _writes(parsed: argparse.Namespace) -> bool:
@@ -85,9 +86,11 @@ def _writes(parsed: argparse.Namespace) -> bool:
     return not parsed.dry_run and parsed.template is None
 
 
-def _migrated(parsed: argparse.Namespace, chosen: choice.Chosen, given: CheckpointOptions
+def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: CheckpointOptions
               ) -> Report:
+    """Migrates the checkpoint that is chosen in one way, and verifies it as the user asks."""
     from ...checkpoint import recover
+    chosen = choice.chosen(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     verify = functools.partial(recover.verify, chosen.prefix, given)
     try:
