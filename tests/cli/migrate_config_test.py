@@ -192,6 +192,11 @@ class jobs:
 '''
 
 
+def test_what_a_module_prints_is_no_part_of_the_source(etpe, module):
+    module(f'{SPEC}\nprint("loading")\n')
+    compile(migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2'), 'source', 'exec')
+
+
 def test_an_object_and_a_function_that_returns_it_are_the_same(etpe, module):
     module(SPEC)
     text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tfrs', '--strict')
