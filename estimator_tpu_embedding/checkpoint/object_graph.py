@@ -97,7 +97,7 @@ class GraphBuilder:
 
         Args:
           place: of the variable.
-          name: of the variable, for readers that know no objects.
+          name: of the variable, or its key, for readers that know no objects.
         """
         if place.slot:
             number = self._new()
@@ -107,7 +107,7 @@ class GraphBuilder:
         else:
             number = self._object(place.path)
         self._graph.nodes[number].attributes.add(
-            name=_VALUE, full_name=name, checkpoint_key=place.key)
+            name=_VALUE, full_name=name.removesuffix(_SUFFIX), checkpoint_key=place.key)
 
     def alias(self, path: str, target: str) -> None:
         """Lets a second path lead to the object at `target`, which is there already."""
@@ -118,7 +118,7 @@ class GraphBuilder:
     def load_into_tpu(self, path: str) -> None:
         """Marks the object at `path` as a TPUEmbedding, whose tables are loaded after a restore."""
         saver = self._graph.nodes[self._object(path)].registered_saver
-        saver.name, saver.object_name = _CALLBACK, path or 'root'
+        saver.name, saver.object_name = _CALLBACK, path
 
     def content(self) -> bytes:
         """Returns the graph as `GRAPH_KEY` holds it."""
