@@ -117,7 +117,7 @@ def planned(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -
     target = _target(parsed)
     if contents.is_tf2(Bundle.open(prefix)):
         found = from_tf2.read(prefix, from_tf2.Paths(
-            parsed.source_path or parsed.object_path, parsed.optimizer_path))
+            parsed.source_path or parsed.object_path, parsed.optimizer_path), map)
     else:
         found = from_tf1.read(prefix, given, map)
     return plan(found, target, Choices(
