@@ -25,10 +25,12 @@ def named(element: Any) -> dict[str, Any]:
     >>> named(({'age': 30, 'more': (1, {'place': 2})}, 0))
     {'age': 30, 'place': 2, 'labels': 0}
     """
+    is_pair = isinstance(element, (tuple, list)) and len(element) == 2
     found: dict[str, Any] = {}
-    for name, value in _named(element, ''):
-        if name:
-            found.setdefault(name, value)
+    for part, name in zip(element, ('', LABELS)) if is_pair else [(element, '')]:
+        for own_name, value in _named(part, name):
+            if own_name:
+                found.setdefault(own_name, value)
     return found
 
 
@@ -37,9 +39,8 @@ def _named(element: Any, name: str) -> Iterator[tuple[str, Any]]:
         for key, value in element.items():
             yield from _named(value, key if isinstance(key, str) else name)
     elif isinstance(element, (tuple, list)):
-        is_pair = len(element) == 2 and not name
-        for number, value in enumerate(element):
-            yield from _named(value, LABELS if is_pair and number else name)
+        for value in element:
+            yield from _named(value, name)
     else:
         yield name, element
 

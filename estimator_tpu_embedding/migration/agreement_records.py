@@ -117,7 +117,8 @@ class Recorder:
                ) -> None:
         """Keeps the ids of a batch until its update."""
         if not self.is_done:
-            kept: list[Arrays] = [[one.copy() for one in group] for group in (samples, ids, weights)]
+            kept: list[Arrays] = [
+                [one.copy() for one in group] for group in (samples, ids, weights)]
             self._engines[engine].batches.setdefault(_key(packed), []).append(kept)
 
     def looked_up(self, engine: int, packed: Arrays, activations: Arrays) -> None:

@@ -91,6 +91,11 @@ class Map:
                 (rule for rule in self._loose if rule.fits(name)), None)
         return self._found[name]
 
+    def rule_for_slot(self, slot: str, variable: str) -> Rule | None:
+        """Returns the line for a slot alone; expressions that fit its variable mean that one."""
+        return self._exact.get(slot) or next(
+            (rule for rule in self._loose if rule.fits(slot) and not rule.fits(variable)), None)
+
     def idle(self, names: Iterable[str]) -> list[Rule]:
         """Returns the lines that are about none of these names."""
         known = set(names)

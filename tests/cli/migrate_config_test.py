@@ -6,6 +6,7 @@ import pytest
 from google.protobuf import json_format, text_format
 from harness.commands import SEVERAL, config_of, saved
 from harness.processes import run_python
+from harness.source import PACKAGE
 from harness.wire import graph, meta_graph, node
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
@@ -176,7 +177,40 @@ def test_an_object_and_a_function_that_returns_it_are_the_same(etpe, module):
     assert "combiner='sum',\n" in text and 'epsilon=1e-08,\n' in text
     other = migrated(etpe, 'py:job_of_a_test:jobs.one', '--to', 'tfrs')
     assert other.replace('jobs.one', 'spec') == text
+
+
+def test_a_spec_is_a_config_with_the_sizes_that_the_user_states(etpe, module):
+    module(SPEC)
+    sizes = ['--batch-size', '64', '--hosts', '2', '--cores', '4']
     assert 'E674' in migrated(etpe, 'py:job_of_a_test:spec', '--to', 'json', status=2)
+    config = json_format.Parse(
+        migrated(etpe, 'py:job_of_a_test:spec', '--to', 'json', *sizes), Config())
+    assert (config.num_hosts, config.num_tensor_cores) == (2, 8)
+    assert [feature.input_shape[0] for feature in config.feature_descriptor] == [8]
+    text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes)
+    assert 'BATCH_SIZE = 64\nBATCH_SIZE_PER_REPLICA = 8\n' in text
+
+
+def test_the_guide_shows_what_is_written(etpe, module):
+    module(SPEC.replace('22, 4', '1000, 16').replace('AdamParameters(.1)', 'AdamParameters(.05)')
+           .replace("FeatureConfig('video')", "FeatureConfig('video', 5)"))
+    text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', '--batch-size', '512',
+                    '--hosts', '2', '--cores', '4')
+    guide = (PACKAGE / 'docs' / 'migrating.md').read_text()
+    assert f'```python\n{text[text.index("import tensorflow"):]}```\n' in guide
+
+
+@pytest.mark.parametrize('sizes, code', [
+    (['--batch-size', '7', '--cores', '2'], 'E411'), (['--batch-size', '0'], 'E411'),
+    (['--batch-size', '8', '--hosts', '0'], 'E410')])
+def test_sizes_that_cannot_be_are_told(etpe, module, sizes, code):
+    module(SPEC)
+    assert code in migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes, status=2)
+
+
+@pytest.mark.parametrize('target', ['tf2', 'json'])
+def test_sizes_of_a_config_cannot_be_changed(etpe, target):
+    assert 'E679' in migrated(etpe, SEVERAL, '--to', target, '--batch-size', '8', status=2)
 
 
 def test_a_config_and_its_bytes_are_inputs_of_python_too(etpe, module):

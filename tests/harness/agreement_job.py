@@ -1,11 +1,17 @@
 """A small job in its TF1 form and in its TF2 form, and forms with a mistake, for `migrate check`.
 
-The features `watched`, which is weighted, and `liked` share the table `video` [6, 2]; `who` has the
-table `user` [5, 2]. The loss of a sample is the sum of its activations times a dense variable.
+The features `watched`, which has weights, and `liked` share the table `video` [6, 2]; `who` has the
+table `user` [7, 2], whose last two rows nothing looks up. The loss of a sample is its label times the sum of its activations, each times
+a dense variable.
+
+    python -m harness.agreement_job FOLDER FORM
+
+makes a checkpoint of a TF1 form after two steps, and records how it trains on from there.
 """
 
 import functools
 import os
+import pathlib
 import signal
 import sys
 import time
@@ -15,56 +21,67 @@ import numpy as np
 import tensorflow as tf
 
 import estimator_tpu_embedding as ete
-from estimator_tpu_embedding.migration import EstimatorSide
+from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.hosts import observed
+from estimator_tpu_embedding.midlevel import TPUEmbedding
+from estimator_tpu_embedding.migration import EstimatorSide, LoopSide
+from estimator_tpu_embedding.migration.agreement_records import Recorder
+from estimator_tpu_embedding.migration.agreement_sides import seen_by
 
-BATCH, STEPS = 4, 3
-ROWS = {'video': 6, 'user': 5}
+BATCH, STEPS, SAMPLES = 4, 3, 12
+ROWS = {'video': 6, 'user': 7}
+DRAWN = {'video': 6, 'user': 5}
 TABLES = {'watched': 'video', 'liked': 'video', 'who': 'user'}
 COMBINERS = {'video': 'sum', 'user': 'mean'}
 RATES = {'video': .1, 'user': .5}
 DENSE_RATE = .25
+MAP = 'dense -> dense\n'
 api = tf.tpu.experimental.embedding
 
 
-def drawn(seed=1):
-    """Ids of all samples by feature, [samples, 2], -1 for none; and weights of `watched`."""
+def drawn(seed, wrong_label):
+    """Ids of all samples by feature, [samples, 2], -1 for none; weights of `watched`; labels."""
     random = np.random.default_rng(seed)
-    ids = {name: random.integers(-1, ROWS[table], size=[BATCH * STEPS, 2])
+    ids = {name: random.integers(-1, DRAWN[table], size=[SAMPLES, 2])
            for name, table in TABLES.items()}
-    return ids, random.uniform(.5, 1.5, size=[BATCH * STEPS, 2]).astype(np.float32)
+    weights = random.uniform(.5, 1.5, size=[SAMPLES, 2]).astype(np.float32)
+    labels = random.uniform(1, 2, size=[SAMPLES]).astype(np.float32)
+    labels[BATCH + 1] += wrong_label
+    return ids, weights, labels
 
 
-def dataset(batch, hosts=1, index=0, seed=1, samples=BATCH * STEPS):
-    """Batches of ({feature: ids}, weights of `watched`), the part of one host."""
-    ids, weights = drawn(seed)
+def dataset(batch, hosts=1, index=0, seed=1, samples=SAMPLES, wrong_label=0.):
+    """Batches of ((ids by feature, weights of `watched`), labels), the part of one host."""
 
     def own(array):
-        return array[:samples].reshape(-1, hosts, BATCH // hosts, 2)[:, index].reshape(-1, 2)
+        shape = [-1, hosts, BATCH // hosts, *array.shape[1:]]
+        return array[:samples].reshape(shape)[:, index].reshape([-1, *array.shape[1:]])
 
-    def parse(ids, weights):
+    def parse(ids, weights, labels):
         cells = {name: tf.where(one >= 0) for name, one in ids.items()}
         sparse = {name: tf.SparseTensor(cells[name], tf.gather_nd(one, cells[name]), [batch, 2])
                   for name, one in ids.items()}
-        return sparse, sparse['watched'].with_values(tf.gather_nd(weights, cells['watched']))
+        values = tf.gather_nd(weights, cells['watched'])
+        return (sparse, sparse['watched'].with_values(values)), labels
 
     made = tf.data.Dataset.from_tensor_slices(
-        ({name: own(one) for name, one in ids.items()}, own(weights)))
+        tf.nest.map_structure(own, drawn(seed, wrong_label)))
     return made.batch(batch, drop_remainder=True).map(parse)
 
 
-def loss_of(activations, dense, scale, cores=1):
-    return scale / cores * tf.reduce_mean(tf.add_n([
+def loss_of(activations, labels, dense, scale):
+    return scale * tf.reduce_mean(labels * tf.add_n([
         tf.linalg.matvec(activations[name], dense) for name in TABLES]))
 
 
-def old(strategy='div', scale=1.):
+def old(strategy='div', hosts=None, cores=None, scale=1.):
     """The TF1 form."""
 
     def make_estimator(model_dir):
         config = ete.RunConfig(
-            cluster=ete.TPUClusterResolver(), model_dir=model_dir, tf_random_seed=1,
-            save_summary_steps=0, log_step_count_steps=None, checkpoint_save_graph_def=False,
-            tpu_config=ete.TPUConfig(
+            cluster=ete.TPUClusterResolver(hosts=hosts, cores=cores), model_dir=model_dir,
+            tf_random_seed=1, save_summary_steps=0, log_step_count_steps=None,
+            checkpoint_save_graph_def=False, tpu_config=ete.TPUConfig(
                 iterations_per_loop=2,
                 per_host_input_for_training=ete.InputPipelineConfig.PER_HOST_V2))
         spec = ete.EmbeddingConfigSpec(
@@ -82,7 +99,7 @@ def old(strategy='div', scale=1.):
     def model_fn(features, labels, mode, params):
         v1 = tf.compat.v1
         dense = v1.get_variable('dense', [2], initializer=tf.ones_initializer())
-        loss = loss_of(features, dense, scale)
+        loss = loss_of(features, labels, dense, scale)
         optimizer = ete.CrossShardOptimizer(v1.train.GradientDescentOptimizer(DENSE_RATE))
         return ete.TPUEstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(
             loss, v1.train.get_global_step()))
@@ -90,84 +107,105 @@ def old(strategy='div', scale=1.):
     def input_fn(params):
         _, index, hosts, _ = params['context'].current_input_fn_deployment()
         return dataset(params['batch_size'], hosts, index).map(
-            lambda ids, weights: {**ids, 'weights': weights})
+            lambda words, labels: ({**words[0], 'weights': words[1]}, labels))
 
     return EstimatorSide(make_estimator, input_fn)
 
 
-class New:
-    """The TF2 form, which reads the checkpoint of the TF1 form by itself."""
-
-    def __init__(self, rates=RATES, combiners=COMBINERS, epsilon=1e-8, scale=1., weighted=True,
-                 permuted=False, dense_rate=DENSE_RATE, rows=ROWS, names=None, seed=1,
-                 samples=BATCH * STEPS, before_step=lambda: None):
-        """Takes the mistakes."""
-        self._tables = {name: api.TableConfig(
-            rows[name], 2, combiner=combiners[name], name=name,
-            optimizer=api.Adam(rates[name], epsilon=epsilon)) for name in rows}
-        self._names = {name: (names or {}).get(name, name) for name in TABLES}
-        self._embedding = api.TPUEmbedding({
-            self._names[name]: api.FeatureConfig(self._tables[table])
-            for name, table in TABLES.items()}, None)
-        self._dense = tf.Variable(tf.ones([2]))
-        self._scale, self._weighted, self._permuted = scale, weighted, permuted
-        self._dense_rate, self._before_step = dense_rate, before_step
-        self._dataset = functools.partial(dataset, BATCH, seed=seed, samples=samples)
-
-    def train(self, checkpoint, steps):
-        """Trains from a checkpoint of the TF1 form."""
-        self._embedding.build()
-        reader = tf.train.load_checkpoint(checkpoint)
-        for name, table in self._tables.items():
-            value = np.resize(reader.get_tensor(name), [table.vocabulary_size, 2])
-            if self._permuted and name == 'video':
-                value = value[[0, 1, 2, 3, 5, 4]]
-            self._embedding.embedding_tables[table].assign(value)
-        self._dense.assign(reader.get_tensor('dense'))
-        for batch in self._dataset().take(steps):
-            self._before_step()
-            self.step(*batch)
+def new(*, rates=RATES, combiners=COMBINERS, epsilon=1e-8, scale=1., weighted=True, rows=ROWS,
+        dense_rate=DENSE_RATE, names=types.MappingProxyType({}), pipelined=False, stock=False,
+        before_step=lambda tables: None, **of_data):
+    """The TF2 form; the arguments are the mistakes that it may have."""
+    tables = {name: api.TableConfig(rows[name], 2, combiner=combiners[name], name=name,
+                                    optimizer=api.Adam(rates[name], epsilon=epsilon))
+              for name in rows}
+    own = {name: names.get(name, name) for name in TABLES}
+    embedding = TPUEmbedding(
+        {own[name]: api.FeatureConfig(tables[table]) for name, table in TABLES.items()}, None,
+        pipelined)
+    dense = tf.Variable(tf.ones([2]))
 
     @tf.function
-    def step(self, ids, weights):
-        """Trains one step."""
-        self._embedding.enqueue(
-            {self._names[name]: one for name, one in ids.items()},
-            {self._names[name]: weights if name == 'watched' and self._weighted else None
-             for name in ids}, training=True)
-        activations = self._embedding.dequeue()
+    def step(ids, weights, labels):
+        embedding.enqueue(
+            {own[name]: one for name, one in ids.items()},
+            {own[name]: weights if name == 'watched' and weighted else None for name in ids})
+        activations = embedding.dequeue()
         with tf.GradientTape() as tape:
             tape.watch(activations)
-            loss = loss_of({name: activations[own] for name, own in self._names.items()},
-                           self._dense, self._scale)
-        *of_tables, of_dense = tape.gradient(
-            loss, [*[activations[own] for own in self._names.values()], self._dense])
-        self._embedding.apply_gradients(dict(zip(self._names.values(), of_tables)))
-        self._dense.assign_sub(self._dense_rate * of_dense)
+            loss = loss_of({name: activations[own[name]] for name in TABLES}, labels, dense, scale)
+        of_tables, of_dense = tape.gradient(loss, (activations, dense))
+        embedding.apply_gradients(of_tables)
+        dense.assign_sub(dense_rate * of_dense)
+
+    def train(batch):
+        before_step({name: embedding.embedding_tables[table] for name, table in tables.items()})
+        (ids, weights), labels = batch
+        step(ids, weights, labels)
+
+    embedding.build()
+    return LoopSide(tf.train.Checkpoint(embedding=embedding, dense=dense),
+                    dataset(BATCH, **of_data), train)
 
 
-def fail():
+def fail(tables):
     raise ValueError('the data are gone')
 
 
-MISTAKES = {
-    'none': {}, 'other_rate': {'rates': {'video': .2, 'user': .5}},
-    'other_rate_of_user': {'rates': {'video': .1, 'user': .6}},
-    'default_epsilon': {'epsilon': 1e-7, 'scale': 1e-6}, 'tiny': {'scale': 1e-6},
-    'permuted': {'permuted': True}, 'missing_weight': {'weighted': False},
-    'other_combiner': {'combiners': {'video': 'sum', 'user': 'sum'}},
-    'other_dense_rate': {'dense_rate': .3}, 'other_batches': {'seed': 2},
-    'other_rows': {'rows': {'video': 6, 'user': 6}}, 'other_names': {'names': {'who': 'person'}},
-    'few_batches': {'samples': 2 * BATCH}, 'fails': {'before_step': fail},
-    'hangs': {'before_step': lambda: time.sleep(600)},
-    'killed': {'before_step': lambda: os.kill(os.getpid(), signal.SIGKILL)}}
+def permute(tables):
+    tables['video'].assign(tf.gather(tables['video'], [0, 1, 2, 3, 5, 4]))
 
-new = types.SimpleNamespace(**{
-    name: functools.partial(New, **mistake) for name, mistake in MISTAKES.items()})
-olds = types.SimpleNamespace(
-    div=old, mod=functools.partial(old, 'mod'), tiny=functools.partial(old, scale=1e-6))
+
+def write_elsewhere(tables):
+    """Changes a row that nothing looks up."""
+    tables['user'].assign(tf.tensor_scatter_nd_add(tables['user'], [[6]], [[1., 0.]]))
+
+
+@functools.cache
+def another():
+    return new()
+
+
+def train_another(tables):
+    another().step(next(iter(another().batches)))
+
+
+def unseen():
+    """A loop that trains nothing here, such as one of plain Keras."""
+    return LoopSide(tf.train.Checkpoint(), range(STEPS), lambda batch: None)
+
+
+OLD = types.SimpleNamespace(
+    div=old, mod=functools.partial(old, 'mod', 2, 2), tiny=functools.partial(old, scale=1e-6))
+NEW = types.SimpleNamespace(**{name: functools.partial(new, **mistake) for name, mistake in {
+    'right': {}, 'tiny': {'scale': 1e-6}, 'few_batches': {'samples': 2 * BATCH},
+    'other_rate': {'rates': {'video': .2, 'user': .5}}, 'fails': {'before_step': fail},
+    'hangs': {'before_step': lambda tables: time.sleep(600)},
+    'two': {'before_step': train_another},
+    'killed': {'before_step': lambda tables: os.kill(os.getpid(), signal.SIGKILL)},
+    'ends': {'before_step': lambda tables: os._exit(0)}}.items()})
+INCOMPLETE, LACKING = EstimatorSide(None, 'input'), LoopSide(None, None, None)
+
+
+def record(side, checkpoint, folder, steps=STEPS):
+    """Records how a side trains, in this process; returns its remarks."""
+    with Storage(str(folder)) as storage:
+        recorder = Recorder(storage, steps)
+        with observed.observed_by(recorder):
+            remarks = seen_by(side(), recorder.input).train(str(checkpoint), steps)
+        recorder.finish()
+    return remarks
+
+
+def main(folder, form):
+    """Trains and records a TF1 form."""
+    ete.install(checkpoint=ete.CheckpointOptions(follow_pointer=True))
+    own, side = pathlib.Path(folder), getattr(OLD, form)
+    (own / 'records').mkdir()
+    made = side()
+    made.make_estimator(str(own / 'model')).train(made.input_fn, steps=2)
+    record(side, own / 'model' / 'model.ckpt-2', own / 'records')
+
 
 if __name__ == '__main__':
-    ete.install()
-    side = old()
-    side.make_estimator(sys.argv[1]).train(side.input_fn, steps=1)
+    main(*sys.argv[1:])

@@ -96,6 +96,13 @@ def test_nothing_that_is_there_is_overwritten(tmp_path, make, said):
     assert len(list((tmp_path / 'out').glob('*'))) <= 1
 
 
+def test_an_address_is_no_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match='E661 .*it must be a directory of this machine'):
+        plan(save(tmp_path / 'm')).carry_out('gs://bucket/rows', FROM)
+    assert os.listdir(tmp_path) == ['m']
+
+
 def test_a_disk_without_room_is_known_before_a_row_is_written(tmp_path, monkeypatch):
     export = plan(save(tmp_path / 'm'))
     real = os.statvfs(tmp_path)

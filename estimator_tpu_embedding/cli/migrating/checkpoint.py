@@ -26,8 +26,8 @@ from typing import Any
 from ...checkpoint import file_names
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.options import VERIFY, CheckpointOptions
-from ...checkpoint.rotation import is_gone, rotated_away
-from ...errors import CorruptCheckpointError, Problem, bytes_text
+from ...checkpoint.rotation import GONE, is_gone, rotated_away
+from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text
 from ...migration import contents, from_tf1, from_tf2, map_file
 from ...migration.plan import Choices, Plan, plan
 from ...migration.target import KERAS, KINDS, MIDLEVEL, TF1, TFRS, Target
@@ -84,20 +84,23 @@ def _configure_paths(parser: argparse.ArgumentParser) -> None:
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a migration."""
     given = options.options(parsed)
-    if not parsed.dry_run:
-        # Its bytes are verified while they are copied.
-        quick = dataclasses.replace(given, verify=VERIFY[1])
-        try:
-            return _migrated(parsed, choice.chosen(parsed.src, quick), given)
-        except CorruptCheckpointError:
-            if not os.path.isdir(parsed.src):
-                raise
-    return _migrated(parsed, choice.chosen(parsed.src, given), given)
+    if parsed.dry_run:
+        return _migrated(parsed, given, given)
+    quick = dataclasses.replace(given, verify=VERIFY[1])
+    try:
+        return _migrated(parsed, quick, given)  # Its bytes are verified while they are copied.
+    except CheckpointError as error:
+        if not os.path.isdir(parsed.src) or not (
+                isinstance(error, CorruptCheckpointError) or error.code == GONE):
+            raise
+    return _migrated(parsed, given, given)  # Another one may be whole.
 
 
-def _migrated(parsed: argparse.Namespace, chosen: choice.Chosen, given: CheckpointOptions
+def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: CheckpointOptions
               ) -> Report:
+    """Migrates the checkpoint that is chosen in one way, and verifies it as the user asks."""
     from ...checkpoint import recover
+    chosen = choice.chosen(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
     try:
         if parsed.dry_run:
@@ -158,7 +161,7 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
             {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
              'shape': list(move.tensor.shape), 'reordered': move.is_reordered}
             for move in made.moves],
-        'made': sorted(made.powers), 'left_out': [
+        'made': [one.target for one in made.made], 'left_out': [
             {'name': name, 'why': why} for name, why in made.left_out.items()],
         'bytes': made.bytes, 'rows': rows, 'cleaned': cleaned, 'notes': notes,
         'findings': as_data(skipped)}

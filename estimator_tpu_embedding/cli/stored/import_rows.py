@@ -24,6 +24,7 @@ from ...errors import (
 from ...proto import reading
 from .. import restore_arguments
 from ..report import Grid, Line, Report
+from . import steady
 from .opened import Opened, damage, opened
 from .texts import as_data, as_lines
 
@@ -62,6 +63,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about an import."""
+    if parsed.base is None:
+        return _report(parsed)
+    return steady.report_of([parsed.base], lambda: _report(parsed))
+
+
+def _report(parsed: argparse.Namespace) -> Report:
     from ...migration import rows_checkpoint
     notes: list[str] = []
     base, skipped = _base(parsed, notes)

@@ -1,0 +1,113 @@
+"""`etpe migrate check` runs two jobs, and says by its exit status whether they are the same.
+
+Where a test says so, its jobs run in forks of a process that has imported TensorFlow.
+"""
+
+import os
+
+import pytest
+from harness import agreement_job as job
+from harness import loaded
+from harness.processes import path_with_harness, run_harness
+
+from estimator_tpu_embedding.migration import agreement
+
+JOB = 'py:harness.agreement_job:'
+
+
+@pytest.fixture(scope='module')
+def model(tmp_path_factory):
+    """The model_dir of the TF1 form after two steps, and a map beside it."""
+    made = tmp_path_factory.mktemp('job')
+    assert run_harness('agreement_job', made, 'div', loaded=True).returncode == 0
+    (made / 'map').write_text(job.MAP)
+    return made / 'model'
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Runs each side in a fork."""
+    def run(command, *, stdin, stdout, stderr, timeout, check):
+        done = loaded.run(command[1:], None, {**os.environ, 'PYTHONPATH': path_with_harness()},
+                          timeout)
+        stdout.write((done.stdout + done.stderr).encode())
+        return done
+    monkeypatch.setattr(agreement.subprocess, 'run', run)
+
+
+def arguments(model, old='OLD.div', new='NEW.right', *others):
+    return ('migrate', 'check', JOB + old, JOB + new, '--checkpoint', model / 'model.ckpt-2',
+            '--to', 'tf2', '--map', model.parent / 'map', '--steps', job.STEPS, *others)
+
+
+def test_it_says_that_a_migrated_job_is_the_same(etpe, model, quick):
+    found = etpe.json(*arguments(model))
+    assert found['equal'] and found['difference'] is None and found['remarks'] == []
+    assert found['compared']['steps'] == job.STEPS
+    assert found['compared']['input'] == job.SAMPLES  # the labels
+    assert found['compared']['rows at the end'] == sum(job.ROWS.values()) * 6
+    assert found['checkpoint'].endswith('model.ckpt-2') and found['checkpoint_b'] == 'ckpt-2'
+
+
+@pytest.mark.long
+def test_it_names_the_first_difference_and_what_is_declared_otherwise(etpe, model, quick):
+    printed = etpe(*arguments(model, 'OLD.div', 'NEW.other_rate'), status=1)
+    assert 'declared otherwise: learning_rate is 0.1 on A, 0.2 on B' in printed
+    assert printed.splitlines()[-1].startswith(
+        'different: step 1: rows after of table "video", id ')
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('new, expected', [
+    ('NEW.fails', ['ValueError: the data are gone', 'E684 side B', 'exit status 1']),
+    ('NEW.killed', ['E684 side B', 'it was killed by SIGKILL']),
+    ('NEW.ends', ['E685 side B']),
+    ('NEW.few_batches', ['E687 side B', 'it must make 3 steps', 'got 2']),
+    ('unseen', ['E687 side B', 'got 0', 'TPUStrategy']),
+    ('NEW.two', ['E688 side B']),
+    ('no_such_side', ['has no attribute', 'E684 side B'])])
+def test_a_side_that_fails_is_an_error_with_its_reason(etpe, model, quick, new, expected):
+    errors = etpe(*arguments(model, 'OLD.div', new), status=2)
+    assert [text for text in expected if text not in errors] == []
+
+
+@pytest.mark.long
+def test_all_parts_that_both_objects_lack_are_named_at_once(etpe, model, quick):
+    errors = etpe(*arguments(model, 'INCOMPLETE', 'LACKING'), status=2)
+    assert [line.split(': it must be')[0] for line in errors.splitlines()] == [
+        f'etpe migrate check: E682 side {part}' for part in (
+            'A: input_fn', 'A: make_estimator', 'B: batches', 'B: checkpoint', 'B: step')]
+
+
+@pytest.mark.long
+def test_an_object_that_is_no_side_is_refused(etpe, model, quick):
+    assert 'E682 side A: it must be an EstimatorSide' in etpe(
+        *arguments(model, 'RATES', 'NEW.right'), status=2)
+
+
+def test_a_side_that_hangs_is_killed_at_the_deadline(etpe, model):
+    """Python itself takes longer to start."""
+    assert 'E686 side A: it must end within 0.01 seconds' in etpe(
+        *arguments(model, 'NEW.hangs', 'NEW.right', '--deadline', .01), status=2)
+
+
+def test_all_arguments_that_are_wrong_are_named_at_once(etpe, model):
+    errors = etpe('migrate', 'check', 'jobs.old', JOB, '--checkpoint', model, '--steps', 0,
+                  '--tolerance', 'nan', '--deadline', -1, status=2)
+    assert [line.split(': ')[1] for line in errors.splitlines()] == [
+        f'E681 {where}' for where in ('A', 'B', 'deadline', 'steps', 'tolerance')]
+
+
+def test_a_checkpoint_is_migrated_or_given_but_not_both(etpe, model):
+    errors = etpe(*arguments(model, 'OLD.div', 'NEW.right', '--checkpoint-b', model), status=2)
+    assert 'E681 --to' in errors
+
+
+def test_a_checkpoint_that_is_not_there_is_named(etpe, tmp_path):
+    assert 'E645' in etpe('migrate', 'check', JOB + 'a', JOB + 'b', '--checkpoint',
+                          tmp_path / 'model.ckpt-9', status=2)
+
+
+@pytest.mark.parametrize('pair', ['who', '=person', 'who='])
+def test_a_feature_needs_both_names(etpe, model, pair):
+    assert 'it must be A=B' in etpe(*arguments(model), '--feature', pair, status=2)
