@@ -18,7 +18,7 @@ from ..errors import CorruptCheckpointError, Problem, shown
 from . import pointer, scan
 from .bundle import Bundle
 from .candidates import candidates
-from .file_names import index_of, label, manifest_path, partial_of, step_of
+from .file_names import index_of, label, manifest_path, partial_of, replaced_by, step_of
 from .layout import Held, check_manifest, check_step
 from .manifest import Manifest, digest, read_manifest
 from .options import VERIFY, CheckpointOptions
@@ -182,10 +182,12 @@ def _newest_whole(directory: str, names: Sequence[str], options: CheckpointOptio
             continue
         return Recovered(prefix, step_of(prefix), manifest, tuple(skipped))
     if skipped:
+        remedy = ('Restore a copy; or to start anew, move them and the file "checkpoint" away.'
+                  if not any(map(replaced_by, os.listdir(directory))) else
+                  'A killed job was replacing it, and the next job here finishes that.')
         raise CorruptCheckpointError(Problem(
             'E612', f'model_dir {directory}', 'one of its checkpoints must be whole',
-            f'none of {", ".join(map(shown, names[-5:]))}', 'Restore a copy; or to start anew, '
-            'move them and the file "checkpoint" away.'), *skipped)
+            f'none of {", ".join(map(shown, names[-5:]))}', remedy), *skipped)
     return None
 
 

@@ -71,16 +71,18 @@ def _finish(storage: Storage, name: str, on_phase: Callable[[str], None] = lambd
     if storage.status(f'{folder}/{MANIFEST}') is not None:  # Nothing of the new one was moved.
         removal.mark(storage, [name])
         on_phase('old marked')
+        # TensorFlow takes whatever has an index for a checkpoint. So it goes first and comes last.
+        if storage.status(index_of(name)) is not None:
+            storage.remove(index_of(name))
         if storage.status(marker) is not None:
             removal.delete_marked(storage, name)
-        if storage.status(index_of(name)) is not None:  # No manifest lists it.
-            storage.remove(index_of(name))
         storage.sync()
         on_phase('old deleted')
         storage.rename(f'{folder}/{MANIFEST}', marker)
         storage.sync()
     if storage.status(marker) is not None:
-        for number, file in enumerate(read_file(storage.path(marker), name).files):
+        listed = read_file(storage.path(marker), name).files
+        for number, file in enumerate(sorted(listed, key=lambda file: file == index_of(name))):
             on_phase(f'publish.{number}')
             if storage.status(f'{folder}/{file}') is not None:
                 storage.rename(f'{folder}/{file}', file)

@@ -12,6 +12,8 @@ from .file_names import beginning_of_files, index_of, label, manifest_path, part
 LOOKS = 50
 """The most looks at something that a job keeps changing, as it saves and deletes."""
 
+GONE = 'E628'
+
 Signature = tuple[tuple[str, int, int, int, int], ...]
 
 
@@ -33,7 +35,7 @@ def is_gone(checkpoint: str) -> bool:
 def rotated_away(checkpoint: str) -> CheckpointError:
     """Returns the error for a checkpoint that was deleted before it was read."""
     return CheckpointError(Problem(
-        'E628', label(checkpoint), 'it must stay until it '
+        GONE, label(checkpoint), 'it must stay until it '
         'is read', 'a job deleted it meanwhile, to make room for newer ones', 'Name a newer one, '
         'or the directory alone; or let the job keep more, by keep_checkpoint_max of its '
         'RunConfig.'))

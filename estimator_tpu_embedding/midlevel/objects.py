@@ -75,6 +75,9 @@ def _of_ours(embedding: TPUEmbedding) -> Found:
 
 def _is_feature_config(value: Any) -> bool:
     """Whether a value is a nested structure of FeatureConfigs, with one or more of them."""
-    flat = tf.nest.flatten(value)
+    try:
+        flat = tf.nest.flatten(value)
+    except TypeError:  # A dict whose keys have no order.
+        return False
     return bool(flat) and all(
         isinstance(one, tf.tpu.experimental.embedding.FeatureConfig) for one in flat)

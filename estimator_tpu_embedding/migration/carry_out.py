@@ -20,17 +20,18 @@ from ..checkpoint.file_names import label
 from ..checkpoint.files import Storage
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
 from ..checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place, escaped, joined
-from ..checkpoint.rotation import Signature, signature
+from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
 from ..checkpoint.rows import Ordered, evenly
+from ..checkpoint.tensors import KINDS
 from ..core.partition import Partition
 from ..errors import (
     CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown)
 from ..version import VERSION
-from .plan import Move, Plan, size_of_files
+from .moves import INT64, Move
+from .plan import Plan, size_of_files
 from .target import COUNTER, KERAS, PARAMETERS, TF1, VARIABLES
 
 _CHUNK = 2**21
-_FLOAT32, _INT64 = 1, 9
 
 
 class Done(NamedTuple):
@@ -118,9 +119,12 @@ def _require_unchanged(plan: Plan, before: Signature) -> None:
     """Makes sure that the source is the one that was planned for, and was not written meanwhile.
 
     Raises:
+      CheckpointError: E628 if a job has deleted it.
       CheckpointWriteError: E658 if not.
     """
     bundle = plan.contents.bundle
+    if is_gone(bundle.prefix):
+        raise rotated_away(bundle.prefix)
     if signature(bundle.prefix) != before or Bundle.open(bundle.prefix).tensors != bundle.tensors:
         raise CheckpointWriteError(Problem(
             'E658', label(bundle.prefix), 'it must stay as it is while it is read',
@@ -153,27 +157,28 @@ def check_destination(plan: Plan, destination: str, prefix: str, overwrite: bool
     Raises:
       CheckpointError: E656 if the destination is in use.
     """
-    got = None
+    got, found = None, _checkpoints(destination)
     source = os.path.dirname(plan.contents.bundle.prefix) or '.'
     if os.path.lexists(destination) and not os.path.isdir(destination):
         got, remedy = 'something else', 'Name a directory.'
     elif os.path.isdir(destination) and os.path.samefile(source, destination):
         got, remedy = 'the directory of the source', 'Name another directory.'
-    elif any(map(os.path.lexists, file_names.leading_files(prefix))) and not overwrite:
+    elif os.path.basename(prefix) in found and not overwrite:
         got, remedy = label(prefix), 'Name another directory, or add --overwrite.'
-    elif others := _others(destination, os.path.basename(prefix)):
-        got, remedy = f'other checkpoints, such as {others[0]}', 'Name another directory.'
+    elif others := sorted(found - {os.path.basename(prefix)}):
+        got, remedy = f'other checkpoints, such as {shown(others[0], 255)}', 'Name another one.'
     if got is not None:
         raise CheckpointError(Problem(
             'E656', f'destination {shown(destination, 300)}', 'it must be a directory of its own '
             'for the new checkpoint', got, remedy))
 
 
-def _others(destination: str, name: str) -> list[str]:
-    if not os.path.isdir(destination):
-        return []
-    found = file_names.by_checkpoint(os.listdir(destination))
-    return sorted(shown(one, 255) for one in found if one != name)
+def _checkpoints(destination: str) -> set[str]:
+    """Returns the names of the checkpoints in a directory, without those that are half published.
+    """
+    files = os.listdir(destination) if os.path.isdir(destination) else []
+    return {name for name in file_names.by_checkpoint(files)
+            if file_names.partial_of(name) not in files}
 
 
 def _check_room(plan: Plan, destination: str) -> None:
@@ -191,8 +196,9 @@ def _write(plan: Plan, prefix: str) -> None:
     with BundleWriter(prefix) as out:
         for move in plan.moves:
             _write_one(plan, move, out)
-        for name, value in plan.powers.items():
-            out.rows(name, _FLOAT32, ())[0].append(np.float32(value).tobytes())
+        for made in plan.made:
+            value = np.array(made.value, KINDS[made.dtype][1])
+            out.rows(made.target, made.dtype, ())[0].append(value.tobytes())
         if plan.target.kind != TF1:
             _write_graph(plan, out)
         out.finish()
@@ -246,10 +252,13 @@ def _write_graph(plan: Plan, out: BundleWriter) -> None:
     for move in plan.moves:
         if move.place is not None:  # Others are for the way back.
             graph.add(move.place, move.source)
+    for made in plan.made:
+        if made.place is not None:
+            graph.add(made.place, made.target)
     counter = Place(COUNTER)
     if all(move.target != counter.key for move in plan.moves):
         graph.add(counter, COUNTER)
-        out.rows(counter.key, _INT64, ())[0].append(np.int64(1).tobytes())
+        out.rows(counter.key, INT64, ())[0].append(np.int64(1).tobytes())
     above = joined(plan.target.tables_path, VARIABLES)
     for one, table in plan.tables:
         own, *slots = plan.target.table_places(table, one.family)

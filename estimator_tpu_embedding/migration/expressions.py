@@ -41,7 +41,27 @@ def _check(text: str) -> None:
     Raises:
       ValueError: otherwise.
     """
-    tokens = [(str(found.lastgroup), found[0]) for found in _TOKEN.finditer(text)]
+    alternatives: list[list[tuple[str, str]]] = [[]]
+    depth = 0
+    for found in _TOKEN.finditer(text):
+        kind, token = str(found.lastgroup), found[0]
+        depth += (kind == 'begin') - (kind == 'end')
+        if kind == 'bar' and not depth:
+            alternatives.append([])
+        else:
+            alternatives[-1].append((kind, token))
+    ways, repeats = zip(*map(_choices, alternatives))
+    if max(repeats) > _MOST_REPEATS or sum(ways) > _MOST_WAYS:
+        raise ValueError('too many repeats or branches, which could take very long; [^/]+ before '
+                         '/ does not count, .+ does')
+
+
+def _choices(tokens: list[tuple[str, str]]) -> tuple[int, int]:
+    """Returns in how many ways branches can be taken, and how many repeats can end anywhere.
+
+    Raises:
+      ValueError: if a group is repeated, or is of a kind whose cost is unknown.
+    """
     repeats, ways, branches = 0, 1, [1]
     for at, (kind, token) in enumerate(tokens):
         before = tokens[at - 1] if at else ('', '')
@@ -58,9 +78,7 @@ def _check(text: str) -> None:
             raise ValueError('only a single character may be repeated, and no group')
         elif kind == 'repeat' and not _is_tight(before[1], tokens[at + 1:]):
             ways, repeats = (ways * 2, repeats) if token[0] == '?' else (ways, repeats + 1)
-    if repeats > _MOST_REPEATS or ways * branches[0] > _MOST_WAYS:
-        raise ValueError('too many repeats or branches, which could take very long; [^/]+ before '
-                         '/ does not count, .+ does')
+    return ways, repeats
 
 
 def _is_tight(repeated: str, rest: list[tuple[str, str]]) -> bool:

@@ -12,7 +12,7 @@ from .row_files import Column
 
 CHUNK = 2**18
 """Ids at once."""
-_BITS = 2**20
+_BITS = 2**16
 _MOST_NAMED = 5
 
 

@@ -32,7 +32,7 @@ UNKNOWN = '?'
 """Stands for a new name that the user has to fill in."""
 _END_OF_LINE = re.compile(r'\r\n?|\n')
 _ARROW = re.compile(r'\s+->\s+')
-_WORD = re.compile(r'(table|re|drop|power)\s+')
+_WORD = re.compile(r'(table|re|drop)\s+')
 _REFERENCE = re.compile(r'\\(?:([0-9]{1,2})|g<(\w+)>)')
 _MOST_BYTES, _MOST_RULES, _MOST_EXPRESSIONS, _MOST_PROBLEMS = 2**23, 50_000, 1_000, 50
 
@@ -91,6 +91,11 @@ class Map:
                 (rule for rule in self._loose if rule.fits(name)), None)
         return self._found[name]
 
+    def rule_for_slot(self, slot: str, variable: str) -> Rule | None:
+        """Returns the line for a slot alone; expressions that fit its variable mean that one."""
+        return self._exact.get(slot) or next(
+            (rule for rule in self._loose if rule.fits(slot) and not rule.fits(variable)), None)
+
     def idle(self, names: Iterable[str]) -> list[Rule]:
         """Returns the lines that are about none of these names."""
         known = set(names)
@@ -140,7 +145,7 @@ def parse(text: str, where: str = 'map') -> Map:
         if not line or line.startswith('#'):
             continue
         try:
-            if line.split(maxsplit=1)[0] == 'power':
+            if line.split(maxsplit=1)[0] == 'power' and not _ARROW.search(line):
                 _add_power(line, powers)
             else:
                 rules.append(_rule(line, place))

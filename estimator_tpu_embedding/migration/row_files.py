@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import re
+import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
@@ -115,7 +116,7 @@ def opened(path: str, where: str) -> Iterator[BinaryIO]:
         raise bad_file(where, 'it must be a regular file that can be read',
                        shown(error.strerror or error)) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError,
-            SyntaxError, MemoryError) as error:
+            SyntaxError, MemoryError, tokenize.TokenError) as error:
         raise bad_file(where, 'it must be readable', shown(error, 200)) from error
 
 

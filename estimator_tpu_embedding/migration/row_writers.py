@@ -77,6 +77,11 @@ def files_of(format: str, tensors: Sequence[Described]) -> list[list[Described]]
     return [[tensor] for tensor in tensors] if format == 'npy' else [list(tensors)]
 
 
+def id_bytes(format: str) -> int:
+    """Returns the bytes of the id that a file has for each row."""
+    return 8 if format == 'parquet' else 0
+
+
 def column_of(format: str, tensor: str) -> str:
     """Returns the name of the column that holds a tensor.
 

@@ -37,7 +37,8 @@ def candidates(bundle: Bundle, tables: Mapping[str, StoredTable], manifest: Mani
             (slot, f'{name}/{slot}') for slot in sorted(stored_slots(
                 held, name, bundle.tensors[name].shape))])
             for name, one in found.items()
-            if Place.of_key(name) is None and not is_slot(name, tables)}
+            if _is_matrix(bundle, name) and Place.of_key(name) is None
+            and not is_slot(name, tables)}
     places = {key: place for key in bundle.tensors if _is_matrix(bundle, key)
               and (place := Place.of_key(key)) is not None}
     known = {tensor for one in found.values() for _, tensor in one.tensors}
@@ -87,6 +88,7 @@ def _unknown(name: str, several: Sequence[str], known: Collection[str]) -> Itera
 def _is_matrix(bundle: Bundle, key: str) -> bool:
     tensor = bundle.tensors[key]
     return (len(tensor.shape) == 2 and min(tensor.shape) > 0 and tensor.is_float
+            and key.isprintable()
             and all(piece.first_row != NO_ROW for piece in tensor.pieces))
 
 

@@ -79,8 +79,8 @@ class Export:
     @property
     def bytes(self) -> int:
         """Bytes of all numbers that are written."""
-        return sum(table.rows * tensor.row_bytes
-                   for table in self._tables for tensor in table.tensors)
+        return sum(table.rows * (row_writers.id_bytes(self._format) + sum(
+            tensor.row_bytes for tensor in table.tensors)) for table in self._tables)
 
     def carry_out(self, directory: str, checkpoint: rows_index.CheckpointOfRows) -> RowsIndex:
         """Writes the files.
@@ -184,6 +184,9 @@ def _plain(name: str) -> str:
 def _staged(directory: str, size: int) -> Iterator[Storage]:
     """Makes a directory and a stage in it; removes what it made if the body fails."""
     where = f'directory {shown(directory, 300)}'
+    if '://' in directory:
+        raise CheckpointError(Problem('E661', where, 'it must be a directory of this machine', '',
+                                      'Write into a local directory, and copy it.'))
     try:
         was_there = os.path.isdir(directory)
         os.makedirs(directory, exist_ok=True)

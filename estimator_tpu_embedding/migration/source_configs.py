@@ -25,7 +25,7 @@ _OF_COLUMNS = 'tbl_'
 """How the names of tables begin that feature columns make."""
 
 _UNKNOWN = Note(
-    where=JOB, fact='A config holds no combiner, no initializer and no first values of slots',
+    where=JOB, fact='A config holds no combiners, initializers, weights and first values of slots',
     remedy="Here are 'mean' and the defaults. Copy the others from the program of the job.")
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from ..core.limits import MAX_NAME_LENGTH
 from ..core.rates import DynamicRate
-from ..core.specs import FeatureSpec, TableSpec
-from ..errors import Problem, counted, quoted, shown
+from ..core.specs import FeatureSpec, TableSpec, Topology
+from ..errors import ConfigError, Problem, counted, quoted, shown
 from ..proto.codec import Config
 
 LOST = 'E671'
@@ -159,3 +159,27 @@ class Declaration:
     multiplier: str = ''
     notes: tuple[Note, ...] = ()
     config: Config | None = None
+
+    def sized(self, batch_size: int, topology: Topology) -> Declaration:
+        """Returns the declaration with sizes that it lacks.
+
+        Args:
+          batch_size: samples of all cores per step.
+          topology: the hosts and cores.
+
+        Raises:
+          ConfigError: if the job states its own sizes, or the cores do not divide the batch.
+        """
+        if self.sizes != Sizes():
+            raise ConfigError(Problem(
+                'E679', self.where, 'it states its batch size and its system itself, which '
+                'arguments cannot change', f'--batch-size {batch_size}', 'Leave it out.'))
+        problems = list(topology.problems())
+        problem = None if problems else topology.batch_problem('--batch-size', batch_size)
+        if problem is not None:
+            problems.append(problem)
+        if problems:
+            raise ConfigError(*problems)
+        return dataclasses.replace(self, sizes=Sizes(
+            batch_size_per_core=batch_size // topology.num_cores, hosts=topology.num_hosts,
+            cores=topology.num_cores))

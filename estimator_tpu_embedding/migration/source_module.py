@@ -11,6 +11,9 @@ from ..errors import counted
 from .source_facts import JOB, Declaration, Note
 from .source_text import Call, Expression, comment, lines, quoted
 
+NONE_OF_ALL = '# Some tables have no optimizer here, so there is none for all.'
+"""A comment: an optimizer for all tables would silently train those too."""
+
 _Key = TypeVar('_Key', bound=Hashable)
 
 

@@ -63,6 +63,8 @@ def declaration_of(value: Any, where: str) -> Declaration | None:
         if new is None:
             return None
         declared = _of_tf2(new, where)
+    if not declared.tables:
+        raise ConfigError(Problem('E402', where, 'at least one table is needed', 'none'))
     problems = [problem for table in declared.tables for problem in table.spec.problems()]
     problems += [problem for one in declared.features for problem in one.spec.problems()]
     if problems:
@@ -183,6 +185,9 @@ def _notes_of_tf2(declared: Any) -> Iterator[Note]:
                        remedy='Give it to the optimizer again.')
         if getattr(config, 'layout', None) is not None:
             yield Note(where=where, code=LOST, fact='its layout, for SparseCore, is left out')
+        kind = getattr(getattr(config, 'dtype', None), 'name', 'float32')
+        if kind != 'float32':
+            yield Note(where=where, code=LOST, fact=f'its dtype {kind} is left out')
     for name, config in zip(declaration.feature_names(declared), declared.features):
         shape = config.output_shape
         if shape.rank is not None and not shape.is_fully_defined():

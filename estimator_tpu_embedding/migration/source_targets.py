@@ -6,8 +6,10 @@ import dataclasses
 
 from google.protobuf import json_format, text_format
 
+from ..core.plan import resolve
+from ..core.specs import Topology
 from ..errors import ConfigError, Problem
-from ..proto.codec import Config
+from ..proto.codec import Config, plan_to_config
 from . import source_tf1, source_tf2
 from .source_facts import Declaration, Note
 
@@ -44,17 +46,27 @@ def _python(declaration: Declaration, target: str) -> Written:
 
 
 def _proto(declaration: Declaration, target: str) -> Written:
-    config = declaration.config
-    if config is None:
+    if declaration.config is not None:
+        return of_config(declaration.config, target)
+    sizes = declaration.sizes
+    if declaration.origin != 'TF1' or sizes.batch_size_per_core is None or not (
+            sizes.cores and sizes.hosts):
         raise ConfigError(Problem(
             'E674', declaration.where, 'a config holds the batch size and the number of cores, '
-            'which this object does not say', remedy='Give a TPUEmbedding that is built, or a '
-            'config of the job. Or write Python source.'))
-    return of_config(config, target)
+            'which this object does not say', remedy='State them for a spec of TPUEstimator, as '
+            'in --batch-size 512 --hosts 1 --cores 8. Build a TPUEmbedding of TF2 before.'))
+    plan = resolve(
+        [table.spec for table in declaration.tables],
+        [feature.spec for feature in declaration.features],
+        Topology(num_hosts=sizes.hosts, cores_per_host=sizes.cores // sizes.hosts),
+        batch_size=sizes.batch_size_per_core * sizes.cores, strategy=declaration.strategy,
+        pipelined=declaration.pipelined, profile_directory=declaration.profile_directory)
+    return of_config(plan_to_config(plan), target)
 
 
 def of_config(config: Config, target: str) -> Written:
     """Returns a config in one of the forms of `PROTO`: equal configs give equal text."""
     if target == 'json':
         return Written(json_format.MessageToJson(config, preserving_proto_field_name=True) + '\n')
-    return Written(text_format.MessageToString(config))
+    # The default of `as_utf8` depends on protobuf, and would let names steer a terminal.
+    return Written(text_format.MessageToString(config, as_utf8=False))

@@ -9,7 +9,7 @@ from ..core.optimizer_base import Optimizer
 from . import source_initializers, source_optimizers
 from .source_facts import JOB, LOST, NOT_WRITABLE, Declaration, Feature, Note, Table, place
 from .source_module import (
-    Constants, assigned, batch_lines, by_place, commonest, constant_of, head)
+    NONE_OF_ALL, Constants, assigned, batch_lines, by_place, commonest, constant_of, head)
 from .source_rates import Rates
 from .source_text import Argument, Call, Expression, call, number, quoted
 
@@ -33,8 +33,9 @@ def written(declaration: Declaration) -> tuple[str, list[Note]]:
     Args:
       declaration: what the job declares.
     """
-    rates = Rates.of(declaration.tables)
     used = {feature.spec.table for feature in declaration.features}
+    rates = Rates.of([table for table in declaration.tables if table.name in used
+                      and source_optimizers.is_writable(table, 'tf1')])
     notes = [*declaration.notes, *_notes(declaration, used), *rates.notes()]
     texts = by_place(notes)
     optimizers = _Optimizers(declaration.tables)
@@ -68,6 +69,7 @@ class _Optimizers:
     def __init__(self, tables: Sequence[Table]):
         self._trained = [table for table in tables if table.spec.optimizer is not None
                          and source_optimizers.is_writable(table, 'tf1')]
+        self._names = {table.name for table in self._trained}
         # A table without its own parameters would silently take those of the spec.
         self._common = (commonest(map(self._key, self._trained))
                         if len(self._trained) == len(tables) else None)
@@ -86,6 +88,8 @@ class _Optimizers:
         found = []
         for key, name in self._constants.names.items():
             found += assigned(name, self._made[key])
+        if self._made and self._common is None:
+            found += [NONE_OF_ALL]
         common = next((table for table in self._trained if self._key(table) == self._common), None)
         return [*found, *assigned(_ALL, 'None' if common is None else _parameters(
             common, self._rate))]
@@ -93,7 +97,7 @@ class _Optimizers:
     def arguments(self, table: Table, rates: Rates) -> dict[str, Expression]:
         """Returns the arguments of a TableConfig about its training."""
         optimizer = table.spec.optimizer
-        if optimizer is None or table not in self._trained:
+        if optimizer is None or table.name not in self._names:
             return {}
         found: dict[str, Expression] = {}
         is_common = self._key(table) == self._common

@@ -8,7 +8,7 @@ from ..proto.codec import STRATEGIES, Config
 from . import source_initializers, source_optimizers
 from .source_facts import JOB, LOST, Declaration, Feature, Note, Table, place
 from .source_module import (
-    Constants, assigned, batch_lines, by_place, commonest, constant_of, head)
+    NONE_OF_ALL, Constants, assigned, batch_lines, by_place, commonest, constant_of, head)
 from .source_rates import Rates
 from .source_text import Argument, Call, Expression, call, lines, number, quoted
 
@@ -79,7 +79,7 @@ class _Optimizers:
             found += assigned(name, self._made[key])
         common = 'None' if self._common is None else self._made[self._common]
         if self._made and not self._is_complete:
-            found += ['# Not all tables have an optimizer, so none may be that of all.']
+            found += [NONE_OF_ALL]
         return [*found, *assigned(_ALL, common)]
 
     def of(self, table: Table) -> Expression | None:
@@ -146,8 +146,9 @@ def _maker(declaration: Declaration, target: str) -> list[str]:
         name, what = 'make_embedding', 'the look-ups'
     else:
         made = call('tfrs.layers.embedding.TPUEmbedding', {
-            'feature_config': 'FEATURES', 'optimizer': _ALL, **pipelined,
-            'batch_size': 'BATCH_SIZE_PER_REPLICA'})
+            'feature_config': 'FEATURES', 'optimizer': _ALL, **pipelined})
+        made = Call(made.opening, [*made.arguments, Argument(
+            'batch_size=', 'BATCH_SIZE_PER_REPLICA', remark='It is not the global one.')])
         name, what = 'make_layer', 'the layer'
     return [f'def {name}():', f'    """Returns {what}. Call it in the scope of the strategy."""',
             *lines('return ', made, indent='    ')]
@@ -194,6 +195,5 @@ def _notes_of_job(declaration: Declaration) -> Iterator[Note]:
     if any(feature.spec.max_sequence_length for feature in declaration.features):
         yield Note(where=JOB, fact='TF2 gives no lengths of sequences, as TPUEstimator does in '
                    '"<feature>_seq_length_"', remedy='Let the dataset compute them.')
-    if declaration.origin == 'TF1':
-        yield Note(where=JOB, fact='In a dense matrix of ids TPUEstimator takes 0 for a missing '
-                   'id, and TF2 takes it for an id', remedy='Pass sparse ids if 0 fills up.')
+    yield Note(where=JOB, fact='In a dense matrix of ids TPUEstimator takes 0 for a missing '
+               'id, and TF2 takes it for an id', remedy='Pass sparse ids if 0 fills up.')

@@ -1,3 +1,4 @@
+import io
 import json
 import pathlib
 import sys
@@ -6,10 +7,12 @@ import pytest
 from google.protobuf import json_format, text_format
 from harness.commands import SEVERAL, config_of, saved
 from harness.processes import run_python
+from harness.source import PACKAGE
 from harness.wire import graph, meta_graph, node
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
+from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.migration import source_objects
 from estimator_tpu_embedding.proto.codec import Config
 
@@ -43,6 +46,25 @@ def test_the_source_is_printed_as_it_is(etpe):
     compile(text, 'source', 'exec')
     assert reported(etpe, SEVERAL, '--to', 'tf2')['text'] == text
     assert migrated(etpe, SEVERAL, '--to', 'tf2', '--format', 'md') == f'```python\n{text}```\n'
+
+
+def test_a_terminal_gets_the_source_as_it_is_too(etpe, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    text = migrated(etpe, SEVERAL, '--to', 'tf2')
+    monkeypatch.setattr(sys, 'stdout', Terminal())
+    assert main(['migrate', 'config', SEVERAL, '--to', 'tf2']) == 0
+    assert sys.stdout.getvalue() == text
+
+
+@pytest.mark.parametrize('target', ['textproto', 'json'])
+def test_a_config_with_an_illegal_name_is_printed_with_escapes(etpe, tmp_path, target):
+    config = config_of()
+    config.table_descriptor[0].name = 'a\x1b]52;c\n\u202e\x9b'
+    text = migrated(etpe, saved(tmp_path, config), '--to', target)
+    assert set(text) <= {'\n', *map(chr, range(32, 127))}
 
 
 @pytest.mark.parametrize('target, name', [
@@ -170,13 +192,51 @@ class jobs:
 '''
 
 
+def test_what_a_module_prints_is_no_part_of_the_source(etpe, module):
+    module(f'{SPEC}\nprint("loading")\n')
+    compile(migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2'), 'source', 'exec')
+
+
 def test_an_object_and_a_function_that_returns_it_are_the_same(etpe, module):
     module(SPEC)
     text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tfrs', '--strict')
     assert "combiner='sum',\n" in text and 'epsilon=1e-08,\n' in text
     other = migrated(etpe, 'py:job_of_a_test:jobs.one', '--to', 'tfrs')
     assert other.replace('jobs.one', 'spec') == text
+
+
+def test_a_spec_is_a_config_with_the_sizes_that_the_user_states(etpe, module):
+    module(SPEC)
+    sizes = ['--batch-size', '64', '--hosts', '2', '--cores', '4']
     assert 'E674' in migrated(etpe, 'py:job_of_a_test:spec', '--to', 'json', status=2)
+    config = json_format.Parse(
+        migrated(etpe, 'py:job_of_a_test:spec', '--to', 'json', *sizes), Config())
+    assert (config.num_hosts, config.num_tensor_cores) == (2, 8)
+    assert [feature.input_shape[0] for feature in config.feature_descriptor] == [8]
+    text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes)
+    assert 'BATCH_SIZE = 64\nBATCH_SIZE_PER_REPLICA = 8\n' in text
+
+
+def test_the_guide_shows_what_is_written(etpe, module):
+    module(SPEC.replace('22, 4', '1000, 16').replace('AdamParameters(.1)', 'AdamParameters(.05)')
+           .replace("FeatureConfig('video')", "FeatureConfig('video', 5)"))
+    text = migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', '--batch-size', '512',
+                    '--hosts', '2', '--cores', '4')
+    guide = (PACKAGE / 'docs' / 'migrating.md').read_text()
+    assert f'```python\n{text[text.index("import tensorflow"):]}```\n' in guide
+
+
+@pytest.mark.parametrize('sizes, code', [
+    (['--batch-size', '7', '--cores', '2'], 'E411'), (['--batch-size', '0'], 'E411'),
+    (['--batch-size', '8', '--hosts', '0'], 'E410')])
+def test_sizes_that_cannot_be_are_told(etpe, module, sizes, code):
+    module(SPEC)
+    assert code in migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes, status=2)
+
+
+@pytest.mark.parametrize('target', ['tf2', 'json'])
+def test_sizes_of_a_config_cannot_be_changed(etpe, target):
+    assert 'E679' in migrated(etpe, SEVERAL, '--to', target, '--batch-size', '8', status=2)
 
 
 def test_a_config_and_its_bytes_are_inputs_of_python_too(etpe, module):

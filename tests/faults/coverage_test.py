@@ -15,7 +15,7 @@ import pytest
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 MATRIX = pathlib.Path(__file__).resolve().with_name('matrix.md')
 
-SIZES = {'c': 32, 'h': 24, 'i': 23, 'n': 8, 'p': 25, 'r': 6, 'u': 4}
+SIZES = {'c': 32, 'h': 24, 'i': 23, 'm': 9, 'n': 8, 'p': 25, 'r': 6, 'u': 4}
 """How many rows each part has, so that none leaves the matrix unseen."""
 
 

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import pathlib
+import shutil
 import tempfile
 
 import numpy as np
@@ -45,6 +46,14 @@ def migrate(source, folder, to, *arguments, lines=None, status=0):
         found = main([*map(str, words), '--format', 'json'])
     assert found == status, (found, out.getvalue(), errors.getvalue())
     return errors.getvalue() if status == 2 else json.loads(out.getvalue())['destination']
+
+
+def copied(prefix, folder):
+    """Copies a checkpoint with its manifest into a folder, which is returned."""
+    pathlib.Path(folder).mkdir(parents=True)
+    for path in pathlib.Path(prefix).parent.glob(f'{pathlib.Path(prefix).name}.*'):
+        shutil.copyfile(path, pathlib.Path(folder, path.name))
+    return folder
 
 
 def bytes_of(prefix, left_out=()):

@@ -12,15 +12,33 @@ SUFFIXES = {
     'momentum': ['AdagradMomentum/Accumulator', 'AdagradMomentum/Momentum'],
     'ftrl': ['Ftrl', 'Ftrl_1'], 'adam': ['Adam/m', 'Adam/v']}
 """The slots of each table. The tables are those of `harness.tf2_tables`."""
+LOST = {
+    'p/momentum': ['Momentum'], 'rms': ['RMSProp/ms', 'RMSProp/mom'],
+    'proximal': ['ProximalAdagrad'], 'yogi': ['ProximalYogi', 'ProximalYogi_1'],
+    'frequency': ['FrequencyEstimator']}
+"""Tables whose optimizers TF2 lacks, with their slots."""
+OPTIMIZERS = dict(zip([*SUFFIXES, *LOST], [
+    'StochasticGradientDescent', 'Adagrad', 'AdagradMomentum', 'Ftrl', 'Adam', 'Momentum',
+    'RMSProp', 'ProximalAdagrad', 'ProximalYogi', 'FrequencyEstimator']))
+"""The optimizer of each table, as `harness.declarations` calls it."""
 SLOTS = {'Adagrad': 'accumulators', 'AdagradMomentum/Accumulator': 'accumulators',
          'AdagradMomentum/Momentum': 'momenta', 'Ftrl': 'accumulators', 'Ftrl_1': 'linears',
          'Adam/m': 'momenta', 'Adam/v': 'velocities'}
 """The name of each slot in TF2."""
 STEP, WIDTH = 7, 2
-ROWS = {table: 7 + number for number, table in enumerate(SUFFIXES)}
+ROWS = {table: 7 + number for number, table in enumerate(OPTIMIZERS)}
 HOSTS = (1, 2, 3, 5)
+LINES = '\n'.join([*(f'table {table} -> {table}' for table in OPTIMIZERS),
+                   're (dense/.*) -> model/\\1'])
+LINES_BACK = 're model/(dense/.*) -> \\1'
+"""Maps from TF1 to TF2, and back."""
 DENSE = {'dense/kernel': 3, 'dense/bias': 1}
 """The rows of other variables, which `tf.train.AdamOptimizer` trains."""
+
+
+def width_of(table):
+    """The width of a table; TensorFlow wants 1 for FrequencyEstimator."""
+    return 1 if table == 'frequency' else WIDTH
 
 
 def value_of(tensor, ids, width=WIDTH):
@@ -49,7 +67,7 @@ def tensors(strategy='div', hosts=1, suffixes=None):
     found = {'global_step': np.int64(STEP)}
     for number, (table, own) in enumerate((suffixes or SUFFIXES).items()):
         for tensor in (table, *(f'{table}/{suffix}' for suffix in own)):
-            found[tensor] = slices(tensor, 7 + number, strategy, hosts)
+            found[tensor] = slices(tensor, 7 + number, strategy, hosts, width_of(table))
     for name, rows in DENSE.items():
         for tensor in (name, f'{name}/Adam', f'{name}/Adam_1'):
             found[tensor] = slices(tensor, rows, width=1)

@@ -52,6 +52,7 @@ def test_an_array_of_numpy_is_read_in_steps(tmp_path):
     (lambda path: path.write_bytes(b'\x93NUMPY\x03\0\0\0\0\0'), 'a header of version (3, 0)'),
     (lambda path: path.write_bytes(b'\x93NUMPY\x01\0\xff\xff' + b'(' * 65535),
      'E665 file r.npy: it must be readable'),
+    (lambda path: path.write_bytes(b'\x93NUMPY\x01\0\x09\0{\x0bFalse, '), 'multi-line statement'),
     (lambda path: path.write_bytes(b'\x93NUMPY\x01\0\x40\0' + (
         b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 2)}").ljust(64)),
      '-1 where a number of bytes or rows must be'),

@@ -12,6 +12,7 @@ from harness.faults import Faults, FaultyStorage
 from harness.forged_job import VALUES
 from harness.kill_job import live
 from harness.memory import highest_rss_of
+from harness.processes import run_harness
 
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint import bundle_writer, recover
@@ -128,6 +129,12 @@ def test_a_job_goes_on_from_its_checkpoint_with_other_rows(tmp_path):
     before[[7, 4]] = ROWS[[7, 4]]
     np.testing.assert_array_equal(look.rows, before)
     assert again.get_variable_value('global_step') == 3
+
+
+@pytest.mark.long
+def test_a_table_that_no_memory_holds_goes_in_and_out(tmp_path):
+    done = run_harness('limited_rows', tmp_path)
+    assert done.returncode == 0 and done.stdout.endswith('1,024 MB in 600 MB\n')
 
 
 @pytest.mark.long

@@ -20,7 +20,7 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     'E674': ('declaration that does not fill a config',
              'A config holds the batch size and the number of cores. An EmbeddingConfigSpec and '
              'nested FeatureConfigs do not have them.',
-             'Write Python source instead, or name the config of the job.'),
+             'Give --batch-size, --hosts and --cores. Or write Python source instead.'),
     'E675': ('object that declares no embedding',
              'etpe migrate config takes an EmbeddingConfigSpec, its arguments in a dict, a '
              'TPUEmbedding of either API, FeatureConfigs, or a pair of FeatureConfigs and their '
@@ -37,4 +37,8 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     'E678': ('output that exists, or cannot be written',
              'etpe migrate config replaces no file.',
              'Name a new file in a directory that you may write.'),
+    'E679': ('sizes that the input states',
+             'A config, and an embedding that is built, have a batch size and a number of '
+             'cores. --batch-size is for inputs that do not say them.',
+             'Leave --batch-size out. The new job may have another size.'),
 }

@@ -8,11 +8,15 @@ path, or null; and `"notes"`, a list of objects. Each has `where` (`job`, or the
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import sys
 
 from ...checkpoint.files import write_atomically
+from ...core.specs import Topology
 from ...errors import ConfigError, Problem, UnreadableConfigError, counted, shown
 from ...migration import source_configs, source_objects, source_targets
+from ...migration.source_facts import Declaration
 from ...migration.source_targets import PROTO, PYTHON, Written
 from ...proto import reading
 from ...proto.codec import Config
@@ -35,6 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'TF2, the layer of TFRS, TPUEstimator, or the config as text or JSON')
     parser.add_argument('-o', '--output', metavar='FILE', help='a new file, instead of standard '
                         'output')
+    parser.add_argument('--batch-size', metavar='N', type=int, help='samples of all cores per '
+                        'step, for a py: object that does not say it')
+    parser.add_argument('--hosts', metavar='H', type=int, default=1, help='hosts, with '
+                        '--batch-size')
+    parser.add_argument('--cores', metavar='C', type=int, default=1, help='cores of each host, '
+                        'with --batch-size')
     parser.add_argument('--strict', action='store_true', help='an option without a counterpart '
                         'is an error')
 
@@ -43,7 +53,7 @@ def report(parsed: argparse.Namespace) -> Report:
     """Returns the source, or writes it and returns what was written."""
     if parsed.output is not None and os.path.lexists(parsed.output):
         raise _refused(parsed.output, 'it must be a new file', 'one that exists')
-    where, written = _written(parsed.input, parsed.to)
+    where, written = _written(parsed)
     problems = [note.problem for note in written.notes if note.code]
     if parsed.strict and problems:
         raise ConfigError(*problems)
@@ -69,25 +79,35 @@ def _blocks(parsed: argparse.Namespace, written: Written) -> list[Line | Source]
     return [*lines, Line(f'{parsed.output}: written, with {counted(number, "note")}', 'good')]
 
 
-def _written(source: str, target: str) -> tuple[str, Written]:
+def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     """Returns the place of the input, and what it declares in the form of the target."""
+    source, target = parsed.input, parsed.to
     where = reading.label(source)
     if inputs.is_python(source):
-        source_objects.prepare()
-        value = inputs.python_object(source, source_objects.is_declaration)
-        declaration = source_objects.declaration_of(value, where)
+        with contextlib.redirect_stdout(sys.stderr):  # The output is a file of Python.
+            source_objects.prepare()
+            value = inputs.python_object(source, source_objects.is_declaration)
+            declaration = source_objects.declaration_of(value, where)
         if declaration is not None:
-            return where, source_targets.written(declaration, target)
+            return where, source_targets.written(_sized(declaration, parsed), target)
         if not inputs.holds_config(value):
             raise _no_declaration(where, value)
         found = inputs.from_object(value, where)
     else:
         found = inputs.load(source)
     config, others, where = _chosen(found)
-    if target in PROTO:  # Also a config that nothing can declare.
+    if target in PROTO and parsed.batch_size is None:  # Also one that nothing can declare.
         return where, source_targets.of_config(config, target)
-    return where, source_targets.written(
-        source_configs.declaration_of(config, where, others), target)
+    declaration = source_configs.declaration_of(config, where, others)
+    return where, source_targets.written(_sized(declaration, parsed), target)
+
+
+def _sized(declaration: Declaration, parsed: argparse.Namespace) -> Declaration:
+    """Returns a declaration with the sizes that the user states, if there are any."""
+    if parsed.batch_size is None:
+        return declaration
+    return declaration.sized(parsed.batch_size, Topology(
+        num_hosts=parsed.hosts, cores_per_host=parsed.cores))
 
 
 def _no_declaration(where: str, value: object) -> ConfigError:

@@ -24,6 +24,7 @@ from ...errors import (
 from ...proto import reading
 from .. import restore_arguments
 from ..report import Grid, Line, Report
+from . import steady
 from .opened import Opened, damage, opened
 from .texts import as_data, as_lines
 
@@ -62,6 +63,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about an import."""
+    if parsed.base is None:
+        return _report(parsed)
+    return steady.report_of([parsed.base], lambda: _report(parsed))
+
+
+def _report(parsed: argparse.Namespace) -> Report:
     from ...migration import rows_checkpoint
     notes: list[str] = []
     base, skipped = _base(parsed, notes)
@@ -108,6 +115,9 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
     if index is None:
         if not parsed.table:
             raise _nothing_named(parsed.dir)
+        if parsed.rename:
+            raise ConfigError(Problem('E669', '--rename', 'it is for tables of an export', 'files '
+                                      'of --table', 'Give --table the new name.'))
         tables, ids = (_named(flag, getattr(parsed, flag), there) for flag in ('table', 'ids'))
         rows_of = None if there is None else {name: one.rows for name, one in there.items()}
         return rows_in.from_elsewhere(parsed.dir, tables, ids, parsed.to_float32, rows_of), 0

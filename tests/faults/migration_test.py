@@ -1,0 +1,202 @@
+"""M01 to M07, M09: migrations that are killed, ended, starved, or that meet others at work."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import pytest
+from harness import migration_job as job
+from harness.parts import long_except
+from harness.processes import path_with_harness, run_harness, run_python, started
+
+LEFT = {'.ete-lock', 'checkpoint', *(f'{job.NAME}{suffix}' for suffix in (
+    '.data-00000-of-00001', '.index', '.tables.json'))}
+"""What is in a directory after a migration into it."""
+
+
+def swept(every, *options):
+    """Yields what was found after kills at operations of a migration, in order."""
+    parent = '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=parent) as folder:
+        done = run_harness('migration_job', folder, every, *options)
+        assert done.returncode == 0, done.stderr
+        yield [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope='module', params=long_except([1, 2], 1))
+def kills(request):
+    """Kills of a migration into a new directory: at every operation, or at about 20 of them."""
+    yield from swept(request.param)
+
+
+@pytest.fixture(scope='module', params=long_except([1, 5], 1))
+def overwriting(request):
+    """Kills of a migration over an older one."""
+    yield from swept(request.param, '--overwrite')
+
+
+def of_tensorflow(directory):
+    """The `offset` of the checkpoint that TensorFlow takes for the newest, or `None`."""
+    import tensorflow as tf
+    prefix = tf.train.latest_checkpoint(directory)
+    if prefix is None:
+        return None
+    reader = tf.train.load_checkpoint(prefix)
+    offset = float(reader.get_tensor(job.KEYS['t'])[0, 0])
+    np.testing.assert_array_equal(reader.get_tensor(job.KEYS['t']), job.values(offset))
+    np.testing.assert_array_equal(reader.get_tensor(job.KEYS['t/Adagrad']),
+                                  job.values(offset) + np.float32(.5))
+    return offset
+
+
+def test_m01_after_a_kill_there_is_all_of_the_checkpoint_or_nothing(kills):
+    assert len(kills) >= 20
+    found = [line['found'] for line in kills]
+    last = found.index(job.NEW)
+    assert kills[last - 1]['operation'].startswith(('rename', 'sync', 'phase publish'))
+    assert found == [None] * last + [job.NEW] * (len(kills) - last)
+    assert [line['listed'] for line in kills] == [
+        [] if line['found'] is None else [job.NAME] for line in kills]
+
+
+def test_m01_nor_does_tensorflow_take_anything_else_for_one(kills):
+    assert {of_tensorflow(line['directory']) for line in kills} == {None, job.NEW}
+
+
+def test_m02_nor_does_tensorflow_while_one_is_replaced(overwriting):
+    found = [of_tensorflow(line['directory']) for line in overwriting]
+    assert set(found) == {job.OLD, None, job.NEW}
+    assert found == sorted(found, key=[job.OLD, None, job.NEW].index)
+
+
+def test_m01_the_next_migration_says_what_it_finds_and_succeeds(kills):
+    for line in kills:
+        assert line['last'] == job.NEW
+        if line['found'] is None:
+            assert line['status'] == 0 and set(line['left']) == LEFT
+            says = [text for text in line['out'].splitlines() if text.startswith('removed what')]
+            saves = {0: [], 1: ['1 save'], 2: ['2 saves']}[line['stages']]
+            assert says == [f'removed what {text} that did not end had left' for text in saves]
+        else:
+            assert line['status'] == 2 and 'E656' in line['err'] and job.NAME in line['err']
+
+
+def test_m02_a_kill_while_one_is_replaced_leaves_the_old_one_or_the_new_one(overwriting):
+    kept = [line['kept'] for line in overwriting]
+    first = kept.index(job.NEW)
+    assert kept == [job.OLD] * first + [job.NEW] * (len(kept) - first)
+    for line in overwriting:  # A reader finds the same, or nothing until a job finishes it.
+        assert line['found'] in (job.OLD, job.NEW, None, 'E612')
+        assert (line['status'], line['last']) == (0, job.NEW) and set(line['left']) == LEFT
+
+
+@pytest.fixture
+def waiting(tmp_path):
+    """A migration in another process that waits for its input to end when it has written."""
+    prefix, map = job.make(tmp_path / 'source'), job.map_in(tmp_path)
+    code = ('import sys; from harness import migration_job as job\n'
+            'def wait(phase):\n'
+            '    print(phase, flush=True)\n'
+            '    if phase == "written": sys.stdin.read()\n'
+            f'job.carried_out({prefix!r}, {map!r}, {str(tmp_path / "new")!r}, on_phase=wait)\n')
+    with started('-c', code) as (process, lines):
+        assert 'written' in lines
+        yield process, tmp_path
+
+
+@pytest.mark.parametrize('number, status', [(signal.SIGTERM, 143), (signal.SIGINT, -2)])
+def test_m03_a_signal_ends_it_and_removes_the_stage(waiting, number, status):
+    process, folder = waiting
+    process.send_signal(number)
+    assert process.wait(60) == status
+    assert os.listdir(folder / 'new') == ['.ete-lock']
+
+
+def test_m06_a_second_migration_at_the_same_time_is_refused(waiting):
+    process, folder = waiting
+    status, _, error = job.migrate(folder / 'source', folder / 'new', folder / 'map')
+    assert status == 2 and 'E622' in error and f'pid {process.pid}' in error
+    process.stdin.close()
+    assert process.wait(60) == 0
+    assert job.content(folder / 'new' / job.NAME) == job.NEW
+
+
+ON_A_SMALL_DISK = '''
+import os, subprocess, sys
+from harness import migration_job as job
+from estimator_tpu_embedding.errors import CheckpointWriteError
+prefix, map, disk = sys.argv[1:]
+
+def fill(phase):
+    if phase == 'stage':
+        with open(f'{disk}/filler', 'wb', buffering=0) as file:
+            try:
+                while True: file.write(bytes(4096))
+            except OSError: pass
+
+for size, on_phase in (('128k', lambda phase: None), ('1m', fill)):
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size}', 'none', disk], check=True)
+    try:
+        job.carried_out(prefix, map, f'{disk}/new', on_phase=on_phase)
+    except CheckpointWriteError as error:
+        print(error, sorted(os.listdir(f'{disk}/new')))
+    subprocess.run(['umount', disk], check=True)
+'''
+
+
+def test_m07_a_disk_without_room_is_known_before_and_a_full_one_leaves_nothing(tmp_path):
+    if subprocess.run(['unshare', '-rm', 'true'], capture_output=True).returncode:
+        pytest.skip('this system lets nobody mount')
+    prefix, map = job.make(tmp_path / 'source', rows=20_000), job.map_in(tmp_path)
+    (tmp_path / 'disk').mkdir()
+    done = subprocess.run(
+        ['unshare', '-rm', sys.executable, '-c', ON_A_SMALL_DISK, prefix, map, tmp_path / 'disk'],
+        capture_output=True, text=True, env={**os.environ, 'PYTHONPATH': path_with_harness()})
+    assert done.returncode == 0, done.stderr
+    before, later = done.stdout.splitlines()
+    needed = 2 * 20_000 * 8
+    assert before.startswith('E657 ') and "['.ete-lock']" in before
+    assert int(before.split(' bytes must be free')[0].split()[-1].replace(',', '')) > needed
+    assert later.startswith('E621 ') and 'No space left on device' in later
+    assert "['.ete-lock']" in later
+
+
+def limited(*arguments):
+    """Runs `etpe` with 1 GiB of addresses; returns the most MiB of memory that it had."""
+    code = ('import resource, sys\n'
+            'resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))\n'
+            'from harness import memory\n'
+            'from estimator_tpu_embedding.cli.main import main\n'
+            'assert main() == 0\n'
+            'print(memory.most_rss())\n')
+    done = run_python('-c', code, *arguments, OPENBLAS_NUM_THREADS='1',
+                      PYTHONPATH=path_with_harness())
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.splitlines()[-1]) / 2**20
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize('strategy, hosts', [('div', 1), ('mod', 5)])
+def test_m09_a_table_of_two_gigabytes_goes_there_and_back_in_little_memory(
+        tmp_path, strategy, hosts):
+    map = job.map_in(tmp_path)
+    rows = {'small': 1000, 'large': 2**31 // 256}
+    most = {}
+    for size, count in rows.items():
+        job.make_large(tmp_path / size, count, strategy, hosts)
+        there, back = tmp_path / f'{size}-there', tmp_path / f'{size}-back'
+        most[size, 'there'] = limited('migrate', 'checkpoint', tmp_path / size, there,
+                                      '--to', 'tf2', '--map', map)
+        most[size, 'back'] = limited('migrate', 'checkpoint', there, back, '--to', 'tf1',
+                                     '--order', f'{strategy}:{hosts}' if hosts > 1 else 'div')
+    for way in ('there', 'back'):
+        assert most['large', way] - most['small', way] < 50, most
+    for path in pathlib.Path(tmp_path, 'large').glob('*.data*'):
+        made = pathlib.Path(tmp_path, 'large-back', path.name)
+        assert made.stat().st_size == path.stat().st_size

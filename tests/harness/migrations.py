@@ -1,0 +1,73 @@
+"""Makes small checkpoints of both kinds to migrate, without TensorFlow."""
+
+import pathlib
+
+import numpy as np
+from harness import forged
+
+from estimator_tpu_embedding.checkpoint.file_names import manifest_path
+from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
+from estimator_tpu_embedding.checkpoint.object_graph import GRAPH_KEY
+from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.checkpoint.scan import scan
+from estimator_tpu_embedding.core.partition import Partition
+from estimator_tpu_embedding.migration import from_tf1, from_tf2
+from estimator_tpu_embedding.migration.map_file import Map
+from estimator_tpu_embedding.proto.codec import Config
+
+USER = 'input_layer/user_embedding/embedding_weights'
+ROWS = np.arange(14, dtype='f4').reshape(7, 2)
+"""Of the table, by id."""
+KERNEL = np.arange(6, dtype='f4').reshape(2, 3)
+SLOTS = {'Adagrad': ROWS + 100}
+DENSE = {'dense/kernel': KERNEL, 'dense/kernel/Adam': KERNEL + 10, 'dense/kernel/Adam_1':
+         KERNEL + 20, 'dense/bias': np.ones(3, 'f4'), 'beta1_power': np.float32(.5)}
+VALUE = '/.ATTRIBUTES/VARIABLE_VALUE'
+OBJECTS = {
+    'embedding/user': ROWS, 'embedding/user.Saccumulators': ROWS + 100, 'net/w': KERNEL,
+    'net/w/.OPTIMIZER_SLOT/optimizer/m': KERNEL + 10,
+    'net/w/.OPTIMIZER_SLOT/optimizer/v': KERNEL + 20,
+    'optimizer/iter': np.int64(7), 'optimizer/learning_rate': np.float32(.1),
+    'save_counter': np.int64(1)}
+
+
+def config(rows=7, width=2, name='tbl_user_embedding'):
+    """The config of a job with one table of a feature column."""
+    made = Config()
+    made.table_descriptor.add(name=name, vocabulary_size=rows, dimension=width)
+    return made.SerializeToString()
+
+
+def tf1(folder, *, step=7, strategy='div', hosts=2, slots=SLOTS, others=DENSE, rows=ROWS,
+        config=config(), manifest=True):
+    """Writes a checkpoint of a TPUEstimator with one table; returns its prefix."""
+    order = Partition(strategy=strategy, vocabulary_size=len(rows), num_hosts=hosts)
+    tables = {name: [values[order.ids_on(host)] for host in range(hosts)]
+              for name, values in {USER: rows, **{
+                  f'{USER}/{slot}': values for slot, values in slots.items()}}.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    prefix = forged.write(folder / f'model.ckpt-{step}', {
+        **tables, **others, **({} if step is None else {'global_step': np.int64(step)})})
+    if manifest:
+        pathlib.Path(manifest_path(prefix)).write_bytes(Manifest(
+            step=step, created_by='test 1', config=config, created=1e9, tables={
+                USER: StoredTable(rows=len(rows), width=rows.shape[1], strategy=strategy,
+                                  hosts=hosts, slots=tuple(slots))},
+            files=scan(prefix).files).to_json())
+    return prefix
+
+
+def tf2(folder, objects=None, number=1, **changes):
+    """Writes a checkpoint of objects, by their paths; returns its prefix."""
+    found = OBJECTS if objects is None else objects
+    folder.mkdir(parents=True, exist_ok=True)
+    return forged.write(folder / f'ckpt-{number}', {
+        GRAPH_KEY: np.zeros(1, 'u1'),
+        **{f'{path}{VALUE}': value for path, value in {**found, **changes}.items()}})
+
+
+def contents_of(prefix, map=None, assume=None, path='embedding'):
+    """What a migration reads of a checkpoint of either kind."""
+    if 'model.ckpt' not in prefix:
+        return from_tf2.read(prefix, from_tf2.Paths(path))
+    return from_tf1.read(prefix, CheckpointOptions(assume=assume), map or Map())
