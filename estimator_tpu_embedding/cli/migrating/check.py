@@ -9,7 +9,7 @@ The report in JSON has these fields:
 - `difference`: the first that is not; `null` if there is none.
 - `largest`: the largest difference before that; `null` if all were equal bit for bit.
 - `compared`: how many numbers, by kind, and `steps`, how many steps.
-- `remarks`: what was not compared, and what is declared otherwise.
+- `remarks`: texts about things that were not compared, or that are declared otherwise.
 
 A difference has `step`, `kind`, `name`, `slot`, `row`, `column`, and the values `a` and `b`, which
 are texts if they are no finite numbers.

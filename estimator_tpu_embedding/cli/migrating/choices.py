@@ -86,7 +86,7 @@ def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> R
         parsed.refuse(f'argument {argument}: {why}')
     map = read_map(parsed)
     if contents.is_tf2(bundle):
-        found = from_tf2.read(prefix, paths(parsed))
+        found = from_tf2.read(prefix, paths(parsed), map)
     else:
         found = from_tf1.read(prefix, given, map)
     return Read(found, _target(parsed), Choices(
