@@ -56,5 +56,5 @@ def paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOp
 def _contents(one: Stored, parsed: argparse.Namespace, given: CheckpointOptions, map: Map
               ) -> Contents:
     if contents.is_tf2(one.bundle):
-        return from_tf2.read(one.prefix, choices.paths(parsed))
+        return from_tf2.read(one.prefix, choices.paths(parsed), map)
     return from_tf1.read(one.prefix, given, map)
