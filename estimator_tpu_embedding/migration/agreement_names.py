@@ -20,7 +20,7 @@ class Names:
       features, tables: name on side A -> name on side B.
       pairs: by table on side A (suffix, place on A, place on B) of the rows, whose suffix is `''`,
         and of the slots that both have.
-      remarks: on what has no partner, and on what is declared otherwise.
+      remarks: on slots without a partner, and on options that differ.
     """
 
     features: Mapping[str, str]

@@ -109,7 +109,7 @@ class Moves:
                 self._add(tensor, name, place, one, one.is_table)
 
     def add_others(self, named: Mapping[str, str | Rule]) -> None:
-        """Moves what is no variable with slots.
+        """Moves the step, powers of Adam, and other tensors without slots.
 
         Args:
           named: the tensors that the map names, as `Names` has them.

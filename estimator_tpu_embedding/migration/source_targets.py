@@ -68,4 +68,5 @@ def of_config(config: Config, target: str) -> Written:
     """Returns a config in one of the forms of `PROTO`: equal configs give equal text."""
     if target == 'json':
         return Written(json_format.MessageToJson(config, preserving_proto_field_name=True) + '\n')
-    return Written(text_format.MessageToString(config))
+    # The default of `as_utf8` depends on protobuf, and would let names steer a terminal.
+    return Written(text_format.MessageToString(config, as_utf8=False))

@@ -1,8 +1,8 @@
 """A small job in its TF1 form and in its TF2 form, and forms with a mistake, for `migrate check`.
 
 The features `watched`, which has weights, and `liked` share the table `video` [6, 2]; `who` has the
-table `user` [7, 2], whose last two rows nothing looks up. The loss of a sample is its label times the sum of its activations, each times
-a dense variable.
+table `user` [7, 2], whose last two rows nothing looks up. The loss of a sample is its label times
+the sum of its activations, each times a dense variable.
 
     python -m harness.agreement_job FOLDER FORM
 

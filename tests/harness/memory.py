@@ -21,6 +21,11 @@ def highest_rss_of(function):
     return _in_bytes('VmHWM') - before
 
 
+def most_rss():
+    """Returns the most bytes of this process that have been in memory at once."""
+    return _in_bytes('VmHWM')
+
+
 def rss():
     """Returns how many bytes of this process are in memory."""
     return _in_bytes('VmRSS')

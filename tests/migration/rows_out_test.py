@@ -19,6 +19,7 @@ from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CheckpointError, ConfigError
 from estimator_tpu_embedding.migration import row_writers, rows_exported, rows_index, rows_out
+from estimator_tpu_embedding.migration.row_writers import Described
 from estimator_tpu_embedding.migration.rows_index import CheckpointOfRows
 from estimator_tpu_embedding.migration.rows_out import Chosen, Export
 
@@ -230,6 +231,22 @@ def test_a_rows_json_with_impossible_content_is_refused(tmp_path, change, said):
     with pytest.raises(CheckpointError, match='E664') as caught:
         rows_index.read(str(tmp_path / 'out'))
     assert said in str(caught.value)
+
+
+def test_ids_of_parquet_files_must_be_those_of_rows_json(tmp_path):
+    pytest.importorskip('pyarrow')
+    prefix = save(tmp_path / 'm')
+    plan(prefix, format='parquet', shard_bytes=10**6).carry_out(str(tmp_path / 'out'), FROM)
+    path, = (tmp_path / 'out').glob('*.parquet')
+    with open(path, 'wb') as file:  # Ids begin at 1, where rows.json says 0.
+        writer = row_writers.writer('parquet', file, [
+            Described(name, 'float32', 3) for name in ('scope/t', 'scope/t/Adagrad')], 1, 11)
+        writer.append([VALUES, VALUES])
+        writer.finish()
+    size, digest = rows_out.hashed(str(path))
+    edited(tmp_path / 'out', lambda fields: first_file(fields).update(size=size, sha256=digest))
+    with pytest.raises(CheckpointError, match='E665 file .*its column id must count from 0; got'):
+        rows_exported.from_export(str(tmp_path / 'out'), rows_index.read(str(tmp_path / 'out')))
 
 
 @pytest.mark.parametrize('first_ids, said', [

@@ -187,6 +187,7 @@ def test_no_name_becomes_code(tables, feature, place):
 def test_equal_configs_give_equal_text_that_reads_back():
     from google.protobuf import json_format
     one = config('several_optimizers_2x2')
+    one.table_descriptor[0].name = 'ä"\u202e\n'
     as_text = source_targets.of_config(one, 'textproto').text
     assert text_format.Parse(as_text, Config()) == one
     assert json_format.Parse(source_targets.of_config(one, 'json').text, Config()) == one

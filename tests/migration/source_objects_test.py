@@ -147,6 +147,24 @@ def test_columns_are_tables_and_features_by_their_keys():
         assert part in told
 
 
+def test_columns_that_share_a_table_do_so_in_tf2():
+    identity = v1.feature_column.categorical_column_with_identity
+    watched, last = v1.tpu.experimental.shared_embedding_columns(
+        [identity(name, 10) for name in ('watched', 'last')], 4, combiner='sum')
+    on_core = v1.tpu.experimental.embedding_column(
+        identity('user', 10), 4, embedding_lookup_device='tpu_tensor_core',
+        tensor_core_shape=[None, 3])
+    one = EmbeddingConfigSpec(feature_columns=[watched, last, on_core],
+                              optimization_parameters=parameters.AdagradParameters(.1))
+    features, _ = tf2_of(one)
+    assert features['watched'].table is features['last'].table and len(features) == 2
+    assert 'The columns of feature "user" look up on the tensor core' in '\n'.join(notes_of(one))
+    with pytest.raises(ConfigError, match='E402 a test: at least one table is needed'):
+        source(EmbeddingConfigSpec(
+            feature_columns=[on_core], optimization_parameters=parameters.AdagradParameters(.1)),
+            'tf2')
+
+
 def ramp(step):
     return .5
 
@@ -207,6 +225,11 @@ def test_embeddings_of_tf2_and_their_declarations_say_the_same():
     assert one.feature_to_config_dict['a/1'] == FeatureConfig('video', max_sequence_length=3)
     assert one.optimization_parameters.l1_regularization_strength == .5
     assert sorted(one.table_to_config_dict) == ['table_1', 'video']
+
+
+def test_the_class_of_tensorflow_says_whether_it_is_pipelined():
+    embedding = api.TPUEmbedding(nested(), api.SGD(.1), pipeline_execution_with_tensor_core=True)
+    assert tf1_of(embedding).pipeline_execution_with_tensor_core is True
 
 
 def test_an_embedding_that_is_built_knows_its_batch_and_its_config():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times `etpe migrate checkpoint` beside a copy of the same files.
 
-    python3 tools/bench/migrate.py [--gib 1] [--rounds 5] [--hosts 4] [--json FILE] [FOLDER]
+    python3 tools/bench/migrate.py [--gib 2] [--rounds 5] [--hosts 4] [--json FILE] [FOLDER]
 
 needs the package without extras, Linux, and room for three checkpoints in FOLDER, which is the
 folder of temporary files if left out. A table and its slot have so many GiB together. There are
@@ -37,6 +37,12 @@ from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 
 WIDTH, CHUNK, FLOAT32, INT64 = 64, 2**22, 1, 9
 NAME, STEP = 'table', 7
+COMMAND = """
+from estimator_tpu_embedding.cli.main import main
+assert main() == 0
+with open('/proc/self/status') as file:
+    print(next(line for line in file if line.startswith('VmHWM')))
+"""
 
 
 def make(directory, rows, strategy, hosts):
@@ -82,14 +88,10 @@ def copy(source, target):
 
 def migrate(source, target, map_file):
     """Runs the command; returns the most KiB of memory that its process had."""
-    process = subprocess.Popen(
-        [sys.executable, '-m', 'estimator_tpu_embedding', 'migrate', 'checkpoint', source, target,
-         '--to', 'tf2', '--map', map_file], cwd=evidence.ROOT, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f'the migration ended with status {process.returncode}')
-    return usage.ru_maxrss
+    done = subprocess.run(
+        [sys.executable, '-c', COMMAND, 'migrate', 'checkpoint', source, target, '--to', 'tf2',
+         '--map', map_file], cwd=evidence.ROOT, check=True, text=True, stdout=subprocess.PIPE)
+    return int(done.stdout.split()[-2])
 
 
 class Turns:
@@ -157,7 +159,7 @@ def main():
     """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('folder', nargs='?', metavar='FOLDER')
-    parser.add_argument('--gib', type=float, default=1.)
+    parser.add_argument('--gib', type=float, default=2.)
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--hosts', type=int, default=4)
     evidence.add_argument(parser)

@@ -8,7 +8,9 @@ path, or null; and `"notes"`, a list of objects. Each has `where` (`job`, or the
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import sys
 
 from ...checkpoint.files import write_atomically
 from ...core.specs import Topology
@@ -82,9 +84,10 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     source, target = parsed.input, parsed.to
     where = reading.label(source)
     if inputs.is_python(source):
-        source_objects.prepare()
-        value = inputs.python_object(source, source_objects.is_declaration)
-        declaration = source_objects.declaration_of(value, where)
+        with contextlib.redirect_stdout(sys.stderr):  # The output is a file of Python.
+            source_objects.prepare()
+            value = inputs.python_object(source, source_objects.is_declaration)
+            declaration = source_objects.declaration_of(value, where)
         if declaration is not None:
             return where, source_targets.written(_sized(declaration, parsed), target)
         if not inputs.holds_config(value):

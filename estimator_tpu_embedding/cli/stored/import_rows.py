@@ -115,6 +115,9 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
     if index is None:
         if not parsed.table:
             raise _nothing_named(parsed.dir)
+        if parsed.rename:
+            raise ConfigError(Problem('E669', '--rename', 'it is for tables of an export', 'files '
+                                      'of --table', 'Give --table the new name.'))
         tables, ids = (_named(flag, getattr(parsed, flag), there) for flag in ('table', 'ids'))
         rows_of = None if there is None else {name: one.rows for name, one in there.items()}
         return rows_in.from_elsewhere(parsed.dir, tables, ids, parsed.to_float32, rows_of), 0
