@@ -87,13 +87,13 @@ def _check_others(bundle: Bundle, tables: set[str], orders: Mapping[str, Partiti
     Raises:
       ConfigError: E654 if a variable that the map names is in slices just as `mod` tables are.
     """
-    order = next((one for one in orders.values() if not one.stores_by_id), None)
+    hosts = max((one.num_hosts for one in orders.values() if not one.stores_by_id), default=0)
     problems = []
-    for name, tensor in bundle.tensors.items() if order is not None else ():
+    for name, tensor in bundle.tensors.items() if hosts else ():
         rule, count = map.rule_for(name), len(tensor.pieces)
         if rule is not None and rule.new is not None and name not in tables and (
                 _table_of(name, bundle, tables) == name and len(tensor.shape) == 2
-                and count > 1 and count == min(order.num_hosts, tensor.rows)):
+                and count > 1 and count == min(hosts, tensor.rows)):
             problems.append(Problem(
                 'E654', rule.where, f'"{shown(name, 200)}" must be called a table, since it is in '
                 f'{count} slices as those with mod rows', 'no "table" before its name',
