@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--checkpoint', required=True, metavar='CKPT', help='of A: a model_dir, '
                         'or a checkpoint such as dir/model.ckpt-7')
     parser.add_argument('--checkpoint-b', metavar='CKPT', help='of B, if it is migrated already; '
-                        'otherwise --to migrates that of A into a folder that is deleted')
+                        '--to migrates that of A instead; with neither, B begins with that of A')
     parser.add_argument('--steps', type=int, default=20, metavar='N', help='how many; 20')
     parser.add_argument('--tolerance', type=float, default=1e-5, metavar='T', help='the largest '
                         'difference that counts as equal; 1e-5')

@@ -91,7 +91,7 @@ def _find(source: str) -> Any:
     """Returns the object that `py:module:object` names, or what it returns if it is a function."""
     _, module, path = source.split(':', 2)
     value = operator.attrgetter(path)(importlib.import_module(module))
-    if callable(value) and not isinstance(value, sides.Side):
+    if isinstance(value, type) or callable(value) and not isinstance(value, sides.Side):
         value = value()
     return value
 

@@ -163,6 +163,10 @@ def problems_of(side: object, where: str) -> list[Problem]:
             'E682', where, 'it must be an EstimatorSide, a LoopSide, a KerasSide, another object '
             'with a method train(checkpoint, steps), or a function without arguments that returns '
             'one', shown(type(side).__qualname__))]
+    if hasattr(side, 'model_fn'):  # It has a method `train`, too.
+        return [Problem('E682', where, 'it must say the input beside the Estimator',
+                        shown(type(side).__qualname__), 'Return EstimatorSide(make_estimator, '
+                        'input_fn), where make_estimator takes a model_dir.')]
     find = getattr(side, 'problems', None)
     return list(find(where)) if callable(find) else []
 

@@ -34,6 +34,13 @@ def test_an_object_without_train_is_no_side(stranger):
     assert type(stranger).__name__ in problem.got
 
 
+def test_an_estimator_alone_is_no_side():
+    estimator = tf.Module()
+    estimator.train, estimator.model_fn = print, print
+    problem, = problems_of(estimator, 'side A')
+    assert problem.code == 'E682' and 'EstimatorSide(make_estimator' in problem.remedy
+
+
 def test_a_side_of_a_users_own_trains_as_it_is():
     side = Own()
     assert isinstance(side, Side) and seen_by(side, print) is side
