@@ -121,6 +121,17 @@ def test_m05_a_source_that_a_job_deletes_is_not_called_damaged(tmp_path, source,
     assert nothing_in(tmp_path / 'new')
 
 
+def test_m05_nor_is_one_that_a_job_begins_to_delete(tmp_path, source, map):
+    def mark(phase):
+        if phase == 'written':
+            with Storage(os.path.dirname(source)) as storage:
+                removal.mark(storage, [os.path.basename(source)])
+
+    with pytest.raises(CheckpointError, match='E628'):
+        carry_out.carry_out(job.planned(source, map), str(tmp_path / 'new'), on_phase=mark)
+    assert nothing_in(tmp_path / 'new')
+
+
 def test_m05_of_a_directory_the_newer_one_is_taken_then(tmp_path, source, map, rotating):
     status, _, error = job.migrate(tmp_path / 'source', tmp_path / 'new', map)
     assert status == 0, error
@@ -344,8 +355,11 @@ def test_a_row_that_was_written_wrongly_is_found_by_its_id(tmp_path, source, map
     assert nothing_in(tmp_path / 'new')
 
 
-def test_an_unknown_error_of_the_verification_ends_it_too(tmp_path, source, map):
+@pytest.mark.parametrize('act', [lambda source: None, lambda source: os.unlink(source + DATA)],
+                         ids=['alone', 'before that of the copy'])
+def test_the_error_of_the_verification_is_raised(tmp_path, source, map, act):
     def verify():
+        act(source)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
