@@ -35,7 +35,8 @@ BELOW['cli'] = BELOW['migration'] | {'migration'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
-    'cli': {'compat', 'runner'}, 'migration': {'compat', 'hosts', 'midlevel'}, '__init__': {'compat'}}
+    'cli': {'compat', 'runner'}, 'migration': {'compat', 'hosts', 'midlevel'},
+    '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import
     'defaults': {'tensorflow', 'numpy', 'os', 'threading'},
@@ -94,8 +95,8 @@ HOMES = {
         uses, {'eval', 'exec', 'io.open_code', 'runpy.run_path', 'os.chdir'},
         {'compat/script.py'}),
     'arguments of the process': (
-        uses, {'sys.argv', 'sys.path'}, {'compat/script.py', 'cli/main.py', 'cli/inputs.py',
-         'migration/agreement_process.py'}),
+        uses, {'sys.argv', 'sys.path'},
+        {'compat/script.py', 'cli/main.py', 'cli/inputs.py', 'migration/agreement_process.py'}),
     # P18: a graph is never run, and code is imported only where the user named it.
     'graphs of strangers': (
         uses, {'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
@@ -108,7 +109,8 @@ HOMES = {
     'imports by name': (
         uses, {'importlib.import_module'},
         {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/roads.py',
-         'midlevel/__init__.py', 'migration/agreement_process.py'}),  # As in that of the package: names are imported when used.
+         'midlevel/__init__.py',  # As in that of the package: names are imported when used.
+         'migration/agreement_process.py'}),  # A side of a check, in a process of its own.
 }
 
 UNSAFE = {  # modules and names that nothing may have

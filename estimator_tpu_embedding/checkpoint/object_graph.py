@@ -13,7 +13,10 @@ The first is attribute `user` of the object `embedding`, the second its attribut
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
+
+from google.protobuf.message import DecodeError
 
 from ..proto.checkpoint_format_pb2 import ObjectGraph
 
@@ -83,6 +86,34 @@ def unescaped(part: str) -> str:
 def joined(path: str, part: str) -> str:
     """Returns a path that is one part longer; the root has the path `''`."""
     return f'{path}/{part}' if path else part
+
+
+def keys_below(graph: bytes, path: str) -> dict[str, dict[str, str]]:
+    """Returns the keys of the variables two steps below an object.
+
+    Args:
+      graph: as `GRAPH_KEY` holds it. Nothing in it is trusted.
+      path: of the object.
+
+    Returns:
+      The keys by the attributes that lead to them; nothing if there is no such object.
+    """
+    try:
+        nodes = ObjectGraph.FromString(graph).nodes
+    except DecodeError:
+        return {}
+
+    def children(number: int) -> Mapping[str, int]:
+        return {child.local_name: child.node_id for child in nodes[number].children
+                if 0 <= child.node_id < len(nodes)} if nodes else {}
+
+    number: int | None = 0
+    for part in path.split('/') if path else ():
+        number = children(number).get(unescaped(part)) if number is not None else None
+    return {} if number is None else {
+        first: {second: attribute.checkpoint_key for second, leaf in children(middle).items()
+                for attribute in nodes[leaf].attributes if attribute.name == _VALUE}
+        for first, middle in children(number).items()}
 
 
 class GraphBuilder:

@@ -25,7 +25,7 @@ _observers: list[Observer] = []
 
 
 class Observer(Protocol):
-    """What is told of the steps of a process. Arrays are lent for the time of a call.
+    """Is told of the steps of a process. Arrays are lent for the time of a call.
 
     Packed ids identify a batch of a core: `packed` and `looked_up` come before `begin` for it.
     """

@@ -30,33 +30,33 @@ DEADLINE = 3600.
 
 def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-5,
           checkpoint_b: str | None = None, features: Mapping[str, str] | None = None,
-          hosts: int | None = None, cores: int | None = None, kernels: str | None = None,
-          assume: str | None = None, deadline: float = DEADLINE) -> Agreement:
+          hosts: int | None = None, cores: int | None = None, assume: str | None = None,
+          deadline: float = DEADLINE) -> Agreement:
     """Trains two jobs from the same rows on the same batches, and compares them step by step.
 
-    Compared are, in this order: the ids and weights of each feature; the rows and slots that they
-    look up; activations; gradients; and the rows and slots after the update. After the last step
-    all rows and slots of all tables are compared. Samples are counted over all cores, and rows go
-    by their ids, so the sides may have different hosts and cores. Each side is a process of its
-    own, in the current folder. If it fails, what it printed last is a note of the error.
+    In each step it compares ids with their weights, labels and other input, and the rows and slots
+    that the ids look up. Then come activations, gradients, and the rows and slots after the update.
+    After the last step it compares all rows and slots of all tables. Samples are counted over all
+    cores, and rows go by their ids, so the sides may have different hosts and cores. Each side is a
+    process of its own, in the current folder. If it fails, its last output is a note of the error.
 
-    >>> found = check('py:jobs.old:side', 'py:jobs.new:side', checkpoint='old/model.ckpt-300',
-    ...               checkpoint_b='new/ckpt-1', steps=20)
-    >>> print(found.difference)
-    step 1: rows after of table "video", id 3, column 0: A has 0.25, B has 0.2
+    >>> try:
+    ...     check('jobs.old', 'py:jobs.new:side', checkpoint='old/model.ckpt-300', steps=20)
+    ... except ConfigError as error:
+    ...     print([problem.where for problem in error.problems])
+    ['A', 'checkpoint']
 
     Args:
       a: `py:module:object` of the old job. The object is a `Side`, or a function that returns one.
-      b: that of the new job.
+      b: `py:module:object` of the new job.
       checkpoint: the prefix of the checkpoint from which side A trains.
       steps: how many steps are compared, >= 1.
       tolerance: the largest difference of two float32 that counts as equal, >= 0.
-      checkpoint_b: the prefix of that of side B; `None` is that of side A.
+      checkpoint_b: the prefix of the one from which side B trains; `None` is the same.
       features: name on side A -> name on side B, where they differ. Tables are paired by their
         features.
       hosts: emulated TPU hosts for both sides, as for `install`.
       cores: cores per host, as for `install`.
-      kernels: of the tables, as for `install`.
       assume: how the rows of a TF1 checkpoint without a manifest are ordered, as in
         `CheckpointOptions`.
       deadline: seconds for each side, > 0.
@@ -67,15 +67,15 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
     Raises:
       ConfigError: E681 for arguments, E682 for objects that are no sides, with all that they lack,
         E683 for sides that cannot be compared.
-      CallError: E684 if a side failed, E686 if it took too long, E687 if it made fewer steps in
-        the engine of this package, E688 if it trained two engines.
+      CallError: E684 if a side failed, E686 if it took too long. E687 if it made fewer steps in
+        the engine of this package. E688 if it trained two engines.
       CheckpointError: E685 if a side ended without its records.
     """
     problems = list(_problems(a, b, checkpoint, checkpoint_b, steps, tolerance, deadline))
     if problems:
         raise ConfigError(*problems)
     requests = [Request(where=where, source=source, checkpoint=os.path.abspath(prefix),
-                        steps=steps, hosts=hosts, cores=cores, kernels=kernels, assume=assume)
+                        steps=steps, hosts=hosts, cores=cores, assume=assume)
                 for where, source, prefix in (('side A', a, checkpoint),
                                               ('side B', b, checkpoint_b or checkpoint))]
     with tempfile.TemporaryDirectory(prefix='etpe-check-') as folder:

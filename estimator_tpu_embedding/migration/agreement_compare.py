@@ -24,8 +24,8 @@ class Difference:
       step: of the check, counted from 1.
       kind: of `agreement_records.KINDS`.
       name: of the feature, value of the input, or table, on side A.
-      slot: its suffix; `''` for rows, and for what is no table.
-      row: an id for rows and slots, else a sample of all cores.
+      slot: its suffix; `''` for all other numbers.
+      row: an id for rows and slots; otherwise a sample, counted over all cores.
       column: within the row, or the sample.
       a, b: the values on the two sides; for ids, texts.
     """
@@ -61,7 +61,7 @@ class Agreement:
       largest: the largest difference of two numbers before that; `None` if all were equal.
       steps: how many steps were compared, the last perhaps in part.
       numbers: how many numbers were compared, by kind.
-      remarks: what was not compared, what is declared otherwise, and what the sides said.
+      remarks: on things that were not compared or are declared otherwise, and those of the sides.
     """
 
     difference: Difference | None

@@ -22,7 +22,7 @@ Tell = Callable[[int, int, Mapping[str, np.ndarray]], None]
 def named(element: Any) -> dict[str, Any]:
     """Returns the values of an element by their names; of two with one name, the first.
 
-    >>> named(({'age': 30, 'more': (1, {'place': 2})}, 0))
+    >>> named(({'age': 30, 'more': {'place': 2}}, 0))
     {'age': 30, 'place': 2, 'labels': 0}
     """
     is_pair = isinstance(element, (tuple, list)) and len(element) == 2

@@ -34,7 +34,7 @@ class Key(NamedTuple):
     Attributes:
       step: counted from 1 for the first step of the check; for `INPUT` the element of the dataset.
       kind: of `KINDS`.
-      name: of the feature or table; for `INPUT` that of a value, see `agreement_inputs.py`.
+      name: of the feature or table; for `INPUT` the name of a value, see `agreement_inputs.py`.
       part: counts the records of one table, kind and step; for `INPUT` it is the input pipeline.
     """
 

@@ -47,9 +47,10 @@ class Side(Protocol):
 class EstimatorSide:
     """A job in its TF1 form: a TPUEstimator and its input.
 
-    >>> def make_estimator(model_dir):
-    ...     return tf.estimator.tpu.TPUEstimator(model_fn, model_dir, ...)
-    >>> side = EstimatorSide(make_estimator, input_fn=lambda params: make_dataset(params))
+    >>> side = EstimatorSide(make_estimator=print, input_fn=None)
+    >>> for problem in side.problems('side A'):
+    ...     print(problem)
+    E682 side A: input_fn: it must be a function; got nothing.
 
     Attributes:
       make_estimator: takes a model_dir, which it must use, and returns the TPUEstimator.
@@ -79,8 +80,11 @@ class EstimatorSide:
 class LoopSide:
     """A job in its TF2 form: a loop of the user's own.
 
-    >>> side = LoopSide(tf.train.Checkpoint(model=model, embedding=embedding, optimizer=optimizer),
-    ...                 batches=dataset, step=train_step)
+    >>> import tensorflow as tf
+    >>> weight = tf.Variable(2.)
+    >>> side = LoopSide(tf.train.Checkpoint(weight=weight), [1., 2.], weight.assign_add)
+    >>> list(side.problems('side B'))
+    []
 
     Attributes:
       checkpoint: a `tf.train.Checkpoint` of everything that the steps read.
@@ -117,7 +121,11 @@ class LoopSide:
 class KerasSide:
     """A job in its TF2 form: a compiled model of Keras, such as one with the layer of TFRS.
 
-    >>> side = KerasSide(tf.train.Checkpoint(model=model), model, batches=dataset)
+    >>> import tensorflow as tf
+    >>> side = KerasSide(tf.train.Checkpoint(), model=tf.Module(), batches=[])
+    >>> for problem in side.problems('side B'):
+    ...     print(problem)
+    E682 side B: model: it must be a compiled model of Keras; got Module.
 
     Attributes:
       checkpoint: a `tf.train.Checkpoint` of the model.

@@ -1,4 +1,4 @@
-"""Finds what is wrong with the names of a migration: all problems E654, each with a remedy."""
+"""Checks the names of a migration: all problems E654, each with a remedy."""
 
 from __future__ import annotations
 

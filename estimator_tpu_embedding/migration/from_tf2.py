@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.manifest import read_manifest
-from ..checkpoint.object_graph import GRAPH_KEY, Place, joined, unescaped
-from ..errors import ConfigError, Problem, quoted, shown
+from ..checkpoint.object_graph import GRAPH_KEY, Place, joined, keys_below, unescaped
+from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
 from .contents import Contents, Variable
+from .map_file import Map
 from .names import recognized, suffixes
-from .target import COUNTER, PARAMETERS, VARIABLES, of_layer, step_path
+from .target import COUNTER, PARAMETERS, VARIABLES, of_layer, step_paths
 
 
 _ATTRIBUTE = '/.ATTRIBUTES/'
+_LAYOUTS = '_sparse_core_table_layouts'
+"""An attribute of TPUEmbeddingV2, which stacks tables of one width into one variable."""
 
 
 class Paths(NamedTuple):
@@ -30,60 +33,90 @@ class Paths(NamedTuple):
     optimizer: str = 'optimizer'
 
 
-def read(prefix: str, paths: Paths) -> Contents:
+def read(prefix: str, paths: Paths, map: Map = Map()) -> Contents:
     """Returns the contents of a checkpoint.
 
     Args:
       prefix: of the checkpoint.
       paths: of the objects in it.
+      map: its lines with `table` name tables elsewhere, by their paths.
 
     Raises:
       CorruptCheckpointError: if it cannot be read.
       ConfigError: E653 if there is no table at the path of the object.
+      IncompatibleCheckpointError: E655 if tables are stacked, as SparseCores have them.
     """
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     places = {name: place for name in bundle.tensors
               if (place := Place.of_key(name)) is not None}
-    values = {str(place): name for name, place in places.items() if not place.slot}
-    found = ((path, dict(_tables(bundle, values, path)))
-             for path in (paths.tables, of_layer(paths.tables)))
-    path, tables = next((each for each in found if each[1]), ('', {}))
-    if not tables:
-        raise _no_tables(bundle, values, paths.tables)
-    step = values.get(step_path(paths.optimizer))
+    reader = _Reader(bundle, places)
+    tables = reader.tables(paths, map)
+    values = reader.values
+    step = next((values[path] for path in step_paths(paths.optimizer) if path in values), None)
     own = {name: 'a counter of TF2, or a hyper-parameter of the optimizer'
-            for each, name in values.items() if name != step and (
-                each == COUNTER or each.startswith(f'{paths.optimizer}/'))}
+           for each, name in values.items() if name != step and (
+               each == COUNTER or each.startswith(f'{paths.optimizer}/')
+               and not bundle.tensors[name].shape)}
     own |= {name: 'it describes objects of TF2' for name in bundle.tensors
             if name not in places and _ATTRIBUTE in name or name == GRAPH_KEY}
-    inside = f'{path}/'
     variables = list(_variables(places, tables, {
-        each: name for each, name in values.items() if name != step and name not in own
-        and not (each.startswith(inside) and path)}, paths.optimizer))
+        each: name for each, name in values.items() if name != step and name not in own},
+        paths.optimizer))
     return Contents(bundle=bundle, variables=variables, step=step, own=own,
                     aside=bundle.tensors.keys() - places.keys() - own.keys(),
                     config=manifest.config if manifest is not None else b'')
 
 
-def _tables(bundle: Bundle, values: dict[str, str], tables_path: str
-            ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yields the name of each table, and the tensors of its parameters and slots by their names."""
-    edges: dict[str, str] = {}
-    found: dict[str, dict[str, str]] = {}
-    for path, tensor in values.items():
-        parent, _, last = path.rpartition('/')
-        if parent == tables_path and len(bundle.tensors[tensor].shape) == 2:
-            edges[unescaped(last)] = tensor
-        elif parent.rpartition('/')[0] == joined(tables_path, VARIABLES):
-            found.setdefault(unescaped(parent.rpartition('/')[2]), {})[unescaped(last)] = tensor
-    names = suffixes('midlevel')
-    for edge, tensor in sorted(edges.items()):
-        table, _, slot = edge.rpartition('/')
-        if slot in names and table in edges:
-            found.setdefault(table, {})[slot] = tensor
-        else:
-            found.setdefault(edge, {})[PARAMETERS] = tensor
-    yield from ((table, parts) for table, parts in found.items() if PARAMETERS in parts)
+class _Reader:
+    """Finds tables."""
+
+    def __init__(self, bundle: Bundle, places: Mapping[str, Place]):
+        self._bundle, self._places = bundle, places
+        self._graph = bundle.read_text(GRAPH_KEY)
+        self.values = {str(place): name for name, place in places.items() if not place.slot}
+
+    def tables(self, paths: Paths, map: Map) -> dict[str, dict[str, str]]:
+        """Returns the tensors of each table by their names, the rows as `PARAMETERS`."""
+        stacked = sorted(name for name in self._bundle.tensors if _LAYOUTS in name)
+        if stacked:
+            raise _stacked(self._bundle, stacked[0])
+        at_paths = (self._at(path) for path in (paths.tables, of_layer(paths.tables)))
+        found = next(filter(None, at_paths), {})
+        known = {parts[PARAMETERS] for parts in found.values()}
+        for path, tensor in self.values.items():
+            rule = map.rule_for(path)
+            if tensor not in known and rule is not None and rule.is_table:
+                parent, _, last = path.rpartition('/')
+                found[path] = self._at(parent).get(unescaped(last), {PARAMETERS: tensor})
+        if not found:
+            raise _no_tables(self._bundle, self.values, paths.tables)
+        return found
+
+    def _at(self, path: str) -> dict[str, dict[str, str]]:
+        """Returns the tables of the object at a path."""
+        told = keys_below(self._graph, joined(path, VARIABLES))
+        tables = {table: {name: key for name, key in parts.items() if key in self._places}
+                  for table, parts in told.items()}
+        tables = {table: parts for table, parts in tables.items() if self._is_table(
+            parts.get(PARAMETERS))}
+        return tables or self._by_names(path)
+
+    def _by_names(self, path: str) -> dict[str, dict[str, str]]:
+        """Returns the tables of an object that only has them as attributes."""
+        edges = {unescaped(each.rpartition('/')[2]): tensor
+                 for each, tensor in self.values.items()
+                 if each.rpartition('/')[0] == path and self._is_table(tensor)}
+        found: dict[str, dict[str, str]] = {}
+        names = suffixes('midlevel')
+        for edge, tensor in sorted(edges.items()):
+            table, _, slot = edge.rpartition('/')
+            is_slot = slot in names and table in edges
+            found.setdefault(table if is_slot else edge, {})[
+                slot if is_slot else PARAMETERS] = tensor
+        return found
+
+    def _is_table(self, tensor: str | None) -> bool:
+        return tensor is not None and len(self._bundle.tensors[tensor].shape) == 2
 
 
 def _variables(places: dict[str, Place], tables: dict[str, dict[str, str]],
@@ -99,7 +132,7 @@ def _variables(places: dict[str, Place], tables: dict[str, dict[str, str]],
         by_keras = slots.get(places[tensor].path, {})
         family, tensors = (recognized(parts, 'midlevel') or recognized(by_keras, 'keras')
                            or (None, ()))
-        taken |= {*parts.values(), *tensors}
+        taken |= {tensor, *tensors}
         yield Variable(name=table, tensor=tensor, is_table=True, family=family, slots=tensors)
     for path, name in values.items():
         if name not in taken:
@@ -109,6 +142,13 @@ def _variables(places: dict[str, Place], tables: dict[str, dict[str, str]],
     for name, place in places.items():
         if place.slot and name not in taken:
             yield Variable(name=str(place), tensor=name)
+
+
+def _stacked(bundle: Bundle, name: str) -> IncompatibleCheckpointError:
+    return IncompatibleCheckpointError(Problem(
+        'E655', label(bundle.prefix), 'each table must be a tensor of its own',
+        f'tables that are stacked for SparseCores, as "{shown(name, 200)}" says',
+        'Restore it into a TPUEmbeddingForServing and save that; it has the rows, without slots.'))
 
 
 def _no_tables(bundle: Bundle, values: dict[str, str], path: str) -> ConfigError:

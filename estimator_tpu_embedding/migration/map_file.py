@@ -32,7 +32,7 @@ UNKNOWN = '?'
 """Stands for a new name that the user has to fill in."""
 _END_OF_LINE = re.compile(r'\r\n?|\n')
 _ARROW = re.compile(r'\s+->\s+')
-_WORD = re.compile(r'(table|re|drop|power)\s+')
+_WORD = re.compile(r'(table|re|drop)\s+')
 _REFERENCE = re.compile(r'\\(?:([0-9]{1,2})|g<(\w+)>)')
 _MOST_BYTES, _MOST_RULES, _MOST_EXPRESSIONS, _MOST_PROBLEMS = 2**23, 50_000, 1_000, 50
 
@@ -145,7 +145,7 @@ def parse(text: str, where: str = 'map') -> Map:
         if not line or line.startswith('#'):
             continue
         try:
-            if line.split(maxsplit=1)[0] == 'power':
+            if line.split(maxsplit=1)[0] == 'power' and not _ARROW.search(line):
                 _add_power(line, powers)
             else:
                 rules.append(_rule(line, place))

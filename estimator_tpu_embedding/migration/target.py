@@ -22,9 +22,14 @@ def of_layer(path: str) -> str:
     return joined(path, '_tpu_embedding')
 
 
+def step_paths(optimizer_path: str) -> list[str]:
+    """Returns the paths of the step in Keras optimizers: first that of `optimizers.legacy`."""
+    return [joined(optimizer_path, name) for name in ('iter', '_iterations')]
+
+
 def step_path(optimizer_path: str) -> str:
-    """Returns the path of the step, which a Keras optimizer counts."""
-    return joined(optimizer_path, 'iter')
+    """Returns the path of the step in a Keras optimizer of `optimizers.legacy`."""
+    return step_paths(optimizer_path)[0]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

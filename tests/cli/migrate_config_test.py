@@ -1,3 +1,4 @@
+import io
 import json
 import pathlib
 import sys
@@ -11,7 +12,8 @@ from harness.wire import graph, meta_graph, node
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
-from estimator_tpu_embedding.migration import source_objects
+from estimator_tpu_embedding.cli.main import main
+from estimator_tpu_embedding.migration.sources import objects
 from estimator_tpu_embedding.proto.codec import Config
 
 ADAGRAD = 'Adagrad_defaults.pbtxt'
@@ -28,7 +30,7 @@ def reported(etpe, *arguments):
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """Writes a module `job_of_a_test`, whose names are already where `install` puts them."""
-    monkeypatch.setattr(source_objects, 'prepare', lambda: None)
+    monkeypatch.setattr(objects, 'prepare', lambda: None)
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(text):
@@ -44,6 +46,25 @@ def test_the_source_is_printed_as_it_is(etpe):
     compile(text, 'source', 'exec')
     assert reported(etpe, SEVERAL, '--to', 'tf2')['text'] == text
     assert migrated(etpe, SEVERAL, '--to', 'tf2', '--format', 'md') == f'```python\n{text}```\n'
+
+
+def test_a_terminal_gets_the_source_as_it_is_too(etpe, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    text = migrated(etpe, SEVERAL, '--to', 'tf2')
+    monkeypatch.setattr(sys, 'stdout', Terminal())
+    assert main(['migrate', 'config', SEVERAL, '--to', 'tf2']) == 0
+    assert sys.stdout.getvalue() == text
+
+
+@pytest.mark.parametrize('target', ['textproto', 'json'])
+def test_a_config_with_an_illegal_name_is_printed_with_escapes(etpe, tmp_path, target):
+    config = config_of()
+    config.table_descriptor[0].name = 'a\x1b]52;c\n\u202e\x9b'
+    text = migrated(etpe, saved(tmp_path, config), '--to', target)
+    assert set(text) <= {'\n', *map(chr, range(32, 127))}
 
 
 @pytest.mark.parametrize('target, name', [
@@ -169,6 +190,11 @@ def spec():
 class jobs:
     one = spec()
 '''
+
+
+def test_what_a_module_prints_is_no_part_of_the_source(etpe, module):
+    module(f'{SPEC}\nprint("loading")\n')
+    compile(migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2'), 'source', 'exec')
 
 
 def test_an_object_and_a_function_that_returns_it_are_the_same(etpe, module):

@@ -11,8 +11,9 @@ from harness.forged_job import IDS, VALUES, save
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.migration import rows_checkpoint
-from estimator_tpu_embedding.migration.rows_in import FLOAT
+from estimator_tpu_embedding.migration.rows import writers, built
+from estimator_tpu_embedding.migration.rows.writers import Described
+from estimator_tpu_embedding.migration.rows.incoming import FLOAT
 
 FORMATS = ['npy', 'safetensors', 'parquet']
 KEY = '/.ATTRIBUTES/VARIABLE_VALUE'
@@ -191,6 +192,14 @@ def test_rows_that_are_no_table_are_refused_with_what_is_wrong(etpe, tmp_path, a
     assert not (tmp_path / 'c').exists()
 
 
+def test_an_id_that_comes_in_two_files_is_refused(etpe, tmp_path):
+    put(tmp_path / 'd', a=VALUES[:4], b=VALUES[4:8], i=np.array([3, 2, 1, 0]),
+        j=np.array([4, 5, 1, 6]))
+    said = etpe('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--table', 't=a.npy',
+                '--table', 't=b.npy', '--ids', 't=i.npy', '--ids', 't=j.npy', status=2)
+    assert 'E667 table "t": an id must come once; got again 1 id: 1.' in said
+
+
 def test_the_problems_of_all_tables_come_at_once(etpe, tmp_path):
     put(tmp_path / 'd', a=VALUES.astype('f8'), b=VALUES * np.inf)
     text = etpe('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--table', 'a=a.npy',
@@ -208,6 +217,19 @@ def test_numbers_of_other_types_are_converted_when_asked(etpe, tmp_path):
     assert table_of(prefix, 'b').dtype == FLOAT
     assert 'E668' in etpe('checkpoint', 'import', tmp_path / 'd', tmp_path / 'e', '--to-float32',
                           '--table', 'c=c.npy', status=2)
+
+
+def test_bfloat16_is_the_upper_half_of_float32(etpe, tmp_path):
+    (tmp_path / 'd').mkdir()
+    with open(tmp_path / 'd' / 'r.safetensors', 'wb') as file:
+        writers.writer('safetensors', file, [Described('v', 'bfloat16', 2)], 0, 1).append(
+            [np.array([[0x3fc0, 0xc000]], np.uint16)])
+    command = ('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--table',
+               't=r.safetensors')
+    assert 'must be float32; got bfloat16 [1, 2] in file r.safetensors.' in etpe(
+        *command, status=2)
+    etpe(*command, '--to-float32')
+    assert table_of(tmp_path / 'c' / 'model.ckpt-0').tolist() == [[1.5, -2.]]
 
 
 @pytest.mark.parametrize('damage, said', [
@@ -231,6 +253,7 @@ def test_a_file_of_an_export_that_was_changed_is_refused(etpe, tmp_path, damage,
     (['--table', 't=../d/r.npy'], 'E665 file ../d/r.npy: it must be a name of a file in DIR'),
     (['--table', 't=r.npy', '--ids', 'u=i.npy'], 'E669 --ids: each table must have rows'),
     (['--table', '../t=r.npy'], 'E403 table "../t"'),
+    (['--table', 't=r.npy', '--rename', 't=u'], 'E669 --rename: it is for tables of an export'),
     (['--table', 'global_step=r.npy'], 'E669 tables: .*none may be global_step'),
     (['--table', 't=r.npy', '--ids', 't=i.npy', '--ids', 't=i.npy'], 'E669 table "t": each file')])
 def test_arguments_that_mean_nothing_are_refused(etpe, tmp_path, arguments, said):
@@ -268,7 +291,7 @@ def test_an_import_displaces_no_checkpoint(etpe, tmp_path, monkeypatch):
         *command, status=2)
     assert sorted(os.listdir(tmp_path / 'm')) == before
     real = os.statvfs(tmp_path)
-    monkeypatch.setattr(rows_checkpoint.os, 'statvfs', lambda path: os.statvfs_result(
+    monkeypatch.setattr(built.os, 'statvfs', lambda path: os.statvfs_result(
         [*real[:2], 1000, 1, *([0] * 6)]))
     assert 'the disk must have room for 132 bytes; got 0 bytes free' in etpe(
         *command[:3], tmp_path / 'c', *command[4:], status=2)

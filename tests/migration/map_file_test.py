@@ -63,6 +63,7 @@ def test_names_may_have_spaces_and_words_of_the_grammar_in_the_middle():
     assert renamed('my table x -> a re b', 'my table x') == ['a re b']
     assert renamed('re re x.* -> y', 're x1') == ['y']
     assert renamed('tables -> b\nrest -> c', 'tables', 'rest') == ['b', 'c']
+    assert renamed('power -> b\npower p -> c\nre -> d', 'power', 'power p', 're') == ['b', 'c', 'd']
 
 
 @pytest.mark.parametrize('line, why', [
@@ -93,7 +94,8 @@ def test_e651_a_name_or_expression_with_two_lines():
 
 @pytest.mark.parametrize('expression', [
     '(a+)+b', '(a|a)*b', '(?:a?){30}b', '.*.*.*.*.*b', 'a?a?a?a?a?a?a?a?aaaaaaaa',
-    '(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)', 'x|.*.*.*.*.*b', '|'.join('a' * 65), r'(a)\1', '(?=a)b', '(?i)a', '(?P<n>a)(?P=n)',
+    '(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)',
+    'x|.*.*.*.*.*b', '|'.join('a' * 65), r'(a)\1', '(?=a)b', '(?i)a', '(?P<n>a)(?P=n)',
     r'\x61*\x61*a'])
 def test_e651_expressions_that_could_take_for_ever_are_refused(expression):
     message, = said(f're {expression} -> b')

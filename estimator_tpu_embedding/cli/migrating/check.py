@@ -9,7 +9,7 @@ The report in JSON has these fields:
 - `difference`: the first that is not; `null` if there is none.
 - `largest`: the largest difference before that; `null` if all were equal bit for bit.
 - `compared`: how many numbers, by kind, and `steps`, how many steps.
-- `remarks`: what was not compared, and what is declared otherwise.
+- `remarks`: texts about things that were not compared, or that are declared otherwise.
 
 A difference has `step`, `kind`, `name`, `slot`, `row`, `column`, and the values `a` and `b`, which
 are texts if they are no finite numbers.
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import CallError, ConfigError, Problem, counted
 from ..report import Grid, Line, Report
 from ..stored import choice, options
-from . import checkpoint as migrating
+from . import choices
 
 if TYPE_CHECKING:  # It needs NumPy.
     from ...migration.agreement_compare import Agreement, Difference
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--cores', type=int, metavar='C', help='cores per host of both')
     parser.add_argument('--deadline', type=float, default=3600., metavar='SECONDS',
                         help='for each of the two; 3600')
-    migrating.configure_choices(parser, needs_target=False)
+    choices.configure(parser, needs_target=False)
     options.configure(parser)
 
 
@@ -76,7 +76,7 @@ def report(parsed: argparse.Namespace) -> Report:
         of_b, shown_b = parsed.checkpoint_b, parsed.checkpoint_b
         if parsed.to is not None:
             from ...migration.carry_out import carry_out
-            of_b = carry_out(migrating.planned(parsed, prefix, given), folder).prefix
+            of_b = carry_out(choices.planned(parsed, prefix, given), folder).prefix
             shown_b = os.path.basename(of_b)
         elif of_b is not None:
             of_b = shown_b = choice.chosen(of_b, given).prefix

@@ -5,12 +5,16 @@ The report in JSON has these fields:
 - `source`, `destination`: paths; the destination is the prefix of the new checkpoint.
 - `to`: as given.
 - `step`: of the new checkpoint.
-- `moves`: objects with `from`, `to`, `kind` (a type), `shape` and `reordered`.
-- `made`: names of variables that were computed, such as powers of Adam.
+- `tables`: objects with `from`, `to`, `rows`, `width`, `optimizer`, `slots` (names of tensors), the
+  orders of rows `before` and `after`, and `reordered`.
+- `moves`: all tensors: objects with `from`, `to`, `kind` (a type), `shape` and `reordered`.
+- `made`: variables that are computed, such as powers of Adam: objects with `name`, `kind`, `value`.
 - `left_out`: objects with `name` and `why`.
+- `unnamed`: variables without a new name, in a dry run.
 - `bytes`: of the tensors that go along.
-- `rows`: how many rows were compared afterwards; `null` for a dry run.
+- `rows`: how many rows were compared afterwards; `null` if nothing was written.
 - `cleaned`: how many saves that did not end were removed from the destination.
+- `map`: the file of `--template` or `--map-back`; `null` if none was written.
 - `notes`, `findings`: as in `etpe checkpoint show`.
 """
 
@@ -24,16 +28,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...checkpoint import file_names
-from ...checkpoint.bundle import Bundle
+from ...checkpoint.object_graph import Place
 from ...checkpoint.options import VERIFY, CheckpointOptions
 from ...checkpoint.rotation import GONE, is_gone, rotated_away
 from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text
-from ...migration import contents, from_tf1, from_tf2, map_file
-from ...migration.plan import Choices, Plan, plan
-from ...migration.target import KERAS, KINDS, MIDLEVEL, TF1, TFRS, Target
+from ...migration import map_text
+from ...migration import plan as planning
+from ...migration.plan import Plan
+from ...migration.target import KERAS, MIDLEVEL, TF1, TF2, TFRS, of_layer
 from ..report import Grid, Line, Report
-from ..stored import choice, options
-from ..stored.texts import as_data, as_lines, count_text
+from ..stored import choice, options, texts
+from . import choices, plan_report
 
 HELP = 'take a checkpoint to TF2 or TFRS, or back, and compare every row'
 
@@ -42,49 +47,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.description = (
         'Writes the tables, slots, step and other variables of SRC as a program of another API '
-        'restores them, into the directory DST, and compares all rows by their ids.')
+        'restores them, into the directory DST, and compares all rows by their ids. The exit '
+        'status of a dry run is 1 if variables have no new name.')
     parser.add_argument('src', metavar='SRC', help='a model_dir, or a checkpoint such as '
                         'dir/model.ckpt-7 or dir/ckpt-7')
     parser.add_argument('dst', metavar='DST', help='a directory for the new checkpoint')
-    configure_choices(parser, needs_target=True)
-    parser.add_argument('--dry-run', action='store_true', help='only print the plan')
+    choices.configure(parser, needs_target=True)
     parser.add_argument('--overwrite', action='store_true', help='replace a checkpoint of the '
                         'same name in DST')
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument('--dry-run', action='store_true', help='only print the plan')
+    modes.add_argument('--template', metavar='FILE', help='only write a map with a line for each '
+                       'variable, to be completed')
+    modes.add_argument('--map-back', metavar='FILE', help='also write the map that leads back '
+                       'from DST to SRC')
     options.configure(parser)
-
-
-def configure_choices(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
-    """Adds the arguments that `planned` reads."""
-    parser.add_argument('--to', required=needs_target, choices=KINDS, help='tf2: TPUEmbedding of '
-                        'tf.tpu.experimental.embedding; tfrs: the layer of TFRS; tf1: TPUEstimator')
-    _configure_paths(parser)
-    parser.add_argument('--step', type=int, metavar='N', help='of a checkpoint that does not '
-                        'say its step')
-    parser.add_argument('--order', default='div', metavar='ORDER', help='"div", or "mod:H" for H '
-                        'hosts: how --to tf1 orders rows')
-    parser.add_argument('--drop-rest', action='store_true', help='leave out variables that '
-                        'nothing names')
-    parser.add_argument('--drop-slots', action='store_true', help='leave out slots that --to has '
-                        'no place for')
-
-
-def _configure_paths(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments that say where a program of TF2 has its objects."""
-    parser.add_argument('--map', metavar='FILE', help='a text file with the new names of '
-                        'variables: "etpe docs migrating"')
-    parser.add_argument('--object-path', default='embedding', metavar='PATH', help='where the '
-                        'checkpoint of TF2 has the TPUEmbedding, or the layer of TFRS; "embedding"')
-    parser.add_argument('--source-path', metavar='PATH', help='the same of SRC, if it is another')
-    parser.add_argument('--optimizer-path', default='optimizer', metavar='PATH', help='where it '
-                        'has the Keras optimizer; "optimizer"')
-    parser.add_argument('--slots', choices=(KERAS, MIDLEVEL), help='who makes the slots of '
-                        'tables: keras (default of tfrs) or midlevel (default of tf2)')
 
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a migration."""
     given = options.options(parsed)
-    if parsed.dry_run:
+    for path in filter(None, [parsed.template, parsed.map_back]):
+        map_text.require_new(path)
+    if not _writes(parsed):
         return _migrated(parsed, given, given)
     quick = dataclasses.replace(given, verify=VERIFY[1])
     try:
@@ -96,51 +81,31 @@ def report(parsed: argparse.Namespace) -> Report:
     return _migrated(parsed, given, given)  # Another one may be whole.
 
 
+def _writes(parsed: argparse.Namespace) -> bool:
+    """Whether a checkpoint is to be written."""
+    return not parsed.dry_run and parsed.template is None
+
+
 def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: CheckpointOptions
               ) -> Report:
     """Migrates the checkpoint that is chosen in one way, and verifies it as the user asks."""
     from ...checkpoint import recover
     chosen = choice.chosen(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
+    verify = functools.partial(recover.verify, chosen.prefix, given)
     try:
-        if parsed.dry_run:
-            recover.verify(chosen.prefix, given)
-        made = planned(parsed, chosen.prefix, given)
-        return _report(parsed, made, notes, chosen.skipped,
-                       functools.partial(recover.verify, chosen.prefix, given))
+        found = choices.read(parsed, chosen.prefix, given)
+        if _writes(parsed):
+            return _report(parsed, planning.plan(*found), notes, chosen.skipped, verify)
+        verify()
+        made = planning.draft(*found)
+        if parsed.template is not None:
+            map_text.write(parsed.template, map_text.template(made, found.choices.map))
+        return _report(parsed, made, notes, chosen.skipped, verify)
     except CorruptCheckpointError:
         if is_gone(chosen.prefix):
             raise rotated_away(chosen.prefix) from None
         raise
-
-
-def planned(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> Plan:
-    """Returns the plan for a checkpoint, by the arguments of the command."""
-    map = map_file.read(parsed.map) if parsed.map else map_file.Map()
-    target = _target(parsed)
-    if contents.is_tf2(Bundle.open(prefix)):
-        found = from_tf2.read(prefix, from_tf2.Paths(
-            parsed.source_path or parsed.object_path, parsed.optimizer_path))
-    else:
-        found = from_tf1.read(prefix, given, map)
-    return plan(found, target, Choices(
-        map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step))
-
-
-def _target(parsed: argparse.Namespace) -> Target:
-    strategy, hosts = _order(parsed.order)
-    return Target(
-        kind=parsed.to, object_path=parsed.object_path.strip('/'),
-        optimizer_path=parsed.optimizer_path.strip('/'),
-        slots=parsed.slots or (KERAS if parsed.to == TFRS else MIDLEVEL),
-        strategy=strategy, hosts=hosts)
-
-
-def _order(text: str) -> tuple[str, int]:
-    """Returns strategy and hosts of `--order`, which has the form of `--assume`."""
-    order = CheckpointOptions(assume=text).assumed_order()
-    assert order is not None
-    return order
 
 
 def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
@@ -149,39 +114,64 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
     base = file_names.BASE if made.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(parsed.dst, file_names.name_of(base, made.step))
     rows, cleaned = None, 0
-    if parsed.dry_run:
-        carry_out.check_destination(made, parsed.dst, prefix, parsed.overwrite)
-    else:
-        done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite,
-                                   verify=verify)
+    if _writes(parsed):
+        done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite, verify=verify)
         rows, cleaned = done.rows, done.cleaned
+        if parsed.map_back is not None:
+            map_text.write(parsed.map_back, map_text.way_back(made, _comments(parsed, made)))
+    elif parsed.template is None:
+        carry_out.check_destination(made, parsed.dst, prefix, parsed.overwrite)
     data: dict[str, Any] = {
         'source': made.contents.bundle.prefix, 'destination': prefix, 'to': parsed.to,
-        'step': made.step, 'moves': [
-            {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
-             'shape': list(move.tensor.shape), 'reordered': move.is_reordered}
-            for move in made.moves],
-        'made': [one.target for one in made.made], 'left_out': [
-            {'name': name, 'why': why} for name, why in made.left_out.items()],
-        'bytes': made.bytes, 'rows': rows, 'cleaned': cleaned, 'notes': notes,
-        'findings': as_data(skipped)}
-    return Report([*as_lines(skipped, 'warn'), *_blocks(data)], data)
+        **plan_report.as_data(made, parsed.drop_rest), 'rows': rows, 'cleaned': cleaned,
+        'map': parsed.template or parsed.map_back, 'notes': notes,
+        'findings': texts.as_data(skipped)}
+    return Report([*texts.as_lines(skipped, 'warn'), *_blocks(parsed, made, data)], data,
+                  status=1 if data['unnamed'] and parsed.dry_run else 0)
 
 
-def _blocks(data: dict[str, Any]) -> Iterator[Line | Grid]:
+def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
+    """Yields the beginning of a map that leads back: the command to which it belongs."""
+    yield f'The way back: etpe migrate checkpoint {parsed.dst} DIR --map {parsed.map_back}'
+    to, flags = TF1, []
+    if made.target.kind != TF1 and parsed.object_path is not None:
+        flags += ['--source-path', made.target.object_path]
+    if made.contents.is_tf2:
+        tables = [move for move in made.moves
+                  if move.variable is not None and move.variable.is_table]
+        to = TFRS if any(f'/{of_layer("")}/' in f'/{move.source}' for move in tables) else TF2
+        slots = [Place.of_key(move.source) for move in tables
+                 if move.variable is not None and move.source != move.variable.tensor]
+        is_of_keras = any(place is not None and place.slot for place in slots)
+        if slots and is_of_keras != (to == TFRS):
+            flags += ['--slots', KERAS if is_of_keras else MIDLEVEL]
+        path = parsed.source_path if parsed.source_path is not None else parsed.object_path
+        flags += [] if path is None else ['--object-path', path]
+    orders = {plan_report.order_text(one.order) for one, _ in made.tables} - {'ids'}
+    if to == TF1 and len(orders) == 1:
+        flags += ['--order', orders.pop()]
+    if parsed.optimizer_path is not None:
+        flags += ['--optimizer-path', parsed.optimizer_path]
+    yield ' '.join(['with --to', to, *flags])
+
+
+def _blocks(parsed: argparse.Namespace, made: Plan, data: dict[str, Any]
+            ) -> Iterator[Line | Grid]:
     for note in data['notes']:
         yield Line(note, 'warn')
-    yield Grid(('from', 'to', 'type', 'shape', 'rows'), [
-        (one['from'], one['to'], one['kind'], str(one['shape']),
-         'reordered' if one['reordered'] else '') for one in data['moves']])
-    if data['left_out']:
-        yield Grid(('left out', 'why'), [(one['name'], one['why']) for one in data['left_out']])
+    if parsed.template is None:
+        yield from plan_report.blocks(made, data)
     if data['cleaned']:
-        yield Line(f'removed what {count_text(data["cleaned"], "save")} that did not end had left',
-                   'warn')
+        yield Line(f'removed what {texts.count_text(data["cleaned"], "save")} that did not end '
+                   'had left', 'warn')
     size = bytes_text(data['bytes'])
-    if data['rows'] is None:
+    if parsed.template is not None:
+        count = texts.count_text(len(data['unnamed']), 'variable')
+        yield Line(f'{parsed.template}: a map to complete; {count} without a new name', 'good')
+    elif data['rows'] is None:
         yield Line(f'dry run: {size} would go to {data["destination"]}', 'warn')
     else:
-        yield Line(f'{data["destination"]}: {size}, {count_text(data["rows"], "row")} compared '
-                   'with the source, all equal', 'good')
+        yield Line(f'{data["destination"]}: {size}, {texts.count_text(data["rows"], "row")} '
+                   'compared with the source, all equal', 'good')
+        if data['map'] is not None:
+            yield Line(f'{data["map"]}: the map that leads back', 'good')

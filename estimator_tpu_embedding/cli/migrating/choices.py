@@ -1,0 +1,157 @@
+"""The arguments that say what a migration of a checkpoint does, and the plan that follows."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...checkpoint.bundle import Bundle
+from ...checkpoint.options import CheckpointOptions
+from ...core.names import name_problems
+from ...errors import ConfigError
+from ...migration import contents, from_tf1, from_tf2, map_file
+from ...migration import plan as planning
+from ...migration.contents import Contents
+from ...migration.plan import Choices, Plan
+from ...migration.target import KERAS, KINDS, MIDLEVEL, TF1, TFRS, Target
+
+_OBJECT, _OPTIMIZER = 'embedding', 'optimizer'
+
+
+class Read(NamedTuple):
+    """What a plan is made of.
+
+    Attributes:
+      contents: of the checkpoint.
+      target: what the other one is for.
+      choices: of the user.
+    """
+
+    contents: Contents
+    target: Target
+    choices: Choices
+
+
+def configure(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
+    """Adds the arguments that `read` reads."""
+    parser.add_argument('--to', required=needs_target, choices=KINDS, help='tf2: TPUEmbedding of '
+                        'tf.tpu.experimental.embedding; tfrs: the layer of TFRS; tf1: TPUEstimator')
+    configure_paths(parser)
+    parser.add_argument('--source-path', metavar='PATH', help='where SRC has them, if it is a '
+                        'checkpoint of TF2 with another path than --object-path')
+    parser.add_argument('--slots', choices=(KERAS, MIDLEVEL), help='who makes the slots of '
+                        'tables in the program of TF2: keras (default of tfrs) or midlevel '
+                        '(default of tf2)')
+    parser.add_argument('--order', metavar='ORDER', help='how --to tf1 orders rows: "div", the '
+                        'default, or "mod:H" for H hosts')
+    parser.add_argument('--step', type=int, metavar='N', help='of a checkpoint that does not '
+                        'say its step')
+    parser.add_argument('--drop-rest', action='store_true', help='leave out variables that '
+                        'nothing names')
+    parser.add_argument('--drop-slots', action='store_true', help='leave out slots that --to has '
+                        'no place for')
+
+
+def configure_paths(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments about the names of variables and the objects of a program of TF2."""
+    parser.add_argument('--map', metavar='FILE', help='a text file with the new names of '
+                        'variables: etpe docs migrating')
+    parser.add_argument('--object-path', metavar='PATH', help='where the checkpoint of TF2 has '
+                        f'the TPUEmbedding, or the layer of TFRS; {_OBJECT} if left out')
+    parser.add_argument('--optimizer-path', metavar='PATH', help='where it has the Keras '
+                        f'optimizer; {_OPTIMIZER} if left out')
+
+
+def planned(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> Plan:
+    """Returns the plan for a checkpoint, by the arguments of a command.
+
+    Raises:
+      ConfigError: E651, E653, E654.
+      IncompatibleCheckpointError: E652, E655.
+    """
+    return planning.plan(*read(parsed, prefix, given))
+
+
+def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> Read:
+    """Reads the map and a checkpoint; arguments that do not apply end the command.
+
+    Raises:
+      ConfigError: E651 or E653.
+      IncompatibleCheckpointError: E652.
+    """
+    bundle = Bundle.open(prefix)
+    for argument, why in _unused(parsed, contents.is_tf2(bundle)):
+        parsed.refuse(f'argument {argument}: {why}')
+    map = read_map(parsed)
+    if contents.is_tf2(bundle):
+        found = from_tf2.read(prefix, paths(parsed), map)
+    else:
+        found = from_tf1.read(prefix, given, map)
+    return Read(found, _target(parsed), Choices(
+        map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step))
+
+
+def read_map(parsed: argparse.Namespace) -> map_file.Map:
+    """Returns the map of `--map`; an empty one without it."""
+    return map_file.read(parsed.map) if parsed.map is not None else map_file.Map()
+
+
+def paths(parsed: argparse.Namespace) -> from_tf2.Paths:
+    """Returns where a checkpoint of TF2 that is read has its objects."""
+    given = getattr(parsed, 'source_path', None)
+    path, argument = (parsed.object_path, '--object-path') if given is None else (
+        given, '--source-path')
+    return from_tf2.Paths(_path(parsed, argument, path, _OBJECT),
+                          _path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER))
+
+
+def _path(parsed: argparse.Namespace, argument: str, given: str | None, default: str) -> str:
+    """Returns a path; the root has the path `''`."""
+    path = default if given is None else given.strip('/')
+    for problem in name_problems('path', path) if path else ():
+        parsed.refuse(f'argument {argument}: {dataclasses.replace(problem, code="").rule}')
+    return path
+
+
+def _unused(parsed: argparse.Namespace, is_tf2: bool) -> Iterator[tuple[str, str]]:
+    """Yields each argument that means nothing here, with the reason."""
+    to_tf1 = parsed.to == TF1
+    objects = is_tf2 or not to_tf1
+    if parsed.order is not None and not to_tf1:
+        yield '--order', 'only --to tf1 has an order'
+    if parsed.slots is not None and to_tf1:
+        yield '--slots', 'TF1 has one kind of slots'
+    if parsed.object_path is not None and not objects:
+        yield '--object-path', 'neither SRC nor --to tf1 has objects'
+    if parsed.optimizer_path is not None and not objects:
+        yield '--optimizer-path', 'neither SRC nor --to tf1 has objects'
+    if parsed.source_path is not None and not is_tf2:
+        yield '--source-path', 'SRC is a checkpoint of TF1, which has no objects'
+    elif parsed.source_path is not None and parsed.object_path is not None and to_tf1:
+        yield '--object-path', '--source-path says where SRC has them, and TF1 has no objects'
+    if parsed.assume is not None and is_tf2:
+        yield '--assume', 'SRC is a checkpoint of TF2, whose rows are in the order of ids'
+    if parsed.step is not None and not 0 <= parsed.step < 2**63:
+        yield '--step', 'it must be >= 0, and below 2**63'
+
+
+def _target(parsed: argparse.Namespace) -> Target:
+    strategy, hosts = _order(parsed)
+    return Target(
+        kind=parsed.to,
+        object_path=_path(parsed, '--object-path', parsed.object_path, _OBJECT),
+        optimizer_path=_path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER),
+        slots=parsed.slots or (KERAS if parsed.to == TFRS else MIDLEVEL),
+        strategy=strategy, hosts=hosts)
+
+
+def _order(parsed: argparse.Namespace) -> tuple[str, int]:
+    """Returns strategy and hosts of `--order`, which has the form of `--assume`."""
+    try:
+        order = CheckpointOptions(assume=parsed.order).assumed_order()
+    except ConfigError as error:
+        parsed.refuse(f'argument --order: {error.problems[0].rule}')
+        raise
+    return order or (Target(kind=TF1).strategy, Target(kind=TF1).hosts)

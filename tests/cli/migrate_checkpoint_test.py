@@ -1,0 +1,227 @@
+import os
+import pathlib
+
+import numpy as np
+import pytest
+from harness.migrations import DENSE, OBJECTS, ROWS, USER, config, tf1, tf2
+
+from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.checkpoint.manifest import read_manifest
+from estimator_tpu_embedding.errors import CheckpointWriteError
+from estimator_tpu_embedding.migration import map_text
+
+MAP = f'{USER} -> user\ndense/kernel -> net/w\ndense/bias -> net/b\n'
+
+
+def map_of(tmp_path, text=MAP):
+    """The path of a map."""
+    (tmp_path / 'map').write_text(text)
+    return tmp_path / 'map'
+
+
+def content(prefix):
+    """The type and bytes of each tensor."""
+    bundle = Bundle.open(str(prefix))
+    return {name: (one.kind, one.shape, bundle.read(name, 0, one.rows).tobytes())
+            for name, one in bundle.tensors.items() if one.code}
+
+
+def test_a_dry_run_prints_tables_first_with_a_line_each_and_writes_nothing(etpe, tmp_path):
+    prefix = tf1(tmp_path / 'a', strategy='mod', hosts=3, slots={'Momentum': ROWS})
+    said = etpe('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--map',
+                map_of(tmp_path, MAP + 'drop beta1_power'), '--drop-slots', '--dry-run')
+    lines = [line.split() for line in said.splitlines()]
+    assert lines[:2] == [
+        ['table', 'becomes', 'rows', 'width', 'slots', 'order', 'of', 'rows'],
+        [USER, 'user', '7', '2', 'mod:3', '->', 'ids']]
+    assert ['dense/kernel', 'net/w', 'float32', '[2,', '3]', '2', 'of', 'Adam'] in lines
+    assert ['global_step', 'optimizer/iter', 'int64', '[]'] in lines
+    assert ['slots', 'of', USER, '1', *'--to tf2 has no place for it'.split()] in lines
+    assert ['beta1_power', 'dropped', 'by'] in [line[:3] for line in lines]
+    assert said.endswith(f'dry run: 148 B would go to {tmp_path}/b/ckpt-7\n')
+    assert sorted(os.listdir(tmp_path)) == ['a', 'map']
+
+
+def test_programs_get_every_tensor_of_a_plan(etpe, tmp_path):
+    prefix = tf1(tmp_path / 'a', strategy='mod')
+    found = etpe.json('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--map',
+                      map_of(tmp_path), '--dry-run')
+    assert found['tables'] == [{
+        'from': USER, 'to': 'user', 'rows': 7, 'width': 2, 'optimizer': 'Adagrad',
+        'slots': [f'{USER}/Adagrad'], 'before': 'mod:2', 'after': 'ids', 'reordered': True}]
+    assert len(found['moves']) == 8 and found['rows'] is None and found['map'] is None
+    assert {'from': f'{USER}/Adagrad', 'to': 'embedding/user.Saccumulators/.ATTRIBUTES/'
+            'VARIABLE_VALUE', 'kind': 'float32', 'shape': [7, 2], 'reordered': True} in (
+                found['moves'])
+    assert (found['unnamed'], found['left_out'], found['made']) == ([], [], [])
+
+
+def test_a_migration_counts_the_rows_that_it_compared(etpe, tmp_path):
+    prefix = tf1(tmp_path / 'a', strategy='mod')
+    arguments = ('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--map',
+                 map_of(tmp_path))
+    # 2 x 7 of the table, 3 x 2 and 3 of the dense variables, the step and the power of Adam.
+    assert etpe(*arguments).endswith('ckpt-7: 208 B, 25 rows compared with the source, all equal\n')
+    assert 'E656' in etpe(*arguments, status=2)
+    assert etpe.json(*arguments, '--overwrite')['rows'] == 25
+    assert '| table | becomes |' in etpe(
+        'migrate', 'checkpoint', prefix, tmp_path / 'c', *arguments[4:], '--format', 'md')
+
+
+def test_a_dry_run_without_names_prints_lines_for_a_map_and_has_status_1(etpe, tmp_path):
+    arguments = ('migrate', 'checkpoint', tf1(tmp_path / 'a', config=b''), tmp_path / 'b',
+                 '--to', 'tf2')
+    said = etpe(*arguments, '--dry-run', status=1)
+    assert 'without a new name: 3 variables;' in said and f'\n  table {USER} -> ?\n' in said
+    assert '\n  dense/kernel -> ?\n' in said and 'nothing names it' not in said
+    assert etpe.json(*arguments, '--dry-run', status=1)['unnamed'] == [
+        'dense/bias', 'dense/kernel', USER]
+    assert 'E654' in etpe(*arguments, status=2) and not (tmp_path / 'b').exists()
+    said = etpe(*arguments, '--dry-run', '--drop-rest')
+    assert 'dense/kernel' in said and 'nothing names it' in said and '-> ?' not in said
+
+
+def test_a_dry_run_of_thousands_of_variables_names_fifty(etpe, tmp_path):
+    prefix = tf1(tmp_path / 'a', others={f'v{n}': np.float32(n) for n in range(2000)})
+    said = etpe('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2', '--dry-run',
+                status=1)
+    assert said.count(' -> ?\n') == 50 and '... and 1,950 more: --template FILE' in said
+
+
+def test_a_template_has_a_line_for_each_variable_and_can_be_completed(etpe, tmp_path):
+    prefix = tf1(tmp_path / 'a', slots={'Adagrad': ROWS}, others={
+        **DENSE, 'table x': np.float32(1), 'gone': np.float32(2)})
+    arguments = ('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf2')
+    template = tmp_path / 'template'
+    said = etpe(*arguments, '--map', map_of(
+        tmp_path, 'drop gone\ndense/bias -> net/b\ndense/kernel/Adam -> own\nglobal_step -> n'),
+        '--template', template)
+    assert said == f'{template}: a map to complete; 2 variables without a new name\n'
+    assert [line for line in template.read_text().splitlines() if line[:1] != '#'] == [
+        f'table {USER} -> tbl_user_embedding', 'dense/bias -> net/b', 'dense/kernel -> ?',
+        'dense/kernel/Adam -> own', 'drop gone', 'global_step -> n', r're table\ x -> ?']
+    assert not (tmp_path / 'b').exists()
+    assert 'in the place of ?' in etpe(*arguments, '--map', template, status=2)
+    template.write_text(template.read_text().replace('kernel -> ?', 'kernel -> net/w').replace(
+        ' x -> ?', ' x -> x'))
+    assert etpe.json(*arguments, '--map', template)['left_out'] == [
+        {'name': 'gone', 'why': f'dropped by {template}:7'}]
+
+
+@pytest.mark.parametrize('to, slots, extra', [
+    ('tf2', {'Adagrad': ROWS}, ()), ('tfrs', {'Adam/m': ROWS, 'Adam/v': ROWS + 9}, ()),
+    ('tf2', {'Ftrl': ROWS, 'Ftrl_1': ROWS + 9}, ('--slots', 'keras')),
+    ('tf1', {'Lion': ROWS}, ())])
+def test_the_map_back_restores_every_name_and_byte(etpe, tmp_path, to, slots, extra):
+    others = {**DENSE, 'bert/w': ROWS, 'bert/w/adam_m': ROWS + 1, 'bert/w/adam_v': ROWS + 2,
+              'a w': np.float32(3)}
+    first = tf1(tmp_path / 'a', strategy='mod', hosts=3, slots=slots, others=others)
+    text = MAP + 'bert/w -> encoder/w\na w -> net/single\ndense/kernel/Adam -> first\n'
+    if to == 'tf1':
+        text += 're beta.* -> power'
+    etpe('migrate', 'checkpoint', first, tmp_path / 'b', '--to', to, '--map',
+         map_of(tmp_path, text), '--map-back', tmp_path / 'back', *extra)
+    if to != 'tf1':
+        lines = (tmp_path / 'back').read_text().splitlines()
+        assert lines[1] == '# with --to tf1 --order mod:3'
+        # Keras has the same names for both kinds of Adam.
+        assert 'encoder/w/.OPTIMIZER_SLOT/optimizer/m -> bert/w/adam_m' in lines
+    etpe('migrate', 'checkpoint', tmp_path / 'b', tmp_path / 'c', '--to', 'tf1', '--order', 'mod:3',
+         '--map', tmp_path / 'back')
+    second = tmp_path / 'c' / 'model.ckpt-7'
+    assert content(first) == content(second)
+    before, after = (read_manifest(str(prefix)) for prefix in (first, second))
+    assert before.tables == after.tables and before.config == after.config
+    assert etpe('checkpoint', 'diff', tmp_path / 'a', tmp_path / 'c') == 'no differences\n'
+
+
+@pytest.mark.parametrize('to, source, flags', [
+    ('tf1', {}, '--to tf2 --object-path embedding'),
+    ('tf1', {'embedding/_tpu_embedding/t': ROWS}, '--to tfrs --object-path embedding'),
+    ('tf1', {'embedding/user/.OPTIMIZER_SLOT/optimizer/m': ROWS,
+             'embedding/user/.OPTIMIZER_SLOT/optimizer/v': ROWS, 'embedding/user': ROWS},
+     '--to tf2 --slots keras --object-path embedding'),
+    ('tfrs', {}, '--to tf2 --source-path net/layer --object-path embedding')])
+def test_the_map_back_begins_with_the_command_to_which_it_belongs(
+        etpe, tmp_path, to, source, flags):
+    objects = source and {**source, 'optimizer/_iterations': OBJECTS['optimizer/iter']}
+    prefix = tf2(tmp_path / 'a', objects or None)
+    where = ('--source-path', 'embedding') + (
+        ('--object-path', 'net/layer') if to == 'tfrs' else ())
+    etpe('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', to, *where, '--map-back',
+         tmp_path / 'back', '--map', map_of(tmp_path, '' if objects else 'net/w -> w'))
+    first, second = (tmp_path / 'back').read_text().splitlines()[:2]
+    assert first == f'# The way back: etpe migrate checkpoint {tmp_path}/b DIR --map ' \
+        f'{tmp_path}/back'
+    assert second == f'# with {flags}'
+    again = etpe('migrate', 'checkpoint', tmp_path / 'b', tmp_path / 'c', *flags.split(), '--map',
+                 tmp_path / 'back')
+    assert 'all equal' in again
+    assert {name: value for name, value in content(prefix).items()
+            if 'learning_rate' not in name and 'GRAPH' not in name}.items() <= (
+        content(tmp_path / 'c' / 'ckpt-7').items())
+
+
+@pytest.mark.parametrize('make, why', [
+    (lambda path: path.touch(), 'something there'),
+    (lambda path: path.symlink_to('nowhere'), 'something there'),
+    (lambda path: path.parent.rmdir(), 'no folder')])
+@pytest.mark.parametrize('option', ['--template', '--map-back'])
+def test_e659_no_file_is_replaced_by_a_map_and_nothing_migrated_then(
+        etpe, tmp_path, option, make, why):
+    (tmp_path / 'maps').mkdir()
+    make(tmp_path / 'maps' / 'file')
+    said = etpe('migrate', 'checkpoint', tf1(tmp_path / 'a'), tmp_path / 'b', '--to', 'tf2',
+                option, tmp_path / 'maps' / 'file', '--drop-rest', status=2)
+    assert 'E659 map ' in said and why in said and not (tmp_path / 'b').exists()
+
+
+def test_e659_a_map_that_cannot_be_written_after_all(tmp_path):
+    with pytest.raises(CheckpointWriteError, match='E659 .*File exists'):
+        (tmp_path / 'map').touch()
+        map_text.write(str(tmp_path / 'map'), '')
+
+
+@pytest.mark.parametrize('source, arguments, why', [
+    ('tf1', '--to tf2 --order mod:2', '--order: only --to tf1 has an order'),
+    ('tf1', '--to tf1 --order mod', '--order: it must be "div" or "mod:H"'),
+    ('tf2', '--to tf1 --slots keras', '--slots: TF1 has one kind'),
+    ('tf1', '--to tf1 --object-path x', '--object-path: neither SRC'),
+    ('tf1', '--to tf1 --optimizer-path x', '--optimizer-path: neither SRC'),
+    ('tf1', '--to tf2 --source-path x', '--source-path: SRC is a checkpoint of TF1'),
+    ('tf2', '--to tf1 --source-path embedding --object-path x', '--object-path: --source-path'),
+    ('tf2', '--to tf1 --assume div', '--assume: SRC is a checkpoint of TF2'),
+    ('tf1', '--to tf2 --step -1', '--step: it must be >= 0'),
+    ('tf1', '--to tf2 --step 9223372036854775808', '--step: it must be >= 0'),
+    ('tf1', '--to tf2 --object-path a//b', '--object-path: parts of the name'),
+    ('tf1', '--to tf2 --optimizer-path ..', '--optimizer-path: parts of the name'),
+    ('tf2', '--to tf1 --source-path a/./b', '--source-path: parts of the name'),
+    ('tf1', '--to tf3', "--to: invalid choice"), ('tf1', '', 'required: --to'),
+    ('tf1', '--to tf2 --dry-run --template x', 'not allowed with')])
+def test_an_argument_that_does_not_apply_is_refused(etpe, tmp_path, source, arguments, why):
+    prefix = (tf1 if source == 'tf1' else tf2)(tmp_path / 'a')
+    said = etpe('migrate', 'checkpoint', prefix, tmp_path / 'b', *arguments.split(), status=2)
+    assert 'usage: etpe migrate checkpoint' in said and why in said
+    assert not (tmp_path / 'b').exists()
+
+
+def test_a_step_that_the_user_says_is_made_for_the_job(etpe, tmp_path):
+    prefix = tf2(tmp_path / 'a', {'embedding/user': ROWS})
+    arguments = ('migrate', 'checkpoint', prefix, tmp_path / 'b', '--to', 'tf1')
+    assert '--step N' in etpe(*arguments, status=2)
+    said = etpe(*arguments, '--step', 30)
+    assert 'made: 30' in said and f'{tmp_path}/b/model.ckpt-30: ' in said
+    stored = content(tmp_path / 'b' / 'model.ckpt-30')
+    assert stored['global_step'] == ('int64', (), np.int64(30).tobytes())
+    etpe('migrate', 'checkpoint', tf1(tmp_path / 'c', others={}, config=config()),
+         tmp_path / 'd', '--to', 'tf2', '--step', 7)
+
+
+def test_a_model_dir_means_the_checkpoint_that_a_job_would_restore(etpe, tmp_path):
+    tf1(tmp_path / 'a', others={}, step=3)
+    tf1(tmp_path / 'a', others={}, step=9)
+    assert etpe.json('migrate', 'checkpoint', tmp_path / 'a', tmp_path / 'b', '--to', 'tf2',
+                     '--dry-run')['step'] == 9
+    pathlib.Path(tmp_path / 'a' / 'model.ckpt-9.data-00000-of-00001').unlink()
+    found = etpe.json('migrate', 'checkpoint', tmp_path / 'a', tmp_path / 'b', '--to', 'tf2')
+    assert found['step'] == 3 and found['findings'][0]['code'] == 'E618'
