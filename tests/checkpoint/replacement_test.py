@@ -63,7 +63,7 @@ def require_no_mixture(directory, tiny):
     owners = {content for path in found for content in (OLD, NEW)
               if tiny.files(content).get(path.name.removeprefix(NAME)) == path.read_bytes()
               and path.suffix != '.meta'}
-    assert len(owners) < 2 or directory / f'{NAME}.index' not in found, sorted(os.listdir(directory))
+    assert len(owners) < 2 or directory / f'{NAME}.index' not in found, os.listdir(directory)
 
 
 def after_next_job(directory, tiny):
