@@ -42,8 +42,9 @@ class Contents:
       variables: tables and others.
       step: the tensor of the global step; `None` if there is none.
       own: tensors that mean something in this API only, and what.
-      aside: tensors of TF1 that only TF1 needs. A checkpoint of TF2 has them under the same names,
-        which its graph of objects does not mention: TF2 overlooks them, and the way back finds them.
+      aside: tensors of TF1 that only TF1 needs. A checkpoint of TF2 has them under the same names.
+        Its graph of objects does not mention them, so TF2 overlooks them, and the way back finds
+        them.
       config: the serialized config of its job; may be empty.
     """
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Container, Iterator, Mapping
 
 from ..checkpoint import evidence
 from ..checkpoint.bundle import Bundle
@@ -12,16 +13,19 @@ from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.tables_meant import may_mean
 from ..core.partition import Partition
-from ..errors import IncompatibleCheckpointError, UnreadableConfigError, shown
+from ..errors import (
+    ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown)
 from ..proto import reading
 from ..proto.codec import Config
 from .contents import Contents, Variable
 from .map_file import Map
-from .names import POWERS, recognized, suffixes
+from .names import recognized, suffixes
 
 STEP = 'global_step'
 _DUMMY = 'tpu_embedding_dummy_table_variable_'
 """TPUEstimator gives the optimizer of the other variables one of them for each table."""
+_POWERS = re.compile(r'(.*/)?beta[12]_power(_\d+)?')
+"""Variables of `tf.train.AdamOptimizer`; Keras computes their values from the step."""
 _OF_COLUMN = 'tbl_'
 """How the config calls the table of a feature column; the rest is part of the variable's name."""
 
@@ -36,21 +40,66 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
 
     Raises:
       CorruptCheckpointError: if it or its manifest cannot be read.
+      ConfigError: E654 if the map calls something a table that cannot be one.
       IncompatibleCheckpointError: E652 if nothing says how the rows of its tables are ordered.
     """
     bundle, manifest = Bundle.open(prefix), read_manifest(prefix)
     check_manifest(Held.of(bundle, manifest))
     config = _config(prefix, manifest)
     names = set(manifest.tables if manifest is not None else table_names(bundle, config))
-    names |= {name for name in bundle.tensors
-              if (rule := map.rule_for(name)) is not None and rule.is_table}
+    names |= _named_as_tables(bundle, map)
     orders = _orders(bundle, manifest, names, options)
+    if manifest is None:
+        _check_others(bundle, names, orders, map)
     aside = {name for name in bundle.tensors
-             if name.rpartition('/')[2] in POWERS or name.startswith(_DUMMY)}
+             if _POWERS.fullmatch(name) or name.startswith(_DUMMY)}
     variables = list(_variables(bundle, names, orders, aside))
     return Contents(
         bundle=bundle, variables=variables, step=STEP if STEP in bundle.tensors else None,
         own={}, aside=aside, config=config.SerializeToString(deterministic=True) if config else b'')
+
+
+def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
+    """Returns the variables that lines of the map call tables.
+
+    Raises:
+      ConfigError: E654 if one of them cannot be a table.
+    """
+    rules = {name: rule for name in bundle.tensors
+             if (rule := map.rule_for(name)) is not None and rule.is_table}
+    # An expression that fits a table and its slots means the table.
+    named = {name: rule for name, rule in rules.items()
+             if rule.pattern is None or not _is_below(name, rules)}
+    problems = [
+        Problem('E654', rule.where, f'the table "{shown(name, 200)}" must have floats in two '
+                'dimensions', f'{tensor.kind} {list(tensor.shape)}', 'Leave out the word "table".')
+        for name, rule in named.items() if not (
+            (tensor := bundle.tensors[name]).is_float and len(tensor.shape) == 2)]
+    if problems:
+        raise ConfigError(*problems)
+    return set(named)
+
+
+def _check_others(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition], map: Map
+                  ) -> None:
+    """Makes sure that no table goes along as another variable, whose rows would stay in `mod`.
+
+    Raises:
+      ConfigError: E654 if a variable that the map names is in slices just as `mod` tables are.
+    """
+    hosts = max((one.num_hosts for one in orders.values() if not one.stores_by_id), default=0)
+    problems = []
+    for name, tensor in bundle.tensors.items() if hosts else ():
+        rule, count = map.rule_for(name), len(tensor.pieces)
+        if rule is not None and rule.new is not None and name not in tables and (
+                _table_of(name, bundle, tables) == name and len(tensor.shape) == 2
+                and count > 1 and count == min(hosts, tensor.rows)):
+            problems.append(Problem(
+                'E654', rule.where, f'"{shown(name, 200)}" must be called a table, since it is in '
+                f'{count} slices as those with mod rows', 'no "table" before its name',
+                'Write it before the name, or before "re".'))
+    if problems:
+        raise ConfigError(*problems)
 
 
 def _config(prefix: str, manifest: Manifest | None) -> Config | None:
@@ -73,9 +122,10 @@ def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
     """Returns the name of each table of a config, by the variable that holds it.
 
     A table of a feature column is called `tbl_x`, and `x` or `x_embedding` is a part of the name of
-    its variable. A table of a config of dicts is called as its variable. A table that could be several is left out.
+    its variable. A table of a config of dicts is called as its variable. A table that could be
+    several is left out, and so are tables that could be the same.
     """
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for table in config.table_descriptor if config is not None else ():
         shape = (table.vocabulary_size, table.dimension)
         part = table.name.removeprefix(_OF_COLUMN)
@@ -83,17 +133,17 @@ def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
                    if tensor.shape == shape and tensor.is_float
                    and (name == table.name or may_mean(part, name)
                         or may_mean(f'{part}_embedding', name))
-                   and not _is_below(name, bundle)]
+                   and not _is_below(name, bundle.tensors)]
         if table.name in fitting:
             fitting = [table.name]
         if len(fitting) == 1:
-            found[fitting[0]] = table.name
-    return found
+            found.setdefault(fitting[0], []).append(table.name)
+    return {variable: tables[0] for variable, tables in found.items() if len(tables) == 1}
 
 
-def _is_below(name: str, bundle: Bundle) -> bool:
-    """Whether a tensor has the name of a slot of another one."""
-    return any(name.endswith(f'/{suffix}') and name.removesuffix(f'/{suffix}') in bundle.tensors
+def _is_below(name: str, owners: Container[str]) -> bool:
+    """Whether a tensor has the name of a slot of one of these."""
+    return any(name.endswith(f'/{suffix}') and name.removesuffix(f'/{suffix}') in owners
                for suffix in suffixes('tf1', 'train'))
 
 
@@ -131,15 +181,24 @@ def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition]
     for name, tensor in bundle.tensors.items():
         for suffix in suffixes('tf1', 'train'):
             owner = name.removesuffix(f'/{suffix}')
-            if owner != name and owner in bundle.tensors and (
+            if owner in bundle.tensors and name not in {owner, *tables} and (
                     bundle.tensors[owner].shape == tensor.shape):
                 slots.setdefault(owner, {})[suffix] = name
     ways = {name: ('tf1', 'train') if name in tables else ('train',) for name in bundle.tensors}
     found = {name: recognized(present, *ways[name]) for name, present in slots.items()}
     taken = {tensor for each in found.values() if each is not None for tensor in each[1]}
     for name in bundle.tensors:
-        if name in taken - tables or name in left or name == STEP:
+        if name in taken or name in left or name == STEP:
             continue
         family, tensors = found.get(name) or (None, ())
-        yield Variable(name=name, tensor=name, order=orders.get(name), is_table=name in tables,
-                       family=family, slots=tensors)
+        yield Variable(name=name, tensor=name, order=orders.get(_table_of(name, bundle, orders)),
+                       is_table=name in tables, family=family, slots=tensors)
+
+
+def _table_of(name: str, bundle: Bundle, tables: Container[str]) -> str:
+    """Returns the table in whose order the rows of a tensor are, perhaps its moving average."""
+    above = name
+    while above not in tables and '/' in above:
+        above = above.rpartition('/')[0]
+    return above if above in tables and (
+        bundle.tensors[above].shape == bundle.tensors[name].shape) else name

@@ -47,9 +47,6 @@ FAMILIES = (
     Family('Lion', ('Lion',)))
 """All optimizers with slots. Where a name could be of two, the first one counts."""
 
-POWERS = ('beta1_power', 'beta2_power')
-"""Variables of `tf.train.AdamOptimizer`; Keras computes their values from the step."""
-
 
 def recognized(present: Mapping[str, str], *ways: str) -> tuple[Family, tuple[str, ...]] | None:
     """Returns the optimizer to which slots belong, and its tensors in the order of its slots.

@@ -196,8 +196,9 @@ def test_a_name_that_no_reader_takes_or_that_is_in_use_is_a_mistake_of_the_calle
 
 @pytest.mark.parametrize('pieces', [[1], [2, 0], [2, 1], [3, -1]])
 def test_slices_that_are_not_the_whole_are_a_mistake_of_the_caller(pieces, tmp_path):
-    with BundleWriter(str(tmp_path / 'm')) as out, pytest.raises(ValueError, match='is not in slices'):
-        out.rows('t', 1, [2, 3], pieces)
+    with BundleWriter(str(tmp_path / 'm')) as out:
+        with pytest.raises(ValueError, match='is not in slices'):
+            out.rows('t', 1, [2, 3], pieces)
 
 
 def test_a_part_takes_exactly_its_bytes(tmp_path):

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from harness import migrated_checkpoints as migrated, replicas, tf1_tables, tfrs, tfrs_migrated, tfrs_models
+from harness import (
+    migrated_checkpoints as migrated, replicas, tf1_tables, tfrs, tfrs_migrated, tfrs_models)
 from harness.parts import long_except
 from harness.processes import run_harness
 

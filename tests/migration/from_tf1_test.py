@@ -1,0 +1,260 @@
+"""Tables, slots and other variables of TF1 are found, and the order of their rows."""
+
+import hashlib
+import json
+import pathlib
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from google.protobuf import text_format
+from harness import migrated_checkpoints as migrated, tf1_tables
+from harness.checkpoints import signed
+
+from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
+from estimator_tpu_embedding.migration import from_tf1
+from estimator_tpu_embedding.migration.map_file import parse
+from estimator_tpu_embedding.proto.codec import Config
+
+ROWS = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+def read(path, lines='', assume='div'):
+    """What is found, by name."""
+    found = from_tf1.read(str(path), CheckpointOptions(assume=assume), parse(lines))
+    return {one.name: one for one in found.variables}, found
+
+
+def config_of(*tables):
+    """A config whose tables have the shape of `ROWS`."""
+    made = Config()
+    for name in tables:
+        made.table_descriptor.add(name=name, vocabulary_size=4, dimension=2)
+    return made
+
+
+def beside(prefix, config):
+    """Writes a config where TensorFlow writes the graph of a checkpoint."""
+    pathlib.Path(f'{prefix}.meta').write_text(text_format.MessageToString(config))
+    return prefix
+
+
+@pytest.mark.parametrize('suffixes, family', [
+    (['Adam', 'Adam_1'], 'Adam'), (['Adam/m', 'Adam/v'], 'Adam'), (['Ftrl', 'Ftrl_1'], 'FTRL'),
+    (['Adagrad'], 'Adagrad'), (['RMSProp', 'RMSProp_1'], 'RMSProp'),
+    (['RMSProp', 'RMSProp_1', 'RMSProp_2'], 'centered RMSProp'),
+    (['CenteredRMSProp/ms', 'CenteredRMSProp/mg', 'CenteredRMSProp/mom'], 'centered RMSProp'),
+    (['Lion'], 'Lion'), ([], None)])
+def test_slots_of_the_engine_and_of_jobs_without_tpu_are_recognized(suffixes, family, tmp_path):
+    names = ['t', *(f't/{suffix}' for suffix in suffixes)]
+    found, _ = read(migrated.write_tf1(tmp_path, dict.fromkeys(names, ROWS)), 'table t -> t')
+    assert found.keys() == {'t'} and list(found['t'].slots) == names[1:]
+    assert (found['t'].family and found['t'].family.name) == family
+
+
+@pytest.mark.parametrize('family', ['Adam', 'Adam of BERT'])
+def test_slots_of_other_variables_are_those_of_their_optimizers(family, tmp_path):
+    one, two = ('Adam', 'Adam_1') if family == 'Adam' else ('adam_m', 'adam_v')
+    found, _ = read(migrated.write_tf1(tmp_path, {
+        'w': ROWS, f'w/{one}': ROWS, f'w/{two}': ROWS, 'w/ExponentialMovingAverage': ROWS,
+        'b': ROWS[0], f'b/{one}': ROWS[0], 'c': ROWS, 'c/Adagrad': ROWS[0]}))
+    assert {name: (one.family and one.family.name, one.slots) for name, one in found.items()} == {
+        'w': (family, (f'w/{one}', f'w/{two}')), 'w/ExponentialMovingAverage': (None, ()),
+        'b': (None, ()), f'b/{one}': (None, ()), 'c': (None, ()), 'c/Adagrad': (None, ())}
+
+
+def test_what_only_tf1_needs_is_set_aside(tmp_path):
+    names = ['beta1_power', 'net/beta2_power_1', 'tpu_embedding_dummy_table_variable_t',
+             'tpu_embedding_dummy_table_variable_t/Adam_1']
+    _, found = read(migrated.write_tf1(tmp_path, {
+        **dict.fromkeys(names, ROWS), 'global_step': np.int64(3), 'my_beta1_power': ROWS}))
+    assert found.aside == set(names) and found.step == 'global_step'
+    assert [one.name for one in found.variables] == ['my_beta1_power']
+
+
+def test_the_config_names_tables_by_parts_of_their_variables(tmp_path):
+    names = ['input_layer/user_embedding/embedding_weights', 'a_b_shared_embedding', 'own/table',
+             'one/twice_embedding/embedding_weights', 'two/twice_embedding/embedding_weights',
+             'same_embedding', 'user']
+    tensors = {**dict.fromkeys(names, ROWS), 'user': ROWS[:3],
+               'input_layer/user_embedding/embedding_weights/Adagrad': ROWS}
+    path = beside(migrated.write_tf1(tmp_path, tensors), config_of(
+        'tbl_user', 'tbl_a_b_shared_embedding', 'own/table', 'tbl_twice', 'tbl_same',
+        'tbl_same_embedding'))
+    found, contents = read(path)
+    assert {name for name, one in found.items() if one.is_table} == {*names[:3]}
+    assert from_tf1.table_names(contents.bundle, from_tf1.parsed(contents.config)) == {
+        names[0]: 'tbl_user', names[1]: 'tbl_a_b_shared_embedding', names[2]: 'own/table'}
+
+
+def test_tables_with_unicode_and_signs_keep_their_rows(tmp_path):
+    """Their names in TF2 are the same; paths escape them."""
+    names = ['größe/тест', 'a.b..c', 'x.Sy', '表', 'with space']
+    source = migrated.write_tf1(tmp_path, {
+        'global_step': np.int64(7), **{name: tf1_tables.slices(name, 7, 'mod', 3)
+                                       for name in names}})
+    lines = '\n'.join(f'table {name} -> {name}' for name in names)
+    there = migrated.migrate(source, tmp_path / 'there', 'tf2', '--assume', 'mod:3', lines=lines)
+    assert 'embedding/größe.Sтест/.ATTRIBUTES/VARIABLE_VALUE' in Bundle.open(there).tensors
+    for name in names:
+        value, = (one for key, one in migrated.bytes_of(there).items()
+                  if key == f'embedding/{name.replace(".", "..").replace("/", ".S")}'
+                  '/.ATTRIBUTES/VARIABLE_VALUE')
+        assert value[2] == tf1_tables.value_of(name, range(7)).tobytes()
+    back = migrated.migrate(there, tmp_path / 'back', 'tf1', '--order', 'mod:3')
+    migrated.assert_equal_files(back, source)
+
+
+def test_an_expression_that_fits_slots_too_means_the_tables(tmp_path):
+    path = migrated.write_tf1(tmp_path, dict.fromkeys(
+        ['a_emb', 'a_emb/Adagrad', 'b_emb', 'b_emb/Adagrad'], ROWS))
+    found, _ = read(path, 'table re (.*_emb).* -> \\1')
+    assert {name: one.slots for name, one in found.items()} == {
+        'a_emb': ('a_emb/Adagrad',), 'b_emb': ('b_emb/Adagrad',)}
+
+
+def test_a_table_that_is_called_as_a_slot_is_a_table_if_a_line_says_so(tmp_path):
+    path = migrated.write_tf1(tmp_path, dict.fromkeys(['user', 'user/Adagrad'], ROWS))
+    found, _ = read(path, 'table user -> user\ntable user/Adagrad -> other')
+    assert {name: (one.is_table, one.slots) for name, one in found.items()} == {
+        'user': (True, ()), 'user/Adagrad': (True, ())}
+
+
+@pytest.mark.parametrize('value, got', [
+    (ROWS[0], r'float32 \[2\]'), (ROWS.astype('i4'), r'int32 \[4, 2\]'),
+    (np.float32(1), r'float32 \[\]'), (ROWS[None], r'float32 \[1, 4, 2\]')])
+def test_what_cannot_be_a_table_is_called_so_in_vain(value, got, tmp_path):
+    path = migrated.write_tf1(tmp_path, {'t': value})
+    with pytest.raises(ConfigError, match=f'E654 map:2: the table "t" must have floats in two '
+                       f'dimensions; got {got}'):
+        read(path, '\ntable t -> t')
+
+
+MOD = {'t': [ROWS[::2], ROWS[1::2]], 't/Adagrad': [ROWS[::2], ROWS[1::2]],
+       't/ExponentialMovingAverage': [ROWS[::2], ROWS[1::2]],
+       'u': [ROWS[::2], ROWS[1::2]], 'u/Adagrad': [ROWS[::2], ROWS[1::2]], 'w': ROWS,
+       'v': [ROWS[:2, 0], ROWS[2:, 0]]}
+
+
+def test_a_table_is_not_taken_along_as_another_variable_with_its_rows_out_of_order(tmp_path):
+    path = migrated.write_tf1(tmp_path, MOD)
+    lines = 'table t -> t\nu -> embedding/u\nre ([wv].*) -> net/\\1\n'
+    with pytest.raises(ConfigError, match='E654 map:2: "u" must be called a table, since it is in '
+                       '2 slices as those with mod rows; got no "table" before its name') as error:
+        read(path, lines, 'mod:2')
+    assert len(error.value.problems) == 1
+    read(path, lines, 'div')
+    read(path, lines.replace('u ->', 'table u ->'), 'mod:2')
+
+
+def test_moving_averages_and_single_slots_of_a_table_have_its_order(tmp_path):
+    source = migrated.write_tf1(tmp_path, {**MOD, 'x': MOD['t'], 'x/Adam/m': MOD['t']})
+    there = migrated.migrate(
+        source, tmp_path / 'there', 'tf2', '--assume', 'mod:2', '--step', '1', lines=(
+            'table re ([tux]) -> \\1\nx/Adam/m -> m\n'
+            't/ExponentialMovingAverage -> mean\nre ([wv]) -> \\1'))
+    for name in 'embedding/t', 'mean', 'm', 'embedding/x', 'embedding/t.Saccumulators', 'w':
+        np.testing.assert_array_equal(migrated.value(there, name), ROWS, name)
+    np.testing.assert_array_equal(migrated.value(there, 'v'), ROWS[:, 0])
+
+
+def written_by_tensorflow(folder, values, columns=()):
+    """A checkpoint that a Saver writes; tensors of `columns` lie in two slices of columns."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        for name, value in values.items():
+            parts = np.split(value, 2, 1) if name in columns else [value]
+            for first, part in enumerate(parts):
+                made = tf.Variable(part, name=name)
+                if name in columns:
+                    made._set_save_slice_info(tf.Variable.SaveSliceInfo(
+                        name, list(value.shape), [0, first], list(part.shape)))
+        session.run(tf.global_variables_initializer())
+        return tf.train.Saver().save(session, str(folder / 'model.ckpt'), 7)
+
+
+def test_strings_and_numbers_of_all_types_go_along_bit_for_bit(tmp_path):
+    values = {'words': [b'a', b'', b'\xff' * 300], 'half': np.float16([.1, 6e4]),
+              'brain': np.array([[1.5, -0.], [1e38, 3]], ml_dtypes.bfloat16),
+              'flags': [True, False], 'none': np.zeros([0, 3], 'f4'), 'global_step': np.int64(7),
+              'complex': np.complex64([1j]), 'scalar': np.float64(.1)}
+    source = written_by_tensorflow(tmp_path, values)
+    there = migrated.migrate(source, tmp_path / 'there', 'tf2', lines=(
+        'table brain -> brain\nre (words|half|flags|none|complex|scalar) -> net/\\1'))
+    back = migrated.migrate(there, tmp_path / 'back', 'tf1', lines='re net/(.*) -> \\1')
+    migrated.assert_equal_files(back, source)
+    assert tf.train.load_checkpoint(there).get_tensor(
+        'net/words/.ATTRIBUTES/VARIABLE_VALUE').tolist() == values['words']
+    assert tf.train.load_checkpoint(back).get_tensor('words').tolist() == values['words']
+
+
+def test_slices_of_columns_are_refused_unless_they_stay_behind(tmp_path):
+    source = written_by_tensorflow(
+        tmp_path, {'wide': ROWS, 't': ROWS, 'global_step': np.int64(7)}, ['wide'])
+    assert len(Bundle.open(source).tensors['wide'].pieces) == 2
+    lines = 'table t -> t\n'
+    errors = migrated.migrate(source, tmp_path / 'out', 'tf2', lines=lines + 'wide -> net/wide',
+                              status=2)
+    assert 'E655' in errors and '"wide" must be stored as rows; got slices of columns' in errors
+    there = migrated.migrate(source, tmp_path / 'out', 'tf2', lines=lines + 'drop wide')
+    np.testing.assert_array_equal(migrated.value(there, 'embedding/t'), ROWS)
+
+
+@pytest.mark.parametrize('form', [1, 2])
+def test_manifests_of_older_formats_say_the_order_too(form, tmp_path):
+    source = migrated.write_tf1(tmp_path, {**MOD, 'global_step': np.int64(7)})
+    fields = {'format': form, 'step': 7, 'created_by': 'test', 'tables': {
+        name: {'rows': 4, 'width': 2, 'strategy': 'mod', 'hosts': 2, 'slots': ['Adagrad']}
+        for name in 'tu'}}
+    if form == 2:
+        files = {path.name: {'size': path.stat().st_size, 'sha256': hashlib.sha256(
+            path.read_bytes()).hexdigest()} for path in tmp_path.iterdir()}
+        fields |= {'config': '', 'created': 1., 'plan_digest': '', 'files': files,
+                   'applied': {'rename': {}, 'reset_slots': []}}
+    text = signed(fields) if form == 2 else json.dumps(fields)
+    pathlib.Path(f'{source}.tables.json').write_text(text)
+    found, _ = read(source, assume=None)
+    assert found['t'].order.strategy == 'mod' and found['t'].order.num_hosts == 2
+    assert found['u'].slots == ('u/Adagrad',)
+
+
+def test_the_variables_of_a_saved_model_are_taken_as_a_checkpoint(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable('emb', initializer=ROWS)
+        tf.train.create_global_step()
+        session.run(tf.global_variables_initializer())
+        tf.saved_model.simple_save(
+            session, str(tmp_path / 'saved'), {'x': tf.constant(0)}, {'y': tf.constant(0)})
+    there = migrated.migrate(tmp_path / 'saved' / 'variables' / 'variables', tmp_path / 'out',
+                             'tf2', lines='table emb -> emb')
+    assert there.endswith('ckpt-0')
+    np.testing.assert_array_equal(migrated.value(there, 'embedding/emb'), ROWS)
+
+
+@pytest.mark.parametrize('hosts', tf1_tables.HOSTS)
+def test_mod_rows_of_any_number_of_hosts_are_put_into_the_order_of_ids(hosts, tmp_path):
+    """More hosts than rows leave some without any."""
+    rows = {'one': 1, 'two': 2, 'four': 4, 'many': 23}
+    source = migrated.write_tf1(tmp_path, {
+        name: tf1_tables.slices(name, count, 'mod', hosts) for name, count in rows.items()})
+    there = migrated.migrate(source, tmp_path / 'out', 'tf2', '--assume', f'mod:{hosts}', '--step',
+                             '7', lines='table re (.*) -> \\1')
+    for name, count in rows.items():
+        np.testing.assert_array_equal(
+            migrated.value(there, f'embedding/{name}'), tf1_tables.value_of(name, range(count)))
+
+
+def test_an_order_that_nothing_says_is_asked_for(tmp_path):
+    path = migrated.write_tf1(tmp_path, MOD)
+    with pytest.raises(IncompatibleCheckpointError, match='E652 .*--assume mod:H'):
+        read(path, 'table t -> t', None)
+    config = config_of('t', 'u')
+    config.num_hosts = 2
+    beside(path, config)
+    assert read(path, 'table t -> t', None)[0]['t'].order is None
+    config.sharding_strategy = 1 - config.sharding_strategy
+    beside(path, config)
+    with pytest.raises(IncompatibleCheckpointError, match='E652 .*says mod on 2 hosts'):
+        read(path, 'table t -> t', None)
