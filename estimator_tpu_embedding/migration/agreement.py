@@ -30,8 +30,8 @@ DEADLINE = 3600.
 
 def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-5,
           checkpoint_b: str | None = None, features: Mapping[str, str] | None = None,
-          hosts: int | None = None, cores: int | None = None, kernels: str | None = None,
-          assume: str | None = None, deadline: float = DEADLINE) -> Agreement:
+          hosts: int | None = None, cores: int | None = None, assume: str | None = None,
+          deadline: float = DEADLINE) -> Agreement:
     """Trains two jobs from the same rows on the same batches, and compares them step by step.
 
     In each step it compares ids with their weights, labels and other input, and the rows and slots
@@ -57,7 +57,6 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
         features.
       hosts: emulated TPU hosts for both sides, as for `install`.
       cores: cores per host, as for `install`.
-      kernels: of the tables, as for `install`.
       assume: how the rows of a TF1 checkpoint without a manifest are ordered, as in
         `CheckpointOptions`.
       deadline: seconds for each side, > 0.
@@ -76,7 +75,7 @@ def check(a: str, b: str, *, checkpoint: str, steps: int, tolerance: float = 1e-
     if problems:
         raise ConfigError(*problems)
     requests = [Request(where=where, source=source, checkpoint=os.path.abspath(prefix),
-                        steps=steps, hosts=hosts, cores=cores, kernels=kernels, assume=assume)
+                        steps=steps, hosts=hosts, cores=cores, assume=assume)
                 for where, source, prefix in (('side A', a, checkpoint),
                                               ('side B', b, checkpoint_b or checkpoint))]
     with tempfile.TemporaryDirectory(prefix='etpe-check-') as folder:

@@ -45,6 +45,10 @@ class Names:
                 problems.append(_problem(
                     f'feature "{name}"', f'it must share its table with the same features, as '
                     f'those of table "{mine}" on side A do', f'table "{yours}" on side B'))
+        for yours, count in collections.Counter(tables.values()).items():
+            if count > 1:
+                problems.append(_problem(f'table "{yours}" on side B', 'one table of side A must '
+                                         'stand for it', f'{count}'))
         for mine, yours in tables.items():
             problems += _other_table(mine, a.tables[mine], b.tables[yours])
         if problems:

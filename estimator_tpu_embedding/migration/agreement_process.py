@@ -36,7 +36,6 @@ class Request:
       checkpoint: the prefix of the checkpoint that it begins with.
       steps: how many steps it makes; 0 if only its parts are looked at.
       hosts, cores: of the emulated system; `None` as for `install`.
-      kernels: as for `install`.
       assume: as for `CheckpointOptions`.
     """
 
@@ -46,7 +45,6 @@ class Request:
     steps: int
     hosts: int | None
     cores: int | None
-    kernels: str | None
     assume: str | None
 
 
@@ -70,8 +68,8 @@ def _prepare(request: Request) -> None:
     environment.prepare()
     with console.quiet_start():
         from ..compat.install import install
-        install(request.hosts, request.cores, kernels=request.kernels,
-                checkpoint=CheckpointOptions(follow_pointer=True, assume=request.assume))
+        install(request.hosts, request.cores, checkpoint=CheckpointOptions(
+            follow_pointer=True, assume=request.assume))
 
 
 def _train(request: Request, storage: Storage) -> tuple[list[Problem], list[str]]:

@@ -13,7 +13,7 @@ from .moves import Move
 from .names import Family, recognized
 from .naming import Named, text_of
 from .plan import Plan
-from .target import KERAS, TF1
+from .target import KERAS, TF1, step_path
 
 _PLAIN = re.compile(r'(?!(?:table|re|drop)\s|#|.*\s->\s|\s)[^\\]*(?<!\s)')
 
@@ -70,6 +70,10 @@ def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
                   if isinstance(new, str)]
     lines += [_line(new, text_of(contents, tensor))
               for tensor, new in plan.names.others.items() if isinstance(new, str)]
+    step = contents.step
+    if contents.is_tf2 and step in moves and step not in plan.names.others and (
+            text_of(contents, step) != step_path(plan.target.optimizer_path)):
+        lines.append(_line(_target_text(moves[step]), text_of(contents, step)))
     left = [f'# Left behind: {shown(name, 1000)}' for name in plan.left_out]
     return '\n'.join([*(f'# {line}' for line in comments), *sorted(lines), *left, ''])
 

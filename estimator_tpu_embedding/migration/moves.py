@@ -13,7 +13,7 @@ from ..errors import Problem, quoted, shown
 from . import from_tf1
 from .contents import Contents, Variable
 from .map_file import Rule
-from .naming import Named, why
+from .naming import Named, text_of, why
 from .target import TF1, Target, step_path
 
 
@@ -119,11 +119,17 @@ class Moves:
             self._add_alone(tensor, new)
         step = self._contents.step
         if step is not None and step not in named:
-            self._add_alone(step, from_tf1.STEP if self._target.kind == TF1
-                            else step_path(self._target.optimizer_path))
+            self._add_alone(step, self._default_of_step(step))
         for tensor in self._contents.aside:  # The way back looks for its old name.
             if tensor not in named:
                 self._add(tensor, tensor, None)
+
+    def _default_of_step(self, step: str) -> str:
+        if self._target.kind == TF1:
+            return from_tf1.STEP
+        if self._contents.is_tf2:  # Versions of Keras have it at different paths.
+            return text_of(self._contents, step)
+        return step_path(self._target.optimizer_path)
 
     def _names(self, one: Variable, new: str) -> Sequence[tuple[str, Place | None]]:
         """Returns the tensor and the place of a variable and of its slots."""

@@ -144,7 +144,7 @@ def test_the_map_back_restores_every_name_and_byte(etpe, tmp_path, to, slots, ex
     ('tfrs', {}, '--to tf2 --source-path net/layer --object-path embedding')])
 def test_the_map_back_begins_with_the_command_to_which_it_belongs(
         etpe, tmp_path, to, source, flags):
-    objects = source and {**source, 'optimizer/iter': OBJECTS['optimizer/iter']}
+    objects = source and {**source, 'optimizer/_iterations': OBJECTS['optimizer/iter']}
     prefix = tf2(tmp_path / 'a', objects or None)
     where = ('--source-path', 'embedding') + (
         ('--object-path', 'net/layer') if to == 'tfrs' else ())

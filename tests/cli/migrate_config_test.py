@@ -13,7 +13,7 @@ from harness.wire import graph, meta_graph, node
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
 from estimator_tpu_embedding.cli.main import main
-from estimator_tpu_embedding.migration import source_objects
+from estimator_tpu_embedding.migration.sources import objects
 from estimator_tpu_embedding.proto.codec import Config
 
 ADAGRAD = 'Adagrad_defaults.pbtxt'
@@ -30,7 +30,7 @@ def reported(etpe, *arguments):
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """Writes a module `job_of_a_test`, whose names are already where `install` puts them."""
-    monkeypatch.setattr(source_objects, 'prepare', lambda: None)
+    monkeypatch.setattr(objects, 'prepare', lambda: None)
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(text):

@@ -11,9 +11,9 @@ from harness.forged_job import IDS, VALUES, save
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.migration import row_writers, rows_checkpoint
-from estimator_tpu_embedding.migration.row_writers import Described
-from estimator_tpu_embedding.migration.rows_in import FLOAT
+from estimator_tpu_embedding.migration.rows import writers, built
+from estimator_tpu_embedding.migration.rows.writers import Described
+from estimator_tpu_embedding.migration.rows.incoming import FLOAT
 
 FORMATS = ['npy', 'safetensors', 'parquet']
 KEY = '/.ATTRIBUTES/VARIABLE_VALUE'
@@ -222,7 +222,7 @@ def test_numbers_of_other_types_are_converted_when_asked(etpe, tmp_path):
 def test_bfloat16_is_the_upper_half_of_float32(etpe, tmp_path):
     (tmp_path / 'd').mkdir()
     with open(tmp_path / 'd' / 'r.safetensors', 'wb') as file:
-        row_writers.writer('safetensors', file, [Described('v', 'bfloat16', 2)], 0, 1).append(
+        writers.writer('safetensors', file, [Described('v', 'bfloat16', 2)], 0, 1).append(
             [np.array([[0x3fc0, 0xc000]], np.uint16)])
     command = ('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--table',
                't=r.safetensors')
@@ -291,7 +291,7 @@ def test_an_import_displaces_no_checkpoint(etpe, tmp_path, monkeypatch):
         *command, status=2)
     assert sorted(os.listdir(tmp_path / 'm')) == before
     real = os.statvfs(tmp_path)
-    monkeypatch.setattr(rows_checkpoint.os, 'statvfs', lambda path: os.statvfs_result(
+    monkeypatch.setattr(built.os, 'statvfs', lambda path: os.statvfs_result(
         [*real[:2], 1000, 1, *([0] * 6)]))
     assert 'the disk must have room for 132 bytes; got 0 bytes free' in etpe(
         *command[:3], tmp_path / 'c', *command[4:], status=2)

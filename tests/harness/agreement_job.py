@@ -40,12 +40,15 @@ api = tf.tpu.experimental.embedding
 
 
 def drawn(seed, wrong_label):
-    """Ids of all samples by feature, [samples, 2], -1 for none; weights of `watched`; labels."""
-    random = np.random.default_rng(seed)
-    ids = {name: random.integers(-1, DRAWN[table], size=[SAMPLES, 2])
+    """Ids of all samples by feature, [samples, 2], -1 for none; weights of `watched`; labels.
+
+    There is one batch more than usual.
+    """
+    random, samples = np.random.default_rng(seed), SAMPLES + BATCH
+    ids = {name: random.integers(-1, DRAWN[table], size=[samples, 2])
            for name, table in TABLES.items()}
-    weights = random.uniform(.5, 1.5, size=[SAMPLES, 2]).astype(np.float32)
-    labels = random.uniform(1, 2, size=[SAMPLES]).astype(np.float32)
+    weights = random.uniform(.5, 1.5, size=[samples, 2]).astype(np.float32)
+    labels = random.uniform(1, 2, size=[samples]).astype(np.float32)
     labels[BATCH + 1] += wrong_label
     return ids, weights, labels
 
@@ -74,7 +77,7 @@ def loss_of(activations, labels, dense, scale):
         tf.linalg.matvec(activations[name], dense) for name in TABLES]))
 
 
-def old(strategy='div', hosts=None, cores=None, scale=1.):
+def old(strategy='div', hosts=None, cores=None, scale=1., pipelined=False):
     """The TF1 form."""
 
     def make_estimator(model_dir):
@@ -92,7 +95,8 @@ def old(strategy='div', hosts=None, cores=None, scale=1.):
                 name: ete.TableConfig(rows, 2, combiner=COMBINERS[name],
                                       learning_rate=RATES[name])
                 for name, rows in ROWS.items()},
-            optimization_parameters=ete.AdamParameters(.1), partition_strategy=strategy)
+            optimization_parameters=ete.AdamParameters(.1), partition_strategy=strategy,
+            pipeline_execution_with_tensor_core=pipelined)
         return ete.TPUEstimator(
             model_fn, model_dir, config, train_batch_size=BATCH, embedding_config_spec=spec)
 
@@ -176,7 +180,8 @@ def unseen():
 
 
 OLD = types.SimpleNamespace(
-    div=old, mod=functools.partial(old, 'mod', 2, 2), tiny=functools.partial(old, scale=1e-6))
+    div=old, mod=functools.partial(old, 'mod', 2, 2), tiny=functools.partial(old, scale=1e-6),
+    pipelined=functools.partial(old, pipelined=True))
 NEW = types.SimpleNamespace(**{name: functools.partial(new, **mistake) for name, mistake in {
     'right': {}, 'tiny': {'scale': 1e-6}, 'few_batches': {'samples': 2 * BATCH},
     'other_rate': {'rates': {'video': .2, 'user': .5}}, 'fails': {'before_step': fail},

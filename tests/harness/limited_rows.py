@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 from estimator_tpu_embedding.cli.main import main
-from estimator_tpu_embedding.migration import rows_checkpoint, rows_exported  # noqa: F401
+from estimator_tpu_embedding.migration.rows import built, exported  # noqa: F401
 
 ROWS, WIDTH, STEP, LIMIT = 500_000, 512, 10_000, 600 * 10**6
 

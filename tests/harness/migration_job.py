@@ -150,17 +150,21 @@ def state(folder):
             for path in pathlib.Path(folder).rglob('*') if path.is_file()}
 
 
-def with_faults(faults):
-    """Lets each operation of the next migration of this process meet faults."""
+def replacements(faults):
+    """What to put in which place so that each operation of a migration meets faults.
+
+    Returns:
+      Triples of a module or class, the name of an attribute, and its value.
+    """
     appended = bundle_writer.Part.append
 
     def append(part, rows):
         faults.meet('append')
         appended(part, rows)
 
-    bundle_writer.Part.append = append
-    carry_out.Storage = lambda path: FaultyStorage(path, faults)
-    carry_out._CHUNK = 32  # Rows of 8 bytes: so it takes several turns.
+    return ((bundle_writer.Part, 'append', append),
+            (carry_out, 'Storage', lambda path: FaultyStorage(path, faults)),
+            (carry_out, '_CHUNK', 32))  # Rows of 8 bytes: so it takes several turns.
 
 
 def killed(work):
@@ -207,7 +211,8 @@ class Sweep:
 
         def work():
             faults = Faults(at)
-            with_faults(faults)
+            for owner, name, value in replacements(faults):
+                setattr(owner, name, value)
             carried_out(self._source, self._map, directory, overwrite=self._overwrite,
                         on_phase=lambda phase: faults.meet(f'phase {phase}'))
             end(faults.log)

@@ -5,9 +5,10 @@ import pathlib
 import numpy as np
 from harness import forged
 
+from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
-from estimator_tpu_embedding.checkpoint.object_graph import GRAPH_KEY
+from estimator_tpu_embedding.checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.scan import scan
 from estimator_tpu_embedding.core.partition import Partition
@@ -59,15 +60,21 @@ def tf1(folder, *, step=7, strategy='div', hosts=2, slots=SLOTS, others=DENSE, r
 
 def tf2(folder, objects=None, number=1, **changes):
     """Writes a checkpoint of objects, by their paths; returns its prefix."""
-    found = OBJECTS if objects is None else objects
     folder.mkdir(parents=True, exist_ok=True)
-    return forged.write(folder / f'ckpt-{number}', {
-        GRAPH_KEY: np.zeros(1, 'u1'),
-        **{f'{path}{VALUE}': value for path, value in {**found, **changes}.items()}})
+    prefix, graph = str(folder / f'ckpt-{number}'), GraphBuilder()
+    with BundleWriter(prefix) as out:
+        for path, value in {**(OBJECTS if objects is None else objects), **changes}.items():
+            place, value = Place.of(path), np.asarray(value)
+            graph.add(place, path)
+            out.rows(place.key, forged.DTYPES[value.dtype.str], value.shape)[0].append(
+                value.tobytes())
+        out.text(GRAPH_KEY, graph.content())
+        out.finish()
+    return prefix
 
 
 def contents_of(prefix, map=None, assume=None, path='embedding'):
     """What a migration reads of a checkpoint of either kind."""
     if 'model.ckpt' not in prefix:
-        return from_tf2.read(prefix, from_tf2.Paths(path))
+        return from_tf2.read(prefix, from_tf2.Paths(path), map or Map())
     return from_tf1.read(prefix, CheckpointOptions(assume=assume), map or Map())

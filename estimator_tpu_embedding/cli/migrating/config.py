@@ -15,9 +15,9 @@ import sys
 from ...checkpoint.files import write_atomically
 from ...core.specs import Topology
 from ...errors import ConfigError, Problem, UnreadableConfigError, counted, shown
-from ...migration import source_configs, source_objects, source_targets
-from ...migration.source_facts import Declaration
-from ...migration.source_targets import PROTO, PYTHON, Written
+from ...migration.sources import configs, objects, targets
+from ...migration.sources.facts import Declaration
+from ...migration.sources.targets import PROTO, PYTHON, Written
 from ...proto import reading
 from ...proto.codec import Config
 from .. import inputs
@@ -85,11 +85,11 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
     where = reading.label(source)
     if inputs.is_python(source):
         with contextlib.redirect_stdout(sys.stderr):  # The output is a file of Python.
-            source_objects.prepare()
-            value = inputs.python_object(source, source_objects.is_declaration)
-            declaration = source_objects.declaration_of(value, where)
+            objects.prepare()
+            value = inputs.python_object(source, objects.is_declaration)
+            declaration = objects.declaration_of(value, where)
         if declaration is not None:
-            return where, source_targets.written(_sized(declaration, parsed), target)
+            return where, targets.written(_sized(declaration, parsed), target)
         if not inputs.holds_config(value):
             raise _no_declaration(where, value)
         found = inputs.from_object(value, where)
@@ -97,9 +97,9 @@ def _written(parsed: argparse.Namespace) -> tuple[str, Written]:
         found = inputs.load(source)
     config, others, where = _chosen(found)
     if target in PROTO and parsed.batch_size is None:  # Also one that nothing can declare.
-        return where, source_targets.of_config(config, target)
-    declaration = source_configs.declaration_of(config, where, others)
-    return where, source_targets.written(_sized(declaration, parsed), target)
+        return where, targets.of_config(config, target)
+    declaration = configs.declaration_of(config, where, others)
+    return where, targets.written(_sized(declaration, parsed), target)
 
 
 def _sized(declaration: Declaration, parsed: argparse.Namespace) -> Declaration:

@@ -38,8 +38,9 @@ from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.tables_meant import tables_meant
 from ...checkpoint.tensors import NO_ROW, Tensor
 from ...errors import ConfigError, CorruptCheckpointError, shown
+from ..migrating import choices
 from ..report import Grid, Line, Report
-from . import options, steady
+from . import across, options, steady
 from .opened import Stored, damage, opened
 from .texts import as_data, as_lines, count_text, json_number
 
@@ -56,14 +57,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         'Compares tables and variables by their names, and rows by their ids. A checkpoint is '
         'equal to a later one with the same values on another number of hosts, or with another '
-        'strategy. Files are verified first. The exit status is 1 if checkpoints differ, or are '
-        'damaged.')
+        'strategy. If one is of TF1 and the other of TF2, names are taken as etpe migrate '
+        'checkpoint gives them. Files are verified first. The exit status is 1 if checkpoints '
+        'differ, or are damaged.')
     parser.add_argument('a', metavar='A')
     parser.add_argument('b', metavar='B')
     parser.add_argument('--all', action='store_true', help=f'name all ids that differ, up to '
                         f'{_ALL:,} in each table, not only the first {_SOME}')
     parser.add_argument('--rename', action='append', default=[], metavar='OLD=NEW', help='B calls '
                         'a table NEW that A calls OLD')
+    choices.configure_paths(parser)
     options.configure(parser)
 
 
@@ -81,8 +84,12 @@ def _report(parsed: argparse.Namespace) -> Report:
     notes = [note for one in both for note in one.notes]
     damaged = [problem for one in {one.prefix: one for one in (a, b)}.values()
                for problem in damage(one, given, notes)]
-    notes += [*_notes_on_order(a, b), *_notes_on_words(a, b)]
-    found = list(_differences(a, b, _pairs(a, b, given), _ALL if parsed.all else _SOME))
+    if across.is_across(a, b, parsed):
+        pairs, more = across.paired(a, b, parsed, given)
+    else:
+        pairs, more = _pairs(a, b, given), _notes_on_order(a, b)
+    notes += [*more, *_notes_on_words(a, b)]
+    found = list(_differences(a, b, pairs, _ALL if parsed.all else _SOME))
     skipped = [problem for one in both for problem in one.skipped]
     data = {'a': a.where, 'b': b.where, 'notes': notes, 'differences': found,
             'findings': as_data(damaged), 'skipped': as_data(skipped)}

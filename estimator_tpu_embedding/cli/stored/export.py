@@ -24,8 +24,8 @@ from .opened import Stored, damage, opened
 from .texts import as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ...migration.rows_index import RowsIndex
-    from ...migration.rows_out import Chosen
+    from ...migration.rows.listing import RowsIndex
+    from ...migration.rows.outgoing import Chosen
 
 HELP = 'write the rows of tables into npy, safetensors or parquet files'
 _FORMATS = ('npy', 'safetensors', 'parquet')
@@ -66,8 +66,8 @@ def report(parsed: argparse.Namespace) -> Report:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    from ...migration.rows_index import CheckpointOfRows
-    from ...migration.rows_out import Export
+    from ...migration.rows.listing import CheckpointOfRows
+    from ...migration.rows.outgoing import Export
     given = options.options(parsed)
     one, notes, skipped = opened(parsed.path, given)
     if problems := one.problems():
@@ -92,12 +92,12 @@ def _tables(one: Stored, names: list[str], with_slots: bool) -> list[Chosen]:
       IncompatibleCheckpointError: E608 if nothing says the order of their rows.
       ConfigError: E662 if a name means no table, or several.
     """
-    from ...migration import rows_chosen
-    found = rows_chosen.candidates(one.bundle, one.tables, one.manifest)
+    from ...migration.rows import chosen
+    found = chosen.candidates(one.bundle, one.tables, one.manifest)
     if not found and one.manifest is None and one.assumed is None:
         raise IncompatibleCheckpointError(evidence.problem(
             'E608', label(one.prefix), 'its tables', evidence.of_mod(one.prefix)))
-    return rows_chosen.chosen(names, found, with_slots)
+    return chosen.chosen(names, found, with_slots)
 
 
 def _data(written: RowsIndex) -> list[dict[str, Any]]:

@@ -29,8 +29,8 @@ from .opened import Opened, damage, opened
 from .texts import as_data, as_lines
 
 if TYPE_CHECKING:  # The command alone needs NumPy.
-    from ...migration.rows_checkpoint import Base
-    from ...migration.rows_in import Incoming, NamedFile
+    from ...migration.rows.built import Base
+    from ...migration.rows.incoming import Incoming, NamedFile
 
 HELP = 'make a checkpoint of rows in npy, safetensors or parquet files'
 _SUFFIXES = ('.npy', '.safetensors', '.parquet')
@@ -69,14 +69,14 @@ def report(parsed: argparse.Namespace) -> Report:
 
 
 def _report(parsed: argparse.Namespace) -> Report:
-    from ...migration import rows_checkpoint
+    from ...migration.rows import built
     notes: list[str] = []
     base, skipped = _base(parsed, notes)
     tables, step = _incoming(parsed, base)
-    target = rows_checkpoint.target_of(
+    target = built.target_of(
         parsed.checkpoint, base.manifest.step if base is not None else step)
-    left = rows_checkpoint.left_in(target.directory)
-    rows_checkpoint.NewCheckpoint(target, tables, base).commit()
+    left = built.left_in(target.directory)
+    built.NewCheckpoint(target, tables, base).commit()
     if left:
         notes.append('removed what a save or an import that did not end had left: '
                      + ', '.join(left))
@@ -93,7 +93,7 @@ def _base(parsed: argparse.Namespace, notes: list[str]
     """Opens and verifies the checkpoint of `--base`; returns the problems of newer ones too."""
     if parsed.base is None:
         return None, ()
-    from ...migration.rows_checkpoint import Base
+    from ...migration.rows.built import Base
     given = CheckpointOptions(verify='size' if parsed.no_verify else 'sha256')
     found: Opened = opened(parsed.base, given)
     one = found.stored
@@ -109,9 +109,9 @@ def _base(parsed: argparse.Namespace, notes: list[str]
 
 def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incoming], int]:
     """Checks the files; returns the tables in them, and the step of the new checkpoint."""
-    from ...migration import rows_exported, rows_in, rows_index
+    from ...migration.rows import exported, incoming, listing
     there = base.manifest.tables if base is not None else None
-    index = rows_index.read(parsed.dir)
+    index = listing.read(parsed.dir)
     if index is None:
         if not parsed.table:
             raise _nothing_named(parsed.dir)
@@ -120,12 +120,12 @@ def _incoming(parsed: argparse.Namespace, base: Base | None) -> tuple[list[Incom
                                       'of --table', 'Give --table the new name.'))
         tables, ids = (_named(flag, getattr(parsed, flag), there) for flag in ('table', 'ids'))
         rows_of = None if there is None else {name: one.rows for name, one in there.items()}
-        return rows_in.from_elsewhere(parsed.dir, tables, ids, parsed.to_float32, rows_of), 0
+        return incoming.from_elsewhere(parsed.dir, tables, ids, parsed.to_float32, rows_of), 0
     if parsed.table or parsed.ids or parsed.to_float32:
         raise ConfigError(Problem(
-            'E669', '--table', f'{rows_index.NAME} says what the files of DIR are', 'both',
-            f'Leave --table, --ids and --to-float32 out, or move {rows_index.NAME} away.'))
-    found = rows_exported.from_export(parsed.dir, index)
+            'E669', '--table', f'{listing.NAME} says what the files of DIR are', 'both',
+            f'Leave --table, --ids and --to-float32 out, or move {listing.NAME} away.'))
+    found = exported.from_export(parsed.dir, index)
     renamed = _renamed([one.name for one in found], restore_arguments.renames(parsed.rename))
     return [one._replace(name=_in_base(renamed[one.name], there, '--rename'))
             for one in found], index.checkpoint.step or 0
@@ -152,7 +152,7 @@ def _named(flag: str, texts: Sequence[str], there: Mapping[str, Any] | None) -> 
     Raises:
       ConfigError: E669 if one has another form, or names no table of the base.
     """
-    from ...migration.rows_in import NamedFile
+    from ...migration.rows.incoming import NamedFile
     found = []
     for text in texts:
         match = _NAMED.fullmatch(text)

@@ -1,0 +1,280 @@
+"""Writes a new checkpoint whose tables come from files of rows.
+
+Without a base it holds these tables and the global step. With a base it holds everything that the
+base holds, in the same order, with other rows for the ids that came. Rows that come in another
+order are first put into their places in a scratch file on the same disk.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from ...checkpoint import commit, directory, file_names
+from ...checkpoint.bundle import Bundle
+from ...checkpoint.bundle_writer import BundleWriter, Part
+from ...checkpoint.files import Storage, scratch
+from ...checkpoint.layout import partition_of
+from ...checkpoint.manifest import Manifest, StoredFile, StoredTable
+from ...checkpoint.tensors import KINDS, NO_ROW, Tensor
+from ...core.partition import Partition
+from ...errors import CheckpointError, ConfigError, Problem, shown
+from ...version import VERSION
+from .files import CODES
+from .incoming import Incoming, rows_with_ids, step_of
+
+STEP = 'global_step'
+_TYPES = {name: number for number, (name, _) in KINDS.items()}
+_INT64 = _TYPES['int64']
+_WRITER = f'estimator_tpu_embedding {VERSION}'
+
+
+class Target(NamedTuple):
+    """The checkpoint to be made: its directory, and its step."""
+
+    directory: str
+    step: int
+
+    @property
+    def name(self) -> str:
+        """Its name in the directory."""
+        return file_names.name_of(file_names.BASE, self.step)
+
+
+class Base(NamedTuple):
+    """The checkpoint to begin from."""
+
+    bundle: Bundle
+    manifest: Manifest
+
+
+def target_of(path: str, step: int) -> Target:
+    """Returns the checkpoint that a path means.
+
+    Args:
+      path: a directory, or a checkpoint such as `dir/model.ckpt-7`.
+      step: of the checkpoint, if the path is a directory.
+
+    >>> target_of('new/model.ckpt-7', 0), target_of('new', 0)
+    (Target(directory='new', step=7), Target(directory='new', step=0))
+    """
+    folder, name = os.path.split(path)
+    said = file_names.step_of(name) if file_names.is_of_a_job(name) else None
+    return Target(path, step) if said is None else Target(folder or '.', said)
+
+
+class NewCheckpoint:
+    """A checkpoint that can be written."""
+
+    def __init__(self, target: Target, tables: Sequence[Incoming], base: Base | None):
+        """Plans it.
+
+        Args:
+          target: the checkpoint.
+          tables: whose rows came; with a base, tables of it.
+          base: whose tensors it also holds, or `None`.
+
+        Raises:
+          ConfigError: E669 with all contradictions.
+        """
+        self._target, self._tables, self._base = target, tables, base
+        self._by_tensor = {_tensor(table, slot): (table, slot)
+                           for table in tables for slot in table.feeds}
+        if problems := list(self._problems()):
+            raise ConfigError(*problems)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that it takes while it is written, with a scratch file if there must be one."""
+        new = [_bytes(table, slot) for table, slot in self._by_tensor.values()]
+        kept = [] if self._base is None else [
+            tensor.size for name, tensor in self._base.bundle.tensors.items()
+            if name not in self._by_tensor]
+        return sum(new) + sum(kept) + max(
+            (_bytes(table, slot) for table, slot in self._by_tensor.values()
+             if not self._in_order(table)), default=0)
+
+    def commit(self) -> None:
+        """Writes and commits it.
+
+        Raises:
+          CheckpointError: E661 if there are checkpoints in its directory, or no room; E622 if a
+            job trains there.
+          CheckpointWriteError: if it cannot be written; then it is not there.
+          NonFiniteCheckpointError: if a number of it is not finite.
+        """
+        where = self._target.directory
+        _require_free(where)
+        with directory.claimed(where), Storage(where) as storage:
+            _require_free(where)
+            self._require_room()
+            commit.commit(storage, self._target.step, self._write, self._manifest)
+
+    def _require_room(self) -> None:
+        room = os.statvfs(self._target.directory)
+        free = room.f_bavail * room.f_frsize
+        if room.f_blocks and free < self.bytes:
+            raise CheckpointError(Problem(
+                'E661', f'directory {shown(self._target.directory, 300)}',
+                f'the disk must have room for {self.bytes:,} bytes', f'{free:,} bytes free',
+                'Make room, or name a directory on another disk.'))
+
+    def _problems(self) -> Iterator[Problem]:
+        count = sum(len(table.feeds) for table in self._tables)
+        if len(self._by_tensor) < count or self._base is None and STEP in self._by_tensor:
+            yield Problem('E669', 'tables', 'their variables and slots must have different names, '
+                          f'and none may be {STEP}', 'a name that comes twice', 'Use --rename.')
+        if self._base is None:
+            return
+        manifest, tensors = self._base.manifest, self._base.bundle.tensors
+        if self._target.step != manifest.step:
+            yield Problem('E669', 'CKPT', f'its step must be {manifest.step}, as that of --base',
+                          f'{self._target.step}', 'Name the directory alone.')
+        for name, tensor in tensors.items():
+            if len(tensor.pieces) > 1 and any(one.first_row == NO_ROW for one in tensor.pieces):
+                yield Problem('E669', f'tensor "{shown(name)}" of --base', 'it must be stored in '
+                              'whole rows to be copied', 'slices of columns')
+        for table in self._tables:
+            for slot, feed in table.feeds.items():
+                old = tensors.get(_tensor(table, slot))
+                got = f'{feed.kind} {[table.rows, table.width]}'
+                if old is None or got != f'{old.kind} {list(old.shape)}':
+                    yield Problem(
+                        'E669', f'tensor "{shown(_tensor(table, slot), 200)}"', 'it must have the '
+                        'type and shape as in --base: ' + (
+                            'no such tensor' if old is None else f'{old.kind} {list(old.shape)}'),
+                        got, 'Import the table without --base; or make it fit.')
+
+    def _partition(self, table: Incoming) -> Partition:
+        """Returns the order of the rows of a table in the new checkpoint."""
+        return (Partition.by_id(table.rows) if self._base is None
+                else partition_of(self._base.manifest.tables[table.name]))
+
+    def _in_order(self, table: Incoming) -> bool:
+        return table.ids is None and self._partition(table).stores_by_id
+
+    def _write(self, prefix: str) -> None:
+        """Writes the files of the checkpoint; they hold what is kept, then the tables."""
+        with BundleWriter(prefix) as writer:
+            if self._base is not None:
+                for name, tensor in self._base.bundle.tensors.items():
+                    if name not in self._by_tensor:
+                        _copy(self._base, tensor, writer)
+            for name, (table, slot) in self._by_tensor.items():
+                feed = table.feeds[slot]
+                part, = writer.rows(name, _TYPES[feed.kind], (table.rows, table.width))
+                if self._in_order(table):
+                    for rows in feed.chunks(step_of(_row_bytes(table, slot))):
+                        part.append(np.ascontiguousarray(rows))
+                else:
+                    self._put_in_order(part, table, slot, os.path.dirname(prefix))
+            if self._base is None:
+                writer.rows(STEP, _INT64, ())[0].append(np.array(self._target.step, np.int64))
+            writer.finish()
+
+    def _put_in_order(self, part: Part, table: Incoming, slot: str, folder: str) -> None:
+        """Writes rows that come in another order, and those of the base in the other places."""
+        partition, feed = self._partition(table), table.feeds[slot]
+        width, code = _row_bytes(table, slot), CODES[feed.kind]
+        with scratch(folder) as file:
+            for ids, rows in rows_with_ids(feed, table.ids):
+                _scatter(file, partition.stored_row(ids), np.ascontiguousarray(rows), width)
+            step = step_of(width)
+            for first in range(0, table.rows, step):
+                stop = min(first + step, table.rows)
+                came = (np.ones(stop - first, bool) if table.ids is None
+                        else table.ids.has(partition.ids_of_stored_rows(first, stop)))
+                new = os.pread(file.fileno(), (stop - first) * width, first * width)
+                rows = np.frombuffer(new.ljust((stop - first) * width, b'\0'), code).reshape(
+                    stop - first, table.width)
+                if not came.all() and self._base is not None:
+                    rows = rows.copy()
+                    kept = self._base.bundle.read_bytes(_tensor(table, slot), first, stop)
+                    rows[~came] = kept.view(code).reshape(rows.shape)[~came]
+                part.append(rows)
+
+    def _manifest(self, files: dict[str, StoredFile]) -> Manifest:
+        if self._base is not None:
+            old = self._base.manifest
+            return Manifest(
+                step=self._target.step, tables=old.tables, created_by=_WRITER, files=files,
+                created=time.time(), config=old.config, plan_digest=old.plan_digest,
+                applied=old.applied, vocabularies=old.vocabularies)
+        return Manifest(
+            step=self._target.step, created_by=_WRITER, created=time.time(), files=files,
+            tables={table.name: StoredTable(
+                rows=table.rows, width=table.width, strategy=self._partition(table).strategy,
+                hosts=1, slots=tuple(slot for slot in table.feeds if slot))
+                for table in self._tables})
+
+
+def left_in(path: str) -> list[str]:
+    """Returns the names of what saves or imports that did not end have left in a directory."""
+    try:
+        names = sorted(os.listdir(path))
+    except OSError:
+        return []
+    return [name for name in names if file_names.is_stage(name) or _partial(name)]
+
+
+def _partial(name: str) -> str:
+    """Returns the checkpoint that was being published or deleted, if a name says so, or `''`."""
+    part = file_names.parse(name)
+    return part.checkpoint if part is not None and part.kind == file_names.PARTIAL else ''
+
+
+def _require_free(path: str) -> None:
+    """Makes sure that a directory has no checkpoint, which a new one could displace."""
+    if not os.path.isdir(path):
+        return
+    names = os.listdir(path)
+    left = left_in(path)
+    there = [name for name in file_names.by_checkpoint(names) if name not in map(_partial, left)]
+    if file_names.POINTER in names and not left:
+        there.append(file_names.POINTER)
+    if there:
+        raise CheckpointError(Problem(
+            'E661', f'directory {shown(path, 300)}', 'it must be missing, or hold no checkpoint',
+            ', '.join(shown(name, 255) for name in there[:5]),
+            'Name a directory without checkpoints.'))
+
+
+def _tensor(table: Incoming, slot: str) -> str:
+    return f'{table.name}/{slot}' if slot else table.name
+
+
+def _row_bytes(table: Incoming, slot: str) -> int:
+    return table.width * int(CODES[table.feeds[slot].kind][1:])
+
+
+def _bytes(table: Incoming, slot: str) -> int:
+    return table.rows * _row_bytes(table, slot)
+
+
+def _scatter(file: BinaryIO, places: np.ndarray, rows: np.ndarray, width: int) -> None:
+    """Writes rows to their places in a file; rows that lie together are written at once."""
+    order = np.argsort(places, kind='stable')
+    places, rows = places[order], np.ascontiguousarray(rows[order])
+    content = rows.reshape(-1).view(np.uint8).data
+    begins = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(places)]):
+        at, left = int(places[begin]) * width, content[begin * width:end * width]
+        while len(left):
+            count = os.pwrite(file.fileno(), left, at)
+            at, left = at + count, left[count:]
+
+
+def _copy(base: Base, tensor: Tensor, writer: BundleWriter) -> None:
+    """Writes a tensor of the base as it is."""
+    if len(tensor.pieces) == 1:
+        piece = tensor.pieces[0]
+        part = writer.copied(tensor.name, tensor.dtype, tensor.shape, piece.size, piece.crc)
+    else:
+        part, = writer.rows(tensor.name, tensor.dtype, tensor.shape)
+    for piece in tensor.pieces:
+        for content in base.bundle.content(piece):
+            part.append(content)

@@ -1,0 +1,1 @@
+"""Declarations of jobs, read from configs and Python objects, and written as Python source."""

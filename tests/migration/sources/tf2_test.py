@@ -1,0 +1,148 @@
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+from google.protobuf import text_format
+from harness.migrated_sources import config_of_tf2, any_configs, normal, run, too_long
+from hypothesis import given, settings
+
+from estimator_tpu_embedding.migration.sources import configs, targets
+from estimator_tpu_embedding.proto.codec import Config
+
+GOLDEN = pathlib.Path(__file__).parents[2] / 'golden'
+PATHS = sorted(GOLDEN.glob('*configs/*.pbtxt'))
+TAKEN = {'tf2': {'stochastic_gradient_descent', 'adagrad', 'adagrad_momentum', 'ftrl', 'adam'},
+         'tfrs': {'stochastic_gradient_descent', 'adagrad', 'ftrl', 'adam'}}
+
+
+def read(path):
+    return text_format.Parse(path.read_text(), Config())
+
+
+def written(config, target='tf2'):
+    return targets.written(configs.declaration_of(config, 'a config'), target)
+
+
+def with_losses(config, target):
+    """What is left of a config in TF2: all but the parts that it lacks."""
+    left = Config()
+    left.CopyFrom(config)
+    left.mode = Config.TRAINING
+    left.sharding_strategy = Config.DIV_DEFAULT
+    left.profile_data_directory = ''
+    for table in left.table_descriptor:
+        parameters = table.optimization_parameters
+        if parameters.WhichOneof('parameters') in TAKEN[target]:
+            parameters.ClearField('hot_id_replication_configuration')
+        else:
+            table.ClearField('optimization_parameters')
+    return left
+
+
+@pytest.mark.parametrize('target', TAKEN)
+@pytest.mark.parametrize('path', PATHS, ids=lambda path: path.stem)
+def test_the_source_declares_the_tables_features_and_optimizers_of_its_config(path, target):
+    config = read(path)
+    text = written(config, target).text
+    again = config_of_tf2(text, config.num_hosts, config.num_tensor_cores)
+    assert normal(again) == normal(with_losses(config, target))
+    assert not too_long(text)
+
+
+def test_sources_pass_flake8(tmp_path):
+    for path in PATHS:
+        for target in ('tf2', 'tfrs', 'tf1'):
+            (tmp_path / f'{path.stem}_{target}.py').write_text(written(read(path), target).text)
+    done = subprocess.run([sys.executable, '-m', 'flake8', '--isolated', tmp_path],
+                          stdout=subprocess.PIPE, text=True, timeout=240)
+    assert (done.returncode, done.stdout) == (0, '')
+
+
+@settings(deadline=None, max_examples=60)
+@given(any_configs())
+def test_any_config_keeps_what_tf2_has(config):
+    text = written(config).text
+    assert normal(config_of_tf2(text, 2, 4)) == normal(with_losses(config, 'tf2'))
+
+
+def notes_of(config, target='tf2'):
+    return [(note.code, str(note)) for note in written(config, target).notes]
+
+
+def test_an_optimizer_that_tf2_lacks_leaves_all_tables_without_a_common_one():
+    """Else the tables would be trained by another than their own, and nobody would see it."""
+    config = read(GOLDEN / 'configs' / 'Adagrad_defaults.pbtxt')
+    config.table_descriptor[1].optimization_parameters.proximal_adagrad.l1 = .5
+    made = written(config)
+    assert '\n    # TPUEmbedding of TF2 has no optimizer like proximal_adagrad' in made.text
+    assert '\nOPTIMIZER = None\n' in made.text
+    (item, user) = config_of_tf2(made.text).table_descriptor
+    assert item.optimization_parameters.HasField('adagrad')
+    assert not user.HasField('optimization_parameters')
+    assert [text for code, text in notes_of(config) if code == 'E672'] == [
+        'TPUEmbedding of TF2 has no optimizer like proximal_adagrad (learning_rate=0.1, l1=0.5, '
+        'l2=0.0). The table has none here: choose one yourself, with a rate of its own.']
+
+
+def test_the_layer_of_tfrs_takes_no_adagrad_with_momentum():
+    config = read(GOLDEN / 'configs' / 'AdagradMomentum_defaults.pbtxt')
+    assert 'E672' not in dict(notes_of(config))
+    assert [code for code, _ in notes_of(config, 'tfrs')].count('E672') == 2
+
+
+def test_what_tf2_lacks_is_told_with_what_to_do():
+    config = read(GOLDEN / 'configs' / 'several_optimizers_2x2.pbtxt')
+    config.profile_data_directory = '/data/ids'
+    config.table_descriptor[0].optimization_parameters.hot_id_replication_configuration.status = 1
+    told = '\n'.join(text for code, text in notes_of(config) if code == 'E671')
+    for part in ('in the order of mod', 'moves the rows', "profile_data_directory, '/data/ids'",
+                 'hot_id_replication'):
+        assert part in told
+
+
+def test_optimizers_that_several_tables_share_have_a_name_and_others_none():
+    config = read(GOLDEN / 'configs' / 'dynamic_rates.pbtxt')
+    text = written(config).text
+    made = run(text, tf=tf)
+    assert made.ADAGRAD.learning_rate is made.learning_rate_1
+    assert [name for name, table in made.TABLES.items() if table.optimizer is made.ADAGRAD] == [
+        't1', 't4']
+    assert text.count('api.Adagrad(') == 3 == len(config.table_descriptor) - 2
+
+
+def test_a_learning_rate_that_was_a_function_waits_to_be_written():
+    text = written(read(GOLDEN / 'configs' / 'dynamic_rates.pbtxt')).text
+    made = run(text, tf=tf)
+    rates = {name: table.optimizer.learning_rate if table.optimizer else
+             made.OPTIMIZER.learning_rate for name, table in made.TABLES.items()}
+    assert rates['t0'] is rates['t3'] is not rates['t1']
+    with pytest.raises(NotImplementedError, match='write learning_rate_0'):
+        made.learning_rate_0()
+
+
+def test_numbers_have_the_fewest_digits_that_are_the_same_float32():
+    text = written(read(GOLDEN / 'configs' / 'several_optimizers_2x2.pbtxt')).text
+    assert 'weight_decay_factor=0.01,' in text  # 0.009999999776482582 in the config
+
+
+def test_the_batch_of_all_replicas_is_derived_from_that_of_a_core():
+    made = run(written(read(GOLDEN / 'configs' / 'mod_3x2.pbtxt')).text, tf=tf)
+    assert (made.BATCH_SIZE, made.BATCH_SIZE_PER_REPLICA) == (24, 4)
+    assert '# 24 samples = 6 cores x 4, on 3 hosts.' in written(
+        read(GOLDEN / 'configs' / 'mod_3x2.pbtxt')).text
+
+
+def test_a_thousand_tables_are_one_source():
+    config = Config(num_hosts=1, num_tensor_cores=1, mode=Config.TRAINING)
+    for number in range(1000):
+        table = config.table_descriptor.add(
+            name=f'table {number}', vocabulary_size=10 + number, dimension=4)
+        parameters = table.optimization_parameters
+        parameters.adagrad.SetInParent()
+        parameters.learning_rate.dynamic.tag = number
+        config.feature_descriptor.add(table_id=number, input_shape=[8])
+    made = run(written(config).text, tf=tf)
+    assert len(made.TABLES) == len(made.FEATURES) == 1000
+    assert made.FEATURES['table 999'].table.vocabulary_size == 1009
