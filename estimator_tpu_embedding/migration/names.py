@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Family(NamedTuple):
-    """The slots of one optimizer, by those who name them; all in the same order.
+    """The names of the slots of one optimizer in each API; all in the same order.
 
     Attributes:
       name: of the optimizer, for people.

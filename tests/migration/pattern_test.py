@@ -1,4 +1,4 @@
-"""`--like` fills a checkpoint that the new program has saved, so that everything in it is loaded."""
+"""`--like` fills a checkpoint that the new program has saved; everything in it is loaded."""
 
 import pathlib
 
