@@ -36,7 +36,9 @@ def write(plan: Plan, prefix: str) -> None:
         for made in plan.made:
             value = np.array(made.value, KINDS[made.dtype][1])
             out.rows(made.target, made.dtype, ())[0].append(value.tobytes())
-        if plan.target.kind != TF1:
+        if plan.pattern is not None:
+            plan.pattern.write(out, plan.written)
+        elif plan.target.kind != TF1:
             _write_graph(plan, out)
         out.finish()
 
