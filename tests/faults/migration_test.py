@@ -139,12 +139,13 @@ def fill(phase):
                 while True: file.write(bytes(4096))
             except OSError: pass
 
-for size, on_phase in (('128k', lambda phase: None), ('1m', fill)):
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size}', 'none', disk], check=True)
+for options, on_phase in (
+        ('size=128k', lambda phase: None), ('size=1m', fill), ('ro', lambda phase: None)):
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', options, 'none', disk], check=True)
     try:
         job.carried_out(prefix, map, f'{disk}/new', on_phase=on_phase)
     except CheckpointWriteError as error:
-        print(error, sorted(os.listdir(f'{disk}/new')))
+        print(error, [name for _, _, names in os.walk(f'{disk}/new') for name in names])
     subprocess.run(['umount', disk], check=True)
 '''
 
@@ -158,12 +159,13 @@ def test_m07_a_disk_without_room_is_known_before_and_a_full_one_leaves_nothing(t
         ['unshare', '-rm', sys.executable, '-c', ON_A_SMALL_DISK, prefix, map, tmp_path / 'disk'],
         capture_output=True, text=True, env={**os.environ, 'PYTHONPATH': path_with_harness()})
     assert done.returncode == 0, done.stderr
-    before, later = done.stdout.splitlines()
+    before, later, read_only = done.stdout.splitlines()
     needed = 2 * 20_000 * 8
     assert before.startswith('E657 ') and "['.ete-lock']" in before
     assert int(before.split(' bytes must be free')[0].split()[-1].replace(',', '')) > needed
     assert later.startswith('E621 ') and 'No space left on device' in later
     assert "['.ete-lock']" in later
+    assert read_only.startswith('E621 ') and 'Read-only file system' in read_only
 
 
 def limited(*arguments):
