@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.manifest import read_manifest
-from ..checkpoint.object_graph import GRAPH_KEY, Place, joined, keys_below, unescaped
+from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined, unescaped
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
 from .contents import Contents, Variable
 from .map_file import Map
@@ -72,7 +72,7 @@ class _Reader:
 
     def __init__(self, bundle: Bundle, places: Mapping[str, Place]):
         self._bundle, self._places = bundle, places
-        self._graph = bundle.read_text(GRAPH_KEY)
+        self._graph = Graph(bundle.read_text(GRAPH_KEY))
         self.values = {str(place): name for name, place in places.items() if not place.slot}
 
     def tables(self, paths: Paths, map: Map) -> dict[str, dict[str, str]]:
@@ -94,7 +94,7 @@ class _Reader:
 
     def _at(self, path: str) -> dict[str, dict[str, str]]:
         """Returns the tables of the object at a path."""
-        told = keys_below(self._graph, joined(path, VARIABLES))
+        told = self._graph.keys_below(joined(path, VARIABLES))
         tables = {table: {name: key for name, key in parts.items() if key in self._places}
                   for table, parts in told.items()}
         tables = {table: parts for table, parts in tables.items() if self._is_table(
