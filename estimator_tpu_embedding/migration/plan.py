@@ -105,6 +105,9 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     Raises:
       As `plan`, but not for variables without names.
     """
+    problems = list(checks.of_target(target))
+    if problems:
+        raise ConfigError(*problems)
     found = names(contents, choices.map, contents.is_tf2 == (target.kind != TF1))
     step, problems = _step(contents, choices)
     moves = Moves(contents, target, choices.drop_slots)

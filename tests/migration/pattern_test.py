@@ -73,6 +73,17 @@ def test_all_that_the_program_has_is_loaded_and_all_that_is_there_is_used(make, 
     assert other.optimizer.learning_rate == .25  # As in the new program's checkpoint.
 
 
+@pytest.mark.parametrize('make', [LEGACY, NEWER])
+def test_the_map_back_knows_where_the_program_saves_its_variables_and_slots(make, tmp_path):
+    like = Program(make).checkpoint.save(str(tmp_path / 'new' / 'ckpt'))
+    source = migrated.write_tf1(tmp_path, tensors())
+    there = migrated.migrate(source, tmp_path / 'out', 'tf2', '--assume', 'mod:3', '--like', like,
+                             '--map-back', tmp_path / 'map', lines=LINES)
+    back = migrated.migrate(there, tmp_path / 'back', 'tf1', '--order', 'mod:3', '--drop-rest',
+                            lines=(tmp_path / 'map').read_text())
+    assert migrated.bytes_of(source).items() <= migrated.bytes_of(back).items()
+
+
 def test_keras_3_has_its_variables_in_lists(tmp_path):
     keras = pytest.importorskip('keras', minversion='3.0')
 

@@ -11,7 +11,7 @@ from ...checkpoint.bundle import Bundle
 from ...checkpoint.options import CheckpointOptions
 from ...core.names import name_problems
 from ...errors import ConfigError
-from ...migration import contents, from_tf1, from_tf2, map_file
+from ...migration import contents, from_tf2, map_file
 from ...migration import plan as planning
 from ...migration.contents import Contents
 from ...migration.plan import Choices, Plan
@@ -83,15 +83,11 @@ def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> R
       ConfigError: E651 or E653.
       IncompatibleCheckpointError: E652.
     """
-    bundle = Bundle.open(prefix)
-    for argument, why in _unused(parsed, contents.is_tf2(bundle)):
+    for argument, why in _unused(parsed, contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
+    from ...migration import checkpoints  # NumPy is not for the parser.
     map = read_map(parsed)
-    if contents.is_tf2(bundle):
-        found = from_tf2.read(prefix, paths(parsed), map)
-    else:
-        found = from_tf1.read(prefix, given, map)
-    return Read(found, _target(parsed), Choices(
+    return Read(checkpoints.read(prefix, paths(parsed), map, given), _target(parsed), Choices(
         map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
         like=_like(parsed)))
 
