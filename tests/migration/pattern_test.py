@@ -57,9 +57,9 @@ def test_all_that_the_program_has_is_loaded_and_all_that_is_there_is_used(make, 
     """Paths that the program does not save under are understood, and numbered slots are found."""
     program = Program(make)
     like = program.checkpoint.save(str(tmp_path / 'new' / 'ckpt'))
-    there = migrated.migrate(
-        migrated.write_tf1(tmp_path, tensors()), tmp_path / 'out', 'tf2', '--assume', 'mod:3',
-        '--like', like, lines=LINES)
+    source = migrated.write_tf1(tmp_path, tensors())
+    there = migrated.migrate(source, tmp_path / 'out', 'tf2', '--assume', 'mod:3', '--like', like,
+                             lines=LINES)
     assert migrated.bytes_of(there, ['beta1_power', 'beta2_power']).keys() == (
         migrated.bytes_of(like).keys())
     other = Program(make)
@@ -71,6 +71,9 @@ def test_all_that_the_program_has_is_loaded_and_all_that_is_there_is_used(make, 
     require_dense(other)
     assert other.optimizer.iterations == tf1_tables.STEP
     assert other.optimizer.learning_rate == .25  # As in the new program's checkpoint.
+    back = migrated.migrate(there, tmp_path / 'back', 'tf1', '--order', 'mod:3',
+                            lines='re model/layer_with_weights-0/(.*) -> dense/\\1')
+    migrated.assert_equal_files(back, source)
 
 
 def test_keras_3_has_its_variables_in_lists(tmp_path):
@@ -98,6 +101,14 @@ def test_keras_3_has_its_variables_in_lists(tmp_path):
         np.testing.assert_array_equal(
             slots[0].numpy(), tf1_tables.value_of(f'dense/kernel/{suffix}', range(3), 1))
     assert int(other.optimizer.iterations) == tf1_tables.STEP
+    back = migrated.bytes_of(migrated.migrate(
+        there, tmp_path / 'back', 'tf1', '--source-path', 'none', lines=(
+            'table dense/_kernel -> dense/kernel\ndense/bias -> dense/bias')))
+    source = migrated.bytes_of(migrated.write_tf1(tmp_path, tensors()))
+    assert {name.replace('Adam/m', 'Adam').replace('Adam/v', 'Adam_1'): value
+            for name, value in back.items()} == {
+        name: value for name, value in source.items()
+        if name.startswith(('dense/', 'beta', 'global_step'))}
 
 
 @pytest.mark.long
