@@ -8,9 +8,9 @@ sides that it takes, can be imported from here. None of them imports TensorFlow.
 def __getattr__(name: str) -> object:
     """Imports a public name when it is first used; NumPy takes a moment."""
     if name == 'check':
-        from .agreement import check
+        from .agreement.check import check
         return check
     if name in ('EstimatorSide', 'KerasSide', 'LoopSide', 'Side'):
-        from . import agreement_sides
-        return getattr(agreement_sides, name)
+        from .agreement import sides
+        return getattr(sides, name)
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -23,7 +23,7 @@ def of_layer(path: str) -> str:
 
 
 def step_paths(optimizer_path: str) -> list[str]:
-    """Returns the paths of the step in Keras optimizers; `optimizers.legacy` have the first."""
+    """Returns the paths of the step in Keras optimizers, the one of `optimizers.legacy` first."""
     return [joined(optimizer_path, name) for name in ('iter', '_iterations')]
 
 

@@ -200,3 +200,16 @@ def test_m09_a_table_of_two_gigabytes_goes_there_and_back_in_little_memory(
     for path in pathlib.Path(tmp_path, 'large').glob('*.data*'):
         made = pathlib.Path(tmp_path, 'large-back', path.name)
         assert made.stat().st_size == path.stat().st_size
+
+
+def test_m05_beside_a_job_that_keeps_deleting_nothing_is_ever_called_damaged(tmp_path):
+    source, map = job.make(tmp_path / 'one'), job.map_in(tmp_path)
+    outcomes = []
+    with started('-m', 'harness.rotating_job', tmp_path / 'many', source) as (_, lines):
+        assert next(lines) == '2'
+        for number in range(8):
+            new = tmp_path / str(number)
+            status, _, error = job.migrate(tmp_path / 'many', new, map)
+            outcomes.append(error if status else job.content(new / job.NAME))
+            assert status or set(os.listdir(new)) == LEFT
+    assert all(one == job.NEW or 'E628' in one for one in outcomes), outcomes

@@ -25,8 +25,8 @@ from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.hosts import observed
 from estimator_tpu_embedding.midlevel import TPUEmbedding
 from estimator_tpu_embedding.migration import EstimatorSide, LoopSide
-from estimator_tpu_embedding.migration.agreement_records import Recorder
-from estimator_tpu_embedding.migration.agreement_sides import seen_by
+from estimator_tpu_embedding.migration.agreement.records import Recorder
+from estimator_tpu_embedding.migration.agreement.sides import seen_by
 
 BATCH, STEPS, SAMPLES = 4, 3, 12
 ROWS = {'video': 6, 'user': 7}

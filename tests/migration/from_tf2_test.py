@@ -105,7 +105,7 @@ def test_a_line_of_the_map_names_tables_of_other_objects(tmp_path):
     back = migrated.bytes_of(migrated.migrate(
         path, tmp_path / 'back', 'tf1', '--order', 'mod:2', '--step', '3', lines=LINES))
     assert back.keys() == {
-        'global_step', 't', 't/Adam/m', 't/Adam/v', 'u', 'u/Ftrl', 'u/Ftrl_1', 'x'}
+        't', 't/Adam/m', 't/Adam/v', 'u', 'u/Ftrl', 'u/Ftrl_1', 'x', 'global_step'}
     np.testing.assert_array_equal(
         np.frombuffer(back['x'][2], 'f4')[::2], [0, 4, 8, 12, 2, 6, 10])  # Even ids first.
 

@@ -2,6 +2,7 @@ import os
 import re
 
 import pytest
+from harness.source import PACKAGE
 
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.migration import expressions, map_file
@@ -147,3 +148,15 @@ def test_e651_a_map_that_is_no_text_file(tmp_path, make, why):
     make(path)
     with pytest.raises(ConfigError, match=f'E651 map .*must be a readable text file.*{why}'):
         map_file.read(str(path))
+
+
+def test_the_map_in_the_guide_does_what_its_comments_say():
+    text, = re.findall(r'^```map\n(.*?)^```$', (
+        PACKAGE / 'docs' / 'migrating.md').read_text(), re.MULTILINE | re.DOTALL)
+    assert renamed(text, 'dense/kernel', 'dense_1/bias', 'bert/encoder/layer_11/output/dense/bias',
+                   'input_layer/item_embedding/embedding_weights') == [
+        'model/hidden/kernel', 'model/layer_with_weights-1/bias',
+        'model/encoder/layers/11/output/dense/bias', 'item']
+    found = parse(text)
+    assert found.rule_for('bert/w/ExponentialMovingAverage').new is None
+    assert found.rule_for('input_layer/item_embedding/embedding_weights').is_table

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_tpu_embedding.migration import EstimatorSide, KerasSide, LoopSide, Side
-from estimator_tpu_embedding.migration.agreement_sides import problems_of, seen_by
+from estimator_tpu_embedding.migration.agreement.sides import problems_of, seen_by
 
 
 class Own:

@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
-from ..checkpoint import pointer
-from ..checkpoint.files import Storage
-from ..errors import Problem, shown
-from .agreement_inputs import Tell, seen_in_batches, seen_in_dataset, seen_in_input_fn
+from ...checkpoint import pointer
+from ...checkpoint.files import Storage
+from ...errors import Problem, shown
+from .inputs import Tell, seen_in_batches, seen_in_dataset, seen_in_input_fn
 
 _ONE_MORE = 1
 """A pipelined TPUEmbedding of TF2 makes the update of a step in the step after it."""
