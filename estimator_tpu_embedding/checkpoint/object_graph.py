@@ -13,7 +13,7 @@ The first is attribute `user` of the object `embedding`, the second its attribut
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -91,6 +91,10 @@ def joined(path: str, part: str) -> str:
     return f'{path}/{part}' if path else part
 
 
+_Slots = tuple[Mapping[tuple[int, str], str | None], Mapping[str, Sequence[str | None]]]
+"""Keys of slots by the node of the variable and their name, and by the names of their variables."""
+
+
 class Graph:
     """The graph of objects of a checkpoint. Nothing in it is trusted."""
 
@@ -100,6 +104,8 @@ class Graph:
             self._nodes = ObjectGraph.FromString(content).nodes
         except DecodeError:
             self._nodes = ObjectGraph().nodes
+        self._slots: dict[str, _Slots] = {}
+        self._known: dict[int, Mapping[str, int]] = {}
 
     def keys_below(self, path: str) -> dict[str, dict[str, str]]:
         """Returns the keys of the variables two steps below an object.
@@ -111,33 +117,46 @@ class Graph:
                         if (key := self._key(leaf)) is not None}
                 for first, middle in self._children(self._object(path)).items()}
 
+    def slots_of(self, path: str, optimizer: str, names: Iterable[str]) -> dict[str, str]:
+        """Returns the keys of those slots of a variable that an optimizer has, by their names."""
+        return {name: key for name in names
+                if (key := self.key_of(Place(path, optimizer, name))) is not None}
+
     def key_of(self, place: Place) -> str | None:
         """Returns the key of a variable or slot, by whatever way it is reached.
 
         Args:
           place: the slot of a newer optimizer of Keras has the name that a legacy one gives it.
         """
-        number, optimizer = self._object(place.path), self._object(place.optimizer)
+        number = self._object(place.path)
         if number is None or not place.slot:
             return self._key(number)
-        for slot in self._nodes[optimizer].slot_variables if optimizer is not None else ():
-            if (slot.original_variable_node_id, slot.slot_name) == (number, place.slot):
-                return self._key(slot.slot_variable_node_id)
-        return self._numbered(number, place)
+        if place.optimizer not in self._slots:
+            self._slots[place.optimizer] = self._slots_of(self._object(place.optimizer))
+        by_number, by_name = self._slots[place.optimizer]
+        found = by_name.get(f'{place.slot}/{self._full_name(number)}', ())
+        return by_number.get((number, place.slot)) or (found[0] if len(found) == 1 else None)
 
-    def _numbered(self, number: int, place: Place) -> str | None:
-        """Returns the key of a slot of a newer optimizer of Keras, which numbers its variables."""
-        lists = self._children(self._object(place.optimizer))
+    def _slots_of(self, optimizer: int | None) -> _Slots:
+        """Returns the slots of an optimizer of any age."""
+        by_number: dict[tuple[int, str], str | None] = {}
+        by_name: dict[str, list[str | None]] = {}
+        for slot in self._nodes[optimizer].slot_variables if optimizer is not None else ():
+            by_number[slot.original_variable_node_id, slot.slot_name] = self._key(
+                slot.slot_variable_node_id)
+        lists = self._children(optimizer)
         # Keras 3 has its variables in a list, and slots in lists of the same order.
-        slots = self._children(lists.get(_LISTS.get(place.slot, '')))
-        for position, one in self._children(lists.get('_trainable_variables')).items():
-            if one == number:
-                return self._key(slots.get(position))
+        variables = self._children(lists.get('_trainable_variables'))
+        for name, attribute in _LISTS.items():
+            for position, slot_number in self._children(lists.get(attribute)).items():
+                if position in variables:
+                    by_number[variables[position], name] = self._key(slot_number)
         # Keras 2 names its slots after their variables, perhaps behind its own name.
-        name = f'{place.slot}/{self._full_name(number)}'
-        found = [one for one in self._children(lists.get('_variables')).values()
-                 if name in (full := self._full_name(one), full.partition('/')[2])]
-        return self._key(found[0]) if len(found) == 1 else None
+        for slot_number in self._children(lists.get('_variables')).values():
+            full = self._full_name(slot_number)
+            for text in {full, full.partition('/')[2]}:
+                by_name.setdefault(text, []).append(self._key(slot_number))
+        return by_number, by_name
 
     def _object(self, path: str) -> int | None:
         number: int | None = 0 if self._nodes else None
@@ -146,9 +165,13 @@ class Graph:
         return number
 
     def _children(self, number: int | None) -> Mapping[str, int]:
-        return {} if number is None else {
-            child.local_name: child.node_id for child in self._nodes[number].children
-            if 0 <= child.node_id < len(self._nodes)}
+        if number is None:
+            return {}
+        if number not in self._known:
+            self._known[number] = {
+                child.local_name: child.node_id for child in self._nodes[number].children
+                if 0 <= child.node_id < len(self._nodes)}
+        return self._known[number]
 
     def _key(self, number: int | None) -> str | None:
         return next((attribute.checkpoint_key for attribute in self._attributes(number)

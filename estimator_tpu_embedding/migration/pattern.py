@@ -18,9 +18,9 @@ from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined
 from ..checkpoint.tensors import Tensor
 from ..errors import Problem, quoted, shown
 from .contents import Variable
-from .moves import Made, Move
+from .moves import INT64, Made, Move
 from .names import Family
-from .target import PARAMETERS, VARIABLES, Target, step_paths
+from .target import COUNTER, PARAMETERS, VARIABLES, Target, step_paths
 
 if TYPE_CHECKING:  # The tools that read maps do not write.
     from ..checkpoint.bundle_writer import BundleWriter
@@ -68,9 +68,11 @@ class Pattern:
             found[key or move.target] = move._replace(target=key or move.target)
         return sorted(found.values(), key=lambda move: move.target), problems
 
-    def made(self, made: Sequence[Made]) -> list[Made]:
+    def made(self, made: Sequence[Made], step: int) -> list[Made]:
         """Returns the variables that are computed, as far as the checkpoint has them."""
-        keys = [(one, self._key_of(one.place)) for one in made if one.place is not None]
+        counter = Place(COUNTER)
+        keys = [(one, self._key_of(one.place)) for one in (
+            *made, Made(counter.key, INT64, step, counter)) if one.place is not None]
         return [one._replace(target=key) for one, key in keys if key is not None]
 
     def kept(self, written: Collection[str]) -> list[str]:

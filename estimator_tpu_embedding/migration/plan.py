@@ -124,7 +124,7 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     pattern = Pattern(choices.like, target) if choices.like is not None else None
     if pattern is not None:
         moved, unfit = pattern.fitted(moved, moves.tables)
-        made, problems = pattern.made(made), [*problems, *unfit]
+        made, problems = pattern.made(made, step), [*problems, *unfit]
     if problems and not choices.drop_rest:
         problems += checks.of_nameless(contents, [
             named for named in found.variables if named.is_nameless])

@@ -97,7 +97,7 @@ def _write_graph(plan: Plan, out: BundleWriter) -> None:
     counter = Place(COUNTER)
     if all(move.target != counter.key for move in plan.moves):
         graph.add(counter, COUNTER)
-        out.rows(counter.key, INT64, ())[0].append(np.int64(1).tobytes())
+        out.rows(counter.key, INT64, ())[0].append(np.int64(plan.step).tobytes())
     above = joined(plan.target.tables_path, VARIABLES)
     written = {move.place for move in plan.moves}
     for one, table in plan.tables:
