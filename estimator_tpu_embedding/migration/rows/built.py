@@ -127,7 +127,9 @@ class NewCheckpoint:
         count = sum(len(table.feeds) for table in self._tables)
         if len(self._by_tensor) < count or self._base is None and STEP in self._by_tensor:
             yield Problem('E669', 'tables', 'their variables and slots must have different names, '
-                          f'and none may be {STEP}', 'a name that comes twice', 'Use --rename.')
+                          f'and none may be {STEP}', f'a table {STEP}' if (
+                              STEP in self._by_tensor) else 'a name that comes twice',
+                          'Use --rename for tables of an export; else give --table another name.')
         if self._base is None:
             return
         manifest, tensors = self._base.manifest, self._base.bundle.tensors

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ...checkpoint.tensors import KINDS
-from ...errors import CheckpointError, Problem, quoted, shown
+from ...errors import CheckpointError, Problem, shown
 from ...proto import files
 from ...proto.wire import Malformed
 
@@ -39,6 +39,7 @@ _MAX_HEADER = 2**24
 _MAX_HEADER_VALUES = 1_000_000
 _MAX_NPY_HEADER = 10_000
 _MAX_RANK = 8
+_MOST_LISTED = 20
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,8 @@ class Column:
     Attributes:
       where: the file, as messages call it.
       name: of the column; `'rows'` in a `.npy` file.
-      kind: the name of its type, such as `'float32'`.
+      kind: the name of its type, such as `'float32'`. A column of another type than `CODES` has,
+        such as `'string'`, can be listed and not read.
       shape: `(n, width)` of rows and `(n,)` of ids; other shapes are the caller's to refuse.
       read: yields its rows from the first on, in arrays of `step` rows but for the last. Each
         is of the code `CODES[kind]`. It raises CheckpointError E665 if the file has changed.
@@ -90,7 +92,8 @@ def columns_of(directory: str, name: str) -> dict[str, Column]:
         raise bad_file(where, 'its name must end with .npy, .safetensors or .parquet', '',
                        'Convert the file to one of these kinds.')
     if not _NAME.fullmatch(name) or name in ('.', '..'):
-        raise bad_file(where, 'it must be a name of a file in DIR, without a directory', '')
+        raise bad_file(where, 'it must be a name of a file in DIR, without a directory', '',
+                       'Give its directory as DIR.')
     path = os.path.join(directory, name)
     with opened(path, where) as file:
         return readers(path, where, file)
@@ -251,8 +254,10 @@ def one_column(columns: Mapping[str, Column], key: str, where: str, fits: Callab
     found = [columns[key]] if key in columns else [
         column for column in columns.values() if fits(column)] if not key else []
     if len(found) != 1:
-        names = [shown(name, 100) for name in list(columns)[:20]]
+        listed = ', '.join(f'"{shown(name, 100)}" {shown(one.kind, 100)} {list(one.shape)}'
+                           for name, one in list(columns.items())[:_MOST_LISTED])
+        more = ', ...' if len(columns) > _MOST_LISTED else ''
         raise bad_file(where, rule if not key else f'it must have "{shown(key)}"',
-                       f'{len(found)} of the columns {quoted(names)}',
-                       f'Name one: {where}:NAME.')
+                       f'{listed or "no columns"}{more}', f'Name one: {where}:NAME.' if (
+                           found or key) else 'Write the file anew.')
     return found[0]

@@ -18,7 +18,7 @@ from ...errors import CheckpointError, ConfigError, EteError, Problem, quoted, s
 from . import ids as ids_of_rows
 from .ids import CHUNK, Ids
 from .parquet import ID
-from .files import Column, columns_of, one_column
+from .files import CODES, Column, columns_of, one_column
 
 FLOAT = 'float32'
 _CONVERTIBLE = ('float64', 'float16', 'bfloat16')
@@ -115,17 +115,25 @@ def from_elsewhere(directory: str, tables: Sequence[NamedFile], ids: Sequence[Na
       ConfigError: E669 if the arguments contradict one another.
     """
     found, problems = [], []
-    for name in dict.fromkeys(one.table for one in tables):
+    by_table, ids_by_table = _by_table(tables), _by_table(ids)
+    for name, files in by_table.items():
         try:
-            found.append(_table(directory, name, [one for one in tables if one.table == name],
-                                [one for one in ids if one.table == name], convert, rows_of))
+            found.append(_table(
+                directory, name, files, ids_by_table.get(name, []), convert, rows_of))
         except EteError as error:
             problems += error.problems
-    if strays := {one.table for one in ids} - {one.table for one in tables}:
+    if strays := ids_by_table.keys() - by_table.keys():
         problems.append(Problem('E669', '--ids', 'each table must have rows by --table too',
                                 quoted(shown(name, 200) for name in sorted(strays))))
     if problems:
         raise _all(problems)
+    return found
+
+
+def _by_table(named: Sequence[NamedFile]) -> dict[str, list[NamedFile]]:
+    found: dict[str, list[NamedFile]] = {}
+    for one in named:
+        found.setdefault(one.table, []).append(one)
     return found
 
 
@@ -154,6 +162,8 @@ def _table(directory: str, name: str, files: Sequence[NamedFile], ids: Sequence[
     if places and len(places) != len(rows):
         raise ConfigError(Problem('E669', where, 'all of its files must have ids, or none',
                                   f'{len(places)} of {len(rows)} files with ids'))
+    if not places and (problems := list(_in_doubt(where, files, rows, opened))):
+        raise ConfigError(*problems)
     if problems := list(_misshapen(where, rows, places, convert)):
         raise CheckpointError(*problems)
     feed = Feed(FLOAT if convert else rows[0].kind, rows)
@@ -168,12 +178,31 @@ def _table(directory: str, name: str, files: Sequence[NamedFile], ids: Sequence[
     return Incoming(name, count, rows[0].shape[1], {'': feed}, checked if places else None)
 
 
+def _in_doubt(where: str, files: Sequence[NamedFile], rows: Sequence[Column],
+              opened: Sequence[Mapping[str, Column]]) -> Iterator[Problem]:
+    """Yields a problem for each file that may hold ids which nobody named.
+
+    Such rows would silently become those of other ids. Somebody who names the column of the rows
+    has seen the others.
+    """
+    for one, column, columns in zip(files, rows, opened):
+        maybe = [other for other in columns.values()
+                 if _is_vector(other) and other.shape == column.shape[:1]]
+        if maybe and not one.column:
+            file = shown(one.file, 255)
+            yield Problem(
+                'E669', where, f'somebody must say whether file {file} has the ids of its rows',
+                quoted(shown(other.name, 100) for other in maybe[:5]),
+                f'If so, add --ids NAME={file}:{shown(maybe[0].name, 100)}. If its rows are in '
+                f'the order of ids, name them: --table NAME={file}:{shown(column.name, 100)}.')
+
+
 def _is_matrix(column: Column) -> bool:
-    return len(column.shape) == 2 and 'float' in column.kind
+    return len(column.shape) == 2 and column.kind in CODES and 'float' in column.kind
 
 
 def _is_vector(column: Column) -> bool:
-    return len(column.shape) == 1 and 'int' in column.kind
+    return len(column.shape) == 1 and column.kind in CODES and 'int' in column.kind
 
 
 def _misshapen(where: str, rows: Sequence[Column], places: Sequence[Column], convert: bool
@@ -196,7 +225,8 @@ def _misshapen(where: str, rows: Sequence[Column], places: Sequence[Column], con
     for ids, column in zip(places, rows):
         shape = f'{ids.kind} {list(ids.shape)} in file {ids.where}'
         if not _is_vector(ids):
-            yield Problem('E666', where, 'its ids must be a vector of integers', shape)
+            yield Problem('E666', where, 'its ids must be a vector of integers', shape,
+                          'Number the rows from 0 on, and store the numbers as int64.')
         elif ids.shape[:1] != column.shape[:1]:
             yield Problem('E666', where, 'each of its rows must have an id',
                           f'{shape} for {list(column.shape)} in file {column.where}')

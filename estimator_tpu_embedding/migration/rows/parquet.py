@@ -35,7 +35,7 @@ def require_pyarrow() -> None:
 
 
 def columns(path: str, where: str, file: BinaryIO) -> dict[str, Column]:
-    """Returns the columns of a file that hold numbers or lists of numbers.
+    """Returns the columns of a file. Those of numbers, or of lists of numbers, can be read.
 
     Args:
       path: of the file.
@@ -54,8 +54,7 @@ def columns(path: str, where: str, file: BinaryIO) -> dict[str, Column]:
         found = {}
         for field in schema:
             kind, is_list = _kind(pyarrow, field.type)
-            if kind and schema.get_all_field_indices(field.name) == [schema.get_field_index(
-                    field.name)]:
+            if schema.get_all_field_indices(field.name) == [schema.get_field_index(field.name)]:
                 width = _width(source, field) if is_list else None
                 shape = (rows,) if width is None else (rows, width)
                 found[field.name] = _column(path, where, field.name, kind, shape)
@@ -73,12 +72,12 @@ def _require_small_groups(metadata: Any) -> None:
 
 
 def _kind(pyarrow: Any, type: Any) -> tuple[str, bool]:
-    """Returns the name of a type, `''` if it is not of numbers, and whether they are in lists."""
+    """Returns the name of a type, and whether it is of lists of numbers."""
     types = pyarrow.types
     is_list = (types.is_fixed_size_list(type) or types.is_list(type) or types.is_large_list(type))
     number = type.value_type if is_list else type
     if not (types.is_integer(number) or types.is_floating(number)):
-        return '', is_list
+        return str(type), False
     return np.dtype(number.to_pandas_dtype()).name, is_list
 
 
@@ -103,7 +102,7 @@ def _column(path: str, where: str, name: str, kind: str, shape: tuple[int, ...])
                 source = parquet.ParquetFile(file, buffer_size=_BUFFER)
                 # One row group after the other: pyarrow would keep all of them in memory.
                 yield from _in_steps((
-                    _numbers(batch.column(0), kind, shape[1:])
+                    _numbers(name, batch.column(0), kind, shape[1:])
                     for group in range(source.num_row_groups) for batch in source.iter_batches(
                         step, row_groups=[group], columns=[name], use_threads=False)), step)
             except pyarrow.ArrowException as error:
@@ -112,7 +111,7 @@ def _column(path: str, where: str, name: str, kind: str, shape: tuple[int, ...])
     return Column(where=where, name=name, kind=kind, shape=shape, read=read)
 
 
-def _numbers(column: Any, kind: str, sizes: tuple[int, ...]) -> np.ndarray:
+def _numbers(name: str, column: Any, kind: str, sizes: tuple[int, ...]) -> np.ndarray:
     """Returns the numbers of a part of a column.
 
     Raises:
@@ -120,14 +119,14 @@ def _numbers(column: Any, kind: str, sizes: tuple[int, ...]) -> np.ndarray:
     """
     count = len(column)
     if column.null_count:
-        raise Malformed(f'{column.null_count:,} empty cells')
+        raise Malformed(f'{column.null_count:,} empty cells in column "{name}"')
     if sizes:
         from pyarrow import compute
         if (compute.list_value_length(column).to_numpy(zero_copy_only=False) != sizes[0]).any():
-            raise Malformed('lists of different lengths')
+            raise Malformed(f'lists of different lengths in column "{name}"')
         column = column.flatten()
         if column.null_count:
-            raise Malformed(f'{column.null_count:,} empty cells in lists')
+            raise Malformed(f'{column.null_count:,} empty cells in lists of column "{name}"')
     numbers = column.to_numpy(zero_copy_only=False)
     if numbers.dtype.name != kind:
         raise Malformed(f'{numbers.dtype.name} where {kind} was announced')
