@@ -51,7 +51,7 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
     names |= _named_as_tables(bundle, map)
     orders = _orders(bundle, manifest, names, options)
     if manifest is None:
-        _check_others(bundle, names, orders, map)
+        _check_others(bundle, names, options, map)
     aside = {name for name in bundle.tensors
              if _POWERS.fullmatch(name) or name.startswith(_DUMMY)}
     variables = list(_variables(bundle, names, orders, aside))
@@ -81,26 +81,40 @@ def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
     return set(named)
 
 
-def _check_others(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition], map: Map
-                  ) -> None:
+def _check_others(bundle: Bundle, tables: set[str], options: CheckpointOptions, map: Map) -> None:
     """Makes sure that no table goes along as another variable, whose rows would stay in `mod`.
 
     Raises:
-      ConfigError: E654 if a variable that the map names is in slices just as `mod` tables are.
+      ConfigError: E654 if a variable that the map names is in slices just as `mod` tables are, or
+        in any slices where nothing says how rows are ordered.
     """
-    hosts = max((one.num_hosts for one in orders.values() if not one.stores_by_id), default=0)
+    order = options.assumed_order()
+    if _is_div(bundle.prefix) if order is None else order[0] != 'mod':
+        return
     problems = []
-    for name, tensor in bundle.tensors.items() if hosts else ():
+    for name, tensor in bundle.tensors.items():
         rule, count = map.rule_for(name), len(tensor.pieces)
-        if rule is not None and rule.new is not None and name not in tables and (
-                _table_of(name, bundle, tables) == name and len(tensor.shape) == 2
-                and count > 1 and count == min(hosts, tensor.rows)):
+        if rule is not None and rule.new is not None and may_be_table(bundle, name) and (
+                _table_of(name, bundle, tables) == name
+                and (order is None or count == min(order[1], tensor.rows))):
             problems.append(Problem(
                 'E654', rule.where, f'"{shown(name, 200)}" must be called a table, since it is in '
                 f'{count} slices as those with mod rows', 'no "table" before its name',
-                'Write it before the name, or before "re".'))
+                'Write it before the name, or before "re". If it is none, and no table has mod '
+                'rows: --assume div.'))
     if problems:
         raise ConfigError(*problems)
+
+
+def may_be_table(bundle: Bundle, name: str) -> bool:
+    """Whether a variable has the form of a table that several hosts have saved."""
+    tensor = bundle.tensors[name]
+    return tensor.is_float and len(tensor.shape) == 2 and len(tensor.pieces) > 1
+
+
+def _is_div(prefix: str) -> bool:
+    """Whether what lies beside a checkpoint says that rows are in the order of ids."""
+    return evidence.of_mod(prefix) is None and _says_config(prefix)
 
 
 def _config(prefix: str, manifest: Manifest | None) -> Config | None:
