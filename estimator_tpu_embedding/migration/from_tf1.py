@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Collection, Container, Iterator, Mapping
 
@@ -11,6 +12,7 @@ from ..checkpoint.file_names import graph_of, label
 from ..checkpoint.layout import Held, check_manifest, partition_of
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.tensors import NO_ROW
 from ..core.partition import Partition
 from ..errors import (
     ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown)
@@ -55,6 +57,9 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
     aside = {name for name in bundle.tensors
              if _POWERS.fullmatch(name) or name.startswith(_DUMMY)}
     variables = list(_variables(bundle, names, orders, aside))
+    if manifest is None:
+        variables = [dataclasses.replace(one, may_be_table=may_be_table(bundle, one.name))
+                     if not one.is_table else one for one in variables]
     return Contents(
         bundle=bundle, variables=variables, step=STEP if STEP in bundle.tensors else None,
         own={}, aside=aside, config=config.SerializeToString(deterministic=True) if config else b'')
@@ -89,14 +94,14 @@ def _check_others(bundle: Bundle, tables: set[str], options: CheckpointOptions, 
         in any slices where nothing says how rows are ordered.
     """
     order = options.assumed_order()
-    if _is_div(bundle.prefix) if order is None else order[0] != 'mod':
-        return
     problems = []
-    for name, tensor in bundle.tensors.items():
+    for name, tensor in bundle.tensors.items() if order or not _is_div(bundle.prefix) else ():
         rule, count = map.rule_for(name), len(tensor.pieces)
-        if rule is not None and rule.new is not None and may_be_table(bundle, name) and (
-                _table_of(name, bundle, tables) == name
-                and (order is None or count == min(order[1], tensor.rows))):
+        known = _partition(order, tensor.rows) if order is not None else None
+        if rule is not None and rule.new is not None and name not in tables and (
+                may_be_table(bundle, name) and _table_of(name, bundle, tables) == name
+                and (known is None or not known.stores_by_id
+                     and count == min(known.num_hosts, tensor.rows))):
             problems.append(Problem(
                 'E654', rule.where, f'"{shown(name, 200)}" must be called a table, since it is in '
                 f'{count} slices as those with mod rows', 'no "table" before its name',
@@ -106,10 +111,15 @@ def _check_others(bundle: Bundle, tables: set[str], options: CheckpointOptions, 
         raise ConfigError(*problems)
 
 
+def _partition(order: tuple[str, int], rows: int) -> Partition:
+    return Partition(strategy=order[0], vocabulary_size=rows, num_hosts=order[1])
+
+
 def may_be_table(bundle: Bundle, name: str) -> bool:
     """Whether a variable has the form of a table that several hosts have saved."""
     tensor = bundle.tensors[name]
-    return tensor.is_float and len(tensor.shape) == 2 and len(tensor.pieces) > 1
+    return tensor.is_float and len(tensor.shape) == 2 and len(tensor.pieces) > 1 and (
+        all(piece.first_row != NO_ROW for piece in tensor.pieces))
 
 
 def _is_div(prefix: str) -> bool:
@@ -185,8 +195,7 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
         return {name: partition_of(table) for name, table in manifest.tables.items()}
     assumed = options.assumed_order()
     if assumed is not None:
-        return {name: Partition(strategy=assumed[0], vocabulary_size=bundle.tensors[name].rows,
-                                num_hosts=assumed[1]) for name in names}
+        return {name: _partition(assumed, bundle.tensors[name].rows) for name in names}
     sign = evidence.of_mod(bundle.prefix)
     split = sorted(name for name in names if len(bundle.tensors[name].pieces) > 1)
     if names and (sign is not None or split and not _says_config(bundle.prefix)):

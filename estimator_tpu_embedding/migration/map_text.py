@@ -32,8 +32,9 @@ def template(plan: Plan, map: Map) -> str:
     for named in plan.names.variables:
         one = named.variable
         new = UNKNOWN if named.is_nameless else named.new
-        lines = tables if one.is_table else others
-        lines.append(_line(one.name, new, one.is_table and not contents.is_tf2))
+        lines = tables if one.is_table or one.may_be_table else others
+        is_table = one.is_table and not contents.is_tf2 or named.is_nameless and one.may_be_table
+        lines.append(_line(one.name, new, is_table))
         others += _lines_alone(plan, named.alone.items())
     others += _lines_alone(plan, plan.names.others.items())
     others += [f'power {name} {base!r}' for name, base in map.powers]

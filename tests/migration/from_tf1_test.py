@@ -161,6 +161,8 @@ def test_slices_are_called_tables_or_none_where_nothing_says_the_order(assume, t
     assert len(error.value.problems) == 2
     read(path, lines, 'div')
     read(path, 're ([wv]) -> net/\\1', assume)
+    assert {name for name, one in read(path, '', assume)[0].items() if one.may_be_table} == {
+        't', 't/ExponentialMovingAverage', 'u'}
     read(beside(path, config_of('other')), lines, None)  # A job of one host.
 
 
