@@ -41,7 +41,19 @@ def template(plan: Plan, map: Map) -> str:
     return '\n'.join([
         f'# Write the new names in the places of {UNKNOWN}. A line "drop OLD" leaves a variable '
         'out.', '# Slots go with their variables. More: etpe docs migrating',
-        *sorted(tables), *sorted(others), ''])
+        *sorted(tables), *sorted(others), *_free(plan), ''])
+
+
+def _free(plan: Plan) -> Iterator[str]:
+    """Yields comments about variables of the new program that get no value."""
+    tensors = plan.pattern.bundle.tensors if plan.pattern is not None else {}
+    kept = plan.pattern.kept(plan.written) if plan.pattern is not None else []
+    places = {place: tensors[name] for name in kept if (place := Place.of_key(name)) is not None
+              and not place.slot and tensors[name].shape}
+    if places:
+        yield '# --like has places without a value from SRC:'
+    for place, tensor in places.items():
+        yield f'# {shown(place, 1000)} {tensor.kind} {list(tensor.shape)}'
 
 
 def _lines_alone(plan: Plan, named: Iterable[tuple[str, str | Rule]]) -> Iterator[str]:
