@@ -303,3 +303,41 @@ def test_what_a_killed_import_left_is_told_and_removed(etpe, tmp_path):
     text = etpe('checkpoint', 'import', tmp_path / 'd', tmp_path / 'c', '--table', 't=r.npy')
     assert 'an import that did not end had left: .ete-stage-0-0123abcd\n' in text
     assert not (tmp_path / 'c' / '.ete-stage-0-0123abcd').exists()
+
+
+@pytest.mark.parametrize('ids, said', [
+    (['1', '0'], 'E666 table "t": its ids must be a vector of integers; got string [2] in file '),
+    ([1., 0.], 'E666 table "t": its ids must be a vector of integers; got float64 [2] in file '),
+    ([None, 0], 'E665 file t.parquet: it must be readable; got 1 empty cells in column "id"')])
+def test_a_column_id_that_says_no_ids_is_not_passed_over(etpe, tmp_path, ids, said):
+    pyarrow = pytest.importorskip('pyarrow')
+    from pyarrow import parquet
+    parquet.write_table(pyarrow.table({'id': ids, 'v': pyarrow.array(
+        [[1.], [2.]], pyarrow.list_(pyarrow.float32()))}), tmp_path / 't.parquet')
+    assert said in etpe('checkpoint', 'import', tmp_path, tmp_path / 'c', '--table',
+                        't=t.parquet', status=2)
+
+
+def test_integers_that_may_be_ids_are_not_passed_over(etpe, tmp_path):
+    pyarrow = pytest.importorskip('pyarrow')
+    from pyarrow import parquet
+    parquet.write_table(pyarrow.table({'user_id': [1, 0], 'v': pyarrow.array(
+        [[1.], [2.]], pyarrow.list_(pyarrow.float32()))}), tmp_path / 't.parquet')
+    start = ('checkpoint', 'import', tmp_path)
+    assert ('E669 table "t": somebody must say whether file t.parquet has the ids of its rows; '
+            'got "user_id".') in etpe(*start, tmp_path / 'c', '--table', 't=t.parquet', status=2)
+    etpe(*start, tmp_path / 'a', '--table', 't=t.parquet', '--ids', 't=t.parquet:user_id')
+    etpe(*start, tmp_path / 'b', '--table', 't=t.parquet:v')
+    assert table_of(tmp_path / 'a' / 'model.ckpt-0').tolist() == [[2.], [1.]]
+    assert table_of(tmp_path / 'b' / 'model.ckpt-0').tolist() == [[1.], [2.]]
+
+
+@pytest.mark.parametrize('arguments, said', [
+    (['--table', 'global_step=m.npy'], 'none may be global_step; got a table global_step.'),
+    (['--table', 't=v.npy'], 'E665 file v.npy: it must hold one matrix of floats; got "rows" int64 '
+     '[2].'),
+    (['--table', 't=d/m.npy'], 'without a directory.  Give its directory as DIR.')])
+def test_messages_say_what_the_files_hold(etpe, tmp_path, arguments, said):
+    put(tmp_path / 'f', m=np.ones([2, 1], 'f4'), v=np.arange(2))
+    assert said in etpe('checkpoint', 'import', tmp_path / 'f', tmp_path / 'c', *arguments,
+                        status=2)

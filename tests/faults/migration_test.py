@@ -2,7 +2,7 @@
 
 import json
 import os
-import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -182,26 +182,44 @@ def limited(*arguments):
     return int(done.stdout.splitlines()[-1]) / 2**20
 
 
+@pytest.fixture
+def large_folder(tmp_path):
+    """A folder that is emptied after the test; pytest would keep gigabytes."""
+    yield tmp_path
+    shutil.rmtree(tmp_path)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize('strategy, hosts', [('div', 1), ('mod', 5)])
 def test_m09_a_table_of_two_gigabytes_goes_there_and_back_in_little_memory(
-        tmp_path, strategy, hosts):
-    map = job.map_in(tmp_path)
+        large_folder, strategy, hosts):
+    map = job.map_in(large_folder)
     rows = {'small': 1000, 'large': 2**31 // 256}
     most = {}
     for size, count in rows.items():
-        job.make_large(tmp_path / size, count, strategy, hosts)
-        there, back = tmp_path / f'{size}-there', tmp_path / f'{size}-back'
-        most[size, 'there'] = limited('migrate', 'checkpoint', tmp_path / size, there,
+        job.make_large(large_folder / size, count, strategy, hosts)
+        there, back = large_folder / f'{size}-there', large_folder / f'{size}-back'
+        most[size, 'there'] = limited('migrate', 'checkpoint', large_folder / size, there,
                                       '--to', 'tf2', '--map', map)
         most[size, 'back'] = limited('migrate', 'checkpoint', there, back, '--to', 'tf1',
                                      '--order', f'{strategy}:{hosts}' if hosts > 1 else 'div')
     for way in ('there', 'back'):
         assert most['large', way] - most['small', way] < 50, most
-    for path in pathlib.Path(tmp_path, 'large').glob('*.data*'):
-        made = pathlib.Path(tmp_path, 'large-back', path.name)
+    for path in (large_folder / 'large').glob('*.data*'):
+        made = large_folder / 'large-back' / path.name
         assert made.stat().st_size == path.stat().st_size
+
+
+@pytest.mark.long
+def test_m09_ten_thousand_small_variables_take_little_memory_too(tmp_path):
+    map, most = tmp_path / 'map', {}
+    map.write_text('table t -> t\nre (dense/.*) -> model/\\1\n')
+    for count in (1, 10_000):
+        job.make_many(tmp_path / str(count), count)
+        most[count] = limited('migrate', 'checkpoint', tmp_path / str(count),
+                              tmp_path / f'{count}-there', '--to', 'tf2', '--map', map)
+    assert most[10_000] - most[1] < 100, most
 
 
 def test_m05_beside_a_job_that_keeps_deleting_nothing_is_ever_called_damaged(tmp_path):

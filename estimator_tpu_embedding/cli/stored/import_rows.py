@@ -195,7 +195,7 @@ def _renamed(names: Sequence[str], renames: Mapping[str, str]) -> dict[str, str]
 def _data(one: Incoming) -> dict[str, Any]:
     return {'name': one.name, 'rows': one.rows, 'width': one.width, 'dtype': one.feeds[''].kind,
             'slots': [slot for slot in one.feeds if slot],
-            'came': sum(column.shape[0] for column in one.feeds[''].columns)}
+            'came': one.came}
 
 
 def _grid(tables: list[dict[str, Any]]) -> Grid:

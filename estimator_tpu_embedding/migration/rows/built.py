@@ -2,7 +2,7 @@
 
 Without a base it holds these tables and the global step. With a base it holds everything that the
 base holds, in the same order, with other rows for the ids that came. Rows that come in another
-order are first put into their places in a scratch file on the same disk.
+order first go through a scratch file on the same disk.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from ...errors import CheckpointError, ConfigError, Problem, shown
 from ...version import VERSION
 from .files import CODES
 from .incoming import Incoming, rows_with_ids, step_of
+from .places import OFFSET_BYTES, ByPlace
 
 STEP = 'global_step'
 _TYPES = {name: number for number, (name, _) in KINDS.items()}
@@ -95,8 +96,8 @@ class NewCheckpoint:
             tensor.size for name, tensor in self._base.bundle.tensors.items()
             if name not in self._by_tensor]
         return sum(new) + sum(kept) + max(
-            (_bytes(table, slot) for table, slot in self._by_tensor.values()
-             if not self._in_order(table)), default=0)
+            (table.came * (_row_bytes(table, slot) + OFFSET_BYTES)
+             for table, slot in self._by_tensor.values() if not self._in_order(table)), default=0)
 
     def commit(self) -> None:
         """Writes and commits it.
@@ -180,24 +181,27 @@ class NewCheckpoint:
 
     def _put_in_order(self, part: Part, table: Incoming, slot: str, folder: str) -> None:
         """Writes rows that come in another order, and those of the base in the other places."""
-        partition, feed = self._partition(table), table.feeds[slot]
-        width, code = _row_bytes(table, slot), CODES[feed.kind]
+        partition, feed, name = self._partition(table), table.feeds[slot], _tensor(table, slot)
         with scratch(folder) as file:
+            by_place = ByPlace(file, table.rows, table.width, CODES[feed.kind])
             for ids, rows in rows_with_ids(feed, table.ids):
-                _scatter(file, partition.stored_row(ids), np.ascontiguousarray(rows), width)
-            step = step_of(width)
-            for first in range(0, table.rows, step):
-                stop = min(first + step, table.rows)
-                came = (np.ones(stop - first, bool) if table.ids is None
-                        else table.ids.has(partition.ids_of_stored_rows(first, stop)))
-                new = os.pread(file.fileno(), (stop - first) * width, first * width)
-                rows = np.frombuffer(new.ljust((stop - first) * width, b'\0'), code).reshape(
-                    stop - first, table.width)
-                if not came.all() and self._base is not None:
-                    rows = rows.copy()
-                    kept = self._base.bundle.read_bytes(_tensor(table, slot), first, stop)
-                    rows[~came] = kept.view(code).reshape(rows.shape)[~came]
-                part.append(rows)
+                by_place.put(partition.stored_row(ids), rows)
+            for first, stop, places, rows in by_place.windows():
+                whole = np.empty((stop - first, table.width), rows.dtype)
+                came = np.zeros(stop - first, bool)
+                came[places] = True
+                if not came.all():
+                    whole.reshape(-1).view(np.uint8)[:] = self._kept(table, name, first, stop)
+                whole[places] = rows
+                part.append(whole)
+
+    def _kept(self, table: Incoming, name: str, first: int, stop: int) -> np.ndarray:
+        """Returns the bytes of stored rows of the base, some of which nothing replaces."""
+        if self._base is None:
+            raise CheckpointError(Problem(
+                'E665', table.where, 'its files must stay as they are while they are read',
+                'ids that are no longer there', 'Import again.'))
+        return self._base.bundle.read_bytes(name, first, stop).reshape(-1)
 
     def _manifest(self, files: dict[str, StoredFile]) -> Manifest:
         if self._base is not None:
@@ -255,19 +259,6 @@ def _row_bytes(table: Incoming, slot: str) -> int:
 
 def _bytes(table: Incoming, slot: str) -> int:
     return table.rows * _row_bytes(table, slot)
-
-
-def _scatter(file: BinaryIO, places: np.ndarray, rows: np.ndarray, width: int) -> None:
-    """Writes rows to their places in a file; rows that lie together are written at once."""
-    order = np.argsort(places, kind='stable')
-    places, rows = places[order], np.ascontiguousarray(rows[order])
-    content = rows.reshape(-1).view(np.uint8).data
-    begins = np.flatnonzero(np.diff(places, prepend=-2) != 1)
-    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(places)]):
-        at, left = int(places[begin]) * width, content[begin * width:end * width]
-        while len(left):
-            count = os.pwrite(file.fileno(), left, at)
-            at, left = at + count, left[count:]
 
 
 def _copy(base: Base, tensor: Tensor, writer: BundleWriter) -> None:

@@ -88,6 +88,11 @@ class Incoming(NamedTuple):
         """The table, as messages call it."""
         return table_text(self.name)
 
+    @property
+    def came(self) -> int:
+        """The number of its rows that came."""
+        return sum(column.shape[0] for column in self.feeds[''].columns)
+
 
 def table_text(name: str) -> str:
     """Returns how messages call a table."""

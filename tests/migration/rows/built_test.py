@@ -158,3 +158,12 @@ def test_memory_does_not_depend_on_the_table(tmp_path, format):
         NewCheckpoint(Target(str(tmp_path / 'd'), 0), tables, None).commit()
 
     assert highest_rss_of(there_and_back) < 100 * 2**20
+
+
+def test_ids_that_vanish_while_they_are_read_leave_no_checkpoint(tmp_path, files):
+    tables = incoming.from_elsewhere(
+        str(files), [NamedFile('t', 'r.npy', '')], [NamedFile('t', 'i.npy', '')], False, None)
+    np.save(files / 'i.npy', np.zeros(len(VALUES), np.int64))
+    with pytest.raises(CheckpointError, match='E665 table "t": its files must stay as they are'):
+        NewCheckpoint(Target(str(tmp_path / 'c'), 0), tables, None).commit()
+    assert recover.recover(str(tmp_path / 'c')) is None

@@ -149,7 +149,8 @@ def test_lists_of_parquet_are_rows_if_all_have_one_length(tmp_path):
             'v': pyarrow.array(lists, pyarrow.list_(pyarrow.float32()))}),
             tmp_path / f'{name}.parquet', row_group_size=4)
     columns = columns_of(str(tmp_path), 'good.parquet')
-    assert columns.keys() == {'id', 'v'} and columns['v'].shape == (7, 2)
+    assert {name: one.kind for name, one in columns.items()} == {
+        'id': 'int64', 'word': 'string', 'v': 'float32'} and columns['v'].shape == (7, 2)
     got, steps = read(columns['v'])
     np.testing.assert_array_equal(got, ROWS)
     assert steps == [3, 3, 1]
