@@ -51,8 +51,9 @@ def anchors(text):
             for title in re.findall(r'^#+ (.*)$', text, re.MULTILINE)}
 
 
-@pytest.mark.parametrize('file, most', [(README, 9216), (ARCHITECTURE, 12288)])
-def test_what_is_read_first_is_short(file, most):
+@pytest.mark.parametrize('file, most', [
+    (README, 9216), (ARCHITECTURE, 12288), (PACKAGE / 'docs' / 'migrating.md', 20480)])
+def test_what_is_read_whole_is_short(file, most):
     assert len(file.read_bytes()) <= most
 
 
