@@ -24,7 +24,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from absl import logging
@@ -37,6 +37,7 @@ from .manifest import Manifest, StoredFile
 from .retention import Retention, Saved
 
 OnPhase = Callable[[str], None]
+Write = Callable[[str], Mapping[str, StoredFile] | None]
 
 
 class Staged(NamedTuple):
@@ -46,11 +47,13 @@ class Staged(NamedTuple):
       folder: the name of the stage.
       base: the base of the checkpoint's name.
       step: of the model.
+      hashed: sizes and hashes of those files that were hashed while they were written.
     """
 
     folder: str
     base: str
     step: int
+    hashed: Mapping[str, StoredFile] = {}
 
     @property
     def name(self) -> str:
@@ -58,7 +61,7 @@ class Staged(NamedTuple):
         return file_names.name_of(self.base, self.step)
 
 
-def commit(storage: Storage, step: int, write: Callable[[str], None],
+def commit(storage: Storage, step: int, write: Write,
            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
            saved: Sequence[Saved] = (), retention: Retention = Retention(),
            clock: Callable[[], float] = time.monotonic, base: str = BASE,
@@ -68,7 +71,8 @@ def commit(storage: Storage, step: int, write: Callable[[str], None],
     Args:
       storage: of the directory.
       step: its global step.
-      write: writes the files of a checkpoint; it gets their prefix.
+      write: writes the files of a checkpoint; it gets their prefix. It may return sizes and
+        hashes of files, so that these need not be hashed again.
       manifest: makes the manifest from the sizes and hashes of the files.
       saved: the checkpoints that `retention` decides about, oldest first.
       retention: says which of them are deleted then.
@@ -111,16 +115,16 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
     return ordered
 
 
-def stage(storage: Storage, step: int, write: Callable[[str], None], *,
+def stage(storage: Storage, step: int, write: Write, *,
           base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
     """Writes the files of a checkpoint into a folder of their own; see `commit`."""
     staged = Staged(file_names.new_stage(step), base, step)
     with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
-        write(storage.path(f'{staged.folder}/{staged.name}'))
+        hashed = write(storage.path(f'{staged.folder}/{staged.name}'))
         on_phase('staged')
-    return staged
+    return staged._replace(hashed=hashed or {})
 
 
 def publish(storage: Storage, staged: Staged,
@@ -132,7 +136,8 @@ def publish(storage: Storage, staged: Staged,
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
     with _stage_removed(storage, staged), _writing(storage, staged.step, staged.folder):
         complete = guard.complete_manifest(
-            storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
+            storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest,
+            staged.hashed)
         on_phase('guarded')
         _sync(storage, staged, complete)
         on_phase('synced')

@@ -77,13 +77,14 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
         verified = pool.submit(verify)
         compared: futures.Future[int] = futures.Future()
 
-        def write_and_compare(path: str) -> None:
+        def write_and_compare(path: str) -> dict[str, StoredFile]:
             nonlocal compared
-            write(plan, path)
+            hashed = write(plan, path)
             on_phase('written')
             compared = pool.submit(compare, plan, Bundle.open(path))
-            # The disk works while the bytes are hashed; `publish` makes sure of it.
+            # The disk works while the bytes are compared; `publish` makes sure of it.
             pool.submit(storage.sync, os.path.relpath(file_names.data_of(path, 1)[0], destination))
+            return hashed
 
         def manifest(files: dict[str, StoredFile]) -> Manifest:
             compared.result()
