@@ -151,6 +151,21 @@ def test_a_table_is_not_taken_along_as_another_variable_with_its_rows_out_of_ord
     read(path, lines.replace('u ->', 'table u ->'), 'mod:2')
 
 
+@pytest.mark.parametrize('assume', [None, 'mod:2'])
+def test_slices_are_called_tables_or_none_where_nothing_says_the_order(assume, tmp_path):
+    """Neither a manifest nor a config says which variables are tables."""
+    path = migrated.write_tf1(tmp_path, MOD)
+    lines = 're ([twv]|u) -> net/\\1'
+    with pytest.raises(ConfigError, match='"t" must be called a table, .* --assume div') as error:
+        read(path, lines, assume)
+    assert len(error.value.problems) == 2
+    read(path, lines, 'div')
+    read(path, 're ([wv]) -> net/\\1', assume)
+    assert {name for name, one in read(path, '', assume)[0].items() if one.may_be_table} == {
+        't', 't/ExponentialMovingAverage', 'u'}
+    read(beside(path, config_of('other')), lines, None)  # A job of one host.
+
+
 def test_moving_averages_and_single_slots_of_a_table_have_its_order(tmp_path):
     source = migrated.write_tf1(tmp_path, {**MOD, 'x': MOD['t'], 'x/Adam/m': MOD['t']})
     there = migrated.migrate(

@@ -54,7 +54,8 @@ def _proto(declaration: Declaration, target: str) -> Written:
         raise ConfigError(Problem(
             'E674', declaration.where, 'a config holds the batch size and the number of cores, '
             'which this object does not say', remedy='State them for a spec of TPUEstimator, as '
-            'in --batch-size 512 --hosts 1 --cores 8. Build a TPUEmbedding of TF2 before.'))
+            'in --batch-size 512 --hosts 1 --cores 8. Build a TPUEmbedding of TF2 before, or write '
+            'it with --to tf1 and take that EMBEDDING_CONFIG_SPEC.'))
     plan = resolve(
         [table.spec for table in declaration.tables],
         [feature.spec for feature in declaration.features],
