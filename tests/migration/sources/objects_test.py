@@ -1,6 +1,7 @@
 """What Python objects declare, and that the way to TF2 and back keeps it."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -184,6 +185,29 @@ def test_functions_are_named_where_they_were_and_wait_to_be_written():
         made.gradient_multiplier)
     with pytest.raises(NotImplementedError, match='write gradient_multiplier'):
         made.gradient_multiplier(7)
+
+
+def test_a_function_with_some_arguments_is_called_by_its_name():
+    tables = {'video': TableConfig(22, 4, learning_rate_fn=functools.partial(ramp))}
+    told = '\n'.join(notes_of(spec(
+        table_to_config_dict=tables, feature_to_config_dict={'watched': FeatureConfig('video')})))
+    assert 'objects_test.ramp)' in told and 'functools' not in told
+
+
+@pytest.mark.parametrize('count, said', [
+    (1, '# - 1 table or feature below has a note.'),
+    (2, '# - 2 tables or features below have notes.')])
+def test_the_head_counts_the_notes_below(count, said):
+    tables = {name: TableConfig(22, 4, hot_id_replication=True) for name in 'ab'[:count]}
+    one = spec(table_to_config_dict=tables, feature_to_config_dict={
+        name: FeatureConfig(name) for name in tables})
+    assert said in source(one, 'tf2').splitlines()
+
+
+def test_the_way_to_tf1_tells_of_dense_ids_and_of_weights():
+    told = '\n'.join(notes_of((nested(), api.SGD()), 'tf1'))
+    assert 'takes 0 in dense ids of a table with a combiner for a missing id' in told
+    assert 'name theirs as its weight_key' in told
 
 
 def test_a_legacy_embedding_knows_its_batch_too():
