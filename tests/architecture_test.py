@@ -86,7 +86,8 @@ HOMES = {
         uses, {'threading.Thread', 'threading.Timer', 'signal.signal', 'signal.set_wakeup_fd'},
         {f'runner/{name}.py' for name in (
             'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
-            'session_feed', 'shutdown', 'signals', 'towers')}),
+            'session_feed', 'shutdown', 'signals', 'towers')}
+        | {'migration/carry_out.py'}),  # SIGTERM ends a migration in order.
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
@@ -96,7 +97,7 @@ HOMES = {
         {'compat/script.py'}),
     'arguments of the process': (
         uses, {'sys.argv', 'sys.path'},
-        {'compat/script.py', 'cli/main.py', 'cli/inputs.py', 'migration/agreement_process.py'}),
+        {'compat/script.py', 'cli/main.py', 'cli/inputs.py', 'migration/agreement/process.py'}),
     # P18: a graph is never run, and code is imported only where the user named it.
     'graphs of strangers': (
         uses, {'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
@@ -110,7 +111,7 @@ HOMES = {
         uses, {'importlib.import_module'},
         {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/roads.py',
          'midlevel/__init__.py',  # As in that of the package: names are imported when used.
-         'migration/agreement_process.py'}),  # A side of a check, in a process of its own.
+         'migration/agreement/process.py'}),  # A side of a check, in a process of its own.
 }
 
 UNSAFE = {  # modules and names that nothing may have

@@ -30,7 +30,7 @@ class Part:
           file: descriptor of the data file.
           offset: where they begin.
           size: their number.
-          crc: their masked checksum if it is known, as for strings; else it is computed.
+          crc: their masked checksum if it is known, as for strings; `None` if it is to be computed.
         """
         self.offset, self.size, self.written = offset, size, 0
         self._file, self._known, self._crc = file, crc, 0

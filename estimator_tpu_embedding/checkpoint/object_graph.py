@@ -13,7 +13,7 @@ The first is attribute `user` of the object `embedding`, the second its attribut
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -27,6 +27,9 @@ _SUFFIX = f'/.ATTRIBUTES/{_VALUE}'
 _SLOT = '/.OPTIMIZER_SLOT/'
 _CALLBACK = 'tf.TPUEmbeddingCallback'
 """The saver with which a TPUEmbedding of TensorFlow loads its tables into a TPU after a restore."""
+_LISTS = {'m': '_momentums', 'v': '_velocities', 'accumulator': '_accumulators',
+          'linear': '_linears'}
+"""Where optimizers of Keras 3 have the slots of these names."""
 
 
 class Place(NamedTuple):
@@ -88,32 +91,98 @@ def joined(path: str, part: str) -> str:
     return f'{path}/{part}' if path else part
 
 
-def keys_below(graph: bytes, path: str) -> dict[str, dict[str, str]]:
-    """Returns the keys of the variables two steps below an object.
+_Slots = tuple[Mapping[tuple[int, str], str | None], Mapping[str, Sequence[str | None]]]
+"""Keys of slots by the node of the variable and their name, and by the names of their variables."""
 
-    Args:
-      graph: as `GRAPH_KEY` holds it. Nothing in it is trusted.
-      path: of the object.
 
-    Returns:
-      The keys by the attributes that lead to them; nothing if there is no such object.
-    """
-    try:
-        nodes = ObjectGraph.FromString(graph).nodes
-    except DecodeError:
-        return {}
+class Graph:
+    """The graph of objects of a checkpoint. Nothing in it is trusted."""
 
-    def children(number: int) -> Mapping[str, int]:
-        return {child.local_name: child.node_id for child in nodes[number].children
-                if 0 <= child.node_id < len(nodes)} if nodes else {}
+    def __init__(self, content: bytes):
+        """Takes what `GRAPH_KEY` holds; other bytes are a graph without objects."""
+        try:
+            self._nodes = ObjectGraph.FromString(content).nodes
+        except DecodeError:
+            self._nodes = ObjectGraph().nodes
+        self._slots: dict[str, _Slots] = {}
+        self._known: dict[int, Mapping[str, int]] = {}
 
-    number: int | None = 0
-    for part in path.split('/') if path else ():
-        number = children(number).get(unescaped(part)) if number is not None else None
-    return {} if number is None else {
-        first: {second: attribute.checkpoint_key for second, leaf in children(middle).items()
-                for attribute in nodes[leaf].attributes if attribute.name == _VALUE}
-        for first, middle in children(number).items()}
+    def keys_below(self, path: str) -> dict[str, dict[str, str]]:
+        """Returns the keys of the variables two steps below an object.
+
+        Returns:
+          The keys by the attributes that lead to them; nothing if there is no such object.
+        """
+        return {first: {second: key for second, leaf in self._children(middle).items()
+                        if (key := self._key(leaf)) is not None}
+                for first, middle in self._children(self._object(path)).items()}
+
+    def slots_of(self, path: str, optimizer: str, names: Iterable[str]) -> dict[str, str]:
+        """Returns the keys of those slots of a variable that an optimizer has, by their names."""
+        return {name: key for name in names
+                if (key := self.key_of(Place(path, optimizer, name))) is not None}
+
+    def key_of(self, place: Place) -> str | None:
+        """Returns the key of a variable or slot, by whatever way it is reached.
+
+        Args:
+          place: the slot of a newer optimizer of Keras has the name that a legacy one gives it.
+        """
+        number = self._object(place.path)
+        if number is None or not place.slot:
+            return self._key(number)
+        if place.optimizer not in self._slots:
+            self._slots[place.optimizer] = self._slots_of(self._object(place.optimizer))
+        by_number, by_name = self._slots[place.optimizer]
+        found = by_name.get(f'{place.slot}/{self._full_name(number)}', ())
+        return by_number.get((number, place.slot)) or (found[0] if len(found) == 1 else None)
+
+    def _slots_of(self, optimizer: int | None) -> _Slots:
+        """Returns the slots of an optimizer of any age."""
+        by_number: dict[tuple[int, str], str | None] = {}
+        by_name: dict[str, list[str | None]] = {}
+        for slot in self._nodes[optimizer].slot_variables if optimizer is not None else ():
+            by_number[slot.original_variable_node_id, slot.slot_name] = self._key(
+                slot.slot_variable_node_id)
+        lists = self._children(optimizer)
+        # Keras 3 has its variables in a list, and slots in lists of the same order.
+        variables = self._children(lists.get('_trainable_variables'))
+        for name, attribute in _LISTS.items():
+            for position, slot_number in self._children(lists.get(attribute)).items():
+                if position in variables:
+                    by_number[variables[position], name] = self._key(slot_number)
+        # Keras 2 names its slots after their variables, perhaps behind its own name.
+        for slot_number in self._children(lists.get('_variables')).values():
+            full = self._full_name(slot_number)
+            for text in {full, full.partition('/')[2]}:
+                by_name.setdefault(text, []).append(self._key(slot_number))
+        return by_number, by_name
+
+    def _object(self, path: str) -> int | None:
+        number: int | None = 0 if self._nodes else None
+        for part in path.split('/') if path else ():
+            number = self._children(number).get(unescaped(part))
+        return number
+
+    def _children(self, number: int | None) -> Mapping[str, int]:
+        if number is None:
+            return {}
+        if number not in self._known:
+            self._known[number] = {
+                child.local_name: child.node_id for child in self._nodes[number].children
+                if 0 <= child.node_id < len(self._nodes)}
+        return self._known[number]
+
+    def _key(self, number: int | None) -> str | None:
+        return next((attribute.checkpoint_key for attribute in self._attributes(number)
+                     if attribute.name == _VALUE), None)
+
+    def _full_name(self, number: int) -> str:
+        return next((attribute.full_name for attribute in self._attributes(number)), '')
+
+    def _attributes(self, number: int | None) -> Sequence[ObjectGraph.Value]:
+        return self._nodes[number].attributes if number is not None and (
+            0 <= number < len(self._nodes)) else ()
 
 
 class GraphBuilder:

@@ -1,16 +1,22 @@
 """Takes a job to the other API: its tables and variables, its declaration, and proofs of both.
 
-`checkpoint` in the names of modules means files on disk, `source` Python text. `check`, and the
-sides that it takes, can be imported from here. None of them imports TensorFlow.
+`checkpoint` in the names of modules means files on disk, `source` Python text. `check` and the
+sides that it takes can be imported from here, and `migrate` with what it takes. None of them
+imports TensorFlow.
 """
+
+_OF_MIGRATE = ('Choices', 'Paths', 'Target', 'migrate', 'read_map')
 
 
 def __getattr__(name: str) -> object:
     """Imports a public name when it is first used; NumPy takes a moment."""
     if name == 'check':
-        from .agreement import check
+        from .agreement.check import check
         return check
     if name in ('EstimatorSide', 'KerasSide', 'LoopSide', 'Side'):
-        from . import agreement_sides
-        return getattr(agreement_sides, name)
+        from .agreement import sides
+        return getattr(sides, name)
+    if name in _OF_MIGRATE:
+        from . import checkpoints
+        return checkpoints.map_file.read if name == 'read_map' else getattr(checkpoints, name)
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -15,23 +15,18 @@ import numpy as np
 
 from ..checkpoint import commit, directory, file_names
 from ..checkpoint.bundle import Bundle
-from ..checkpoint.bundle_writer import BundleWriter, Part
 from ..checkpoint.file_names import label
 from ..checkpoint.files import Storage
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
-from ..checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place, escaped, joined
 from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
-from ..checkpoint.rows import Ordered, evenly
-from ..checkpoint.tensors import KINDS
-from ..core.partition import Partition
+from ..checkpoint.rows import Ordered
 from ..errors import (
     CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown)
 from ..version import VERSION
-from .moves import INT64, Move
+from .moves import Move
 from .plan import Plan, size_of_files
-from .target import COUNTER, KERAS, PARAMETERS, TF1, VARIABLES
-
-_CHUNK = 2**21
+from .target import TF1
+from .writing import batches, write
 
 
 class Done(NamedTuple):
@@ -82,9 +77,9 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
         verified = pool.submit(verify)
         compared: futures.Future[int] = futures.Future()
 
-        def write(path: str) -> None:
+        def write_and_compare(path: str) -> None:
             nonlocal compared
-            _write(plan, path)
+            write(plan, path)
             on_phase('written')
             compared = pool.submit(compare, plan, Bundle.open(path))
             # The disk works while the bytes are hashed; `publish` makes sure of it.
@@ -98,7 +93,8 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
             return _manifest(plan, files)
 
         try:
-            staged = commit.stage(storage, plan.step, write, base=base, on_phase=on_phase)
+            staged = commit.stage(
+                storage, plan.step, write_and_compare, base=base, on_phase=on_phase)
             commit.publish(storage, staged, manifest, on_phase=on_phase)
         except Exception as error:
             verified.result()  # If the source is damaged, that is why.
@@ -191,87 +187,6 @@ def _check_room(plan: Plan, destination: str) -> None:
             f'{free:,}', 'Make room, or name a directory on another disk.'))
 
 
-def _write(plan: Plan, prefix: str) -> None:
-    """Writes the files of the checkpoint; memory for a few chunks is enough."""
-    with BundleWriter(prefix) as out:
-        for move in plan.moves:
-            _write_one(plan, move, out)
-        for made in plan.made:
-            value = np.array(made.value, KINDS[made.dtype][1])
-            out.rows(made.target, made.dtype, ())[0].append(value.tobytes())
-        if plan.target.kind != TF1:
-            _write_graph(plan, out)
-        out.finish()
-
-
-def _write_one(plan: Plan, move: Move, out: BundleWriter) -> None:
-    bundle, tensor = plan.contents.bundle, move.tensor
-    if not tensor.code:
-        piece, = tensor.pieces
-        part = out.copied(move.target, tensor.dtype, tensor.shape, piece.size, piece.crc)
-        for content in bundle.content(piece):
-            part.append(content)
-        return
-    parts = out.rows(move.target, tensor.dtype, tensor.shape, _pieces(move))
-    source = Ordered(bundle, move.source, move.before)
-    for ids in batches(move):
-        _spread(source.read_bytes(ids), ids, move.after, parts)
-
-
-def _pieces(move: Move) -> list[int]:
-    """Returns the rows of each host, if there are several."""
-    after = move.after
-    if after is None or after.num_hosts == 1:
-        return []
-    hosts = min(after.num_hosts, after.vocabulary_size)
-    return [after.rows_on(host) for host in range(hosts)]
-
-
-def batches(move: Move) -> Iterator[np.ndarray]:
-    """Yields the ids, or rows, of a tensor of numbers in order: int64, for a few MB at a time."""
-    tensor = move.tensor
-    step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
-    for first in range(0, tensor.rows if tensor.row_bytes else 0, step):
-        yield np.arange(first, min(first + step, tensor.rows), dtype=np.int64)
-
-
-def _spread(rows: np.ndarray, ids: np.ndarray, after: Partition | None, parts: list[Part]) -> None:
-    """Appends rows to the parts of their hosts, where they lie in the order of ids."""
-    if len(parts) == 1:
-        parts[0].append(rows)
-        return
-    assert after is not None
-    hosts, _ = after.locate(ids, np.maximum)
-    for host in np.unique(hosts):
-        parts[host].append(np.ascontiguousarray(rows[evenly(np.flatnonzero(hosts == host))]))
-
-
-def _write_graph(plan: Plan, out: BundleWriter) -> None:
-    """Writes the graph of objects, and the counter that `tf.train.Checkpoint` expects."""
-    graph = GraphBuilder()
-    for move in plan.moves:
-        if move.place is not None:  # Others are for the way back.
-            graph.add(move.place, move.source)
-    for made in plan.made:
-        if made.place is not None:
-            graph.add(made.place, made.target)
-    counter = Place(COUNTER)
-    if all(move.target != counter.key for move in plan.moves):
-        graph.add(counter, COUNTER)
-        out.rows(counter.key, INT64, ())[0].append(np.int64(1).tobytes())
-    above = joined(plan.target.tables_path, VARIABLES)
-    for one, table in plan.tables:
-        own, *slots = plan.target.table_places(table, one.family)
-        graph.alias(joined(joined(above, escaped(table)), PARAMETERS), own.path)
-        written = {move.place for move in plan.moves}
-        for place in slots if plan.target.slots != KERAS else ():
-            if place in written:
-                slot = place.path.rpartition('.S')[2]
-                graph.alias(joined(joined(above, escaped(table)), slot), place.path)
-    graph.load_into_tpu(plan.target.tables_path)
-    out.text(GRAPH_KEY, graph.content())
-
-
 def compare(plan: Plan, written: Bundle) -> int:
     """Compares what was written with the source, row by row by id.
 
@@ -284,20 +199,33 @@ def compare(plan: Plan, written: Bundle) -> int:
     count = 0
     for move in plan.moves:
         if not move.tensor.code:
-            continue  # Its bytes were copied with their checksum.
+            _compare_bytes(plan, move, written)
+            continue
         source = Ordered(plan.contents.bundle, move.source, move.before)
         target = Ordered(written, move.target, move.after)
         for ids in batches(move):
             before, after = source.read_bytes(ids), target.read_bytes(ids)
             if not np.array_equal(before, after):
                 row = int(np.flatnonzero((before != after).any(axis=1))[0])
-                raise CheckpointWriteError(Problem(
-                    'E658', f'"{shown(move.target, 300)}"', 'each row that was written must be '
-                    f'the one of its id in "{shown(move.source, 300)}"',
-                    f'another one for id {int(ids[row]):,}', 'Is the source still being written, '
-                    'or the disk damaged? Nothing was published.'))
+                raise _differs(move, 'row', f'another one for id {int(ids[row]):,}')
             count += len(ids)
     return count
+
+
+def _compare_bytes(plan: Plan, move: Move, written: Bundle) -> None:
+    """Compares a tensor of strings, whose bytes are copied as they are."""
+    before, = move.tensor.pieces
+    after, = written.tensors[move.target].pieces
+    contents = zip(plan.contents.bundle.content(before), written.content(after), strict=True)
+    if before.size != after.size or any(one != other for one, other in contents):
+        raise _differs(move, 'byte', 'another one')
+
+
+def _differs(move: Move, what: str, got: str) -> CheckpointWriteError:
+    return CheckpointWriteError(Problem(
+        'E658', f'"{shown(move.target, 300)}"', f'each {what} that was written must be that of '
+        f'"{shown(move.source, 300)}"', got, 'Is the source still being written, or the disk '
+        'damaged? Nothing was published.'))
 
 
 def _manifest(plan: Plan, files: dict[str, StoredFile]) -> Manifest:

@@ -8,15 +8,29 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..checkpoint.file_names import label
 from ..checkpoint.object_graph import Place, joined
+from ..core.limits import MAX_HOSTS
 from ..core.names import name_problems
+from ..core.partition import STRATEGIES
+from ..core.specs import is_count
 from ..errors import Problem, quoted, shown
 from .contents import Contents
 from .map_file import Map
 from .naming import Named, Names, known
-from .target import TF1, VARIABLES, Target
+from .target import KERAS, KINDS, MIDLEVEL, TF1, VARIABLES, Target
 
 _MOST_NAMED = 20
 _ATTRIBUTES = '/.ATTRIBUTES/'
+
+
+def of_target(target: Target) -> Iterator[Problem]:
+    """Yields a problem for each value that a target cannot have."""
+    for name, allowed in (('kind', KINDS), ('slots', (KERAS, MIDLEVEL)), ('strategy', STRATEGIES)):
+        if getattr(target, name) not in allowed:
+            yield Problem('E654', f'Target.{name}', f'it must be one of {quoted(allowed)}',
+                          shown(repr(getattr(target, name)), 200))
+    if not is_count(target.hosts, 1, MAX_HOSTS):
+        yield Problem('E654', 'Target.hosts', f'it must be an int from 1 to {MAX_HOSTS}',
+                      shown(repr(target.hosts), 200))
 
 
 def of_map(contents: Contents, target: Target, map: Map) -> Iterator[Problem]:

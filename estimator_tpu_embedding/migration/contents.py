@@ -17,7 +17,7 @@ class Variable:
     """A variable with the slots of its optimizer.
 
     Attributes:
-      name: in TF1 that of its tensor; in TF2 its path, or the name of the table.
+      name: in TF1 the name of its tensor; in TF2 its path, or the name of the table.
       tensor: the name of its tensor.
       order: of the rows; `None` for a variable that is no table, or that is in the order of ids.
       is_table: whether it is an embedding table.

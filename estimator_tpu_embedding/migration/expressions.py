@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-LONGEST_NAME = 500
-"""An expression fits no longer name; the time of a search grows with the third power of it."""
-_MOST_REPEATS, _MOST_WAYS = 3, 64
+LONGEST_NAME = 250
+"""An expression fits no longer name; the time of a search grows with a power of it."""
+_MOST_REPEATS, _MOST_WAYS = 3, 32
 _TOKEN = re.compile(r"""
     (?P<single>\\[dDsSwW]|\\[^\w]|\.|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<escape>\\.)
     |(?P<begin>\((?:\?:|\?P<\w+>)?)|(?P<end>\))|(?P<bar>\|)|(?P<edge>[\^$])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 
 from ..checkpoint import evidence
 from ..checkpoint.bundle import Bundle
@@ -11,7 +11,6 @@ from ..checkpoint.file_names import graph_of, label
 from ..checkpoint.layout import Held, check_manifest, partition_of
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.tables_meant import may_mean
 from ..core.partition import Partition
 from ..errors import (
     ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown)
@@ -26,6 +25,8 @@ _DUMMY = 'tpu_embedding_dummy_table_variable_'
 """TPUEstimator gives the optimizer of the other variables one of them for each table."""
 _POWERS = re.compile(r'(.*/)?beta[12]_power(_\d+)?')
 """Variables of `tf.train.AdamOptimizer`; Keras computes their values from the step."""
+_DEEPEST = 4
+"""So many parts may follow in the names of its slots and of their moving averages, less one."""
 _OF_COLUMN = 'tbl_'
 """How the config calls the table of a feature column; the rest is part of the variable's name."""
 
@@ -125,20 +126,32 @@ def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
     its variable. A table of a config of dicts is called as its variable. A table that could be
     several is left out, and so are tables that could be the same.
     """
+    tables = list(config.table_descriptor) if config is not None else []
+    parts = {table.name: [table.name, own := table.name.removeprefix(_OF_COLUMN),
+                          f'{own}_embedding'] for table in tables}
+    variables = _by_parts(bundle, {part.count('/') + 1 for each in parts.values()
+                                   for part in each})
     found: dict[str, list[str]] = {}
-    for table in config.table_descriptor if config is not None else ():
+    for table in tables:
         shape = (table.vocabulary_size, table.dimension)
-        part = table.name.removeprefix(_OF_COLUMN)
-        fitting = [name for name, tensor in bundle.tensors.items()
-                   if tensor.shape == shape and tensor.is_float
-                   and (name == table.name or may_mean(part, name)
-                        or may_mean(f'{part}_embedding', name))
-                   and not _is_below(name, bundle.tensors)]
+        fitting = {name for part in parts[table.name] for name in variables.get(part, ())
+                   if bundle.tensors[name].shape == shape}
         if table.name in fitting:
-            fitting = [table.name]
+            fitting = {table.name}
         if len(fitting) == 1:
-            found.setdefault(fitting[0], []).append(table.name)
-    return {variable: tables[0] for variable, tables in found.items() if len(tables) == 1}
+            found.setdefault(fitting.pop(), []).append(table.name)
+    return {variable: names[0] for variable, names in found.items() if len(names) == 1}
+
+
+def _by_parts(bundle: Bundle, lengths: Collection[int]) -> dict[str, list[str]]:
+    """Returns the variables of floats by each row of so many whole parts of their names."""
+    found: dict[str, list[str]] = {}
+    for name, tensor in bundle.tensors.items():
+        parts = name.split('/')
+        for length in lengths if tensor.is_float and not _is_below(name, bundle.tensors) else ():
+            for first in range(len(parts) - length + 1):
+                found.setdefault('/'.join(parts[first:first + length]), []).append(name)
+    return found
 
 
 def _is_below(name: str, owners: Container[str]) -> bool:
@@ -198,7 +211,8 @@ def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition]
 def _table_of(name: str, bundle: Bundle, tables: Container[str]) -> str:
     """Returns the table in whose order the rows of a tensor are, perhaps its moving average."""
     above = name
-    while above not in tables and '/' in above:
+    for _ in range(_DEEPEST):
+        if above in tables and bundle.tensors[above].shape == bundle.tensors[name].shape:
+            return above
         above = above.rpartition('/')[0]
-    return above if above in tables and (
-        bundle.tensors[above].shape == bundle.tensors[name].shape) else name
+    return name

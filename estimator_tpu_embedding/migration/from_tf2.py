@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
 from ..checkpoint.manifest import read_manifest
-from ..checkpoint.object_graph import GRAPH_KEY, Place, joined, keys_below, unescaped
+from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined, unescaped
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem, quoted, shown
 from .contents import Contents, Variable
 from .map_file import Map
@@ -17,6 +17,8 @@ from .target import COUNTER, PARAMETERS, VARIABLES, of_layer, step_paths
 
 
 _ATTRIBUTE = '/.ATTRIBUTES/'
+_OF_MODEL = '/_trainable_variables/'
+"""Optimizers of Keras 3 have the variables of the model there, beside their own."""
 _LAYOUTS = '_sparse_core_table_layouts'
 """An attribute of TPUEmbeddingV2, which stacks tables of one width into one variable."""
 
@@ -55,13 +57,13 @@ def read(prefix: str, paths: Paths, map: Map = Map()) -> Contents:
     step = next((values[path] for path in step_paths(paths.optimizer) if path in values), None)
     own = {name: 'a counter of TF2, or a hyper-parameter of the optimizer'
            for each, name in values.items() if name != step and (
-               each == COUNTER or each.startswith(f'{paths.optimizer}/')
-               and not bundle.tensors[name].shape)}
+               each == COUNTER or not bundle.tensors[name].shape
+               and each.startswith(f'{paths.optimizer}/') and _OF_MODEL not in each)}
     own |= {name: 'it describes objects of TF2' for name in bundle.tensors
             if name not in places and _ATTRIBUTE in name or name == GRAPH_KEY}
     variables = list(_variables(places, tables, {
         each: name for each, name in values.items() if name != step and name not in own},
-        paths.optimizer))
+        lambda path: reader.slots(path, paths.optimizer)))
     return Contents(bundle=bundle, variables=variables, step=step, own=own,
                     aside=bundle.tensors.keys() - places.keys() - own.keys(),
                     config=manifest.config if manifest is not None else b'')
@@ -72,8 +74,12 @@ class _Reader:
 
     def __init__(self, bundle: Bundle, places: Mapping[str, Place]):
         self._bundle, self._places = bundle, places
-        self._graph = bundle.read_text(GRAPH_KEY)
+        self._graph = Graph(bundle.read_text(GRAPH_KEY))
         self.values = {str(place): name for name, place in places.items() if not place.slot}
+        self._by_path: dict[str, list[tuple[Place, str]]] = {}
+        for name, place in places.items():
+            if place.slot:
+                self._by_path.setdefault(place.path, []).append((place, name))
 
     def tables(self, paths: Paths, map: Map) -> dict[str, dict[str, str]]:
         """Returns the tensors of each table by their names, the rows as `PARAMETERS`."""
@@ -92,9 +98,16 @@ class _Reader:
             raise _no_tables(self._bundle, self.values, paths.tables)
         return found
 
+    def slots(self, path: str, optimizer: str) -> dict[str, str]:
+        """Returns the tensors of the slots that an optimizer of Keras has for a variable."""
+        found = self._graph.slots_of(path, optimizer, suffixes('keras'))
+        told = {name: key for name, key in found.items() if key in self._places}
+        return told or {place.slot: name for place, name in self._by_path.get(path, ())
+                        if place.optimizer == optimizer}
+
     def _at(self, path: str) -> dict[str, dict[str, str]]:
         """Returns the tables of the object at a path."""
-        told = keys_below(self._graph, joined(path, VARIABLES))
+        told = self._graph.keys_below(joined(path, VARIABLES))
         tables = {table: {name: key for name, key in parts.items() if key in self._places}
                   for table, parts in told.items()}
         tables = {table: parts for table, parts in tables.items() if self._is_table(
@@ -119,29 +132,25 @@ class _Reader:
         return tensor is not None and len(self._bundle.tensors[tensor].shape) == 2
 
 
-def _variables(places: dict[str, Place], tables: dict[str, dict[str, str]],
-               values: dict[str, str], optimizer_path: str) -> Iterator[Variable]:
+def _variables(places: Mapping[str, Place], tables: Mapping[str, dict[str, str]],
+               values: Mapping[str, str], slots_of: Callable[[str], dict[str, str]]
+               ) -> Iterator[Variable]:
     """Yields tables and other variables with their slots."""
-    slots: dict[str, dict[str, str]] = {}
-    for name, place in places.items():
-        if place.slot and place.optimizer == optimizer_path:
-            slots.setdefault(place.path, {})[place.slot] = name
-    taken: set[str] = set()
-    for table, parts in tables.items():
-        tensor = parts[PARAMETERS]
-        by_keras = slots.get(places[tensor].path, {})
-        family, tensors = (recognized(parts, 'midlevel') or recognized(by_keras, 'keras')
-                           or (None, ()))
-        taken |= {tensor, *tensors}
-        yield Variable(name=table, tensor=tensor, is_table=True, family=family, slots=tensors)
-    for path, name in values.items():
-        if name not in taken:
-            family, tensors = recognized(slots.get(path, {}), 'keras') or (None, ())
-            taken |= {name, *tensors}
-            yield Variable(name=path, tensor=name, family=family, slots=tensors)
-    for name, place in places.items():
-        if place.slot and name not in taken:
-            yield Variable(name=str(place), tensor=name)
+    found = [(table, parts[PARAMETERS], parts) for table, parts in tables.items()]
+    rows = {tensor for _, tensor, _ in found}
+    found += [(path, tensor, {}) for path, tensor in values.items() if tensor not in rows]
+    recognized_slots = {
+        tensor: recognized(parts, 'midlevel') or recognized(
+            slots_of(places[tensor].path), 'keras') or (None, ()) for _, tensor, parts in found}
+    taken = {slot for _, slots in recognized_slots.values() for slot in slots} - rows
+    for name, tensor, _ in found:
+        if tensor not in taken:
+            family, slots = recognized_slots[tensor]
+            yield Variable(name=name, tensor=tensor, is_table=tensor in rows, family=family,
+                           slots=slots)
+    for tensor, place in places.items():
+        if place.slot and tensor not in taken:
+            yield Variable(name=str(place), tensor=tensor)
 
 
 def _stacked(bundle: Bundle, name: str) -> IncompatibleCheckpointError:

@@ -14,7 +14,7 @@ an embedding table, and the new name is a table's. `drop` leaves a variable out.
 variable, unless an exact line names them, or an expression that does not fit the variable.
 
 Of several lines for a name, the exact one counts; otherwise the first expression does. An
-expression fits names of up to 500 characters. `power NAME BETA` makes a variable of TF1's Adam:
+expression fits names of up to 250 characters. `power NAME BETA` makes a variable of TF1's Adam:
 BETA to the power step + 1. White space around names does not count.
 """
 

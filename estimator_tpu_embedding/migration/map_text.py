@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..checkpoint import files
+from ..checkpoint.object_graph import Place
 from ..errors import CheckpointWriteError, Problem, shown
 from .map_file import UNKNOWN, Map, Rule
 from .moves import Move
@@ -60,10 +61,12 @@ def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
     for named in plan.names.variables:
         one = named.variable
         if named.new is not None:
-            lines.append(_line(named.new, one.name, one.is_table and contents.is_tf2
+            # A checkpoint of the new program may have the variable at another path.
+            new = named.new if one.is_table else _target_text(moves[one.tensor])
+            lines.append(_line(new, one.name, one.is_table and contents.is_tf2
                                and plan.target.kind == TF1))
             slots = [moves[slot] for slot in one.slots if slot in moves and slot not in named.alone]
-            if not _are_found_again(plan, named, slots):
+            if not _are_found_again(plan, named, moves[one.tensor], slots):
                 lines += [_line(_target_text(move), text_of(contents, move.source))
                           for move in slots]
         lines += [_line(new, text_of(contents, slot)) for slot, new in named.alone.items()
@@ -78,12 +81,13 @@ def way_back(plan: Plan, comments: Iterable[str] = ()) -> str:
     return '\n'.join([*(f'# {line}' for line in comments), *sorted(lines), *left, ''])
 
 
-def _are_found_again(plan: Plan, named: Named, slots: list[Move]) -> bool:
+def _are_found_again(plan: Plan, named: Named, own: Move, slots: list[Move]) -> bool:
     """Whether slots get their old names on the way back without lines of their own."""
     one, family = named.variable, named.variable.family
     if family is None or not slots:
         return True
-    if len(slots) != len(one.slots):
+    if len(slots) != len(one.slots) or plan.target.kind != TF1 and [
+            move.target for move in slots] != _usual(plan, named, own):
         return False
     if plan.contents.is_tf2 == (plan.target.kind != TF1):
         return True
@@ -101,6 +105,14 @@ def _are_found_again(plan: Plan, named: Named, slots: list[Move]) -> bool:
         slot.removeprefix(f'{one.tensor}/') for slot in one.slots]
 
 
+def _usual(plan: Plan, named: Named, own: Move) -> list[str]:
+    """Returns the tensors of slots of TF2 by which their variable is known."""
+    one, target = named.variable, plan.target
+    places = (target.table_places(named.new or '', one.family) if one.is_table
+              else target.variable_places(_target_text(own), one.family))
+    return [place.key for place in places[1:]]
+
+
 def _ways_of_tf2(plan: Plan, is_table: bool) -> tuple[str]:
     return ('keras',) if not is_table or plan.target.slots == KERAS else ('midlevel',)
 
@@ -110,7 +122,7 @@ def _suffixes(family: Family, is_table: bool) -> list[str]:
 
 
 def _target_text(move: Move) -> str:
-    return move.target if move.place is None else str(move.place)
+    return str(Place.of_key(move.target) or move.target)
 
 
 def _line(old: str, new: str | None, is_table: bool = False) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Family(NamedTuple):
-    """The slots of one optimizer, by those who name them; all in the same order.
+    """The slots of one optimizer, as each API names them; all in the same order.
 
     Attributes:
       name: of the optimizer, for people.

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
-from ..checkpoint.object_graph import Place
+from ..checkpoint.object_graph import GRAPH_KEY, Place
 from ..errors import ConfigError, IncompatibleCheckpointError, Problem
 from . import checks, from_tf1
 from .contents import Contents, Variable
 from .map_file import Map
 from .moves import FLOAT32, INT64, Made, Move, Moves
 from .naming import Named, Names, names
+from .pattern import Pattern
 from .target import TF1, Target, step_path
 
 
@@ -29,6 +31,7 @@ class Plan:
       made: the variables that are computed.
       left_out: why each other tensor stays behind, by its name.
       names: by which the moves were found.
+      pattern: a checkpoint of the new program that is filled; `None` if there is none.
     """
 
     contents: Contents
@@ -39,6 +42,12 @@ class Plan:
     made: Sequence[Made]
     left_out: Mapping[str, str]
     names: Names
+    pattern: Pattern | None = None
+
+    @property
+    def written(self) -> set[str]:
+        """The names of the tensors that go along or are computed."""
+        return {move.target for move in self.moves} | {one.target for one in self.made}
 
     @property
     def bytes(self) -> int:
@@ -60,12 +69,14 @@ class Choices:
       drop_rest: whether variables without a new name stay behind.
       drop_slots: whether slots without a place stay behind.
       step: of a checkpoint that does not say it.
+      like: a checkpoint that the new program has saved, whose places are filled.
     """
 
     map: Map = Map()
     drop_rest: bool = False
     drop_slots: bool = False
     step: int | None = None
+    like: Bundle | None = None
 
 
 def plan(contents: Contents, target: Target, choices: Choices = Choices()) -> Plan:
@@ -94,6 +105,9 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     Raises:
       As `plan`, but not for variables without names.
     """
+    problems = list(checks.of_target(target))
+    if problems:
+        raise ConfigError(*problems)
     found = names(contents, choices.map, contents.is_tf2 == (target.kind != TF1))
     step, problems = _step(contents, choices)
     moves = Moves(contents, target, choices.drop_slots)
@@ -106,6 +120,11 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     problems += checks.of_targets(contents, target, [
         *((move.target, move.source, move.place) for move in moves.found),
         *((one.target, 'a variable that is made', one.place) for one in made)])
+    moved: Sequence[Move] = sorted(moves.found, key=lambda move: move.target)
+    pattern = Pattern(choices.like, target) if choices.like is not None else None
+    if pattern is not None:
+        moved, unfit = pattern.fitted(moved, moves.tables)
+        made, problems = pattern.made(made, step), [*problems, *unfit]
     if problems and not choices.drop_rest:
         problems += checks.of_nameless(contents, [
             named for named in found.variables if named.is_nameless])
@@ -114,7 +133,7 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     if moves.lacks:
         raise IncompatibleCheckpointError(*moves.lacks)
     return Plan(contents=contents, target=target, step=step, made=made, names=found,
-                moves=sorted(moves.found, key=lambda move: move.target), tables=moves.tables,
+                moves=moved, tables=moves.tables, pattern=pattern,
                 left_out=dict(sorted(moves.left_out.items())))
 
 
@@ -149,4 +168,9 @@ def size_of_files(plan: Plan) -> int:
     """Returns about how many bytes the new checkpoint has, and never too few."""
     names = sum(len(move.target) + 2 * len(move.source) + 300 for move in plan.moves)
     pieces = sum(plan.target.hosts for move in plan.moves if move.after is not None)
-    return plan.bytes + 2 * names + 300 * (pieces + len(plan.made)) + 2**16
+    kept = 0
+    if plan.pattern is not None:
+        tensors = plan.pattern.bundle.tensors
+        kept = sum(tensors[name].size + 2 * len(name) + 300 for name in {
+            *plan.pattern.kept(plan.written), GRAPH_KEY})
+    return plan.bytes + 2 * names + 300 * (pieces + len(plan.made)) + kept + 2**16

@@ -14,7 +14,9 @@ KERAS, MIDLEVEL = 'keras', 'midlevel'
 VARIABLES, PARAMETERS = '_variables', 'parameters'
 """A TPUEmbedding also has its variables at `_variables/<table>/parameters` and `.../<slot>`."""
 COUNTER = 'save_counter'
-"""A variable that `tf.train.Checkpoint` adds to every checkpoint."""
+"""A variable that `tf.train.Checkpoint` adds to every checkpoint: the number in its name.
+
+The next one is then called by a higher number, and replaces none."""
 
 
 def of_layer(path: str) -> str:
@@ -23,7 +25,7 @@ def of_layer(path: str) -> str:
 
 
 def step_paths(optimizer_path: str) -> list[str]:
-    """Returns the paths of the step in Keras optimizers: first that of `optimizers.legacy`."""
+    """Returns the paths of the step in Keras optimizers, the one of `optimizers.legacy` first."""
     return [joined(optimizer_path, name) for name in ('iter', '_iterations')]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
 from estimator_tpu_embedding.checkpoint.object_graph import (
-    GRAPH_KEY, GraphBuilder, Place, escaped, joined, keys_below, unescaped)
+    GRAPH_KEY, Graph, GraphBuilder, Place, escaped, unescaped)
 
 ATTRIBUTES = ['user', 'a/b', 'a.b', 'a.Sb', '.S', '..', '/', './', '/.', 'S', 'größe', 'a..S/']
 
@@ -80,27 +80,29 @@ def test_variables_two_steps_below_an_object_are_found(tmp_path):
         graph.add(Place(path), path)
     graph.add(Place('e/a.Sb', 'optimizer', 'v'), 'v')
     graph.alias('e/_variables/x/parameters', 'e/_variables/a.Sb/parameters')
-    assert keys_below(graph.content(), 'e/_variables') == {
+    assert Graph(graph.content()).keys_below('e/_variables') == {
         'a/b': {'parameters': Place('e/_variables/a.Sb/parameters').key,
                 'm.n': Place('e/_variables/a.Sb/m..n').key},
         'c': {}, 'x': {'parameters': Place('e/_variables/a.Sb/parameters').key}}
-    assert keys_below(graph.content(), 'e/none') == keys_below(b'', 'e') == {}
+    assert Graph(graph.content()).keys_below('e/none') == Graph(b'').keys_below('e') == {}
 
 
 def test_a_real_graph_is_read(tmp_path):
     path = tf.train.Checkpoint(e={'t': {'parameters': tf.Variable(1.)}}).write(str(tmp_path / 'm'))
     graph = Bundle.open(path).read_text(GRAPH_KEY)
-    assert keys_below(graph, 'e') == {'t': {'parameters': Place('e/t/parameters').key}}
+    assert Graph(graph).keys_below('e') == {'t': {'parameters': Place('e/t/parameters').key}}
 
 
 @given(content=st.binary(max_size=60))
 @settings(deadline=None, database=None)
 def test_bytes_that_are_no_graph_do_no_harm(content):
-    assert isinstance(keys_below(content, ''), dict)
-    assert isinstance(keys_below(content, 'a/b'), dict)
+    graph = Graph(content)
+    for path in '', 'a/b':
+        assert isinstance(graph.keys_below(path), dict)
+        assert graph.key_of(Place(path, 'a', 'm')) is None
 
 
 def test_a_node_that_is_its_own_child_does_no_harm():
     graph = GraphBuilder()
     graph.alias('a', '')
-    assert keys_below(graph.content(), '/'.join(['a'] * 50)) == {'a': {}}
+    assert Graph(graph.content()).keys_below('/'.join(['a'] * 50)) == {'a': {}}

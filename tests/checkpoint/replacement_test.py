@@ -12,7 +12,8 @@ from estimator_tpu_embedding.checkpoint import commit, replacement
 from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.errors import CheckpointError, CheckpointWriteError
+from estimator_tpu_embedding.errors import (
+    CheckpointError, CheckpointWriteError, CorruptCheckpointError)
 
 STEP, OLD, NEW = 2, 2, 3
 """The step of both, and the steps of `Tiny` whose content they have."""
@@ -62,7 +63,7 @@ def require_no_mixture(directory, tiny):
     owners = {content for path in found for content in (OLD, NEW)
               if tiny.files(content).get(path.name.removeprefix(NAME)) == path.read_bytes()
               and path.suffix != '.meta'}
-    assert len(owners) < 2 or directory / f'{NAME}.index' not in found, sorted(os.listdir(directory))
+    assert len(owners) < 2 or directory / f'{NAME}.index' not in found, os.listdir(directory)
 
 
 def after_next_job(directory, tiny):
@@ -95,6 +96,10 @@ def test_at_every_operation_the_next_job_finds_the_old_one_or_the_new_one(folder
             except CheckpointWriteError:
                 pass
         require_no_mixture(directory, tiny)
+        try:
+            assert recover(str(directory)) is None or len(content_in(directory, tiny)) == 1
+        except CorruptCheckpointError as error:  # "checkpoint" names what is not there.
+            assert 'A killed job was replacing it' in str(error)
         found.append((operation, after_next_job(directory, tiny)))
     first = next(at for at, (_, content) in enumerate(found) if content == NEW)
     assert [content for _, content in found] == [OLD] * first + [NEW] * (len(found) - first)

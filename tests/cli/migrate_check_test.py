@@ -10,7 +10,7 @@ from harness import agreement_job as job
 from harness import loaded
 from harness.processes import path_with_harness, run_harness
 
-from estimator_tpu_embedding.migration import agreement
+from estimator_tpu_embedding.migration.agreement import check
 
 JOB = 'py:harness.agreement_job:'
 
@@ -32,7 +32,7 @@ def quick(monkeypatch):
                           timeout)
         stdout.write((done.stdout + done.stderr).encode())
         return done
-    monkeypatch.setattr(agreement.subprocess, 'run', run)
+    monkeypatch.setattr(check.subprocess, 'run', run)
 
 
 def arguments(model, old='OLD.div', new='NEW.right', *others):
@@ -63,7 +63,7 @@ def test_it_names_the_first_difference_and_what_is_declared_otherwise(etpe, mode
     ('NEW.killed', ['E684 side B', 'it was killed by SIGKILL']),
     ('NEW.ends', ['E685 side B']),
     ('NEW.few_batches', ['E687 side B', 'it must make 3 steps', 'got 2']),
-    ('unseen', ['E687 side B', 'got 0', 'TPUStrategy']),
+    ('Unseen', ['E687 side B', 'got 0', 'TPUStrategy']),
     ('NEW.two', ['E688 side B']),
     ('no_such_side', ['has no attribute', 'E684 side B'])])
 def test_a_side_that_fails_is_an_error_with_its_reason(etpe, model, quick, new, expected):

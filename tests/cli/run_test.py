@@ -366,6 +366,8 @@ def test_the_examples_could_have_been_written_for_the_original():
     names = set()
     for example in EXAMPLE.parent.glob('*.py'):
         text = example.read_text()
+        if example.name == 'census_sides.py':
+            continue  # It is for `etpe migrate check`.
         assert 'estimator_tpu_embedding' not in text and 'etpe' not in text
         names |= {*tensorflow_names(text)}
     # tools/make_goldens.py found each of these in TensorFlow 2.15.

@@ -2,7 +2,7 @@
 
 import json
 import os
-import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -139,12 +139,13 @@ def fill(phase):
                 while True: file.write(bytes(4096))
             except OSError: pass
 
-for size, on_phase in (('128k', lambda phase: None), ('1m', fill)):
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size}', 'none', disk], check=True)
+for options, on_phase in (
+        ('size=128k', lambda phase: None), ('size=1m', fill), ('ro', lambda phase: None)):
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', options, 'none', disk], check=True)
     try:
         job.carried_out(prefix, map, f'{disk}/new', on_phase=on_phase)
     except CheckpointWriteError as error:
-        print(error, sorted(os.listdir(f'{disk}/new')))
+        print(error, [name for _, _, names in os.walk(f'{disk}/new') for name in names])
     subprocess.run(['umount', disk], check=True)
 '''
 
@@ -158,12 +159,13 @@ def test_m07_a_disk_without_room_is_known_before_and_a_full_one_leaves_nothing(t
         ['unshare', '-rm', sys.executable, '-c', ON_A_SMALL_DISK, prefix, map, tmp_path / 'disk'],
         capture_output=True, text=True, env={**os.environ, 'PYTHONPATH': path_with_harness()})
     assert done.returncode == 0, done.stderr
-    before, later = done.stdout.splitlines()
+    before, later, read_only = done.stdout.splitlines()
     needed = 2 * 20_000 * 8
     assert before.startswith('E657 ') and "['.ete-lock']" in before
     assert int(before.split(' bytes must be free')[0].split()[-1].replace(',', '')) > needed
     assert later.startswith('E621 ') and 'No space left on device' in later
     assert "['.ete-lock']" in later
+    assert read_only.startswith('E621 ') and 'Read-only file system' in read_only
 
 
 def limited(*arguments):
@@ -180,23 +182,54 @@ def limited(*arguments):
     return int(done.stdout.splitlines()[-1]) / 2**20
 
 
+@pytest.fixture
+def large_folder(tmp_path):
+    """A folder that is emptied after the test; pytest would keep gigabytes."""
+    yield tmp_path
+    shutil.rmtree(tmp_path)
+
+
 @pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize('strategy, hosts', [('div', 1), ('mod', 5)])
 def test_m09_a_table_of_two_gigabytes_goes_there_and_back_in_little_memory(
-        tmp_path, strategy, hosts):
-    map = job.map_in(tmp_path)
+        large_folder, strategy, hosts):
+    map = job.map_in(large_folder)
     rows = {'small': 1000, 'large': 2**31 // 256}
     most = {}
     for size, count in rows.items():
-        job.make_large(tmp_path / size, count, strategy, hosts)
-        there, back = tmp_path / f'{size}-there', tmp_path / f'{size}-back'
-        most[size, 'there'] = limited('migrate', 'checkpoint', tmp_path / size, there,
+        job.make_large(large_folder / size, count, strategy, hosts)
+        there, back = large_folder / f'{size}-there', large_folder / f'{size}-back'
+        most[size, 'there'] = limited('migrate', 'checkpoint', large_folder / size, there,
                                       '--to', 'tf2', '--map', map)
         most[size, 'back'] = limited('migrate', 'checkpoint', there, back, '--to', 'tf1',
                                      '--order', f'{strategy}:{hosts}' if hosts > 1 else 'div')
     for way in ('there', 'back'):
         assert most['large', way] - most['small', way] < 50, most
-    for path in pathlib.Path(tmp_path, 'large').glob('*.data*'):
-        made = pathlib.Path(tmp_path, 'large-back', path.name)
+    for path in (large_folder / 'large').glob('*.data*'):
+        made = large_folder / 'large-back' / path.name
         assert made.stat().st_size == path.stat().st_size
+
+
+@pytest.mark.long
+def test_m09_ten_thousand_small_variables_take_little_memory_too(tmp_path):
+    map, most = tmp_path / 'map', {}
+    map.write_text('table t -> t\nre (dense/.*) -> model/\\1\n')
+    for count in (1, 10_000):
+        job.make_many(tmp_path / str(count), count)
+        most[count] = limited('migrate', 'checkpoint', tmp_path / str(count),
+                              tmp_path / f'{count}-there', '--to', 'tf2', '--map', map)
+    assert most[10_000] - most[1] < 100, most
+
+
+def test_m05_beside_a_job_that_keeps_deleting_nothing_is_ever_called_damaged(tmp_path):
+    source, map = job.make(tmp_path / 'one'), job.map_in(tmp_path)
+    outcomes = []
+    with started('-m', 'harness.rotating_job', tmp_path / 'many', source) as (_, lines):
+        assert next(lines) == '2'
+        for number in range(8):
+            new = tmp_path / str(number)
+            status, _, error = job.migrate(tmp_path / 'many', new, map)
+            outcomes.append(error if status else job.content(new / job.NAME))
+            assert status or set(os.listdir(new)) == LEFT
+    assert all(one == job.NEW or 'E628' in one for one in outcomes), outcomes

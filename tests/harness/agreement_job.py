@@ -25,8 +25,8 @@ from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.hosts import observed
 from estimator_tpu_embedding.midlevel import TPUEmbedding
 from estimator_tpu_embedding.migration import EstimatorSide, LoopSide
-from estimator_tpu_embedding.migration.agreement_records import Recorder
-from estimator_tpu_embedding.migration.agreement_sides import seen_by
+from estimator_tpu_embedding.migration.agreement.records import Recorder
+from estimator_tpu_embedding.migration.agreement.sides import seen_by
 
 BATCH, STEPS, SAMPLES = 4, 3, 12
 ROWS = {'video': 6, 'user': 7}
@@ -174,9 +174,11 @@ def train_another(tables):
     another().step(next(iter(another().batches)))
 
 
-def unseen():
-    """A loop that trains nothing here, such as one of plain Keras."""
-    return LoopSide(tf.train.Checkpoint(), range(STEPS), lambda batch: None)
+class Unseen:
+    """A side of a user's own that trains nothing in an engine of the package, as plain Keras."""
+
+    def train(self, checkpoint, steps):
+        """Trains."""
 
 
 OLD = types.SimpleNamespace(

@@ -2,9 +2,9 @@
 
     python -m harness.migration_job FOLDER EVERY [--overwrite]
 
-kills a migration at each EVERY-th of its operations, each time in a new directory. It prints a line of JSON
-for each: the operation, what was found then, and what the next migration says. What a kill left
-stays in FOLDER for others to look at.
+kills a migration at each EVERY-th of its operations, each time in a new directory. It prints a line
+of JSON for each: the operation, what was found then, and what the next migration says. What a kill
+left stays in FOLDER for others to look at.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from estimator_tpu_embedding.checkpoint.recover import recover, verify
 from estimator_tpu_embedding.cli.main import main as etpe
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CorruptCheckpointError
-from estimator_tpu_embedding.migration import carry_out, from_tf1, map_file
+from estimator_tpu_embedding.migration import carry_out, from_tf1, map_file, writing
 from estimator_tpu_embedding.migration import plan as plans
 from estimator_tpu_embedding.migration.target import Target
 
@@ -49,8 +49,12 @@ def values(offset=NEW, rows=ROWS, width=WIDTH):
     return (np.arange(rows * width).reshape(rows, width) + offset).astype(np.float32)
 
 
-def make(directory, offset=NEW, strategy='mod', hosts=3, step=STEP, rows=ROWS, width=WIDTH):
-    """Commits a checkpoint of TF1 with a table `t`, its slot and the step; returns its prefix."""
+def make(directory, offset=NEW, strategy='mod', hosts=3, step=STEP, rows=ROWS, width=WIDTH,
+         text=None):
+    """Commits a checkpoint of TF1 with a table `t`, its slot and the step; returns its prefix.
+
+    If there is a `text`, it is in a tensor of that name.
+    """
     order = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts)
     ids = order.ids_of_stored_rows(0, rows)
 
@@ -60,6 +64,8 @@ def make(directory, offset=NEW, strategy='mod', hosts=3, step=STEP, rows=ROWS, w
             for name, more in (('t', 0), ('t/Adagrad', .5)):
                 part, = out.rows(name, _FLOAT32, (rows, width))
                 part.append((values(offset, rows, width) + np.float32(more))[ids])
+            if text is not None:
+                out.text('text', text)
             out.finish()
 
     _commit(directory, write, step, StoredTable(
@@ -81,6 +87,21 @@ def make_large(directory, rows, strategy, hosts, width=64):
 
     _commit(directory, write, STEP, StoredTable(
         rows=rows, width=width, strategy=strategy, hosts=hosts, slots=()))
+
+
+def make_many(directory, count):
+    """Commits a checkpoint of TF1 with a table `t` and so many small variables `dense/<number>`."""
+    def write(prefix):
+        with bundle_writer.BundleWriter(prefix) as out:
+            out.rows('global_step', _INT64, ())[0].append(np.int64(STEP).tobytes())
+            out.rows('t', _FLOAT32, (ROWS, WIDTH))[0].append(values())
+            for number in range(count):
+                part, = out.rows(f'dense/{number}', _FLOAT32, (4, 4))
+                part.append(np.full((4, 4), number, np.float32))
+            out.finish()
+
+    _commit(directory, write, STEP, StoredTable(
+        rows=ROWS, width=WIDTH, strategy='div', hosts=1, slots=()))
 
 
 def _commit(directory, write, step, table):
@@ -164,7 +185,7 @@ def replacements(faults):
 
     return ((bundle_writer.Part, 'append', append),
             (carry_out, 'Storage', lambda path: FaultyStorage(path, faults)),
-            (carry_out, '_CHUNK', 32))  # Rows of 8 bytes: so it takes several turns.
+            (writing, '_CHUNK', 32))  # Rows of 8 bytes: so it takes several turns.
 
 
 def killed(work):

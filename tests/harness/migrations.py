@@ -29,7 +29,7 @@ OBJECTS = {
     'net/w/.OPTIMIZER_SLOT/optimizer/m': KERNEL + 10,
     'net/w/.OPTIMIZER_SLOT/optimizer/v': KERNEL + 20,
     'optimizer/iter': np.int64(7), 'optimizer/learning_rate': np.float32(.1),
-    'save_counter': np.int64(1)}
+    'save_counter': np.int64(7)}
 
 
 def config(rows=7, width=2, name='tbl_user_embedding'):

@@ -1,4 +1,4 @@
-"""Checkpoints pass between the class, the layer and both ways of slots, and come back as they were."""
+"""Checkpoints pass between class and layer, with slots of either, and come back as they were."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.errors import (
     CheckpointError, CheckpointWriteError, NonFiniteCheckpointError)
-from estimator_tpu_embedding.migration import carry_out
+from estimator_tpu_embedding.migration import carry_out, writing
 
 DATA, INDEX, MANIFEST = '.data-00000-of-00001', '.index', '.tables.json'
 
@@ -101,7 +101,7 @@ def test_m05_what_is_only_staged_or_half_published_is_no_source(tmp_path, source
 @pytest.fixture
 def rotating(source, monkeypatch):
     """Lets a job delete the source, and publish a newer one, as soon as it is about to be read."""
-    write = carry_out._write
+    write = carry_out.write
 
     def write_late(plan, prefix):
         if plan.step == job.STEP:
@@ -112,12 +112,23 @@ def rotating(source, monkeypatch):
                     removal.delete_marked(storage, name)
         write(plan, prefix)
 
-    monkeypatch.setattr(carry_out, '_write', write_late)
+    monkeypatch.setattr(carry_out, 'write', write_late)
 
 
 def test_m05_a_source_that_a_job_deletes_is_not_called_damaged(tmp_path, source, map, rotating):
     status, _, error = job.migrate(source, tmp_path / 'new', map)
     assert status == 2 and 'E628' in error
+    assert nothing_in(tmp_path / 'new')
+
+
+def test_m05_nor_is_one_that_a_job_begins_to_delete(tmp_path, source, map):
+    def mark(phase):
+        if phase == 'written':
+            with Storage(os.path.dirname(source)) as storage:
+                removal.mark(storage, [os.path.basename(source)])
+
+    with pytest.raises(CheckpointError, match='E628'):
+        carry_out.carry_out(job.planned(source, map), str(tmp_path / 'new'), on_phase=mark)
     assert nothing_in(tmp_path / 'new')
 
 
@@ -316,7 +327,7 @@ def test_files_get_the_permissions_that_the_user_has_chosen(tmp_path, source, ma
 def test_rows_go_there_and_back_byte_for_byte_however_few_fit_into_a_turn(
         tmp_path, map, monkeypatch, strategy, hosts):
     prefix = job.make(tmp_path / 'source', strategy=strategy, hosts=hosts)
-    monkeypatch.setattr(carry_out, '_CHUNK', 24)  # Three rows.
+    monkeypatch.setattr(writing, '_CHUNK', 24)  # Three rows.
     done = job.carried_out(prefix, map, tmp_path / 'there')
     assert job.content(done.prefix) == job.NEW and done.rows == 2 * job.ROWS + 1
     status, _, error = job.run('migrate', 'checkpoint', done.prefix, tmp_path / 'back', '--to',
@@ -344,8 +355,29 @@ def test_a_row_that_was_written_wrongly_is_found_by_its_id(tmp_path, source, map
     assert nothing_in(tmp_path / 'new')
 
 
-def test_an_unknown_error_of_the_verification_ends_it_too(tmp_path, source, map):
+@pytest.mark.parametrize('is_damaged', [False, True])
+def test_strings_go_along_byte_for_byte_and_are_compared_too(tmp_path, is_damaged):
+    (tmp_path / 'map').write_text('table t -> t\ntext -> text\n')
+    source = job.make(tmp_path / 'source', text=b'x' * 3_000_000)
+    key = 'text/.ATTRIBUTES/VARIABLE_VALUE'
+
+    def damage(phase):
+        if phase == 'written' and is_damaged:
+            stage, = (tmp_path / 'new').glob('.ete-stage-*')
+            prefix = str(stage / job.NAME)
+            flip(prefix + DATA, Bundle.open(prefix).tensors[key].pieces[0].offset + 2_000_000)
+
+    with (pytest.raises(CheckpointWriteError, match=f'E658 "{key}"') if is_damaged
+          else contextlib.nullcontext()):
+        job.carried_out(source, tmp_path / 'map', tmp_path / 'new', on_phase=damage)
+        assert Bundle.open(str(tmp_path / 'new' / job.NAME)).read_text(key) == b'x' * 3_000_000
+
+
+@pytest.mark.parametrize('act', [lambda source: None, lambda source: os.unlink(source + DATA)],
+                         ids=['alone', 'before that of the copy'])
+def test_the_error_of_the_verification_is_raised(tmp_path, source, map, act):
     def verify():
+        act(source)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -13,6 +13,7 @@ from harness import migrated_checkpoints as migrated, tf1_tables
 from harness.checkpoints import signed
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
 from estimator_tpu_embedding.migration import from_tf1
@@ -258,3 +259,18 @@ def test_an_order_that_nothing_says_is_asked_for(tmp_path):
     beside(path, config)
     with pytest.raises(IncompatibleCheckpointError, match='E652 .*says mod on 2 hosts'):
         read(path, 'table t -> t', None)
+
+
+def test_ten_thousand_tables_of_one_shape_are_named_at_once(tmp_path):
+    """To compare each of them with each would take minutes."""
+    count = 10_000
+    with BundleWriter(str(tmp_path / 'model.ckpt-7')) as out:
+        for number in range(count):
+            own = f'in/t{number}_embedding/weights'
+            for name in own, f'{own}/Adagrad':
+                out.rows(name, 1, [4, 2])[0].append(ROWS)
+        out.finish()
+    bundle = Bundle.open(str(tmp_path / 'model.ckpt-7'))
+    assert from_tf1.table_names(bundle, config_of(*(f'tbl_t{number}' for number in range(
+        count)))) == {f'in/t{number}_embedding/weights': f'tbl_t{number}'
+                      for number in range(count)}

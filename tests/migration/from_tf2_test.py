@@ -104,16 +104,20 @@ def test_a_line_of_the_map_names_tables_of_other_objects(tmp_path):
     assert read(path, 'none', lines=LINES)[0].keys() == {'two/u', 'own.Sx'}
     back = migrated.bytes_of(migrated.migrate(
         path, tmp_path / 'back', 'tf1', '--order', 'mod:2', '--step', '3', lines=LINES))
-    assert back.keys() == {'t', 't/Adam/m', 't/Adam/v', 'u', 'u/Ftrl', 'u/Ftrl_1', 'x'}
+    assert back.keys() == {
+        't', 't/Adam/m', 't/Adam/v', 'u', 'u/Ftrl', 'u/Ftrl_1', 'x', 'global_step'}
     np.testing.assert_array_equal(
         np.frombuffer(back['x'][2], 'f4')[::2], [0, 4, 8, 12, 2, 6, 10])  # Even ids first.
 
 
 @pytest.mark.parametrize('make, slots, others', [
     (tf.keras.optimizers.legacy.Adam, ('Adam', 2), []),
-    (tf.keras.optimizers.Adam, (None, 0), ['optimizer/_variables/1', 'optimizer/_variables/2'])])
+    (tf.keras.optimizers.Adam, ('Adam', 2), []),
+    (tf.keras.optimizers.Adagrad, ('Adagrad', 1), []),
+    (tf.keras.optimizers.Ftrl, ('FTRL', 2), []),
+    (tf.keras.optimizers.RMSprop, (None, 0), ['optimizer/_variables/1'])])
 def test_slots_of_an_optimizer_of_keras_are_found_or_named(make, slots, others, tmp_path):
-    """The newer ones number their variables, so only the user knows what they are."""
+    """The newer ones number their variables; the graph says what they are, or the user must."""
     embedding, optimizer = stock({'t': None}), make(.1)
     rows = embedding._variables['t']['parameters']
     for _ in range(3):
@@ -122,6 +126,16 @@ def test_slots_of_an_optimizer_of_keras_are_found_or_named(make, slots, others, 
     assert read(path) == ({'t': slots}, others)
     found = from_tf2.read(path, from_tf2.Paths())
     assert Bundle.open(path).read(found.step, 0, 1).tolist() == [3]
+
+
+def test_a_variable_of_the_model_that_keras_3_has_in_its_optimizer_is_one_of_the_model(tmp_path):
+    keras = pytest.importorskip('keras', minversion='3.0')
+    variable, optimizer = keras.Variable(1.), keras.optimizers.Adam(.1)
+    optimizer.build([variable])
+    path = save(tmp_path, embedding=stock(ADAM), optimizer=optimizer)
+    assert read(path)[1] == ['optimizer/_trainable_variables/0']
+    one, = (one for one in from_tf2.read(path, from_tf2.Paths()).variables if not one.is_table)
+    assert one.family.name == 'Adam' and len(one.slots) == 2
 
 
 def test_slots_of_other_optimizers_are_variables_of_their_own(tmp_path):

@@ -29,16 +29,17 @@ def batch(step):
             'label': np.linspace(-1, 1, SAMPLES, dtype=np.float32) * (step + 1)}
 
 
-def train_tf1(folder, kind, first, count, strategy='div', hosts=1):
+def train_tf1(folder, kind, first, count, strategy='div', hosts=1, **kwargs):
     """Trains so many steps of the job in a folder; the first one has that number."""
     columns = [jobs.embedding('a', ROWS)]
     estimator = jobs.estimator(
         jobs.linear_model_fn(columns, lambda: ete.CrossShardOptimizer(
             tf.train.AdamOptimizer(.01, epsilon=1e-3))), columns,
         jobs.run_config(folder, hosts=hosts, iterations=1), strategy=strategy,
-        optimizer=OPTIMIZERS[kind][0], batch_size=SAMPLES)
-    estimator.train(jobs.input_fn_of([batch(first + number) for number in range(count)]),
-                    steps=count)
+        optimizer=OPTIMIZERS[kind][0], batch_size=SAMPLES, **kwargs)
+    batches = [batch(first + number) for number in range(count)]
+    estimator.train(jobs.input_fn_of(batches) if kwargs.get('use_tpu', True) else (
+        lambda params: jobs.dataset_of(batches)), steps=count)
     return f'{folder}/model.ckpt-{first + count}'
 
 
@@ -133,3 +134,21 @@ def test_what_comes_back_is_the_checkpoint_that_went_bit_for_bit_and_trains_on_a
     migrated.assert_equal_files(
         train_tf1(tmp_path / 'back', kind, 2, 2, strategy, hosts),
         train_tf1(tmp_path / 'job', kind, 2, 2, strategy, hosts))
+
+
+@pytest.mark.long
+def test_a_job_without_tpu_goes_and_comes_back_by_lines_for_its_slots(tmp_path):
+    """Its tables are plain variables, trained by `tf.train.AdamOptimizer` as the others are."""
+    source = train_tf1(tmp_path / 'job', 'adam', 0, 2, use_tpu=False)
+    there = migrated.migrate(source, tmp_path / 'there', 'tf2', lines=(
+        f'table {TABLE} -> tbl_a\n{THERE}'))
+    names = {'embedding/tbl_a': TABLE, 'embedding/tbl_a.Smomenta': f'{TABLE}/Adam',
+             'embedding/tbl_a.Svelocities': f'{TABLE}/Adam_1'}
+    found, were = migrated.bytes_of(there), migrated.bytes_of(source)
+    for path, name in names.items():
+        assert found[f'{path}/.ATTRIBUTES/VARIABLE_VALUE'] == were[name]
+    lines = ''.join(f'\n{path} -> {name}' for path, name in names.items() if '.S' in path)
+    back = migrated.migrate(there, tmp_path / 'back', 'tf1', lines=BACK + lines)
+    migrated.assert_equal_files(back, source)
+    migrated.assert_equal_files(train_tf1(tmp_path / 'back', 'adam', 2, 2, use_tpu=False),
+                                train_tf1(tmp_path / 'job', 'adam', 2, 2, use_tpu=False))

@@ -170,9 +170,8 @@ def test_e654_names_that_no_variable_can_have(tmp_path, name, why):
 
 
 def test_e654_a_table_is_a_matrix_of_floats(tmp_path):
-    prefix = tf1(tmp_path, manifest=False, hosts=1, others={'n': np.ones((3, 2), 'i4'),
-                                                            'b': np.ones(3, 'f4')})
-    message = said(prefix, TF2, 'table n -> n\ntable b -> b', drop_rest=True)
+    prefix = tf2(tmp_path, n=np.ones((3, 2), 'i4'), b=np.ones(3, 'f4'))
+    message = said(prefix, TF1, 'table n -> n\ntable b -> b', drop_rest=True)
     assert 'table "n" must be a matrix of floats; got int32 [3, 2]' in message
     assert 'table "b" must be a matrix of floats; got float32 [3]' in message
 

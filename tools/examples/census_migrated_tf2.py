@@ -1,18 +1,12 @@
 """The job of `census_tpu_job.py` after its migration: TensorFlow 2, TPUEmbedding, its own loop.
 
-It takes over a checkpoint of that job, and trains on from it:
+It trains on from the newest checkpoint in model_dir. The first one there is a migrated checkpoint
+of the old job, whose variables have got the names in `census_migrated_tf2.map`.
 
-  etpe migrate checkpoint old/model.ckpt-300 new --to tf2 --map census_migrated_tf2.map
-  etpe run census_migrated_tf2.py --model_dir=new
-
-This shows that both are the same job, number by number:
-
-  etpe migrate check py:census_migrated_tf2:old py:census_migrated_tf2:new --steps 20 \
-      --checkpoint old/model.ckpt-300 --to tf2 --map census_migrated_tf2.map
+  python census_migrated_tf2.py --tpu=$TPU_NAME --model_dir=new
 """
 
 import tensorflow as tf
-from estimator_tpu_embedding.migration import EstimatorSide, LoopSide
 
 import census_tpu_job as job
 
@@ -115,18 +109,6 @@ class Trainer:
 
     return self.strategy.reduce(
         'SUM', self.strategy.run(of_replica, (numbers, labels)), axis=None)
-
-
-def old():
-  """The old job, for `etpe migrate check`."""
-  return EstimatorSide(job.make_estimator, job.make_input_fn(True))
-
-
-def new():
-  """This job, for `etpe migrate check`."""
-  trainer = Trainer()
-  return LoopSide(trainer.checkpoint, distribute(trainer.strategy, True),
-                  lambda batch: trainer.train(batch))
 
 
 def main(_):

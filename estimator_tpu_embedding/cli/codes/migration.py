@@ -34,7 +34,7 @@ ENTRIES = {
              'Make room, or name a directory on another disk.'),
     'E658': ('row that differs after a migration',
              'What was written is read again and compared with the source, id by id. A row '
-             'differs, so nothing was published.',
+             'differs, or the source has changed meanwhile, so nothing was published.',
              'Do not let a job write the source meanwhile. Look at the disk, and try again.'),
     'E659': ('map that cannot be written',
              'The file for a map is there already, or cannot be made. No file is replaced.',

@@ -31,7 +31,7 @@ from ..stored import choice, options
 from . import choices
 
 if TYPE_CHECKING:  # It needs NumPy.
-    from ...migration.agreement_compare import Agreement, Difference
+    from ...migration.agreement.compare import Agreement, Difference
 
 HELP = 'train the old job and the new one from the same rows, and compare every number'
 _SIDE = 'py:module:object of the {} job: a side of estimator_tpu_embedding.migration, or a ' \
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--checkpoint', required=True, metavar='CKPT', help='of A: a model_dir, '
                         'or a checkpoint such as dir/model.ckpt-7')
     parser.add_argument('--checkpoint-b', metavar='CKPT', help='of B, if it is migrated already; '
-                        'otherwise --to migrates that of A into a folder that is deleted')
+                        '--to migrates that of A instead; with neither, B begins with that of A')
     parser.add_argument('--steps', type=int, default=20, metavar='N', help='how many; 20')
     parser.add_argument('--tolerance', type=float, default=1e-5, metavar='T', help='the largest '
                         'difference that counts as equal; 1e-5')
@@ -65,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def report(parsed: argparse.Namespace) -> Report:
     """Returns the report about a check."""
-    from ...migration.agreement import check
+    from ...migration.agreement.check import check
     given = options.options(parsed)
     if parsed.to is not None and parsed.checkpoint_b is not None:
         raise ConfigError(Problem(

@@ -31,7 +31,8 @@ from ...checkpoint import file_names
 from ...checkpoint.object_graph import Place
 from ...checkpoint.options import VERIFY, CheckpointOptions
 from ...checkpoint.rotation import GONE, is_gone, rotated_away
-from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text
+from ...errors import (
+    CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown)
 from ...migration import map_text
 from ...migration import plan as planning
 from ...migration.plan import Plan
@@ -114,6 +115,9 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
     base = file_names.BASE if made.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(parsed.dst, file_names.name_of(base, made.step))
     rows, cleaned = None, 0
+    if made.pattern is not None:
+        kept = [shown(Place.of_key(name) or name, 200) for name in made.pattern.kept(made.written)]
+        notes = [*notes, f'values that stay as --like has them: {quoted(kept)}']
     if _writes(parsed):
         done = carry_out.carry_out(made, parsed.dst, overwrite=parsed.overwrite, verify=verify)
         rows, cleaned = done.rows, done.cleaned

@@ -11,7 +11,7 @@ from ...checkpoint.bundle import Bundle
 from ...checkpoint.options import CheckpointOptions
 from ...core.names import name_problems
 from ...errors import ConfigError
-from ...migration import contents, from_tf1, from_tf2, map_file
+from ...migration import contents, from_tf2, map_file
 from ...migration import plan as planning
 from ...migration.contents import Contents
 from ...migration.plan import Choices, Plan
@@ -44,6 +44,8 @@ def configure(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
     parser.add_argument('--slots', choices=(KERAS, MIDLEVEL), help='who makes the slots of '
                         'tables in the program of TF2: keras (default of tfrs) or midlevel '
                         '(default of tf2)')
+    parser.add_argument('--like', metavar='CHECKPOINT', help='a checkpoint that the new program of '
+                        'TF2 has saved: its objects are taken as they are, and get the values')
     parser.add_argument('--order', metavar='ORDER', help='how --to tf1 orders rows: "div", the '
                         'default, or "mod:H" for H hosts')
     parser.add_argument('--step', type=int, metavar='N', help='of a checkpoint that does not '
@@ -81,16 +83,24 @@ def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> R
       ConfigError: E651 or E653.
       IncompatibleCheckpointError: E652.
     """
-    bundle = Bundle.open(prefix)
-    for argument, why in _unused(parsed, contents.is_tf2(bundle)):
+    for argument, why in _unused(parsed, contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
+    from ...migration import checkpoints  # NumPy is not for the parser.
     map = read_map(parsed)
-    if contents.is_tf2(bundle):
-        found = from_tf2.read(prefix, paths(parsed), map)
-    else:
-        found = from_tf1.read(prefix, given, map)
-    return Read(found, _target(parsed), Choices(
-        map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step))
+    return Read(checkpoints.read(prefix, paths(parsed), map, given), _target(parsed), Choices(
+        map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
+        like=_like(parsed)))
+
+
+def _like(parsed: argparse.Namespace) -> Bundle | None:
+    """Opens the checkpoint of `--like`."""
+    path = getattr(parsed, 'like', None)
+    if path is None:
+        return None
+    found = Bundle.open(path)
+    if not contents.is_tf2(found):
+        parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')
+    return found
 
 
 def read_map(parsed: argparse.Namespace) -> map_file.Map:
@@ -121,6 +131,8 @@ def _unused(parsed: argparse.Namespace, is_tf2: bool) -> Iterator[tuple[str, str
     objects = is_tf2 or not to_tf1
     if parsed.order is not None and not to_tf1:
         yield '--order', 'only --to tf1 has an order'
+    if getattr(parsed, 'like', None) is not None and to_tf1:
+        yield '--like', 'the graph of objects is one of TF2'
     if parsed.slots is not None and to_tf1:
         yield '--slots', 'TF1 has one kind of slots'
     if parsed.object_path is not None and not objects:

@@ -7,7 +7,6 @@ from typing import Any
 
 from ...checkpoint.tensors import KINDS
 from ...core.partition import Partition
-from ...migration.contents import Variable
 from ...migration.map_file import UNKNOWN
 from ...migration.moves import Move
 from ...migration.naming import text_of
@@ -25,7 +24,7 @@ def as_data(plan: Plan, drops_rest: bool) -> dict[str, Any]:
       plan: the plan; a draft may lack names.
       drops_rest: whether variables without names are meant to stay behind.
     """
-    slots = _slots(plan)
+    slots, moves = _slots(plan), {move.source: move for move in plan.moves}
     return {
         'step': plan.step,
         'tables': [
@@ -33,8 +32,8 @@ def as_data(plan: Plan, drops_rest: bool) -> dict[str, Any]:
              'width': plan.contents.tensor(one.tensor).shape[1],
              'optimizer': one.family.name if one.family is not None else None,
              'slots': [move.source for move in slots.get(one.tensor, [])],
-             'before': order_text(one.order), 'after': order_text(_after(plan, one)),
-             'reordered': any(move.is_reordered for move in plan.moves if move.variable == one)}
+             'before': order_text(one.order), 'after': order_text(moves[one.tensor].after),
+             'reordered': moves[one.tensor].is_reordered}
             for one, new in plan.tables],
         'moves': [
             {'from': move.source, 'to': move.target, 'kind': move.tensor.kind,
@@ -141,10 +140,6 @@ def _slots(plan: Plan) -> dict[str, list[Move]]:
 
 def _slots_text(slots: list[Any], optimizer: str | None) -> str:
     return f'{len(slots)} of {optimizer}' if slots else ''
-
-
-def _after(plan: Plan, one: Variable) -> Partition | None:
-    return next((move.after for move in plan.moves if move.source == one.tensor), None)
 
 
 def _text(plan: Plan, move: Move) -> str:

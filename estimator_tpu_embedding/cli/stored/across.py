@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...checkpoint.options import CheckpointOptions
-from ...migration import contents, from_tf1, from_tf2
-from ...migration.contents import Contents
+from ...migration import contents
 from ...migration.map_file import Map
 from ...migration.pairs import orders, pairs
 from ..migrating import choices
@@ -39,8 +38,10 @@ def paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOp
         the map is about another checkpoint.
       IncompatibleCheckpointError: E652 if nothing says how rows are ordered.
     """
+    from ...migration import checkpoints  # NumPy is not for the parser.
     map = choices.read_map(parsed)
-    of_a, of_b = (_contents(one, parsed, given, names) for one, names in ((a, map), (b, Map())))
+    of_a, of_b = (checkpoints.read(one.prefix, choices.paths(parsed), names, given)
+                  for one, names in ((a, map), (b, Map())))
     found = pairs(of_a, of_b, map)
     for one, its in ((a, of_a), (b, of_b)):
         one.partitions = dict(orders(its))
@@ -51,10 +52,3 @@ def paired(a: Stored, b: Stored, parsed: argparse.Namespace, given: CheckpointOp
     if found.dropped:
         notes.append(f'not compared: {count_text(len(found.dropped), "tensor")} that the map drops')
     return sorted(found.tensors, key=lambda pair: pair[0] or pair[1]), notes
-
-
-def _contents(one: Stored, parsed: argparse.Namespace, given: CheckpointOptions, map: Map
-              ) -> Contents:
-    if contents.is_tf2(one.bundle):
-        return from_tf2.read(one.prefix, choices.paths(parsed), map)
-    return from_tf1.read(one.prefix, given, map)

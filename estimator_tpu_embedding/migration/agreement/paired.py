@@ -8,8 +8,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import ConfigError, Problem, quoted
-from .agreement_records import Facts, Key
+from ...errors import ConfigError, Problem, quoted
+from .records import Facts, Key
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from harness.processes import run_harness
 from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import ConfigError
-from estimator_tpu_embedding.migration import agreement_records, from_tf1, map_file
-from estimator_tpu_embedding.migration.agreement_compare import compare
-from estimator_tpu_embedding.migration.agreement_reading import Records
+from estimator_tpu_embedding.migration import from_tf1, map_file
+from estimator_tpu_embedding.migration.agreement import records
+from estimator_tpu_embedding.migration.agreement.compare import compare
+from estimator_tpu_embedding.migration.agreement.reading import Records
 from estimator_tpu_embedding.migration.carry_out import carry_out
 from estimator_tpu_embedding.migration.plan import Choices, plan
 from estimator_tpu_embedding.migration.target import Target
@@ -198,7 +199,7 @@ def test_a_pipelined_loop_is_seen_up_to_its_last_update(folder, tmp_path):
 
 @pytest.mark.long
 def test_a_table_may_be_recorded_in_many_parts(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(agreement_records, 'CHUNK_BYTES', 16)  # two rows
+    monkeypatch.setattr(records, 'CHUNK_BYTES', 16)  # two rows
     forms = {'a': {}, 'b': {}, 'c': {'before_step': job.write_elsewhere}}
     with contextlib.ExitStack() as stack:
         sides = {}

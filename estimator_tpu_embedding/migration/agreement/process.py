@@ -1,7 +1,7 @@
 """Runs one side of `check`, as a process of its own.
 
 Both sides in one process would share TensorFlow's mode, its devices and their memory. Run as a
-script, this module takes the path of a file of JSON, which `agreement.py` wrote.
+script, this module takes the path of a file of JSON, which `check.py` wrote.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import os
 import sys
 from typing import Any
 
-from ..checkpoint.files import Storage
-from ..checkpoint.options import CheckpointOptions
-from ..errors import Problem, shown
-from ..proto import files
-from . import agreement_sides
-from .agreement_records import Recorder
+from ...checkpoint.files import Storage
+from ...checkpoint.options import CheckpointOptions
+from ...errors import Problem, shown
+from ...proto import files
+from . import sides
+from .records import Recorder
 
 RECORDS, RESULT = 'records', 'result'
 """What a side leaves in its directory: a folder, and a file of JSON."""
@@ -64,24 +64,24 @@ def run(path: str) -> None:
 
 
 def _prepare(request: Request) -> None:
-    from ..compat import console, environment
+    from ...compat import console, environment
     environment.prepare()
     with console.quiet_start():
-        from ..compat.install import install
+        from ...compat.install import install
         install(request.hosts, request.cores, checkpoint=CheckpointOptions(
             follow_pointer=True, assume=request.assume))
 
 
 def _train(request: Request, storage: Storage) -> tuple[list[Problem], list[str]]:
     """Trains, and returns problems of the side, and remarks for the report."""
-    from ..hosts import observed
+    from ...hosts import observed
     recorder = Recorder(storage, request.steps)
     with observed.observed_by(recorder):  # The object may make its tables when it is found.
         side = _find(request.source)
-        problems = agreement_sides.problems_of(side, request.where)
+        problems = sides.problems_of(side, request.where)
         if problems or not request.steps:
             return problems, []
-        side = agreement_sides.seen_by(side, recorder.input)
+        side = sides.seen_by(side, recorder.input)
         told = side.train(request.checkpoint, request.steps)
     recorder.finish()
     return [], [shown(one, 400) for one in told] if isinstance(told, (list, tuple)) else []
@@ -91,7 +91,7 @@ def _find(source: str) -> Any:
     """Returns the object that `py:module:object` names, or what it returns if it is a function."""
     _, module, path = source.split(':', 2)
     value = operator.attrgetter(path)(importlib.import_module(module))
-    if callable(value) and not isinstance(value, agreement_sides.Side):
+    if isinstance(value, type) or callable(value) and not isinstance(value, sides.Side):
         value = value()
     return value
 

@@ -15,6 +15,7 @@ OPTIONS = {
     'tfrs': ('--to', 'tfrs', '--map', EXAMPLES / 'census_migrated_tfrs.map',
              '--object-path', 'model/layer_with_weights-0', '--slots', 'midlevel',
              '--optimizer-path', 'model/optimizer')}
+NEW = {'tf2': 'new', 'tfrs': 'new_keras'}
 FIRST_LAYER = {'tf2': 0, 'tfrs': 1}
 OPTIMIZER = {'tf2': 'optimizer', 'tfrs': 'model/optimizer'}
 
@@ -68,7 +69,7 @@ def migrated(at_300, tmp_path):
 @pytest.mark.parametrize('form, system', [('tf2', ()), ('tfrs', ('--hosts', 2, '--cores', 2))])
 def test_the_check_of_20_steps_finds_the_same_job(at_300, form, system):
     done = run_etpe(
-        'migrate', 'check', 'py:census_migrated_tf2:old', f'py:census_migrated_{form}:new',
+        'migrate', 'check', 'py:census_sides:old', f'py:census_sides:{NEW[form]}',
         '--checkpoint', at_300 / 'model.ckpt-300', *OPTIONS[form], '--steps', 20, *system,
         cwd=EXAMPLES)
     assert done.returncode == 0, done.stderr[-4000:]

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from estimator_tpu_embedding.migration import EstimatorSide, KerasSide, LoopSide, Side
-from estimator_tpu_embedding.migration.agreement_sides import problems_of, seen_by
+from estimator_tpu_embedding.migration.agreement.sides import problems_of, seen_by
 
 
 class Own:
@@ -32,6 +32,13 @@ def test_an_object_without_train_is_no_side(stranger):
     problem, = problems_of(stranger, 'side B')
     assert problem.code == 'E682' and problem.where == 'side B'
     assert type(stranger).__name__ in problem.got
+
+
+def test_an_estimator_alone_is_no_side():
+    estimator = tf.Module()
+    estimator.train, estimator.model_fn = print, print
+    problem, = problems_of(estimator, 'side A')
+    assert problem.code == 'E682' and 'EstimatorSide(make_estimator' in problem.remedy
 
 
 def test_a_side_of_a_users_own_trains_as_it_is():

@@ -14,13 +14,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from ..checkpoint import file_names
-from ..checkpoint.files import Storage
-from ..errors import CallError, ConfigError, Problem, noted, shown
-from ..proto import files
-from .agreement_compare import Agreement, compare
-from .agreement_process import RECORDS, RESULT, Request
-from .agreement_reading import Records, read_side
+from ...checkpoint import file_names
+from ...checkpoint.files import Storage
+from ...errors import CallError, ConfigError, Problem, noted, shown
+from ...proto import files
+from .compare import Agreement, compare
+from .process import RECORDS, RESULT, Request
+from .reading import Records, read_side
 
 _MAX_RESULT = 2**24
 _MOST_PRINTED = 2**14
@@ -140,7 +140,7 @@ def _run(request: Request, folder: str, deadline: float) -> dict[str, Any]:
         storage.create('request', json.dumps(dataclasses.asdict(request)).encode())
         try:
             status = subprocess.run(
-                [sys.executable, '-m', f'{__package__}.agreement_process',
+                [sys.executable, '-m', f'{__package__}.process',
                  storage.path('request')], stdin=subprocess.DEVNULL, stdout=output,
                 stderr=output, timeout=deadline, check=False).returncode
         except subprocess.TimeoutExpired as error:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import quoted
-from .agreement_inputs import LABELS
-from .agreement_names import Names
-from .agreement_reading import Records
-from .agreement_records import IDS, INPUT, KINDS, Key
+from ...errors import quoted
+from .inputs import LABELS
+from .paired import Names
+from .reading import Records
+from .records import IDS, INPUT, KINDS, Key
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Difference:
 
     Attributes:
       step: of the check, counted from 1.
-      kind: of `agreement_records.KINDS`.
+      kind: of `records.KINDS`.
       name: of the feature, value of the input, or table, on side A.
       slot: its suffix; `''` for all other numbers.
       row: an id for rows and slots; otherwise a sample, counted over all cores.

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checkpoint.files import Storage
-from ..core.plan import Plan
+from ...checkpoint.files import Storage
+from ...core.plan import Plan
 
 Arrays = Sequence[np.ndarray]
 IDS, INPUT, BEFORE, ACTIVATION, GRADIENT, AFTER, END = (
@@ -34,7 +34,7 @@ class Key(NamedTuple):
     Attributes:
       step: counted from 1 for the first step of the check; for `INPUT` the element of the dataset.
       kind: of `KINDS`.
-      name: of the feature or table; for `INPUT` the name of a value, see `agreement_inputs.py`.
+      name: of the feature or table; for `INPUT` the name of a value, see `inputs.py`.
       part: counts the records of one table, kind and step; for `INPUT` it is the input pipeline.
     """
 
@@ -107,7 +107,7 @@ class Recorder:
         return len(self._engines) - 1
 
     def input(self, pipeline: int, element: int, values: Mapping[str, np.ndarray]) -> None:
-        """Records input beside the ids; see `agreement_inputs.Tell`."""
+        """Records input beside the ids; see `inputs.Tell`."""
         for name, value in values.items():
             if not self.is_done and value.ndim:
                 self._write(Key(element + 1, INPUT, name, pipeline),

@@ -1,4 +1,4 @@
-"""Reads what `agreement_records.py` has written down."""
+"""Reads what `records.py` has written down."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 
-from ..checkpoint.files import Storage
-from ..errors import CheckpointError, Problem
-from ..proto import files
-from .agreement_records import INPUT, SUMMARY, Facts, Key
+from ...checkpoint.files import Storage
+from ...errors import CheckpointError, Problem
+from ...proto import files
+from .records import INPUT, SUMMARY, Facts, Key
 
 _MAX_HEAD = 2**20
 

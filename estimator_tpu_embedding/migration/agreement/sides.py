@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
-from ..checkpoint import pointer
-from ..checkpoint.files import Storage
-from ..errors import Problem, shown
-from .agreement_inputs import Tell, seen_in_batches, seen_in_dataset, seen_in_input_fn
+from ...checkpoint import pointer
+from ...checkpoint.files import Storage
+from ...errors import Problem, shown
+from .inputs import Tell, seen_in_batches, seen_in_dataset, seen_in_input_fn
 
 _ONE_MORE = 1
 """A pipelined TPUEmbedding of TF2 makes the update of a step in the step after it."""
@@ -163,6 +163,10 @@ def problems_of(side: object, where: str) -> list[Problem]:
             'E682', where, 'it must be an EstimatorSide, a LoopSide, a KerasSide, another object '
             'with a method train(checkpoint, steps), or a function without arguments that returns '
             'one', shown(type(side).__qualname__))]
+    if hasattr(side, 'model_fn'):  # It has a method `train`, too.
+        return [Problem('E682', where, 'it must say the input beside the Estimator',
+                        shown(type(side).__qualname__), 'Return EstimatorSide(make_estimator, '
+                        'input_fn), where make_estimator takes a model_dir.')]
     find = getattr(side, 'problems', None)
     return list(find(where)) if callable(find) else []
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from estimator_tpu_embedding.migration.agreement_inputs import (
+from estimator_tpu_embedding.migration.agreement.inputs import (
     named, seen_in_batches, seen_in_dataset, seen_in_input_fn)
 
 

@@ -1,0 +1,143 @@
+"""Puts what goes along into the places of a checkpoint that the new program has saved.
+
+The program knows its objects best. Its own checkpoint, saved before any step, has all of them:
+rates of optimizers, slots that newer optimizers of Keras number. The result has the same graph of
+objects, and other values.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..checkpoint import checksums
+from ..checkpoint.bundle import Bundle, corrupt, opened
+from ..checkpoint.file_names import label
+from ..checkpoint.object_graph import GRAPH_KEY, Graph, Place, joined
+from ..checkpoint.tensors import Tensor
+from ..errors import Problem, quoted, shown
+from .contents import Variable
+from .moves import INT64, Made, Move
+from .names import Family
+from .target import COUNTER, PARAMETERS, VARIABLES, Target, step_paths
+
+if TYPE_CHECKING:  # The tools that read maps do not write.
+    from ..checkpoint.bundle_writer import BundleWriter
+
+_CHUNK = 2**21
+
+
+class Pattern:
+    """A checkpoint of TF2 whose places are filled.
+
+    Attributes:
+      bundle: the checkpoint.
+    """
+
+    def __init__(self, bundle: Bundle, target: Target):
+        """Reads the graph of objects.
+
+        Args:
+          bundle: of a checkpoint of TF2.
+          target: where its program has its objects.
+        """
+        self.bundle = bundle
+        self._target = target
+        self._graph = Graph(bundle.read_text(GRAPH_KEY))
+        self._tables = self._graph.keys_below(joined(target.tables_path, VARIABLES))
+
+    def fitted(self, moves: Sequence[Move], tables: Sequence[tuple[Variable, str]]
+               ) -> tuple[list[Move], list[Problem]]:
+        """Returns moves to the keys that the checkpoint has, and what does not fit.
+
+        Args:
+          moves: with the places that follow from paths alone.
+          tables: pairs of a table and its new name.
+        """
+        keys = {tensor: key for one, table in tables for tensor, key in self._of_table(one, table)}
+        found: dict[str, Move] = {}
+        problems: list[Problem] = []
+        for move in moves:
+            if move.place is None:  # It is for the way back.
+                if move.target not in self.bundle.tensors:
+                    found[move.target] = move
+                continue
+            key = keys.get(move.source) or self._key_of(move.place)
+            problems += self._of_move(move, key, found)
+            found[key or move.target] = move._replace(target=key or move.target)
+        return sorted(found.values(), key=lambda move: move.target), problems
+
+    def made(self, made: Sequence[Made], step: int) -> list[Made]:
+        """Returns the variables that are computed, as far as the checkpoint has them."""
+        counter = Place(COUNTER)
+        keys = [(one, self._key_of(one.place)) for one in (
+            *made, Made(counter.key, INT64, step, counter)) if one.place is not None]
+        return [one._replace(target=key) for one, key in keys if key is not None]
+
+    def kept(self, written: Collection[str]) -> list[str]:
+        """Returns the tensors that keep their values."""
+        return sorted(self.bundle.tensors.keys() - set(written) - {GRAPH_KEY})
+
+    def write(self, out: BundleWriter, written: Collection[str]) -> None:
+        """Writes the graph, and the tensors that keep their values.
+
+        Raises:
+          CorruptCheckpointError: if one of them is damaged.
+        """
+        for name in (GRAPH_KEY, *self.kept(written)):
+            tensor = self.bundle.tensors[name]
+            self._check(tensor)
+            if len(tensor.pieces) == 1:
+                piece, = tensor.pieces
+                part = out.copied(name, tensor.dtype, tensor.shape, piece.size, piece.crc)
+                for content in self.bundle.content(piece):
+                    part.append(content)
+                continue
+            part, = out.rows(name, tensor.dtype, tensor.shape)
+            step = max(_CHUNK // max(tensor.row_bytes, 1), 1)
+            for first in range(0, tensor.rows, step):
+                part.append(self.bundle.read_bytes(name, first, min(first + step, tensor.rows)))
+
+    def _of_table(self, one: Variable, table: str) -> Iterator[tuple[str, str]]:
+        """Yields tensors of a table and its slots with their keys, whoever has made the slots."""
+        there = self._tables.get(table, {})
+        family = one.family or Family('none')
+        for tensor, name in zip((one.tensor, *one.slots), (PARAMETERS, *family.midlevel)):
+            if name in there:
+                yield tensor, there[name]
+
+    def _key_of(self, place: Place) -> str | None:
+        """Returns the key of a place; the step may have another one there."""
+        steps = step_paths(self._target.optimizer_path)
+        paths = steps if place.path in steps else [place.path]
+        keys = (self._graph.key_of(place._replace(path=path)) for path in paths)
+        return next(filter(None, keys), None)
+
+    def _of_move(self, move: Move, key: str | None, found: Collection[str]) -> Iterator[Problem]:
+        where = f'--like: {label(self.bundle.prefix)}'
+        if key is None or key not in self.bundle.tensors:
+            places = [str(place) for name in self.bundle.tensors
+                      if (place := Place.of_key(name)) is not None]
+            near = difflib.get_close_matches(str(move.place), places, n=3)
+            yield Problem(
+                'E654', where, f'it must have "{shown(move.place, 200)}" for '
+                f'"{shown(move.source, 200)}"', 'none', f'Similar there: {quoted(near)}.' if near
+                else 'Did the program make all variables before it was saved?')
+            return
+        tensor = self.bundle.tensors[key]
+        if (tensor.shape, tensor.dtype) != (move.tensor.shape, move.tensor.dtype):
+            yield Problem(
+                'E654', where, f'"{shown(move.place, 200)}" must be {move.tensor.kind} '
+                f'{list(move.tensor.shape)}, as "{shown(move.source, 200)}" is',
+                f'{tensor.kind} {list(tensor.shape)}')
+        if key in found:
+            yield Problem('E654', where, f'"{shown(move.place, 200)}" must have one source',
+                          f'"{shown(move.source, 200)}" and another one')
+
+    def _check(self, tensor: Tensor) -> None:
+        for piece in tensor.pieces:
+            with opened(self.bundle.prefix, piece.file) as file:
+                if checksums.holds(file, piece, tensor) is False:
+                    raise corrupt(self.bundle.prefix, f'the checksum of tensor '
+                                  f'"{shown(tensor.name)}" must hold', 'another one')
