@@ -6,10 +6,12 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import json_format, text_format
 from harness.migrated_sources import optimizers, run, run_tf1
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import parameters
 from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec
@@ -18,6 +20,7 @@ from estimator_tpu_embedding.estimator.tpu_embedding import TRAINING, TPUEmbeddi
 from estimator_tpu_embedding.midlevel.embedding import TPUEmbedding as Midlevel
 from estimator_tpu_embedding.migration.sources.objects import declaration_of, is_declaration
 from estimator_tpu_embedding.migration.sources.targets import written
+from estimator_tpu_embedding.proto.codec import Config
 
 api = tf.tpu.experimental.embedding
 v1 = tf.compat.v1
@@ -304,3 +307,18 @@ def test_what_is_wrong_in_a_declaration_is_told_at_once():
 def test_a_config_of_objects_needs_a_batch():
     with pytest.raises(ConfigError, match='E674 a test: a config holds the batch size'):
         source(spec(), 'json')
+
+
+@pytest.mark.parametrize('target', ['textproto', 'json'])
+def test_what_no_config_holds_is_told(target):
+    one = declaration_of(spec(experimental_gradient_multiplier_fn=ramp), 'a test')
+    made = written(one.sized(8, Topology(num_hosts=1, cores_per_host=2)), target)
+    note, = made.notes
+    assert note.code == 'E671' and 'no function that multiplies gradients' in note.fact
+    config = Config()
+    if target == 'json':
+        json_format.Parse(made.text, config)
+    else:
+        assert made.text.startswith('# job: A config has no function that multiplies gradients')
+        text_format.Parse(made.text, config)
+    assert config.num_tensor_cores == 2
