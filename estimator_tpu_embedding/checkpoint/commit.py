@@ -21,7 +21,6 @@ next job in the directory deletes them. A file of a published checkpoint is neve
 from __future__ import annotations
 
 import contextlib
-import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ from absl import logging
 from ..errors import CheckpointWriteError, Problem, shown
 from . import file_names, guard, pointer, recover, removal, replacement
 from .file_names import BASE, manifest_path, partial_of
-from .files import Storage
+from .files import Storage, free_bytes
 from .manifest import Manifest, StoredFile
 from .retention import Retention, Saved
 
@@ -224,13 +223,13 @@ def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        room = os.statvfs(storage.path(''))
+        free = free_bytes(storage.path(''))
         size = storage.size_of(f'{folder}/') if folder else 0
         named = pointer.read(storage.path(''))
         last = (storage.size_of(file_names.beginning_of_files(named.newest)) if named is not None
                 else 0)
         raise CheckpointWriteError(Problem(
             'E621', f'step {step}', f'a checkpoint must be written to {storage.path("")}',
-            f'{shown(error, 300)}; {size:,} bytes were written, {room.f_bavail * room.f_frsize:,} '
+            f'{shown(error, 300)}; {size:,} bytes were written, {free:,} '
             f'are free, the last checkpoint has {last:,}', 'What was saved before is as it was.'
             )) from error
