@@ -188,8 +188,8 @@ class Unseen:
 
 
 OLD = types.SimpleNamespace(
-    div=old, installing=installing, mod=functools.partial(old, 'mod', 2, 2), tiny=functools.partial(old, scale=1e-6),
-    pipelined=functools.partial(old, pipelined=True))
+    div=old, installing=installing, mod=functools.partial(old, 'mod', 2, 2),
+    tiny=functools.partial(old, scale=1e-6), pipelined=functools.partial(old, pipelined=True))
 NEW = types.SimpleNamespace(**{name: functools.partial(new, **mistake) for name, mistake in {
     'right': {}, 'tiny': {'scale': 1e-6}, 'few_batches': {'samples': 2 * BATCH},
     'other_rate': {'rates': {'video': .2, 'user': .5}}, 'fails': {'before_step': fail},
