@@ -229,7 +229,8 @@ def test_the_guide_shows_what_is_written(etpe, module):
 
 @pytest.mark.parametrize('sizes, code', [
     (['--batch-size', '7', '--cores', '2'], 'E411'), (['--batch-size', '0'], 'E411'),
-    (['--batch-size', '8', '--hosts', '0'], 'E410')])
+    (['--batch-size', '8', '--hosts', '0'], 'E410'),
+    (['--cores', '2'], 'E674 --hosts and --cores')])
 def test_sizes_that_cannot_be_are_told(etpe, module, sizes, code):
     module(SPEC)
     assert code in migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes, status=2)

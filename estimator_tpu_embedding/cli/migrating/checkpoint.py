@@ -29,7 +29,7 @@ from typing import Any
 
 from ...checkpoint import file_names
 from ...checkpoint.object_graph import Place
-from ...checkpoint.options import VERIFY, CheckpointOptions
+from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.rotation import GONE, is_gone, rotated_away
 from ...errors import (
     CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown)
@@ -72,7 +72,7 @@ def report(parsed: argparse.Namespace) -> Report:
         map_text.require_new(path)
     if not _writes(parsed):
         return _migrated(parsed, given, given)
-    quick = dataclasses.replace(given, verify=VERIFY[1])
+    quick = dataclasses.replace(given, verify='size')
     try:
         return _migrated(parsed, quick, given)  # Its bytes are verified while they are copied.
     except CheckpointError as error:
@@ -93,7 +93,8 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
     from ...checkpoint import recover
     chosen = choice.chosen(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
-    verify = functools.partial(recover.verify, chosen.prefix, given)
+    careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
+    verify = functools.partial(recover.verify, chosen.prefix, careful)
     try:
         found = choices.read(parsed, chosen.prefix, given)
         if _writes(parsed):
