@@ -28,6 +28,7 @@ _SUFFIX = f'/.ATTRIBUTES/{_VALUE}'
 _SLOT = '/.OPTIMIZER_SLOT/'
 _CALLBACK = 'tf.TPUEmbeddingCallback'
 """The saver with which a TPUEmbedding of TensorFlow loads its tables into a TPU after a restore."""
+_MOST_PARTS = 32
 _LISTS = {'m': '_momentums', 'v': '_velocities', 'accumulator': '_accumulators',
           'linear': '_linears'}
 """Where optimizers of Keras 3 have the slots of these names."""
@@ -109,13 +110,14 @@ class Graph:
         self._known: dict[int, Mapping[str, int]] = {}
 
     def paths(self) -> Iterator[str]:
-        """Yields a shortest path to each object, beginning at the root."""
+        """Yields a shortest path to each object of at most 32 parts, beginning at the root."""
         found = {0: ''} if self._nodes else {}
         waiting = collections.deque(found)
         while waiting:
             number = waiting.popleft()
             yield found[number]
-            for attribute, child in self._children(number).items():
+            is_deep = found[number].count('/') >= _MOST_PARTS - 1  # A hostile graph may be a chain.
+            for attribute, child in self._children(number).items() if not is_deep else ():
                 if child not in found:
                     found[child] = joined(found[number], escaped(attribute))
                     waiting.append(child)

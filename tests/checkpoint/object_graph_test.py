@@ -106,3 +106,13 @@ def test_a_node_that_is_its_own_child_does_no_harm():
     graph = GraphBuilder()
     graph.alias('a', '')
     assert Graph(graph.content()).keys_below('/'.join(['a'] * 50)) == {'a': {}}
+
+
+def test_paths_lead_to_all_objects_but_those_at_the_end_of_a_long_chain():
+    builder = GraphBuilder()
+    builder.add(Place('a/b.Sc'), '')
+    builder.alias('d', 'a')
+    builder.add(Place('/'.join('x' * 40)), '')
+    found = list(Graph(builder.content()).paths())
+    assert found[:5] == ['', 'a', 'x', 'a/b.Sc', 'x/x']  # `d` is the same object as `a`.
+    assert found[-1] == '/'.join('x' * 32)
