@@ -11,6 +11,7 @@ from ..checkpoint.file_names import graph_of, label
 from ..checkpoint.layout import Held, check_manifest, partition_of
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
+from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import (
     ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown)
@@ -49,7 +50,7 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
     config = _config(prefix, manifest)
     names = set(manifest.tables if manifest is not None else table_names(bundle, config))
     names |= _named_as_tables(bundle, map)
-    orders = _orders(bundle, manifest, names, options)
+    orders = _orders(bundle, manifest, names, options, map)
     if manifest is None:
         _check_others(bundle, names, orders, map)
     aside = {name for name in bundle.tensors
@@ -93,7 +94,7 @@ def _check_others(bundle: Bundle, tables: set[str], orders: Mapping[str, Partiti
     for name, tensor in bundle.tensors.items() if hosts else ():
         rule, count = map.rule_for(name), len(tensor.pieces)
         if rule is not None and rule.new is not None and name not in tables and (
-                _table_of(name, bundle, tables) == name and len(tensor.shape) == 2
+                table_of(name, bundle.tensors, tables) == name and len(tensor.shape) == 2
                 and count > 1 and count == min(hosts, tensor.rows)):
             problems.append(Problem(
                 'E654', rule.where, f'"{shown(name, 200)}" must be called a table, since it is in '
@@ -161,7 +162,7 @@ def _is_below(name: str, owners: Container[str]) -> bool:
 
 
 def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
-            options: CheckpointOptions) -> Mapping[str, Partition]:
+            options: CheckpointOptions, map: Map) -> Mapping[str, Partition]:
     """Returns how the rows of each table are ordered.
 
     Raises:
@@ -174,12 +175,23 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
         return {name: Partition(strategy=assumed[0], vocabulary_size=bundle.tensors[name].rows,
                                 num_hosts=assumed[1]) for name in names}
     sign = evidence.of_mod(bundle.prefix)
-    split = sorted(name for name in names if len(bundle.tensors[name].pieces) > 1)
-    if names and (sign is not None or split and not _says_config(bundle.prefix)):
+    split = sorted(_split(bundle, names, map))
+    if sign is not None and (names or split) or split and not _says_config(bundle.prefix):
         tables = ', '.join(f'"{shown(name, 100)}"' for name in (split or sorted(names))[:5])
         raise IncompatibleCheckpointError(evidence.problem(
             'E652', label(bundle.prefix), tables, sign))
     return {}
+
+
+def _split(bundle: Bundle, tables: set[str], map: Map) -> Iterator[str]:
+    """Yields the tables in slices, and the matrices that may be tables of which nobody said so."""
+    for name, tensor in bundle.tensors.items():
+        rule = map.rule_for(name)
+        if len(tensor.pieces) > 1 and (name in tables or (
+                tensor.is_float and len(tensor.shape) == 2 and tensor.pieces[0].first_row != NO_ROW
+                and not _is_below(name, bundle.tensors)
+                and (rule is None or rule.new is not None))):
+            yield name
 
 
 def _says_config(prefix: str) -> bool:
@@ -194,7 +206,7 @@ def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition]
     for name, tensor in bundle.tensors.items():
         for suffix in suffixes('tf1', 'train'):
             owner = name.removesuffix(f'/{suffix}')
-            if owner in bundle.tensors and name not in {owner, *tables} and (
+            if owner != name and owner in bundle.tensors and name not in tables and (
                     bundle.tensors[owner].shape == tensor.shape):
                 slots.setdefault(owner, {})[suffix] = name
     ways = {name: ('tf1', 'train') if name in tables else ('train',) for name in bundle.tensors}
@@ -204,15 +216,22 @@ def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition]
         if name in taken or name in left or name == STEP:
             continue
         family, tensors = found.get(name) or (None, ())
-        yield Variable(name=name, tensor=name, order=orders.get(_table_of(name, bundle, orders)),
+        yield Variable(name=name, tensor=name,
+                       order=orders.get(table_of(name, bundle.tensors, orders)),
                        is_table=name in tables, family=family, slots=tensors)
 
 
-def _table_of(name: str, bundle: Bundle, tables: Container[str]) -> str:
-    """Returns the table in whose order the rows of a tensor are, perhaps its moving average."""
+def table_of(name: str, tensors: Mapping[str, Tensor], tables: Container[str]) -> str:
+    """Returns the table in whose order the rows of a tensor are, perhaps its moving average.
+
+    Args:
+      name: of the tensor.
+      tensors: all of a checkpoint of TF1, by name.
+      tables: the names of those that are tables.
+    """
     above = name
     for _ in range(_DEEPEST):
-        if above in tables and bundle.tensors[above].shape == bundle.tensors[name].shape:
+        if above in tables and tensors[above].shape == tensors[name].shape:
             return above
         above = above.rpartition('/')[0]
     return name

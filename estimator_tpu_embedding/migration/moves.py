@@ -124,6 +124,19 @@ class Moves:
             if tensor not in named:
                 self._add(tensor, tensor, None)
 
+    def ordered(self) -> list[Move]:
+        """Returns the moves sorted by their names; what is below a table of TF1 has its order.
+
+        Readers take moving averages and the like to be in the order of their table.
+        """
+        moves = sorted(self.found, key=lambda move: move.target)
+        if self._target.kind != TF1:
+            return moves
+        tensors = {move.target: move.tensor for move in moves}
+        tables = {new for _, new in self.tables if new in tensors}
+        return [move if from_tf1.table_of(move.target, tensors, tables) not in tables
+                else move._replace(after=self._target.order(move.tensor.rows)) for move in moves]
+
     def _default_of_step(self, step: str) -> str:
         if self._target.kind == TF1:
             return from_tf1.STEP

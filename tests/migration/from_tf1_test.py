@@ -162,6 +162,32 @@ def test_moving_averages_and_single_slots_of_a_table_have_its_order(tmp_path):
     np.testing.assert_array_equal(migrated.value(there, 'v'), ROWS[:, 0])
 
 
+def test_what_is_below_a_table_has_its_order_in_tf1_too(tmp_path):
+    source = migrated.write_tf1(tmp_path, {name: MOD[name] for name in MOD if name[0] == 't'})
+    lines = 'table t -> t\nt/ExponentialMovingAverage -> {}'
+    there = migrated.migrate(source, tmp_path / 'there', 'tf2', '--assume', 'mod:2', '--step', '1',
+                             lines=lines.format('mean'))
+    back = migrated.migrate(there, tmp_path / 'back', 'tf1', '--order', 'mod:2', lines=(
+        't -> t\nmean -> t/ExponentialMovingAverage'))
+    same = migrated.migrate(
+        source, tmp_path / 'same', 'tf1', '--assume', 'mod:2', '--order', 'mod:2', '--step', '1',
+        lines=lines.format('t/ExponentialMovingAverage'))
+    for prefix in back, same:
+        read = Bundle.open(prefix).read
+        for name in 't', 't/ExponentialMovingAverage':
+            np.testing.assert_array_equal(read(name, 0, 4), [*ROWS[::2], *ROWS[1::2]], name)
+
+
+@pytest.mark.parametrize('lines', ['u -> embedding/u', 'w -> w', 're (.*) -> net/\\1'])
+def test_a_matrix_in_slices_may_be_a_table_unless_the_user_says_how_it_is_ordered(lines, tmp_path):
+    path = migrated.write_tf1(tmp_path, {'u': MOD['u'], 'u/Adagrad': MOD['u'], 'w': ROWS})
+    with pytest.raises(IncompatibleCheckpointError, match='E652 .*: the rows of "u" mean ids only '
+                       'with the manifest'):
+        read(path, lines, None)
+    read(path, lines, 'div')
+    read(path, 'drop u', None)
+
+
 def written_by_tensorflow(folder, values, columns=()):
     """A checkpoint that a Saver writes; tensors of `columns` lie in two slices of columns."""
     with tf.Graph().as_default(), tf.Session() as session:
@@ -274,3 +300,6 @@ def test_ten_thousand_tables_of_one_shape_are_named_at_once(tmp_path):
     assert from_tf1.table_names(bundle, config_of(*(f'tbl_t{number}' for number in range(
         count)))) == {f'in/t{number}_embedding/weights': f'tbl_t{number}'
                       for number in range(count)}
+    found, _ = read(bundle.prefix, 'table re in/(.*)_embedding/weights -> \\1', None)
+    assert len(found) == count and all(
+        one.is_table and len(one.slots) == 1 for one in found.values())
