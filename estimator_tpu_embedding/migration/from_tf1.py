@@ -166,14 +166,18 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
     """Returns how the rows of each table are ordered.
 
     Raises:
-      IncompatibleCheckpointError: E652 if nothing says it.
+      IncompatibleCheckpointError: E652 if nothing says it, or slices say otherwise.
     """
     if manifest is not None:
         return {name: partition_of(table) for name, table in manifest.tables.items()}
     assumed = options.assumed_order()
     if assumed is not None:
-        return {name: Partition(strategy=assumed[0], vocabulary_size=bundle.tensors[name].rows,
-                                num_hosts=assumed[1]) for name in names}
+        found = {name: Partition(strategy=assumed[0], vocabulary_size=bundle.tensors[name].rows,
+                                 num_hosts=assumed[1]) for name in names}
+        problems = list(_of_other_hosts(bundle, found))
+        if problems:
+            raise IncompatibleCheckpointError(*problems)
+        return found
     sign = evidence.of_mod(bundle.prefix)
     split = sorted(_split(bundle, names, map))
     if sign is not None and (names or split) or split and not _says_config(bundle.prefix):
@@ -181,6 +185,26 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
         raise IncompatibleCheckpointError(evidence.problem(
             'E652', label(bundle.prefix), tables, sign))
     return {}
+
+
+def _of_other_hosts(bundle: Bundle, orders: Mapping[str, Partition]) -> Iterator[Problem]:
+    """Yields a problem for each table whose slices are not those of the hosts that a user says.
+
+    A checkpoint that was put together anew may have all tables in one piece each.
+    """
+    of_mod = {name: order for name, order in orders.items() if not order.stores_by_id}
+    if all(len(bundle.tensors[name].pieces) == 1 for name in of_mod):
+        return
+    for name, order in sorted(of_mod.items()):
+        hosts = min(order.num_hosts, order.vocabulary_size)
+        wanted = [order.offset_of(host) for host in range(hosts)]
+        got = sorted(piece.first_row for piece in bundle.tensors[name].pieces)
+        if got != wanted:
+            yield Problem(
+                'E652', label(bundle.prefix), f'table "{shown(name, 200)}" must have the slices of '
+                f'{order.num_hosts} hosts, as the assumed order says: from rows {wanted[:8]}',
+                f'from {got[:8]}', 'Say the hosts of the job that wrote it. A variable that is in '
+                'the order of ids is named without "table".')
 
 
 def _split(bundle: Bundle, tables: set[str], map: Map) -> Iterator[str]:
@@ -227,7 +251,7 @@ def table_of(name: str, tensors: Mapping[str, Tensor], tables: Container[str]) -
     Args:
       name: of the tensor.
       tensors: all of a checkpoint of TF1, by name.
-      tables: the names of those that are tables.
+      tables: the names of its tables.
     """
     above = name
     for _ in range(_DEEPEST):

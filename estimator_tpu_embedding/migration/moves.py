@@ -125,7 +125,7 @@ class Moves:
                 self._add(tensor, tensor, None)
 
     def ordered(self) -> list[Move]:
-        """Returns the moves sorted by their names; what is below a table of TF1 has its order.
+        """Returns the moves by their names; tensors below a table of TF1 have its order.
 
         Readers take moving averages and the like to be in the order of their table.
         """
