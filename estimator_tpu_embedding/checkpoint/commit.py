@@ -21,10 +21,9 @@ next job in the directory deletes them. A file of a published checkpoint is neve
 from __future__ import annotations
 
 import contextlib
-import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from absl import logging
@@ -32,11 +31,12 @@ from absl import logging
 from ..errors import CheckpointWriteError, Problem, shown
 from . import file_names, guard, pointer, recover, removal, replacement
 from .file_names import BASE, manifest_path, partial_of
-from .files import Storage
+from .files import Storage, free_bytes
 from .manifest import Manifest, StoredFile
 from .retention import Retention, Saved
 
 OnPhase = Callable[[str], None]
+Write = Callable[[str], Mapping[str, StoredFile] | None]
 
 
 class Staged(NamedTuple):
@@ -46,11 +46,13 @@ class Staged(NamedTuple):
       folder: the name of the stage.
       base: the base of the checkpoint's name.
       step: of the model.
+      hashed: sizes and hashes of those files that were hashed while they were written.
     """
 
     folder: str
     base: str
     step: int
+    hashed: Mapping[str, StoredFile] = {}
 
     @property
     def name(self) -> str:
@@ -58,7 +60,7 @@ class Staged(NamedTuple):
         return file_names.name_of(self.base, self.step)
 
 
-def commit(storage: Storage, step: int, write: Callable[[str], None],
+def commit(storage: Storage, step: int, write: Write,
            manifest: Callable[[dict[str, StoredFile]], Manifest], *,
            saved: Sequence[Saved] = (), retention: Retention = Retention(),
            clock: Callable[[], float] = time.monotonic, base: str = BASE,
@@ -68,7 +70,8 @@ def commit(storage: Storage, step: int, write: Callable[[str], None],
     Args:
       storage: of the directory.
       step: its global step.
-      write: writes the files of a checkpoint; it gets their prefix.
+      write: writes the files of a checkpoint; it gets their prefix. It may return sizes and
+        hashes of files, so that these need not be hashed again.
       manifest: makes the manifest from the sizes and hashes of the files.
       saved: the checkpoints that `retention` decides about, oldest first.
       retention: says which of them are deleted then.
@@ -111,16 +114,16 @@ def keep(storage: Storage, step: int, saved: Sequence[Saved], *, base: str = BAS
     return ordered
 
 
-def stage(storage: Storage, step: int, write: Callable[[str], None], *,
+def stage(storage: Storage, step: int, write: Write, *,
           base: str = BASE, on_phase: OnPhase = lambda phase: None) -> Staged:
     """Writes the files of a checkpoint into a folder of their own; see `commit`."""
     staged = Staged(file_names.new_stage(step), base, step)
     with _stage_removed(storage, staged), _writing(storage, step, staged.folder):
         storage.make_folder(staged.folder)
         on_phase('stage')
-        write(storage.path(f'{staged.folder}/{staged.name}'))
+        hashed = write(storage.path(f'{staged.folder}/{staged.name}'))
         on_phase('staged')
-    return staged
+    return staged._replace(hashed=hashed or {})
 
 
 def publish(storage: Storage, staged: Staged,
@@ -132,7 +135,8 @@ def publish(storage: Storage, staged: Staged,
     last = file_names.name_of(staged.base, saved[-1].step) if saved else None
     with _stage_removed(storage, staged), _writing(storage, staged.step, staged.folder):
         complete = guard.complete_manifest(
-            storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest)
+            storage.path(f'{staged.folder}/{staged.name}'), staged.step, last, manifest,
+            staged.hashed)
         on_phase('guarded')
         _sync(storage, staged, complete)
         on_phase('synced')
@@ -219,13 +223,13 @@ def _writing(storage: Storage, step: int, folder: str = '') -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        room = os.statvfs(storage.path(''))
+        free = free_bytes(storage.path(''))
         size = storage.size_of(f'{folder}/') if folder else 0
         named = pointer.read(storage.path(''))
         last = (storage.size_of(file_names.beginning_of_files(named.newest)) if named is not None
                 else 0)
         raise CheckpointWriteError(Problem(
             'E621', f'step {step}', f'a checkpoint must be written to {storage.path("")}',
-            f'{shown(error, 300)}; {size:,} bytes were written, {room.f_bavail * room.f_frsize:,} '
+            f'{shown(error, 300)}; {size:,} bytes were written, {free:,} '
             f'are free, the last checkpoint has {last:,}', 'What was saved before is as it was.'
             )) from error

@@ -217,6 +217,16 @@ def require_room(directory: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), directory)
 
 
+def free_bytes(directory: str) -> int:
+    """Returns how many bytes have room on the disk of a directory; 2**63 - 1 if it does not say.
+
+    Raises:
+      OSError: if the directory cannot be reached.
+    """
+    room = os.statvfs(directory)
+    return room.f_bavail * room.f_frsize if room.f_blocks else 2**63 - 1
+
+
 def set_aside(path: str) -> str:
     """Renames the file at `path` to a free name, which it returns."""
     number = 1

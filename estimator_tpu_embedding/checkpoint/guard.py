@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ..errors import CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
 from .bundle import Bundle
@@ -13,7 +13,8 @@ from .scan import scan
 
 
 def complete_manifest(prefix: str, step: int, last: str | None,
-                      manifest: Callable[[dict[str, StoredFile]], Manifest]) -> Manifest:
+                      manifest: Callable[[dict[str, StoredFile]], Manifest],
+                      hashed: Mapping[str, StoredFile] = {}) -> Manifest:
     """Returns the manifest of files that may be published.
 
     Args:
@@ -22,6 +23,7 @@ def complete_manifest(prefix: str, step: int, last: str | None,
       last: the name of the last good checkpoint, for messages; `None` if there is none.
       manifest: makes the manifest from the sizes and hashes of the files. Tables that the files
         do not hold are left out: a saver of the user may save a part of the model.
+      hashed: of files that need not be hashed.
 
     Raises:
       NonFiniteCheckpointError: E620 if a number is not finite.
@@ -30,7 +32,7 @@ def complete_manifest(prefix: str, step: int, last: str | None,
     """
     remedy = ('There is no checkpoint before it.' if last is None
               else f'{last} is the last good checkpoint.')
-    files, nonfinite = scan(prefix)
+    files, nonfinite = scan(prefix, hashed)
     if nonfinite:
         raise NonFiniteCheckpointError(*[Problem(
             'E620', f'variable "{shown(name, 200)}" at step {step}',

@@ -13,7 +13,8 @@ The first is attribute `user` of the object `embedding`, the second its attribut
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import collections
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
@@ -106,6 +107,18 @@ class Graph:
             self._nodes = ObjectGraph().nodes
         self._slots: dict[str, _Slots] = {}
         self._known: dict[int, Mapping[str, int]] = {}
+
+    def paths(self) -> Iterator[str]:
+        """Yields a shortest path to each object, beginning at the root."""
+        found = {0: ''} if self._nodes else {}
+        waiting = collections.deque(found)
+        while waiting:
+            number = waiting.popleft()
+            yield found[number]
+            for attribute, child in self._children(number).items():
+                if child not in found:
+                    found[child] = joined(found[number], escaped(attribute))
+                    waiting.append(child)
 
     def keys_below(self, path: str) -> dict[str, dict[str, str]]:
         """Returns the keys of the variables two steps below an object.

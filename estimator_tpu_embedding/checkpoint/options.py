@@ -12,7 +12,8 @@ from ..core.partition import STRATEGIES
 from ..core.specs import is_count
 from ..errors import ConfigError, Problem, shown
 
-VERIFY = ('sha256', 'size')
+VERIFY = ('sha256', 'crc32c', 'size')
+"""How the files of a checkpoint are verified: the surest way first, the quickest last."""
 _NAMES = ('grow', 'drop', 'reset_slots')
 
 
@@ -35,8 +36,9 @@ class CheckpointOptions:
       assume: `'div'`, or `'mod:2'` for two hosts: the order of rows in a checkpoint without a
         manifest, such as one of the original.
       follow_pointer: whether the file `checkpoint` may name a checkpoint outside of its directory.
-      verify: `'sha256'` reads every file of a checkpoint before it is restored; `'size'` looks
-        at the sizes only.
+      verify: `'sha256'` reads every file of a checkpoint before it is restored. `'crc32c'` does so
+        too, and compares the numbers with TensorFlow's checksums in the index, which is faster.
+        `'size'` looks at the sizes only.
       expected_digest: the SHA-256 of the manifest to restore, in hexadecimal digits. Without it,
         anybody who can write the files of a checkpoint can also write a manifest that fits.
       strict_vocabulary: whether a word with another id than in the checkpoint is an error, E641;

@@ -18,7 +18,7 @@ from ..errors import CorruptCheckpointError, Problem, shown
 from ..proto import files
 from . import checksums
 from .bundle import Bundle, corrupt, opened, shortened
-from .file_names import graph_of, label
+from .file_names import DATA, graph_of, label, parse
 from .manifest import StoredFile
 from .tensors import BFLOAT16, Piece, Tensor
 
@@ -52,13 +52,14 @@ class Scanned(NamedTuple):
     nonfinite: dict[str, int]
 
 
-def scan(prefix: str) -> Scanned:
+def scan(prefix: str, hashed: Mapping[str, StoredFile] = {}) -> Scanned:
     """Hashes all files of a checkpoint and looks for numbers that are not finite.
 
     It takes a few MB of memory beside the index, however large the tensors are.
 
     Args:
       prefix: of the checkpoint.
+      hashed: sizes and hashes that are known, by the names of the files.
 
     Raises:
       CorruptCheckpointError: E613, if a file cannot be read.
@@ -70,8 +71,8 @@ def scan(prefix: str) -> Scanned:
         names.append(graph_of(os.path.basename(prefix)))
     nonfinite: collections.Counter[str] = collections.Counter()
     with _readers() as pool:
-        scanned = list(pool.map(lambda name: _scan_file(prefix, name, segments.get(name, [])),
-                                names))
+        scanned = list(pool.map(lambda name: _scan_file(
+            prefix, name, segments.get(name, []), hashed.get(name)), names))
     for _, counts in scanned:
         nonfinite.update(counts)
     return Scanned({name: stored for name, (stored, _) in zip(names, scanned)},
@@ -83,24 +84,27 @@ def _readers() -> futures.Executor:
     return futures.ThreadPoolExecutor(max_workers=min(_MOST_READERS, os.cpu_count() or 1))
 
 
-def _scan_file(prefix: str, name: str, segments: list[tuple[Piece, Tensor]]
-               ) -> tuple[StoredFile, dict[str, int]]:
+def _scan_file(prefix: str, name: str, segments: list[tuple[Piece, Tensor]],
+               hashed: StoredFile | None) -> tuple[StoredFile, dict[str, int]]:
     """Returns size and hash of a file, and how many rows of its tensors are not finite."""
     nonfinite: collections.Counter[str] = collections.Counter()
     with opened(prefix, name) as file:
-        read = _Reader(prefix, name, file)
+        read = _Reader(prefix, name, file, hashes=hashed is None)
         for piece, tensor in segments:
             read.skip_to(piece.offset)
             nonfinite[tensor.name] += _nonfinite_rows(tensor, piece, read.chunks(piece.size))
         read.skip_to(None)
-        return StoredFile(size=read.at, sha256=read.digest.hexdigest()), nonfinite
+        found = hashed or StoredFile(size=read.at, sha256=read.digest.hexdigest())
+        if found.size != read.at:
+            raise shortened(prefix, name)
+        return found, nonfinite
 
 
 class _Reader:
     """Reads and hashes a file from its beginning to its end."""
 
-    def __init__(self, prefix: str, name: str, file: BinaryIO):
-        self._place, self._file = (prefix, name), file
+    def __init__(self, prefix: str, name: str, file: BinaryIO, hashes: bool = True):
+        self._place, self._file, self._hashes = (prefix, name), file, hashes
         self._buffer = memoryview(bytearray(_CHUNK))
         self.digest = hashlib.sha256()
         self.at = 0
@@ -112,7 +116,8 @@ class _Reader:
             chunk = self._buffer[:min(_CHUNK, end - self.at)]
             if self._file.readinto(chunk) != len(chunk):  # type: ignore[attr-defined]
                 raise shortened(*self._place)
-            self.digest.update(chunk)
+            if self._hashes:
+                self.digest.update(chunk)
             self.at += len(chunk)
             yield chunk
 
@@ -192,16 +197,19 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
     Args:
       prefix: of the checkpoint.
       files: the entries of the manifest, by name.
-      how: `'sha256'`, or `'size'`, which reads no data.
+      how: of `options.VERIFY`. With `'crc32c'` the index must have its SHA-256, and the data the
+        checksums in the index.
 
     Raises:
       CorruptCheckpointError: E618 with a problem for each file that is missing, a link or another
         file. E613 if the files are as listed, but are no checkpoint.
     """
     names = sorted(files)
+    quick = {name for name in names if (part := parse(name)) is not None and part.kind == DATA}
+    ways = {name: 'size' if how == 'crc32c' and name in quick else how for name in names}
     with _readers() as pool:
         found = list(pool.map(
-            lambda name: list(_differences(prefix, name, files[name], how)), names))
+            lambda name: list(_differences(prefix, name, files[name], ways[name])), names))
     problems = [Problem('E618', label(prefix),
                         f'its file {shown(name, 255)} must be as the manifest says', got,
                         'Use an older one, or restore the file from a copy.')
@@ -213,6 +221,8 @@ def check_files(prefix: str, files: Mapping[str, StoredFile], how: str) -> None:
             'E618', label(prefix),
             'its manifest must list all its files', f'not {shown(name, 255)}',
             'Use an older one, or restore the manifest from a copy.'))
+    if how == 'crc32c' and check_crcs(prefix):  # Some have no checksum that is understood.
+        check_files(prefix, files, 'sha256')
 
 
 def _differences(prefix: str, name: str, stored: StoredFile, how: str) -> Iterator[str]:

@@ -178,7 +178,7 @@ def python_object(source: str, is_wanted: Callable[[Any], bool] = lambda value: 
                                  remedy='For example py:jobs.census:config.')
     if not {'', os.getcwd()} & set(sys.path):
         sys.path.insert(0, os.getcwd())
-    rule = 'the object must be importable'
+    rule, value = 'the object must be importable', None
     try:
         value = operator.attrgetter(path)(importlib.import_module(module))
         if callable(value) and not is_wanted(value):
@@ -186,7 +186,9 @@ def python_object(source: str, is_wanted: Callable[[Any], bool] = lambda value: 
             value = value()
     except (Exception, SystemExit) as error:  # Whatever the user's code does ends here.
         raise reading.unreadable('E492', reading.label(source), rule,
-                                 f'{type(error).__name__}: {shown(error, 160)}') from error
+                                 f'{type(error).__name__}: {shown(error, 160)}',
+                                 'Name an object, or a function that needs no arguments.' if callable(
+                                     value) else '') from error
     return value
 
 

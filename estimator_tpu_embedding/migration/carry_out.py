@@ -16,7 +16,7 @@ import numpy as np
 from ..checkpoint import commit, directory, file_names
 from ..checkpoint.bundle import Bundle
 from ..checkpoint.file_names import label
-from ..checkpoint.files import Storage
+from ..checkpoint.files import Storage, free_bytes
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
 from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
 from ..checkpoint.rows import Ordered
@@ -77,13 +77,14 @@ def carry_out(plan: Plan, destination: str, *, overwrite: bool = False,
         verified = pool.submit(verify)
         compared: futures.Future[int] = futures.Future()
 
-        def write_and_compare(path: str) -> None:
+        def write_and_compare(path: str) -> dict[str, StoredFile]:
             nonlocal compared
-            write(plan, path)
+            hashed = write(plan, path)
             on_phase('written')
             compared = pool.submit(compare, plan, Bundle.open(path))
-            # The disk works while the bytes are hashed; `publish` makes sure of it.
+            # The disk works while the bytes are compared; `publish` makes sure of it.
             pool.submit(storage.sync, os.path.relpath(file_names.data_of(path, 1)[0], destination))
+            return hashed
 
         def manifest(files: dict[str, StoredFile]) -> Manifest:
             compared.result()
@@ -179,9 +180,8 @@ def _checkpoints(destination: str) -> set[str]:
 
 def _check_room(plan: Plan, destination: str) -> None:
     """Compares the bytes to be written with those that are free, before any is written."""
-    room = os.statvfs(destination)
-    free, needed = room.f_bavail * room.f_frsize, size_of_files(plan)
-    if room.f_blocks and needed > free:
+    free, needed = free_bytes(destination), size_of_files(plan)
+    if needed > free:
         raise CheckpointWriteError(Problem(
             'E657', f'destination {shown(destination, 300)}', f'{needed:,} bytes must be free',
             f'{free:,}', 'Make room, or name a directory on another disk.'))

@@ -124,9 +124,10 @@ def _above(path: str) -> Iterator[str]:
 def of_nameless(contents: Contents, nameless: Sequence[Named]) -> Iterator[Problem]:
     """Yields a problem if variables have no new name."""
     if nameless:
-        names = sorted(f'{"table " if one.variable.is_table else ""}{one.variable.name}'
-                       for one in nameless)
-        slots = sum(len(one.variable.slots) for one in nameless)
+        variables = [named.variable for named in nameless]
+        names = sorted(f'{"table " if one.is_table or one.may_be_table else ""}{one.name}'
+                       for one in variables)
+        slots = sum(len(one.slots) for one in variables)
         yield Problem(
             'E654', label(contents.bundle.prefix), 'each variable must have a new name',
             f'{len(names):,} without, which have {slots:,} slots: {_some(names)}',

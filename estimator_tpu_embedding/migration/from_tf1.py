@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Collection, Container, Iterator, Mapping
 
@@ -50,12 +51,15 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
     config = _config(prefix, manifest)
     names = set(manifest.tables if manifest is not None else table_names(bundle, config))
     names |= _named_as_tables(bundle, map)
-    orders = _orders(bundle, manifest, names, options, map)
+    orders = _orders(bundle, manifest, names, options)
     if manifest is None:
-        _check_others(bundle, names, orders, map)
+        _check_others(bundle, names, options, map)
     aside = {name for name in bundle.tensors
              if _POWERS.fullmatch(name) or name.startswith(_DUMMY)}
     variables = list(_variables(bundle, names, orders, aside))
+    if manifest is None:
+        variables = [dataclasses.replace(one, may_be_table=may_be_table(bundle, one.name))
+                     if not one.is_table else one for one in variables]
     return Contents(
         bundle=bundle, variables=variables, step=STEP if STEP in bundle.tensors else None,
         own={}, aside=aside, config=config.SerializeToString(deterministic=True) if config else b'')
@@ -82,26 +86,45 @@ def _named_as_tables(bundle: Bundle, map: Map) -> set[str]:
     return set(named)
 
 
-def _check_others(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition], map: Map
-                  ) -> None:
+def _check_others(bundle: Bundle, tables: set[str], options: CheckpointOptions, map: Map) -> None:
     """Makes sure that no table goes along as another variable, whose rows would stay in `mod`.
 
     Raises:
-      ConfigError: E654 if a variable that the map names is in slices just as `mod` tables are.
+      ConfigError: E654 if a variable that the map names is in slices just as `mod` tables are, or
+        in any slices where nothing says how rows are ordered.
     """
-    hosts = max((one.num_hosts for one in orders.values() if not one.stores_by_id), default=0)
+    order = options.assumed_order()
     problems = []
-    for name, tensor in bundle.tensors.items() if hosts else ():
+    for name, tensor in bundle.tensors.items() if order or not _is_div(bundle.prefix) else ():
         rule, count = map.rule_for(name), len(tensor.pieces)
+        known = _partition(order, tensor.rows) if order is not None else None
         if rule is not None and rule.new is not None and name not in tables and (
-                table_of(name, bundle.tensors, tables) == name and len(tensor.shape) == 2
-                and count > 1 and count == min(hosts, tensor.rows)):
+                may_be_table(bundle, name) and table_of(name, bundle.tensors, tables) == name
+                and (known is None or not known.stores_by_id
+                     and count == min(known.num_hosts, tensor.rows))):
             problems.append(Problem(
                 'E654', rule.where, f'"{shown(name, 200)}" must be called a table, since it is in '
                 f'{count} slices as those with mod rows', 'no "table" before its name',
-                'Write it before the name, or before "re".'))
+                'Write it before the name, or before "re". If it is none, and no table has mod '
+                'rows: --assume div.'))
     if problems:
         raise ConfigError(*problems)
+
+
+def _partition(order: tuple[str, int], rows: int) -> Partition:
+    return Partition(strategy=order[0], vocabulary_size=rows, num_hosts=order[1])
+
+
+def may_be_table(bundle: Bundle, name: str) -> bool:
+    """Whether a variable has the form of a table that several hosts have saved."""
+    tensor = bundle.tensors[name]
+    return tensor.is_float and len(tensor.shape) == 2 and len(tensor.pieces) > 1 and (
+        all(piece.first_row != NO_ROW for piece in tensor.pieces))
+
+
+def _is_div(prefix: str) -> bool:
+    """Whether what lies beside a checkpoint says that rows are in the order of ids."""
+    return evidence.of_mod(prefix) is None and _says_config(prefix)
 
 
 def _config(prefix: str, manifest: Manifest | None) -> Config | None:
@@ -162,7 +185,7 @@ def _is_below(name: str, owners: Container[str]) -> bool:
 
 
 def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
-            options: CheckpointOptions, map: Map) -> Mapping[str, Partition]:
+            options: CheckpointOptions) -> Mapping[str, Partition]:
     """Returns how the rows of each table are ordered.
 
     Raises:
@@ -172,15 +195,14 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
         return {name: partition_of(table) for name, table in manifest.tables.items()}
     assumed = options.assumed_order()
     if assumed is not None:
-        found = {name: Partition(strategy=assumed[0], vocabulary_size=bundle.tensors[name].rows,
-                                 num_hosts=assumed[1]) for name in names}
+        found = {name: _partition(assumed, bundle.tensors[name].rows) for name in names}
         problems = list(_of_other_hosts(bundle, found))
         if problems:
             raise IncompatibleCheckpointError(*problems)
         return found
     sign = evidence.of_mod(bundle.prefix)
-    split = sorted(_split(bundle, names, map))
-    if sign is not None and (names or split) or split and not _says_config(bundle.prefix):
+    split = sorted(name for name in names if len(bundle.tensors[name].pieces) > 1)
+    if names and (sign is not None or split and not _says_config(bundle.prefix)):
         tables = ', '.join(f'"{shown(name, 100)}"' for name in (split or sorted(names))[:5])
         raise IncompatibleCheckpointError(evidence.problem(
             'E652', label(bundle.prefix), tables, sign))
@@ -205,17 +227,6 @@ def _of_other_hosts(bundle: Bundle, orders: Mapping[str, Partition]) -> Iterator
                 f'{order.num_hosts} hosts, as the assumed order says: from rows {wanted[:8]}',
                 f'from {got[:8]}', 'Say the hosts of the job that wrote it. A variable that is in '
                 'the order of ids is named without "table".')
-
-
-def _split(bundle: Bundle, tables: set[str], map: Map) -> Iterator[str]:
-    """Yields the tables in slices, and the matrices that may be tables of which nobody said so."""
-    for name, tensor in bundle.tensors.items():
-        rule = map.rule_for(name)
-        if len(tensor.pieces) > 1 and (name in tables or (
-                tensor.is_float and len(tensor.shape) == 2 and tensor.pieces[0].first_row != NO_ROW
-                and not _is_below(name, bundle.tensors)
-                and (rule is None or rule.new is not None))):
-            yield name
 
 
 def _says_config(prefix: str) -> bool:

@@ -32,15 +32,28 @@ def template(plan: Plan, map: Map) -> str:
     for named in plan.names.variables:
         one = named.variable
         new = UNKNOWN if named.is_nameless else named.new
-        lines = tables if one.is_table else others
-        lines.append(_line(one.name, new, one.is_table and not contents.is_tf2))
+        lines = tables if one.is_table or one.may_be_table else others
+        is_table = one.is_table and not contents.is_tf2 or named.is_nameless and one.may_be_table
+        lines.append(_line(one.name, new, is_table))
         others += _lines_alone(plan, named.alone.items())
     others += _lines_alone(plan, plan.names.others.items())
     others += [f'power {name} {base!r}' for name, base in map.powers]
     return '\n'.join([
         f'# Write the new names in the places of {UNKNOWN}. A line "drop OLD" leaves a variable '
         'out.', '# Slots go with their variables. More: etpe docs migrating',
-        *sorted(tables), *sorted(others), ''])
+        *sorted(tables), *sorted(others), *_free(plan), ''])
+
+
+def _free(plan: Plan) -> Iterator[str]:
+    """Yields comments about variables of the new program that get no value."""
+    tensors = plan.pattern.bundle.tensors if plan.pattern is not None else {}
+    kept = plan.pattern.kept(plan.written) if plan.pattern is not None else []
+    places = {place: tensors[name] for name in kept if (place := Place.of_key(name)) is not None
+              and not place.slot and tensors[name].shape}
+    if places:
+        yield '# --like has places without a value from SRC:'
+    for place, tensor in places.items():
+        yield f'# {shown(place, 1000)} {tensor.kind} {list(tensor.shape)}'
 
 
 def _lines_alone(plan: Plan, named: Iterable[tuple[str, str | Rule]]) -> Iterator[str]:

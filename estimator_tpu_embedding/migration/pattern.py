@@ -7,9 +7,10 @@ objects, and other values.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..checkpoint import checksums
 from ..checkpoint.bundle import Bundle, corrupt, opened
@@ -20,12 +21,62 @@ from ..errors import Problem, quoted, shown
 from .contents import Variable
 from .moves import INT64, Made, Move
 from .names import Family
-from .target import COUNTER, PARAMETERS, VARIABLES, Target, step_paths
+from .target import (
+    COUNTER, KERAS, MIDLEVEL, PARAMETERS, TFRS, VARIABLES, Target, of_layer, step_paths)
 
 if TYPE_CHECKING:  # The tools that read maps do not write.
     from ..checkpoint.bundle_writer import BundleWriter
 
 _CHUNK = 2**21
+
+
+class Objects(NamedTuple):
+    """Where a program has its objects, by its checkpoint.
+
+    Attributes:
+      tables: the paths of objects with tables.
+      optimizers: the paths of Keras optimizers.
+      slots: who has made the slots of tables, as `Target` calls it.
+    """
+
+    tables: Sequence[str]
+    optimizers: Sequence[str]
+    slots: str
+
+    @classmethod
+    def of(cls, bundle: Bundle) -> Objects:
+        """Finds the objects in a checkpoint of TF2."""
+        graph = Graph(bundle.read_text(GRAPH_KEY))
+        tables, optimizers, parts = [], [], set[str]()
+        for path in graph.paths():
+            own = {name for each in graph.keys_below(joined(path, VARIABLES)).values()
+                   for name in each}
+            if PARAMETERS in own:
+                tables.append(path)
+                parts |= own
+            elif any(graph.key_of(Place(step)) for step in step_paths(path)):
+                optimizers.append(path)
+        return cls(tables, optimizers, MIDLEVEL if parts - {PARAMETERS} else KERAS)
+
+    def fill(self, target: Target, *, path: bool, optimizer: bool, slots: bool) -> Target:
+        """Returns a target with these objects, where there is only one of a kind.
+
+        Args:
+          target: as the user gives it.
+          path: whether to change the path of the tables.
+          optimizer: whether to change the path of the optimizer.
+          slots: whether to change who makes slots.
+        """
+        changes: dict[str, Any] = {}
+        if path and len(self.tables) == 1:
+            found, end = self.tables[0], of_layer('')
+            changes['object_path'] = found if target.kind != TFRS else (
+                '' if found == end else found.removesuffix(f'/{end}'))
+        if optimizer and len(self.optimizers) == 1:
+            changes['optimizer_path'] = self.optimizers[0]
+        if slots and self.tables:
+            changes['slots'] = self.slots
+        return dataclasses.replace(target, **changes)
 
 
 class Pattern:

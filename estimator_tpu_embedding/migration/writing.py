@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..checkpoint.bundle_writer import BundleWriter, Part
+from ..checkpoint.manifest import StoredFile
 from ..checkpoint.object_graph import GRAPH_KEY, GraphBuilder, Place, escaped, joined
 from ..checkpoint.rows import Ordered, evenly
 from ..checkpoint.tensors import KINDS
@@ -19,12 +20,15 @@ _CHUNK = 2**21
 """Bytes at once: few enough to stay in the cache of a processor until they are written."""
 
 
-def write(plan: Plan, prefix: str) -> None:
+def write(plan: Plan, prefix: str) -> dict[str, StoredFile]:
     """Writes the files of the checkpoint; a few MB of memory are enough.
 
     Args:
       plan: what to write.
       prefix: of the new files, none of which exists.
+
+    Returns:
+      As `BundleWriter.finish`.
 
     Raises:
       CorruptCheckpointError: if the source cannot be read.
@@ -40,7 +44,7 @@ def write(plan: Plan, prefix: str) -> None:
             plan.pattern.write(out, plan.written)
         elif plan.target.kind != TF1:
             _write_graph(plan, out)
-        out.finish()
+        return out.finish()
 
 
 def _write_one(plan: Plan, move: Move, out: BundleWriter) -> None:

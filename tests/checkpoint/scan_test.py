@@ -122,6 +122,27 @@ def test_what_cannot_be_checked_is_told(tmp_path):
     assert scan(str(tmp_path / 'm')).nonfinite == {}
 
 
+def test_a_hash_that_is_known_is_not_computed_again_but_its_size_must_be_true(real):
+    known = StoredFile(size=scan(real).files[DATA].size, sha256='0' * 64)
+    assert scan(real, {DATA: known}).files[DATA] == known
+    with pytest.raises(CorruptCheckpointError, match='an earlier end'):
+        scan(real, {DATA: StoredFile(size=known.size + 1, sha256='0' * 64)})
+
+
+def test_checksums_stand_for_the_hash_of_data_and_not_for_that_of_an_index(copy):
+    files = scan(copy).files
+    files[DATA] = StoredFile(size=files[DATA].size, sha256='0' * 64)
+    check_files(copy, files, 'crc32c')
+    content = bytearray((pathlib.Path(copy).parent / DATA).read_bytes())
+    content[0] ^= 1
+    (pathlib.Path(copy).parent / DATA).write_bytes(content)
+    with pytest.raises(CorruptCheckpointError, match='those that were written; got tensor'):
+        check_files(copy, files, 'crc32c')
+    files['m-7.index'] = StoredFile(size=files['m-7.index'].size, sha256='0' * 64)
+    with pytest.raises(CorruptCheckpointError, match='m-7.index must be as the manifest says'):
+        check_files(copy, files, 'crc32c')
+
+
 def test_c13_a_file_of_the_manifest_that_is_missing_is_named(copy):
     files = scan(copy).files
     (pathlib.Path(copy).parent / DATA).unlink()

@@ -174,6 +174,7 @@ def test_an_object_that_declares_nothing_is_told(etpe, module, text, name, code)
     module(text)
     said = migrated(etpe, f'py:job_of_a_test:{name}', '--to', 'tf2', status=2)
     assert code in said and 'Traceback' not in said
+    assert ('a function that needs no arguments' in said) == ('needed' in text or 'raise V' in text)
 
 
 SPEC = '''
@@ -228,7 +229,8 @@ def test_the_guide_shows_what_is_written(etpe, module):
 
 @pytest.mark.parametrize('sizes, code', [
     (['--batch-size', '7', '--cores', '2'], 'E411'), (['--batch-size', '0'], 'E411'),
-    (['--batch-size', '8', '--hosts', '0'], 'E410')])
+    (['--batch-size', '8', '--hosts', '0'], 'E410'),
+    (['--cores', '2'], 'E674 --hosts and --cores')])
 def test_sizes_that_cannot_be_are_told(etpe, module, sizes, code):
     module(SPEC)
     assert code in migrated(etpe, 'py:job_of_a_test:spec', '--to', 'tf2', *sizes, status=2)

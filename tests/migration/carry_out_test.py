@@ -48,8 +48,8 @@ def flip(path, at):
 
 
 DAMAGES = {
-    'a flip in the rows': (lambda prefix: flip(prefix + DATA, 40), 'E618', '"t"'),
-    'a flip in the slot': (lambda prefix: flip(prefix + DATA, -3), 'E618', '"t/Adagrad"'),
+    'a flip in the rows': (lambda prefix: flip(prefix + DATA, 40), 'E613', '"t"'),
+    'a flip in the slot': (lambda prefix: flip(prefix + DATA, -3), 'E613', '"t/Adagrad"'),
     'a flip in the index': (lambda prefix: flip(prefix + INDEX, 20), 'E613', 'index'),
     'an index cut short': (lambda prefix: os.truncate(prefix + INDEX, 60), 'E61[38]', 'index'),
     'rows cut short': (lambda prefix: os.truncate(prefix + DATA, 100), 'E61[38]', 'data'),

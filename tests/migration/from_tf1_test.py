@@ -131,6 +131,25 @@ def test_what_cannot_be_a_table_is_called_so_in_vain(value, got, tmp_path):
         read(path, '\ntable t -> t')
 
 
+MOD = {'t': [ROWS[::2], ROWS[1::2]], 't/ExponentialMovingAverage': [ROWS[::2], ROWS[1::2]],
+       'u': [ROWS[::2], ROWS[1::2]], 'w': ROWS, 'v': [ROWS[:2, 0], ROWS[2:, 0]]}
+
+
+@pytest.mark.parametrize('assume', [None, 'mod:2'])
+def test_slices_are_called_tables_or_none_where_nothing_says_the_order(assume, tmp_path):
+    """Neither a manifest nor a config says which variables are tables."""
+    path = migrated.write_tf1(tmp_path, MOD)
+    lines = 're ([twv]|u) -> net/\\1'
+    with pytest.raises(ConfigError, match='"t" must be called a table, .* --assume div') as error:
+        read(path, lines, assume)
+    assert len(error.value.problems) == 2
+    read(path, lines, 'div')
+    read(path, 're ([wv]) -> net/\\1', assume)
+    assert {name for name, one in read(path, '', assume)[0].items() if one.may_be_table} == {
+        't', 't/ExponentialMovingAverage', 'u'}
+    read(beside(path, config_of('other')), lines, None)  # A job of one host.
+
+
 def written_by_tensorflow(folder, values, columns=()):
     """A checkpoint that a Saver writes; tensors of `columns` lie in two slices of columns."""
     with tf.Graph().as_default(), tf.Session() as session:

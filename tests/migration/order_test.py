@@ -65,16 +65,6 @@ def test_what_is_below_a_table_has_its_order_in_tf1_too(tmp_path):
             np.testing.assert_array_equal(read(name, 0, 4), [*ROWS[::2], *ROWS[1::2]], name)
 
 
-@pytest.mark.parametrize('lines', ['u -> embedding/u', 'w -> w', 're (.*) -> net/\\1'])
-def test_a_matrix_in_slices_may_be_a_table_unless_the_user_says_how_it_is_ordered(lines, tmp_path):
-    path = migrated.write_tf1(tmp_path, {'u': MOD['u'], 'u/Adagrad': MOD['u'], 'w': ROWS})
-    with pytest.raises(IncompatibleCheckpointError, match='E652 .*: the rows of "u" mean ids only '
-                       'with the manifest'):
-        read(path, lines, None)
-    read(path, lines, 'div')
-    read(path, 'drop u', None)
-
-
 def test_slices_that_are_not_those_of_the_assumed_hosts_are_refused(tmp_path):
     path = migrated.write_tf1(tmp_path, {'t': MOD['t'], 'u': ROWS, 'w': ROWS})
     for lines, assume, said in (

@@ -88,6 +88,35 @@ def test_the_map_back_knows_where_the_program_saves_its_variables_and_slots(make
     assert migrated.bytes_of(source).items() <= migrated.bytes_of(back).items()
 
 
+def test_objects_and_slots_are_found_in_the_folder_of_the_new_program(tmp_path):
+    program = Program(LEGACY)
+    tf.train.Checkpoint(job=program.checkpoint).save(str(tmp_path / 'new' / 'ckpt'))
+    arguments = (migrated.write_tf1(tmp_path, tensors()), tmp_path / 'out', 'tf2', '--assume',
+                 'mod:3', '--like', tmp_path / 'new')
+    lines = LINES.replace('model/', 'job/model/')
+    there = migrated.migrate(*arguments, '--map-back', tmp_path / 'map', lines=lines)
+    found = migrated.bytes_of(there)
+    paths = ('--object-path', 'job/embedding', '--optimizer-path', 'job/optimizer')
+    said = migrated.migrate(*arguments, *paths, '--overwrite', lines=lines)
+    assert found == migrated.bytes_of(said)
+    assert (tmp_path / 'map').read_text().splitlines()[1] == (
+        '# with --to tf1 --source-path job/embedding --order mod:3 '
+        '--optimizer-path job/optimizer')
+    assert 'E654' in migrated.migrate(
+        *arguments, '--object-path', 'embedding', lines=lines, status=2)
+
+
+def test_a_template_lists_the_places_of_the_new_program_that_get_no_value(like, tmp_path):
+    migrated.migrate(
+        migrated.write_tf1(tmp_path, tensors()), tmp_path / 'out', 'tf2', '--assume', 'mod:3',
+        '--like', like, '--template', tmp_path / 'map',
+        lines=migrated.TABLES + '\ndense/bias -> model/layer-0/bias')
+    lines = (tmp_path / 'map').read_text().splitlines()
+    assert lines[-2:] == ['# --like has places without a value from SRC:',
+                          '# model/layer_with_weights-0/kernel float32 [3, 1]']
+    assert 'dense/kernel -> ?' in lines
+
+
 def test_keras_3_has_its_variables_in_lists(tmp_path):
     keras = pytest.importorskip('keras', minversion='3.0')
 
@@ -138,7 +167,7 @@ def test_models_of_tfrs_are_filled_whoever_makes_their_slots(kind, tmp_path):
         like = program()[2].save(str(tmp_path / 'new' / 'ckpt'))
         there = migrated.migrate(
             migrated.write_tf1(tmp_path, tfrs_migrated.tensors(kind)), tmp_path / 'out', 'tfrs',
-            '--assume', 'mod:2', '--like', like, '--object-path', 'model/embedding',
+            '--assume', 'mod:2', '--like', like,
             lines='table user -> user\ntable video -> video\nre (dense/.*) -> model/\\1')
         model, _, checkpoint = program()
         status = checkpoint.restore(there)

@@ -35,8 +35,9 @@ ENTRIES: dict[str, tuple[str, str, str]] = {
     'E668': ('numbers that are not finite in rows to be imported',
              'Some rows hold NaN or infinity, or become infinite as float32.',
              'Correct these rows, or leave them out.'),
-    'E669': ('arguments for rows that contradict one another',
+    'E669': ('arguments for rows that do not fit, or say too little',
              'The arguments of etpe checkpoint export or import do not fit together, or do not '
-             'fit the checkpoint that --base names.',
+             'fit the checkpoint that --base names. Or a file has integers that may be the ids of '
+             'its rows, and no argument says whether they are.',
              'Do what the message proposes.'),
 }

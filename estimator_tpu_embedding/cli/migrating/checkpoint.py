@@ -29,14 +29,14 @@ from typing import Any
 
 from ...checkpoint import file_names
 from ...checkpoint.object_graph import Place
-from ...checkpoint.options import VERIFY, CheckpointOptions
+from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.rotation import GONE, is_gone, rotated_away
 from ...errors import (
     CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown)
 from ...migration import map_text
 from ...migration import plan as planning
 from ...migration.plan import Plan
-from ...migration.target import KERAS, MIDLEVEL, TF1, TF2, TFRS, of_layer
+from ...migration.target import KERAS, TF1, TF2, TFRS, of_layer
 from ..report import Grid, Line, Report
 from ..stored import choice, options, texts
 from . import choices, plan_report
@@ -72,7 +72,7 @@ def report(parsed: argparse.Namespace) -> Report:
         map_text.require_new(path)
     if not _writes(parsed):
         return _migrated(parsed, given, given)
-    quick = dataclasses.replace(given, verify=VERIFY[1])
+    quick = dataclasses.replace(given, verify='size')
     try:
         return _migrated(parsed, quick, given)  # Its bytes are verified while they are copied.
     except CheckpointError as error:
@@ -93,7 +93,8 @@ def _migrated(parsed: argparse.Namespace, way: CheckpointOptions, given: Checkpo
     from ...checkpoint import recover
     chosen = choice.chosen(parsed.src, way)
     notes = [f'newer, but not whole: {name}' for name in chosen.newer]
-    verify = functools.partial(recover.verify, chosen.prefix, given)
+    careful = given if given.verify == 'size' else dataclasses.replace(given, verify='crc32c')
+    verify = functools.partial(recover.verify, chosen.prefix, careful)
     try:
         found = choices.read(parsed, chosen.prefix, given)
         if _writes(parsed):
@@ -115,7 +116,7 @@ def _report(parsed: argparse.Namespace, made: Plan, notes: list[str],
     base = file_names.BASE if made.target.kind == TF1 else file_names.OBJECT_BASE
     prefix = os.path.join(parsed.dst, file_names.name_of(base, made.step))
     rows, cleaned = None, 0
-    if made.pattern is not None:
+    if made.pattern is not None and parsed.template is None:
         kept = [shown(Place.of_key(name) or name, 200) for name in made.pattern.kept(made.written)]
         notes = [*notes, f'values that stay as --like has them: {quoted(kept)}']
     if _writes(parsed):
@@ -138,7 +139,10 @@ def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
     """Yields the beginning of a map that leads back: the command to which it belongs."""
     yield f'The way back: etpe migrate checkpoint {parsed.dst} DIR --map {parsed.map_back}'
     to, flags = TF1, []
-    if made.target.kind != TF1 and parsed.object_path is not None:
+    path, optimizer = parsed.object_path, parsed.optimizer_path
+    if made.pattern is not None:
+        path, optimizer = made.target.object_path, made.target.optimizer_path
+    if made.target.kind != TF1 and path is not None:
         flags += ['--source-path', made.target.object_path]
     if made.contents.is_tf2:
         tables = [move for move in made.moves
@@ -147,15 +151,15 @@ def _comments(parsed: argparse.Namespace, made: Plan) -> Iterator[str]:
         slots = [Place.of_key(move.source) for move in tables
                  if move.variable is not None and move.source != move.variable.tensor]
         is_of_keras = any(place is not None and place.slot for place in slots)
-        if slots and is_of_keras != (to == TFRS):
-            flags += ['--slots', KERAS if is_of_keras else MIDLEVEL]
+        if slots and is_of_keras:
+            flags += ['--slots', KERAS]
         path = parsed.source_path if parsed.source_path is not None else parsed.object_path
         flags += [] if path is None else ['--object-path', path]
     orders = {plan_report.order_text(one.order) for one, _ in made.tables} - {'ids'}
     if to == TF1 and len(orders) == 1:
         flags += ['--order', orders.pop()]
-    if parsed.optimizer_path is not None:
-        flags += ['--optimizer-path', parsed.optimizer_path]
+    if optimizer is not None:
+        flags += ['--optimizer-path', optimizer]
     yield ' '.join(['with --to', to, *flags])
 
 

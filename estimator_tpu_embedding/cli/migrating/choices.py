@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.options import CheckpointOptions
+from ...checkpoint.options import VERIFY, CheckpointOptions
 from ...core.names import name_problems
 from ...errors import ConfigError
 from ...migration import contents, from_tf2, map_file
 from ...migration import plan as planning
 from ...migration.contents import Contents
 from ...migration.plan import Choices, Plan
-from ...migration.target import KERAS, KINDS, MIDLEVEL, TF1, TFRS, Target
+from ...migration.target import KERAS, KINDS, MIDLEVEL, TF1, Target
+from ..stored import choice
 
 _OBJECT, _OPTIMIZER = 'embedding', 'optimizer'
 
@@ -42,10 +43,11 @@ def configure(parser: argparse.ArgumentParser, *, needs_target: bool) -> None:
     parser.add_argument('--source-path', metavar='PATH', help='where SRC has them, if it is a '
                         'checkpoint of TF2 with another path than --object-path')
     parser.add_argument('--slots', choices=(KERAS, MIDLEVEL), help='who makes the slots of '
-                        'tables in the program of TF2: keras (default of tfrs) or midlevel '
-                        '(default of tf2)')
+                        'tables in the program of TF2: midlevel, the default, is the '
+                        'TPUEmbedding; keras is a Keras optimizer')
     parser.add_argument('--like', metavar='CHECKPOINT', help='a checkpoint that the new program of '
-                        'TF2 has saved: its objects are taken as they are, and get the values')
+                        'TF2 has saved, or its folder: its objects are taken as they are, and get '
+                        'the values; paths and slots that are not given are those in it')
     parser.add_argument('--order', metavar='ORDER', help='how --to tf1 orders rows: "div", the '
                         'default, or "mod:H" for H hosts')
     parser.add_argument('--step', type=int, metavar='N', help='of a checkpoint that does not '
@@ -85,19 +87,23 @@ def read(parsed: argparse.Namespace, prefix: str, given: CheckpointOptions) -> R
     """
     for argument, why in _unused(parsed, contents.is_tf2(Bundle.open(prefix))):
         parsed.refuse(f'argument {argument}: {why}')
-    from ...migration import checkpoints  # NumPy is not for the parser.
-    map = read_map(parsed)
-    return Read(checkpoints.read(prefix, paths(parsed), map, given), _target(parsed), Choices(
+    from ...migration import checkpoints, pattern  # NumPy is not for the parser.
+    map, target, like = read_map(parsed), _target(parsed), _like(parsed, given)
+    if like is not None:
+        target = pattern.Objects.of(like).fill(
+            target, path=parsed.object_path is None, optimizer=parsed.optimizer_path is None,
+            slots=parsed.slots is None)
+    return Read(checkpoints.read(prefix, paths(parsed), map, given), target, Choices(
         map=map, drop_rest=parsed.drop_rest, drop_slots=parsed.drop_slots, step=parsed.step,
-        like=_like(parsed)))
+        like=like))
 
 
-def _like(parsed: argparse.Namespace) -> Bundle | None:
+def _like(parsed: argparse.Namespace, given: CheckpointOptions) -> Bundle | None:
     """Opens the checkpoint of `--like`."""
     path = getattr(parsed, 'like', None)
     if path is None:
         return None
-    found = Bundle.open(path)
+    found = Bundle.open(choice.chosen(path, dataclasses.replace(given, verify=VERIFY[1])).prefix)
     if not contents.is_tf2(found):
         parsed.refuse('argument --like: it must be a checkpoint of TF2, such as dir/ckpt-1')
     return found
@@ -155,7 +161,7 @@ def _target(parsed: argparse.Namespace) -> Target:
         kind=parsed.to,
         object_path=_path(parsed, '--object-path', parsed.object_path, _OBJECT),
         optimizer_path=_path(parsed, '--optimizer-path', parsed.optimizer_path, _OPTIMIZER),
-        slots=parsed.slots or (KERAS if parsed.to == TFRS else MIDLEVEL),
+        slots=parsed.slots or MIDLEVEL,
         strategy=strategy, hosts=hosts)
 
 

@@ -41,10 +41,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'output')
     parser.add_argument('--batch-size', metavar='N', type=int, help='samples of all cores per '
                         'step, for a py: object that does not say it')
-    parser.add_argument('--hosts', metavar='H', type=int, default=1, help='hosts, with '
-                        '--batch-size')
-    parser.add_argument('--cores', metavar='C', type=int, default=1, help='cores of each host, '
-                        'with --batch-size')
+    parser.add_argument('--hosts', metavar='H', type=int, help='hosts, with '
+                        '--batch-size; 1')
+    parser.add_argument('--cores', metavar='C', type=int, help='cores of each host, '
+                        'with --batch-size; 1')
     parser.add_argument('--strict', action='store_true', help='an option without a counterpart '
                         'is an error')
 
@@ -53,6 +53,10 @@ def report(parsed: argparse.Namespace) -> Report:
     """Returns the source, or writes it and returns what was written."""
     if parsed.output is not None and os.path.lexists(parsed.output):
         raise _refused(parsed.output, 'it must be a new file', 'one that exists')
+    if parsed.batch_size is None and (parsed.hosts, parsed.cores) != (None, None):
+        raise ConfigError(Problem(
+            'E674', '--hosts and --cores', 'they must come with a batch size', 'none',
+            'Add --batch-size N, the samples of all cores per step.'))
     where, written = _written(parsed)
     problems = [note.problem for note in written.notes if note.code]
     if parsed.strict and problems:
@@ -106,8 +110,8 @@ def _sized(declaration: Declaration, parsed: argparse.Namespace) -> Declaration:
     """Returns a declaration with the sizes that the user states, if there are any."""
     if parsed.batch_size is None:
         return declaration
-    return declaration.sized(parsed.batch_size, Topology(
-        num_hosts=parsed.hosts, cores_per_host=parsed.cores))
+    hosts, cores = (1 if one is None else one for one in (parsed.hosts, parsed.cores))
+    return declaration.sized(parsed.batch_size, Topology(num_hosts=hosts, cores_per_host=cores))
 
 
 def _no_declaration(where: str, value: object) -> ConfigError:

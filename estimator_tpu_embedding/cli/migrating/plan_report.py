@@ -121,7 +121,7 @@ def _nameless(plan: Plan) -> Iterator[Line]:
                'for each, or --drop-rest leaves them out', 'bad')
     for named in nameless[:_MOST_NAMELESS]:
         one = named.variable
-        mark = 'table ' if one.is_table and not plan.contents.is_tf2 else ''
+        mark = 'table ' if one.may_be_table or one.is_table and not plan.contents.is_tf2 else ''
         yield Line(f'  {mark}{one.name} -> {UNKNOWN}')
     if len(nameless) > _MOST_NAMELESS:
         yield Line(f'  ... and {len(nameless) - _MOST_NAMELESS:,} more: --template FILE')

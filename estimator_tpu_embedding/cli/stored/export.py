@@ -48,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'parquet needs the package pyarrow')
     parser.add_argument('-o', '--output', metavar='DIR', required=True)
     parser.add_argument('--shard-size', metavar='SIZE', type=_size, default='256MB',
-                        help='most bytes of a file, such as 64MB or 1GiB; at least a row is in it')
+                        help='most bytes of rows in a file, such as 64MB or 1GiB; at least a row')
     options.configure(parser)
 
 

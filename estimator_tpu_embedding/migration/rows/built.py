@@ -17,7 +17,7 @@ import numpy as np
 from ...checkpoint import commit, directory, file_names
 from ...checkpoint.bundle import Bundle
 from ...checkpoint.bundle_writer import BundleWriter, Part
-from ...checkpoint.files import Storage, scratch
+from ...checkpoint.files import Storage, free_bytes, scratch
 from ...checkpoint.layout import partition_of
 from ...checkpoint.manifest import Manifest, StoredFile, StoredTable
 from ...checkpoint.tensors import KINDS, NO_ROW, Tensor
@@ -116,9 +116,8 @@ class NewCheckpoint:
             commit.commit(storage, self._target.step, self._write, self._manifest)
 
     def _require_room(self) -> None:
-        room = os.statvfs(self._target.directory)
-        free = room.f_bavail * room.f_frsize
-        if room.f_blocks and free < self.bytes:
+        free = free_bytes(self._target.directory)
+        if free < self.bytes:
             raise CheckpointError(Problem(
                 'E661', f'directory {shown(self._target.directory, 300)}',
                 f'the disk must have room for {self.bytes:,} bytes', f'{free:,} bytes free',

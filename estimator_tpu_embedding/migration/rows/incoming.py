@@ -117,7 +117,8 @@ def from_elsewhere(directory: str, tables: Sequence[NamedFile], ids: Sequence[Na
 
     Raises:
       CheckpointError: E663 and E665 to E668, with all problems.
-      ConfigError: E669 if the arguments contradict one another.
+      ConfigError: E669 if the arguments contradict one another, or a file may hold ids that none
+        of them names.
     """
     found, problems = [], []
     by_table, ids_by_table = _by_table(tables), _by_table(ids)

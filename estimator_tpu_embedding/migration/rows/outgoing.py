@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...checkpoint.bundle import Bundle
-from ...checkpoint.files import Storage, created
+from ...checkpoint.files import Storage, created, free_bytes
 from ...checkpoint.rows import Ordered
 from ...core.partition import Partition
 from ...errors import CheckpointError, ConfigError, Problem, shown
@@ -60,7 +60,7 @@ class Export:
           bundle: the checkpoint.
           tables: to export.
           format: of the files, one of `writers.FORMATS`.
-          shard_bytes: about so many bytes in each file, >= 1, but at least a row.
+          shard_bytes: most bytes of numbers and ids in each file, >= 1, but at least a row.
 
         Raises:
           CheckpointError: E663 if a package is missing.
@@ -114,7 +114,8 @@ class _Table:
         self.tensors = [Described(name, bundle.tensors[name].kind, self._width)
                         for _, name in chosen.tensors]
         self.groups = writers.files_of(format, self.tensors)
-        widest = max(sum(tensor.row_bytes for tensor in group) for group in self.groups)
+        widest = writers.id_bytes(format) + max(
+            sum(tensor.row_bytes for tensor in group) for group in self.groups)
         self._per_shard = max(shard_bytes // max(widest, 1), 1)
         self.shards = -(-self.rows // self._per_shard)
         self._step = max(_CHUNK // max(widest, 1), 1)
@@ -235,9 +236,8 @@ def _require_empty(storage: Storage, where: str) -> None:
 
 
 def _require_room(directory: str, where: str, size: int) -> None:
-    room = os.statvfs(directory)
-    free = room.f_bavail * room.f_frsize
-    if room.f_blocks and free < size:
+    free = free_bytes(directory)
+    if free < size:
         raise CheckpointError(Problem(
             'E661', where, f'the disk must have room for {size:,} bytes of rows',
             f'{free:,} bytes free', 'Make room, or name a directory on another disk.'))

@@ -5,6 +5,7 @@ An initializer is told by its class and by `get_config`, so TensorFlow need not 
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 from collections.abc import Mapping
@@ -53,7 +54,12 @@ def notes_of(table: Table, where: str) -> list[Note]:
 
 
 def name_of(value: Any) -> str:
-    """Returns where a function or the class of an object is defined, fit for a message."""
+    """Returns where a function or the class of an object is defined, fit for a message.
+
+    A `functools.partial` is called as its function.
+    """
+    while isinstance(value, functools.partial):
+        value = value.func
     named = value if hasattr(value, '__qualname__') else type(value)
     return shown(f'{getattr(named, "__module__", "?")}.{named.__qualname__}', 200)
 

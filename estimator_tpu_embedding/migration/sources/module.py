@@ -28,14 +28,14 @@ def head(title: str, imports: Sequence[str], declaration: Declaration, notes: It
       notes: all notes; those of tables and features stand beside them.
     """
     own = list(dict.fromkeys(map(str, (note for note in notes if note.where == JOB))))
-    elsewhere = {note.where for note in notes if note.where != JOB}
+    elsewhere = len({note.where for note in notes if note.where != JOB})
     found = [f'"""{title}"""', '']
     found += comment(f'Made by "etpe migrate config" of {quoted(declaration.where)}.')
     for text in own:
         found += comment(text, mark='# - ')
     if elsewhere:
-        found += comment(f'{counted(len(elsewhere), "table or feature")} below '
-                         f'{"has" if len(elsewhere) == 1 else "have"} a note.', mark='# - ')
+        found += comment('1 table or feature below has a note.' if elsewhere == 1 else
+                         f'{elsewhere} tables or features below have notes.', mark='# - ')
     return [*found, '', *imports]
 
 

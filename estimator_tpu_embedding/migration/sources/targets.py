@@ -11,7 +11,8 @@ from ...core.specs import Topology
 from ...errors import ConfigError, Problem
 from ...proto.codec import Config, plan_to_config
 from . import tf1, tf2
-from .facts import Declaration, Note
+from .facts import JOB, LOST, Declaration, Note
+from .text import comment
 
 PYTHON = ('tf2', 'tfrs', 'tf1')
 PROTO = ('textproto', 'json')
@@ -46,22 +47,37 @@ def _python(declaration: Declaration, target: str) -> Written:
 
 
 def _proto(declaration: Declaration, target: str) -> Written:
+    """Returns the config of an object, and notes of what no config holds."""
+    made = of_config(_config_of(declaration), target)
+    notes = [note for note in declaration.notes if note.code]
+    if declaration.multiplier:
+        notes.append(Note(where=JOB, code=LOST, fact='A config has no function that multiplies '
+                          f'gradients (experimental_gradient_multiplier_fn, '
+                          f'{declaration.multiplier})'))
+    said = [line for note in notes for line in comment(f'{note.where}: {note}')]
+    if target == 'json' or not said:  # JSON has no comments.
+        return dataclasses.replace(made, notes=tuple(notes))
+    return Written('\n'.join([*said, made.text]), tuple(notes))
+
+
+def _config_of(declaration: Declaration) -> Config:
     if declaration.config is not None:
-        return of_config(declaration.config, target)
+        return declaration.config
     sizes = declaration.sizes
     if declaration.origin != 'TF1' or sizes.batch_size_per_core is None or not (
             sizes.cores and sizes.hosts):
         raise ConfigError(Problem(
             'E674', declaration.where, 'a config holds the batch size and the number of cores, '
             'which this object does not say', remedy='State them for a spec of TPUEstimator, as '
-            'in --batch-size 512 --hosts 1 --cores 8. Build a TPUEmbedding of TF2 before.'))
+            'in --batch-size 512 --hosts 1 --cores 8. Build a TPUEmbedding of TF2 before, or write '
+            'it with --to tf1 and take that EMBEDDING_CONFIG_SPEC.'))
     plan = resolve(
         [table.spec for table in declaration.tables],
         [feature.spec for feature in declaration.features],
         Topology(num_hosts=sizes.hosts, cores_per_host=sizes.cores // sizes.hosts),
         batch_size=sizes.batch_size_per_core * sizes.cores, strategy=declaration.strategy,
         pipelined=declaration.pipelined, profile_directory=declaration.profile_directory)
-    return of_config(plan_to_config(plan), target)
+    return plan_to_config(plan)
 
 
 def of_config(config: Config, target: str) -> Written:

@@ -178,6 +178,11 @@ def _notes(declaration: Declaration, used: set[str]) -> Iterator[Note]:
         yield Note(where=JOB, code=NOT_WRITABLE, fact='The gradients are multiplied by a function '
                    f'of the program ({declaration.multiplier})', remedy='Write '
                    'gradient_multiplier.')
+    if declaration.origin == 'TF2':
+        yield Note(where=JOB, fact='TPUEstimator takes 0 in dense ids of a table with a combiner '
+                   'for a missing id, and TF2 takes it for an id', remedy='Pass sparse ids.')
+        yield Note(where=JOB, fact='TF2 takes weights with the ids, and TPUEstimator from a '
+                   'feature', remedy='If a feature has weights, name theirs as its weight_key.')
     for table in declaration.tables:
         where = place('table', table.name)
         if table.name not in used:

@@ -1,14 +1,17 @@
 """What Python objects declare, and that the way to TF2 and back keeps it."""
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import json_format, text_format
 from harness.migrated_sources import optimizers, run, run_tf1
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import parameters
 from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec
@@ -17,6 +20,7 @@ from estimator_tpu_embedding.estimator.tpu_embedding import TRAINING, TPUEmbeddi
 from estimator_tpu_embedding.midlevel.embedding import TPUEmbedding as Midlevel
 from estimator_tpu_embedding.migration.sources.objects import declaration_of, is_declaration
 from estimator_tpu_embedding.migration.sources.targets import written
+from estimator_tpu_embedding.proto.codec import Config
 
 api = tf.tpu.experimental.embedding
 v1 = tf.compat.v1
@@ -186,6 +190,29 @@ def test_functions_are_named_where_they_were_and_wait_to_be_written():
         made.gradient_multiplier(7)
 
 
+def test_a_function_with_some_arguments_is_called_by_its_name():
+    tables = {'video': TableConfig(22, 4, learning_rate_fn=functools.partial(ramp))}
+    told = '\n'.join(notes_of(spec(
+        table_to_config_dict=tables, feature_to_config_dict={'watched': FeatureConfig('video')})))
+    assert 'objects_test.ramp)' in told and 'functools' not in told
+
+
+@pytest.mark.parametrize('count, said', [
+    (1, '# - 1 table or feature below has a note.'),
+    (2, '# - 2 tables or features below have notes.')])
+def test_the_head_counts_the_notes_below(count, said):
+    tables = {name: TableConfig(22, 4, hot_id_replication=True) for name in 'ab'[:count]}
+    one = spec(table_to_config_dict=tables, feature_to_config_dict={
+        name: FeatureConfig(name) for name in tables})
+    assert said in source(one, 'tf2').splitlines()
+
+
+def test_the_way_to_tf1_tells_of_dense_ids_and_of_weights():
+    told = '\n'.join(notes_of((nested(), api.SGD()), 'tf1'))
+    assert 'takes 0 in dense ids of a table with a combiner for a missing id' in told
+    assert 'name theirs as its weight_key' in told
+
+
 def test_a_legacy_embedding_knows_its_batch_too():
     embedding = TPUEmbedding(
         {'video': TableConfig(22, 4)}, {'watched': FeatureConfig('video')}, batch_size=16,
@@ -280,3 +307,18 @@ def test_what_is_wrong_in_a_declaration_is_told_at_once():
 def test_a_config_of_objects_needs_a_batch():
     with pytest.raises(ConfigError, match='E674 a test: a config holds the batch size'):
         source(spec(), 'json')
+
+
+@pytest.mark.parametrize('target', ['textproto', 'json'])
+def test_what_no_config_holds_is_told(target):
+    one = declaration_of(spec(experimental_gradient_multiplier_fn=ramp), 'a test')
+    made = written(one.sized(8, Topology(num_hosts=1, cores_per_host=2)), target)
+    note, = made.notes
+    assert note.code == 'E671' and 'no function that multiplies gradients' in note.fact
+    config = Config()
+    if target == 'json':
+        json_format.Parse(made.text, config)
+    else:
+        assert made.text.startswith('# job: A config has no function that multiplies gradients')
+        text_format.Parse(made.text, config)
+    assert config.num_tensor_cores == 2
