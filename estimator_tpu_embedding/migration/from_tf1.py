@@ -29,6 +29,8 @@ _POWERS = re.compile(r'(.*/)?beta[12]_power(_\d+)?')
 """Variables of `tf.train.AdamOptimizer`; Keras computes their values from the step."""
 _DEEPEST = 4
 """So many parts may follow in the names of its slots and of their moving averages, less one."""
+_WEIGHTS = 'embedding_weights'
+"""The last part of the name of a feature column's variable, which no other variable has."""
 _OF_COLUMN = 'tbl_'
 """How the config calls the table of a feature column; the rest is part of the variable's name."""
 
@@ -148,7 +150,8 @@ def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
 
     A table of a feature column is called `tbl_x`, and `x` or `x_embedding` is a part of the name of
     its variable. A table of a config of dicts is called as its variable. A table that could be
-    several is left out, and so are tables that could be the same.
+    several is left out, and so are tables that could be the same. Where variables of feature columns
+    have the name, others do not count, such as `tower/x/kernel`.
     """
     tables = list(config.table_descriptor) if config is not None else []
     parts = {table.name: [table.name, own := table.name.removeprefix(_OF_COLUMN),
@@ -158,8 +161,9 @@ def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for table in tables:
         shape = (table.vocabulary_size, table.dimension)
-        fitting = {name for part in parts[table.name] for name in variables.get(part, ())
-                   if bundle.tensors[name].shape == shape}
+        called = {name for part in parts[table.name] for name in variables.get(part, ())}
+        of_columns = {name for name in called if name.rpartition('/')[2] == _WEIGHTS}
+        fitting = {name for name in of_columns or called if bundle.tensors[name].shape == shape}
         if table.name in fitting:
             fitting = {table.name}
         if len(fitting) == 1:

@@ -231,6 +231,16 @@ def test_an_order_that_nothing_says_is_asked_for(tmp_path):
         read(path, 'table t -> t', None)
 
 
+def test_no_other_variable_is_taken_for_the_table_of_a_column(tmp_path):
+    tensors = {'in/a_embedding/embedding_weights': ROWS, 'tower/a/kernel': ROWS,
+               'in/a_embedding/embedding_weights/ExponentialMovingAverage': ROWS,
+               'in/grown_embedding/embedding_weights': np.tile(ROWS, [2, 1]),
+               'tower/grown/kernel': ROWS}
+    bundle = Bundle.open(migrated.write_tf1(tmp_path, tensors))
+    assert from_tf1.table_names(bundle, config_of('tbl_a', 'tbl_grown')) == {
+        'in/a_embedding/embedding_weights': 'tbl_a'}
+
+
 def test_ten_thousand_tables_of_one_shape_are_named_at_once(tmp_path):
     """To compare each of them with each would take minutes."""
     count = 10_000
