@@ -54,12 +54,11 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
     names = set(manifest.tables if manifest is not None else table_names(bundle, config))
     names |= _named_as_tables(bundle, map)
     orders = _orders(bundle, manifest, names, options)
-    if manifest is None:
-        _check_others(bundle, names, options, map)
     aside = {name for name in bundle.tensors
              if _POWERS.fullmatch(name) or name.startswith(_DUMMY)}
     variables = list(_variables(bundle, names, orders, aside))
-    if manifest is None:
+    if manifest is None and not _is_by_id(prefix, options):
+        _check_others(bundle, names, options, map)
         variables = [dataclasses.replace(one, may_be_table=may_be_table(bundle, one.name))
                      if not one.is_table else one for one in variables]
     return Contents(
@@ -97,13 +96,11 @@ def _check_others(bundle: Bundle, tables: set[str], options: CheckpointOptions, 
     """
     order = options.assumed_order()
     problems = []
-    for name, tensor in bundle.tensors.items() if order or not _is_div(bundle.prefix) else ():
+    for name, tensor in bundle.tensors.items():
         rule, count = map.rule_for(name), len(tensor.pieces)
-        known = _partition(order, tensor.rows) if order is not None else None
         if rule is not None and rule.new is not None and name not in tables and (
                 may_be_table(bundle, name) and table_of(name, bundle.tensors, tables) == name
-                and (known is None or not known.stores_by_id
-                     and count == min(known.num_hosts, tensor.rows))):
+                and (order is None or count == min(order[1], tensor.rows))):
             problems.append(Problem(
                 'E654', rule.where, f'"{shown(name, 200)}" must be called a table, since it is in '
                 f'{count} slices as those with mod rows', 'no "table" before its name',
@@ -124,8 +121,12 @@ def may_be_table(bundle: Bundle, name: str) -> bool:
         all(piece.first_row != NO_ROW for piece in tensor.pieces))
 
 
-def _is_div(prefix: str) -> bool:
-    """Whether what lies beside a checkpoint says that rows are in the order of ids."""
+def _is_by_id(prefix: str, options: CheckpointOptions) -> bool:
+    """Whether the user, or what lies beside a checkpoint, says that rows are in the order of ids.
+    """
+    order = options.assumed_order()
+    if order is not None:
+        return _partition(order, 2).stores_by_id
     return evidence.of_mod(prefix) is None and _says_config(prefix)
 
 
@@ -150,8 +151,8 @@ def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
 
     A table of a feature column is called `tbl_x`, and `x` or `x_embedding` is a part of the name of
     its variable. A table of a config of dicts is called as its variable. A table that could be
-    several is left out, and so are tables that could be the same. Where variables of feature columns
-    have the name, others do not count, such as `tower/x/kernel`.
+    several is left out, and so are tables that could be the same. Where variables of feature
+    columns have the name, others do not count, such as `tower/x/kernel`.
     """
     tables = list(config.table_descriptor) if config is not None else []
     parts = {table.name: [table.name, own := table.name.removeprefix(_OF_COLUMN),

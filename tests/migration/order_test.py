@@ -94,3 +94,13 @@ def test_manifests_of_older_formats_say_the_order_too(form, tmp_path):
     found = {one.name: one for one in read(source, '', None).variables}
     assert found['t'].order.strategy == 'mod' and found['t'].order.num_hosts == 2
     assert found['u'].slots == ('u/Adagrad',)
+
+
+def test_the_manifest_of_a_new_checkpoint_of_tf1_vouches_for_no_order_that_is_unknown(tmp_path):
+    path = migrated.write_tf1(tmp_path, {'u': MOD['u'], 'global_step': np.int64(7)})
+    errors = migrated.migrate(path, tmp_path / 'no', 'tf1', status=2)
+    assert 'E654' in errors and '"u" must be called a table, or none' in errors
+    migrated.migrate(path, tmp_path / 'div', 'tf1', '--assume', 'div')
+    there = migrated.migrate(path, tmp_path / 'mod', 'tf1', '--assume', 'mod:2',
+                             lines='table u -> u')
+    np.testing.assert_array_equal(Bundle.open(there).read('u', 0, 4), ROWS)
