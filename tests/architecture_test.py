@@ -35,7 +35,7 @@ BELOW['cli'] = BELOW['migration'] | {'migration'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
-    'cli': {'compat', 'runner'}, 'migration': {'compat', 'hosts', 'midlevel'},
+    'cli': {'compat', 'runner'}, 'migration': {'compat', 'defaults', 'hosts', 'midlevel'},
     '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import

@@ -185,10 +185,9 @@ def python_object(source: str, is_wanted: Callable[[Any], bool] = lambda value: 
             rule = 'the function must return a config'
             value = value()
     except (Exception, SystemExit) as error:  # Whatever the user's code does ends here.
+        remedy = 'Name an object, or a function that needs no arguments.' if callable(value) else ''
         raise reading.unreadable('E492', reading.label(source), rule,
-                                 f'{type(error).__name__}: {shown(error, 160)}',
-                                 'Name an object, or a function that needs no arguments.' if callable(
-                                     value) else '') from error
+                                 f'{type(error).__name__}: {shown(error, 160)}', remedy) from error
     return value
 
 

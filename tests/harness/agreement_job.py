@@ -116,6 +116,12 @@ def old(strategy='div', hosts=None, cores=None, scale=1., pipelined=False):
     return EstimatorSide(make_estimator, input_fn)
 
 
+def installing():
+    """The same in a module that restores TensorFlow's names by itself."""
+    ete.install()
+    return old()
+
+
 def new(*, rates=RATES, combiners=COMBINERS, epsilon=1e-8, scale=1., weighted=True, rows=ROWS,
         dense_rate=DENSE_RATE, names=types.MappingProxyType({}), pipelined=False, stock=False,
         before_step=lambda tables: None, **of_data):
@@ -182,8 +188,8 @@ class Unseen:
 
 
 OLD = types.SimpleNamespace(
-    div=old, mod=functools.partial(old, 'mod', 2, 2), tiny=functools.partial(old, scale=1e-6),
-    pipelined=functools.partial(old, pipelined=True))
+    div=old, installing=installing, mod=functools.partial(old, 'mod', 2, 2),
+    tiny=functools.partial(old, scale=1e-6), pipelined=functools.partial(old, pipelined=True))
 NEW = types.SimpleNamespace(**{name: functools.partial(new, **mistake) for name, mistake in {
     'right': {}, 'tiny': {'scale': 1e-6}, 'few_batches': {'samples': 2 * BATCH},
     'other_rate': {'rates': {'video': .2, 'user': .5}}, 'fails': {'before_step': fail},

@@ -68,12 +68,17 @@ def _prepare(request: Request) -> None:
     environment.prepare()
     with console.quiet_start():
         from ...compat.install import install
-        install(request.hosts, request.cores, checkpoint=CheckpointOptions(
-            follow_pointer=True, assume=request.assume))
+        install(request.hosts, request.cores, checkpoint=_options(request))
+
+
+def _options(request: Request) -> CheckpointOptions:
+    """Lets a job begin with a checkpoint that is not in its own directory."""
+    return CheckpointOptions(follow_pointer=True, assume=request.assume)
 
 
 def _train(request: Request, storage: Storage) -> tuple[list[Problem], list[str]]:
     """Trains, and returns problems of the side, and remarks for the report."""
+    from ... import defaults
     from ...hosts import observed
     recorder = Recorder(storage, request.steps)
     with observed.observed_by(recorder):  # The object may make its tables when it is found.
@@ -82,6 +87,9 @@ def _train(request: Request, storage: Storage) -> tuple[list[Problem], list[str]
         if problems or not request.steps:
             return problems, []
         side = sides.seen_by(side, recorder.input)
+        # The module of the side may have called `install` itself, which sets all defaults anew.
+        defaults.set_current(dataclasses.replace(
+            defaults.current(), checkpoint=_options(request)))
         told = side.train(request.checkpoint, request.steps)
     recorder.finish()
     return [], [shown(one, 400) for one in told] if isinstance(told, (list, tuple)) else []

@@ -191,8 +191,8 @@ def test_equal_configs_give_equal_text_that_reads_back():
     as_text = targets.of_config(one, 'textproto').text
     assert text_format.Parse(as_text, Config()) == one
     assert json_format.Parse(targets.of_config(one, 'json').text, Config()) == one
-    assert as_text == targets.of_config(
-        text_format.Parse(as_text, Config()), 'textproto').text
+    again = text_format.Parse(as_text, Config())
+    assert as_text == targets.of_config(again, 'textproto').text
 
 
 def test_options_that_are_unset_mean_what_they_mean_to_tensorflow():
