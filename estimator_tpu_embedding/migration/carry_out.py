@@ -240,7 +240,7 @@ def _tables(plan: Plan) -> dict[str, StoredTable]:
     """Returns the tables of a checkpoint of TF1; those of TF2 are in the order of ids anyhow."""
     if plan.target.kind != TF1:
         return {}
-    names = {move.source: move.target for move in plan.moves}
+    names = {move.source: move.target for move in plan.moves if move.after is not None}
     found = {}
     for one, table in plan.tables:
         tensor = plan.contents.tensor(one.tensor)

@@ -65,6 +65,12 @@ def of_names(contents: Contents, target: Target, names: Names, map: Map) -> Iter
                               'floats', f'{tensor.kind} {list(tensor.shape)}')
         elif named.new is not None and map.rule_for(one.name) is not None:
             yield from _of_variable(target, named.new)
+        elif named.new is not None and one.may_be_table and one.order is None:
+            # The new manifest would vouch for an order that nobody knows.
+            yield Problem('E654', where, f'"{shown(one.name, 200)}" must be called a table, or '
+                          'none: it is in slices, and its rows may be in the order of mod',
+                          'no line of the map', f'If it is one: table {shown(one.name, 200)} -> '
+                          f'{shown(named.new, 200)}, and --assume. If none is: --assume div.')
         yield from _of_variables(target, named.alone.values())
     yield from _of_variables(target, names.others.values())
 

@@ -12,7 +12,7 @@ from ..checkpoint.file_names import graph_of, label
 from ..checkpoint.layout import Held, check_manifest, partition_of
 from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
-from ..checkpoint.tensors import NO_ROW
+from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
 from ..errors import (
     ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown)
@@ -29,6 +29,8 @@ _POWERS = re.compile(r'(.*/)?beta[12]_power(_\d+)?')
 """Variables of `tf.train.AdamOptimizer`; Keras computes their values from the step."""
 _DEEPEST = 4
 """So many parts may follow in the names of its slots and of their moving averages, less one."""
+_WEIGHTS = 'embedding_weights'
+"""The last part of the name of a feature column's variable, which no other variable has."""
 _OF_COLUMN = 'tbl_'
 """How the config calls the table of a feature column; the rest is part of the variable's name."""
 
@@ -52,12 +54,11 @@ def read(prefix: str, options: CheckpointOptions, map: Map) -> Contents:
     names = set(manifest.tables if manifest is not None else table_names(bundle, config))
     names |= _named_as_tables(bundle, map)
     orders = _orders(bundle, manifest, names, options)
-    if manifest is None:
-        _check_others(bundle, names, options, map)
     aside = {name for name in bundle.tensors
              if _POWERS.fullmatch(name) or name.startswith(_DUMMY)}
     variables = list(_variables(bundle, names, orders, aside))
-    if manifest is None:
+    if manifest is None and not _is_by_id(prefix, options):
+        _check_others(bundle, names, options, map)
         variables = [dataclasses.replace(one, may_be_table=may_be_table(bundle, one.name))
                      if not one.is_table else one for one in variables]
     return Contents(
@@ -95,13 +96,11 @@ def _check_others(bundle: Bundle, tables: set[str], options: CheckpointOptions, 
     """
     order = options.assumed_order()
     problems = []
-    for name, tensor in bundle.tensors.items() if order or not _is_div(bundle.prefix) else ():
+    for name, tensor in bundle.tensors.items():
         rule, count = map.rule_for(name), len(tensor.pieces)
-        known = _partition(order, tensor.rows) if order is not None else None
         if rule is not None and rule.new is not None and name not in tables and (
-                may_be_table(bundle, name) and _table_of(name, bundle, tables) == name
-                and (known is None or not known.stores_by_id
-                     and count == min(known.num_hosts, tensor.rows))):
+                may_be_table(bundle, name) and table_of(name, bundle.tensors, tables) == name
+                and (order is None or count == min(order[1], tensor.rows))):
             problems.append(Problem(
                 'E654', rule.where, f'"{shown(name, 200)}" must be called a table, since it is in '
                 f'{count} slices as those with mod rows', 'no "table" before its name',
@@ -122,8 +121,12 @@ def may_be_table(bundle: Bundle, name: str) -> bool:
         all(piece.first_row != NO_ROW for piece in tensor.pieces))
 
 
-def _is_div(prefix: str) -> bool:
-    """Whether what lies beside a checkpoint says that rows are in the order of ids."""
+def _is_by_id(prefix: str, options: CheckpointOptions) -> bool:
+    """Whether the user, or what lies beside a checkpoint, says that rows are in the order of ids.
+    """
+    order = options.assumed_order()
+    if order is not None:
+        return _partition(order, 2).stores_by_id
     return evidence.of_mod(prefix) is None and _says_config(prefix)
 
 
@@ -148,7 +151,8 @@ def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
 
     A table of a feature column is called `tbl_x`, and `x` or `x_embedding` is a part of the name of
     its variable. A table of a config of dicts is called as its variable. A table that could be
-    several is left out, and so are tables that could be the same.
+    several is left out, and so are tables that could be the same. Where variables of feature
+    columns have the name, others do not count, such as `tower/x/kernel`.
     """
     tables = list(config.table_descriptor) if config is not None else []
     parts = {table.name: [table.name, own := table.name.removeprefix(_OF_COLUMN),
@@ -158,8 +162,9 @@ def table_names(bundle: Bundle, config: Config | None) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for table in tables:
         shape = (table.vocabulary_size, table.dimension)
-        fitting = {name for part in parts[table.name] for name in variables.get(part, ())
-                   if bundle.tensors[name].shape == shape}
+        called = {name for part in parts[table.name] for name in variables.get(part, ())}
+        of_columns = {name for name in called if name.rpartition('/')[2] == _WEIGHTS}
+        fitting = {name for name in of_columns or called if bundle.tensors[name].shape == shape}
         if table.name in fitting:
             fitting = {table.name}
         if len(fitting) == 1:
@@ -189,13 +194,17 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
     """Returns how the rows of each table are ordered.
 
     Raises:
-      IncompatibleCheckpointError: E652 if nothing says it.
+      IncompatibleCheckpointError: E652 if nothing says it, or slices say otherwise.
     """
     if manifest is not None:
         return {name: partition_of(table) for name, table in manifest.tables.items()}
     assumed = options.assumed_order()
     if assumed is not None:
-        return {name: _partition(assumed, bundle.tensors[name].rows) for name in names}
+        found = {name: _partition(assumed, bundle.tensors[name].rows) for name in names}
+        problems = list(_of_other_hosts(bundle, found))
+        if problems:
+            raise IncompatibleCheckpointError(*problems)
+        return found
     sign = evidence.of_mod(bundle.prefix)
     split = sorted(name for name in names if len(bundle.tensors[name].pieces) > 1)
     if names and (sign is not None or split and not _says_config(bundle.prefix)):
@@ -203,6 +212,26 @@ def _orders(bundle: Bundle, manifest: Manifest | None, names: set[str],
         raise IncompatibleCheckpointError(evidence.problem(
             'E652', label(bundle.prefix), tables, sign))
     return {}
+
+
+def _of_other_hosts(bundle: Bundle, orders: Mapping[str, Partition]) -> Iterator[Problem]:
+    """Yields a problem for each table whose slices are not those of the hosts that a user says.
+
+    A checkpoint that was put together anew may have all tables in one piece each.
+    """
+    of_mod = {name: order for name, order in orders.items() if not order.stores_by_id}
+    if all(len(bundle.tensors[name].pieces) == 1 for name in of_mod):
+        return
+    for name, order in sorted(of_mod.items()):
+        hosts = min(order.num_hosts, order.vocabulary_size)
+        wanted = [order.offset_of(host) for host in range(hosts)]
+        got = sorted(piece.first_row for piece in bundle.tensors[name].pieces)
+        if got != wanted:
+            yield Problem(
+                'E652', label(bundle.prefix), f'table "{shown(name, 200)}" must have the slices of '
+                f'{order.num_hosts} hosts, as the assumed order says: from rows {wanted[:8]}',
+                f'from {got[:8]}', 'Say the hosts of the job that wrote it. A variable that is in '
+                'the order of ids is named without "table".')
 
 
 def _says_config(prefix: str) -> bool:
@@ -217,7 +246,7 @@ def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition]
     for name, tensor in bundle.tensors.items():
         for suffix in suffixes('tf1', 'train'):
             owner = name.removesuffix(f'/{suffix}')
-            if owner in bundle.tensors and name not in {owner, *tables} and (
+            if owner != name and owner in bundle.tensors and name not in tables and (
                     bundle.tensors[owner].shape == tensor.shape):
                 slots.setdefault(owner, {})[suffix] = name
     ways = {name: ('tf1', 'train') if name in tables else ('train',) for name in bundle.tensors}
@@ -227,15 +256,22 @@ def _variables(bundle: Bundle, tables: set[str], orders: Mapping[str, Partition]
         if name in taken or name in left or name == STEP:
             continue
         family, tensors = found.get(name) or (None, ())
-        yield Variable(name=name, tensor=name, order=orders.get(_table_of(name, bundle, orders)),
+        yield Variable(name=name, tensor=name,
+                       order=orders.get(table_of(name, bundle.tensors, orders)),
                        is_table=name in tables, family=family, slots=tensors)
 
 
-def _table_of(name: str, bundle: Bundle, tables: Container[str]) -> str:
-    """Returns the table in whose order the rows of a tensor are, perhaps its moving average."""
+def table_of(name: str, tensors: Mapping[str, Tensor], tables: Container[str]) -> str:
+    """Returns the table in whose order the rows of a tensor are, perhaps its moving average.
+
+    Args:
+      name: of the tensor.
+      tensors: all of a checkpoint of TF1, by name.
+      tables: the names of its tables.
+    """
     above = name
     for _ in range(_DEEPEST):
-        if above in tables and bundle.tensors[above].shape == bundle.tensors[name].shape:
+        if above in tables and tensors[above].shape == tensors[name].shape:
             return above
         above = above.rpartition('/')[0]
     return name

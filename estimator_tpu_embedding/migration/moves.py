@@ -94,7 +94,7 @@ class Moves:
         """Moves a variable and its slots."""
         one, new = named.variable, named.new
         for slot, name in named.alone.items():
-            self._add_alone(slot, name, one, new)
+            self._add_alone(slot, name, one)
         along = [tensor for tensor in named.tensors if tensor not in named.alone]
         if new is None:
             self.left_out |= dict.fromkeys(along, named.why)
@@ -106,7 +106,7 @@ class Moves:
             self._add_lacking(one, along[1:])
         for tensor, (name, place) in zip(named.tensors, self._names(one, new)):
             if tensor in along and tensor not in self.left_out:
-                self._add(tensor, name, place, one, one.is_table)
+                self._add(tensor, name, place, one)
 
     def add_others(self, named: Mapping[str, str | Rule]) -> None:
         """Moves the step, powers of Adam, and other tensors without slots.
@@ -123,6 +123,19 @@ class Moves:
         for tensor in self._contents.aside:  # The way back looks for its old name.
             if tensor not in named:
                 self._add(tensor, tensor, None)
+
+    def ordered(self) -> list[Move]:
+        """Returns the moves by their names; tensors below a table of TF1 have its order.
+
+        Readers take slots, moving averages and the like to be in the order of their table.
+        """
+        moves = sorted(self.found, key=lambda move: move.target)
+        if self._target.kind != TF1:
+            return moves
+        tensors = {move.target: move.tensor for move in moves}
+        tables = {new for _, new in self.tables if new in tensors}
+        return [move if from_tf1.table_of(move.target, tensors, tables) not in tables
+                else move._replace(after=self._target.order(move.tensor.rows)) for move in moves]
 
     def _default_of_step(self, step: str) -> str:
         if self._target.kind == TF1:
@@ -147,19 +160,16 @@ class Moves:
             return []
         return [f'/{name}' for name in (one.family.tf1 if one.is_table else one.family.train)]
 
-    def _add_alone(self, tensor: str, new: str | Rule, one: Variable | None = None,
-                   table: str | None = None) -> None:
+    def _add_alone(self, tensor: str, new: str | Rule, one: Variable | None = None) -> None:
         """Moves a tensor whose name does not follow from a variable's name."""
         if isinstance(new, Rule):
             self.left_out[tensor] = why(new)
             return
         place = None if self._target.kind == TF1 else Place.of(new)
-        # The manifest says the order of those slots only that are named after their table.
-        is_of_table = one is not None and one.is_table and new.startswith(f'{table}/')
-        self._add(tensor, new if place is None else place.key, place, one, is_of_table)
+        self._add(tensor, new if place is None else place.key, place, one)
 
-    def _add(self, tensor: str, name: str, place: Place | None, one: Variable | None = None,
-             is_of_table: bool = False) -> None:
+    def _add(self, tensor: str, name: str, place: Place | None, one: Variable | None = None
+             ) -> None:
         found = self._contents.tensor(tensor)
         if found.code and any(piece.first_row == NO_ROW for piece in found.pieces) or (
                 not found.code and len(found.pieces) != 1):
@@ -167,10 +177,8 @@ class Moves:
                 'E655', label(self._contents.bundle.prefix),
                 f'tensor "{shown(tensor, 200)}" must be stored as rows', 'slices of columns',
                 'Drop it in the map.'))
-        after = (self._target.order(found.rows) if is_of_table and self._target.kind == TF1
-                 else None)
-        self.found.append(Move(
-            tensor, name, found, one.order if one is not None else None, after, place, one))
+        self.found.append(Move(tensor, name, found, one.order if one is not None else None,
+                               place=place, variable=one))
 
     def _add_lacking(self, one: Variable, slots: Sequence[str]) -> None:
         if self._drop_slots:

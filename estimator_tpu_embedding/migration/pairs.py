@@ -68,9 +68,10 @@ def pairs(a: Contents, b: Contents, map: Map) -> Pairs:
 
 
 def orders(contents: Contents) -> Mapping[str, Partition]:
-    """Returns how the rows of tables and their slots are ordered, by tensor."""
+    """Returns how the rows of tables, slots and moving averages are ordered, by tensor."""
     return {tensor: one.order or Partition.by_id(contents.tensor(one.tensor).rows)
-            for one in contents.tables for tensor in (one.tensor, *one.slots)}
+            for one in contents.variables if one.is_table or one.order is not None
+            for tensor in (one.tensor, *one.slots)}
 
 
 def _by_name(contents: Contents) -> dict[str, Variable]:

@@ -120,7 +120,7 @@ def draft(contents: Contents, target: Target, choices: Choices) -> Plan:
     problems += checks.of_targets(contents, target, [
         *((move.target, move.source, move.place) for move in moves.found),
         *((one.target, 'a variable that is made', one.place) for one in made)])
-    moved: Sequence[Move] = sorted(moves.found, key=lambda move: move.target)
+    moved = moves.ordered()
     pattern = Pattern(choices.like, target) if choices.like is not None else None
     if pattern is not None:
         moved, unfit = pattern.fitted(moved, moves.tables)

@@ -57,6 +57,15 @@ def test_without_a_map_dense_variables_are_removed_on_one_side_and_added_on_the_
         f'net/w{VALUE}': 'added', f'{M}{VALUE}': 'added', f'{V}{VALUE}': 'added'}
 
 
+def test_moving_averages_of_a_table_are_compared_by_id(etpe, tmp_path):
+    shards = [ROWS[::2], ROWS[1::2]]
+    a = tf1(tmp_path / 'a', strategy='mod', others={f'{USER}/ExponentialMovingAverage': shards})
+    b = tf2(tmp_path / 'b', {'embedding/user': ROWS, 'embedding/user.Saccumulators': ROWS + 100,
+                             'optimizer/iter': np.int64(7), 'mean': ROWS})
+    map = map_of(tmp_path, f'{USER} -> user\n{USER}/ExponentialMovingAverage -> mean')
+    assert found(etpe, a, b, '--map', map, status=0)[0] == {}
+
+
 def test_slots_and_tables_that_one_side_lacks_are_removed_or_added(etpe, tmp_path, both):
     a = both[0]
     objects = {path: value for path, value in OBJECTS.items() if '.S' not in path}

@@ -1,7 +1,5 @@
 """Tables, slots and other variables of TF1 are found, and the order of their rows."""
 
-import hashlib
-import json
 import pathlib
 
 import ml_dtypes
@@ -10,7 +8,6 @@ import pytest
 import tensorflow.compat.v1 as tf
 from google.protobuf import text_format
 from harness import migrated_checkpoints as migrated, tf1_tables
-from harness.checkpoints import signed
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
@@ -134,21 +131,8 @@ def test_what_cannot_be_a_table_is_called_so_in_vain(value, got, tmp_path):
         read(path, '\ntable t -> t')
 
 
-MOD = {'t': [ROWS[::2], ROWS[1::2]], 't/Adagrad': [ROWS[::2], ROWS[1::2]],
-       't/ExponentialMovingAverage': [ROWS[::2], ROWS[1::2]],
-       'u': [ROWS[::2], ROWS[1::2]], 'u/Adagrad': [ROWS[::2], ROWS[1::2]], 'w': ROWS,
-       'v': [ROWS[:2, 0], ROWS[2:, 0]]}
-
-
-def test_a_table_is_not_taken_along_as_another_variable_with_its_rows_out_of_order(tmp_path):
-    path = migrated.write_tf1(tmp_path, MOD)
-    lines = 'table t -> t\nu -> embedding/u\nre ([wv].*) -> net/\\1\n'
-    with pytest.raises(ConfigError, match='E654 map:2: "u" must be called a table, since it is in '
-                       '2 slices as those with mod rows; got no "table" before its name') as error:
-        read(path, lines, 'mod:2')
-    assert len(error.value.problems) == 1
-    read(path, lines, 'div')
-    read(path, lines.replace('u ->', 'table u ->'), 'mod:2')
+MOD = {'t': [ROWS[::2], ROWS[1::2]], 't/ExponentialMovingAverage': [ROWS[::2], ROWS[1::2]],
+       'u': [ROWS[::2], ROWS[1::2]], 'w': ROWS, 'v': [ROWS[:2, 0], ROWS[2:, 0]]}
 
 
 @pytest.mark.parametrize('assume', [None, 'mod:2'])
@@ -164,17 +148,6 @@ def test_slices_are_called_tables_or_none_where_nothing_says_the_order(assume, t
     assert {name for name, one in read(path, '', assume)[0].items() if one.may_be_table} == {
         't', 't/ExponentialMovingAverage', 'u'}
     read(beside(path, config_of('other')), lines, None)  # A job of one host.
-
-
-def test_moving_averages_and_single_slots_of_a_table_have_its_order(tmp_path):
-    source = migrated.write_tf1(tmp_path, {**MOD, 'x': MOD['t'], 'x/Adam/m': MOD['t']})
-    there = migrated.migrate(
-        source, tmp_path / 'there', 'tf2', '--assume', 'mod:2', '--step', '1', lines=(
-            'table re ([tux]) -> \\1\nx/Adam/m -> m\n'
-            't/ExponentialMovingAverage -> mean\nre ([wv]) -> \\1'))
-    for name in 'embedding/t', 'mean', 'm', 'embedding/x', 'embedding/t.Saccumulators', 'w':
-        np.testing.assert_array_equal(migrated.value(there, name), ROWS, name)
-    np.testing.assert_array_equal(migrated.value(there, 'v'), ROWS[:, 0])
 
 
 def written_by_tensorflow(folder, values, columns=()):
@@ -218,24 +191,6 @@ def test_slices_of_columns_are_refused_unless_they_stay_behind(tmp_path):
     np.testing.assert_array_equal(migrated.value(there, 'embedding/t'), ROWS)
 
 
-@pytest.mark.parametrize('form', [1, 2])
-def test_manifests_of_older_formats_say_the_order_too(form, tmp_path):
-    source = migrated.write_tf1(tmp_path, {**MOD, 'global_step': np.int64(7)})
-    fields = {'format': form, 'step': 7, 'created_by': 'test', 'tables': {
-        name: {'rows': 4, 'width': 2, 'strategy': 'mod', 'hosts': 2, 'slots': ['Adagrad']}
-        for name in 'tu'}}
-    if form == 2:
-        files = {path.name: {'size': path.stat().st_size, 'sha256': hashlib.sha256(
-            path.read_bytes()).hexdigest()} for path in tmp_path.iterdir()}
-        fields |= {'config': '', 'created': 1., 'plan_digest': '', 'files': files,
-                   'applied': {'rename': {}, 'reset_slots': []}}
-    text = signed(fields) if form == 2 else json.dumps(fields)
-    pathlib.Path(f'{source}.tables.json').write_text(text)
-    found, _ = read(source, assume=None)
-    assert found['t'].order.strategy == 'mod' and found['t'].order.num_hosts == 2
-    assert found['u'].slots == ('u/Adagrad',)
-
-
 def test_the_variables_of_a_saved_model_are_taken_as_a_checkpoint(tmp_path):
     with tf.Graph().as_default(), tf.Session() as session:
         tf.get_variable('emb', initializer=ROWS)
@@ -263,7 +218,7 @@ def test_mod_rows_of_any_number_of_hosts_are_put_into_the_order_of_ids(hosts, tm
 
 
 def test_an_order_that_nothing_says_is_asked_for(tmp_path):
-    path = migrated.write_tf1(tmp_path, MOD)
+    path = migrated.write_tf1(tmp_path, dict.fromkeys('tu', [ROWS[::2], ROWS[1::2]]))
     with pytest.raises(IncompatibleCheckpointError, match='E652 .*--assume mod:H'):
         read(path, 'table t -> t', None)
     config = config_of('t', 'u')
@@ -274,6 +229,16 @@ def test_an_order_that_nothing_says_is_asked_for(tmp_path):
     beside(path, config)
     with pytest.raises(IncompatibleCheckpointError, match='E652 .*says mod on 2 hosts'):
         read(path, 'table t -> t', None)
+
+
+def test_no_other_variable_is_taken_for_the_table_of_a_column(tmp_path):
+    tensors = {'in/a_embedding/embedding_weights': ROWS, 'tower/a/kernel': ROWS,
+               'in/a_embedding/embedding_weights/ExponentialMovingAverage': ROWS,
+               'in/grown_embedding/embedding_weights': np.tile(ROWS, [2, 1]),
+               'tower/grown/kernel': ROWS}
+    bundle = Bundle.open(migrated.write_tf1(tmp_path, tensors))
+    assert from_tf1.table_names(bundle, config_of('tbl_a', 'tbl_grown')) == {
+        'in/a_embedding/embedding_weights': 'tbl_a'}
 
 
 def test_ten_thousand_tables_of_one_shape_are_named_at_once(tmp_path):
@@ -289,3 +254,6 @@ def test_ten_thousand_tables_of_one_shape_are_named_at_once(tmp_path):
     assert from_tf1.table_names(bundle, config_of(*(f'tbl_t{number}' for number in range(
         count)))) == {f'in/t{number}_embedding/weights': f'tbl_t{number}'
                       for number in range(count)}
+    found, _ = read(bundle.prefix, 'table re in/(.*)_embedding/weights -> \\1', None)
+    assert len(found) == count and all(
+        one.is_table and len(one.slots) == 1 for one in found.values())

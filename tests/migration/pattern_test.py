@@ -186,8 +186,8 @@ def like(tmp_path_factory):
 
 
 @pytest.mark.parametrize('changed, said', [
-    ({'sgd': np.zeros([6, 2], 'f4')}, '"embedding/sgd" must be float32 [6, 2], as "sgd" is; got '
-     'float32 [7, 2]'),
+    ({'sgd': [np.zeros([2, 2], 'f4')] * 3}, '"embedding/sgd" must be float32 [6, 2], as "sgd" is; '
+     'got float32 [7, 2]'),
     ({'other': np.zeros([6, 2], 'f4')}, 'it must have "model/layer-0/other" for "other"; got none.'
      '  Similar there: "model/layer_with_weights-0/'),
     ({'bias': np.zeros([1], 'f4')}, '"model/layer_with_weights-0/bias" must have one source; got')])

@@ -8,7 +8,8 @@ ENTRIES = {
              'can be.'),
     'E652': ('migration from an unknown order',
              'Rows of a table may be in the order of mod, and nothing beside the checkpoint says '
-             'it. A migration with the wrong order would mix up the ids.',
+             'it. Or slices are not those of the hosts that were assumed. A migration with the '
+             'wrong order would mix up the ids.',
              'Copy the manifest too. If you know the order: --assume mod:H for H hosts, or '
              '--assume div.'),
     'E653': ('no tables at the path of an object',

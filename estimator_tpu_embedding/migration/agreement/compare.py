@@ -13,7 +13,7 @@ from ...errors import quoted
 from .inputs import LABELS
 from .paired import Names
 from .reading import Records
-from .records import IDS, INPUT, KINDS, Key
+from .records import AFTER, BEFORE, GRADIENT, IDS, INPUT, KINDS, Key
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +102,40 @@ def compare(a: Records, b: Records, *, tolerance: float, features: Mapping[str, 
             comparison.compare_numbers(key, a.read(key), b.read(of_b), names.slots(key))
         if comparison.difference is not None:
             break
+    weak = list(_weak(a, tolerance)) if comparison.difference is None else []
     return Agreement(
         difference=comparison.difference, largest=comparison.largest, steps=comparison.step,
-        numbers=dict(comparison.numbers), remarks=[*remarks, *inputs.remarks, *names.remarks])
+        numbers=dict(comparison.numbers),
+        remarks=[*remarks, *inputs.remarks, *names.remarks, *weak])
+
+
+def _weak(records: Records, tolerance: float) -> Iterator[str]:
+    """Yields remarks on what is equal because hardly anything happens to it."""
+    largest: dict[tuple[str, str], float] = {}
+    for key in records.keys:
+        if key.kind == IDS:
+            size = float(len(records.read(key)[1]))
+        elif key.kind == GRADIENT:
+            size = _largest(records.read(key)[0])
+        elif key.kind == AFTER:
+            before = records.read(key._replace(kind=BEFORE))
+            size = _largest(records.read(key)[1].astype(np.float64) - before[1])
+        else:
+            continue
+        largest[key.kind, key.name] = max(size, largest.get((key.kind, key.name), 0.))
+    for kind, least, text in (
+            (IDS, 0., 'features without any id in these steps, so that little is shown of them'),
+            (GRADIENT, tolerance, 'features whose gradients are never larger than the tolerance'),
+            (AFTER, tolerance, 'tables whose rows never move by more than the tolerance')):
+        names = [name for (own, name), size in largest.items() if own == kind and size <= least
+                 and (kind != GRADIENT or largest[IDS, name])]
+        if names:
+            yield f'{text}: {quoted(names)}'
+
+
+def _largest(values: np.ndarray) -> float:
+    """Returns the largest absolute value; infinity instead of NaN, and 0 of nothing."""
+    return float(np.nan_to_num(np.abs(values), nan=np.inf, posinf=np.inf).max(initial=0.))
 
 
 class Inputs:
@@ -127,6 +158,7 @@ class Inputs:
         if LABELS not in seen[0] | seen[1]:
             self.remarks.append('labels were not seen, and not compared')
         self._sides = a, b
+        self._uncompared: set[str] = set()
 
     def keys(self) -> Iterator[Key]:
         """Yields a key for each value and step."""
@@ -139,9 +171,10 @@ class Inputs:
         mine, yours = [side.read_input(key.name, key.step) for side in self._sides]
         if mine is not None and yours is not None and mine.shape == yours.shape:
             comparison.compare_numbers(key, [mine], [yours], [('', 0, 0)])
-        elif key.step == 1:
+        elif key.name not in self._uncompared:
+            self._uncompared.add(key.name)
             self.remarks.append(f'input "{key.name}" has other shapes on the sides, and was not '
-                                'compared')
+                                f'compared{"" if key.step == 1 else f" in step {key.step}"}')
 
 
 class _Comparison:

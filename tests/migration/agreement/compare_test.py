@@ -127,6 +127,20 @@ def test_a_mistake_shows_in_the_first_tensor_that_it_reaches(check, mistake, wan
     assert first(check(**mistake)) == wanted
 
 
+def test_what_hardly_anything_happens_to_is_named_since_it_is_always_equal(folder, tmp_path):
+    def tiny():
+        side = job.new(scale=1e-6, rates={'video': 1e-7, 'user': .5})
+        return dataclasses.replace(side, batches=side.batches.map(lambda words, labels: ((
+            {**words[0], 'who': tf.sparse.retain(words[0]['who'], words[0]['who'].values < 0)},
+            words[1]), labels)))
+
+    job.record(tiny, folder / 'new' / 'ckpt-2', tmp_path)
+    with Storage(str(tmp_path)) as storage:
+        found = compare(Records(storage), Records(storage), tolerance=1e-5, features={})
+    assert found.difference is None and [one.partition(': ')[2] for one in found.remarks] == [
+        '"who"', '"liked", "watched"', '"video"']
+
+
 @pytest.mark.long
 def test_both_values_and_their_place_are_named(check):
     found = check(wrong_label=.5)

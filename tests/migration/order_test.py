@@ -1,0 +1,106 @@
+"""Rows of tables in TF1 are taken in the order that they have, or the user has to say it."""
+
+import hashlib
+import json
+import pathlib
+
+import numpy as np
+import pytest
+from harness import migrated_checkpoints as migrated
+from harness.checkpoints import signed
+
+from estimator_tpu_embedding.checkpoint.bundle import Bundle
+from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
+from estimator_tpu_embedding.errors import ConfigError, IncompatibleCheckpointError
+from estimator_tpu_embedding.migration import from_tf1
+from estimator_tpu_embedding.migration.map_file import parse
+
+ROWS = np.arange(8, dtype=np.float32).reshape(4, 2)
+MOD = {'t': [ROWS[::2], ROWS[1::2]], 't/Adagrad': [ROWS[::2], ROWS[1::2]],
+       't/ExponentialMovingAverage': [ROWS[::2], ROWS[1::2]],
+       'u': [ROWS[::2], ROWS[1::2]], 'u/Adagrad': [ROWS[::2], ROWS[1::2]], 'w': ROWS,
+       'v': [ROWS[:2, 0], ROWS[2:, 0]]}
+
+
+def read(path, lines, assume):
+    """Reads a checkpoint with a map."""
+    return from_tf1.read(str(path), CheckpointOptions(assume=assume), parse(lines))
+
+
+def test_a_table_is_not_taken_along_as_another_variable_with_its_rows_out_of_order(tmp_path):
+    path = migrated.write_tf1(tmp_path, MOD)
+    lines = 'table t -> t\nu -> embedding/u\nre ([wv].*) -> net/\\1\n'
+    with pytest.raises(ConfigError, match='E654 map:2: "u" must be called a table, since it is in '
+                       '2 slices as those with mod rows; got no "table" before its name') as error:
+        read(path, lines, 'mod:2')
+    assert len(error.value.problems) == 1
+    read(path, lines, 'div')
+    read(path, lines.replace('u ->', 'table u ->'), 'mod:2')
+
+
+def test_moving_averages_and_single_slots_of_a_table_have_its_order(tmp_path):
+    source = migrated.write_tf1(tmp_path, {**MOD, 'x': MOD['t'], 'x/Adam/m': MOD['t']})
+    there = migrated.migrate(
+        source, tmp_path / 'there', 'tf2', '--assume', 'mod:2', '--step', '1', lines=(
+            'table re ([tux]) -> \\1\nx/Adam/m -> m\n'
+            't/ExponentialMovingAverage -> mean\nre ([wv]) -> \\1'))
+    for name in 'embedding/t', 'mean', 'm', 'embedding/x', 'embedding/t.Saccumulators', 'w':
+        np.testing.assert_array_equal(migrated.value(there, name), ROWS, name)
+    np.testing.assert_array_equal(migrated.value(there, 'v'), ROWS[:, 0])
+
+
+def test_what_is_below_a_table_has_its_order_in_tf1_too(tmp_path):
+    source = migrated.write_tf1(tmp_path, {name: MOD[name] for name in MOD if name[0] == 't'})
+    lines = 'table t -> t\nt/ExponentialMovingAverage -> {}'
+    there = migrated.migrate(source, tmp_path / 'there', 'tf2', '--assume', 'mod:2', '--step', '1',
+                             lines=lines.format('mean'))
+    back = migrated.migrate(there, tmp_path / 'back', 'tf1', '--order', 'mod:2', lines=(
+        't -> t\nmean -> t/ExponentialMovingAverage'))
+    same = migrated.migrate(
+        source, tmp_path / 'same', 'tf1', '--assume', 'mod:2', '--order', 'mod:2', '--step', '1',
+        lines=lines.format('t/ExponentialMovingAverage'))
+    for prefix in back, same:
+        read = Bundle.open(prefix).read
+        for name in 't', 't/ExponentialMovingAverage':
+            np.testing.assert_array_equal(read(name, 0, 4), [*ROWS[::2], *ROWS[1::2]], name)
+
+
+def test_slices_that_are_not_those_of_the_assumed_hosts_are_refused(tmp_path):
+    path = migrated.write_tf1(tmp_path, {'t': MOD['t'], 'u': ROWS, 'w': ROWS})
+    for lines, assume, said in (
+            ('table t -> t', 'mod:3', '"t" must have the slices of 3 hosts, as the assumed order '
+             r'says: from rows \[0, 2, 3\]; got from \[0, 2\]'),
+            ('table re ([tu]) -> \\1', 'mod:2', r'"u" must have .*\[0, 2\]; got from \[0\]')):
+        with pytest.raises(IncompatibleCheckpointError, match=f'E652 .*: table {said}') as error:
+            read(path, lines, assume)
+        assert len(error.value.problems) == 1
+    read(path, 'table t -> t\nu -> u', 'mod:2')
+    read(path, 'table re ([uw]) -> \\1', 'mod:2')  # Somebody has put the slices together.
+
+
+@pytest.mark.parametrize('form', [1, 2])
+def test_manifests_of_older_formats_say_the_order_too(form, tmp_path):
+    source = migrated.write_tf1(tmp_path, {**MOD, 'global_step': np.int64(7)})
+    fields = {'format': form, 'step': 7, 'created_by': 'test', 'tables': {
+        name: {'rows': 4, 'width': 2, 'strategy': 'mod', 'hosts': 2, 'slots': ['Adagrad']}
+        for name in 'tu'}}
+    if form == 2:
+        files = {path.name: {'size': path.stat().st_size, 'sha256': hashlib.sha256(
+            path.read_bytes()).hexdigest()} for path in tmp_path.iterdir()}
+        fields |= {'config': '', 'created': 1., 'plan_digest': '', 'files': files,
+                   'applied': {'rename': {}, 'reset_slots': []}}
+    text = signed(fields) if form == 2 else json.dumps(fields)
+    pathlib.Path(f'{source}.tables.json').write_text(text)
+    found = {one.name: one for one in read(source, '', None).variables}
+    assert found['t'].order.strategy == 'mod' and found['t'].order.num_hosts == 2
+    assert found['u'].slots == ('u/Adagrad',)
+
+
+def test_the_manifest_of_a_new_checkpoint_of_tf1_vouches_for_no_order_that_is_unknown(tmp_path):
+    path = migrated.write_tf1(tmp_path, {'u': MOD['u'], 'global_step': np.int64(7)})
+    errors = migrated.migrate(path, tmp_path / 'no', 'tf1', status=2)
+    assert 'E654' in errors and '"u" must be called a table, or none' in errors
+    migrated.migrate(path, tmp_path / 'div', 'tf1', '--assume', 'div')
+    there = migrated.migrate(path, tmp_path / 'mod', 'tf1', '--assume', 'mod:2',
+                             lines='table u -> u')
+    np.testing.assert_array_equal(Bundle.open(there).read('u', 0, 4), ROWS)
