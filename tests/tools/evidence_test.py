@@ -20,7 +20,7 @@ TINY = {
     'engine': ['W2', '--shrink=500', '--windows=1', '--steps=1', '--bandwidth'],
     'job': ['--shrink=500', '--rounds=1', '--steps=100'],
     'keras_fit': ['--shrink=500', '--windows=1', '--steps=2'],
-    'memory': ['--rows=2000', '--batch=60'],
+    'memory': ['--rows=2000', '--batch=60'], 'migrate': ['--gib=.01', '--rounds=1'],
     'pipeline': ['wait', '--shrink=500', '--steps=2'], 'runner': ['--features=1,2'],
     'tf2': ['--cases=0', '--shrink=500', '--windows=1', '--steps=2']}
 
