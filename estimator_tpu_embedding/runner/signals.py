@@ -18,6 +18,10 @@ import tensorflow.compat.v1 as tf
 from ..errors import Problem
 
 
+_AGAIN = .2
+"""Seconds until a call that SIGTERM is to end is woken again."""
+
+
 @contextlib.contextmanager
 def woken_by_interrupt(wake: Callable[[], None]) -> Iterator[None]:
     """Calls `wake` from another thread as soon as SIGINT arrives.
@@ -36,12 +40,12 @@ def woken_by_interrupt(wake: Callable[[], None]) -> Iterator[None]:
     before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
 
     def watch() -> None:
-        while number := receiver.recv(1):
-            if number[0] == signal.SIGINT:
+        while (number := _received(receiver)) != b'':
+            if number == bytes([signal.SIGINT]):
                 has_come.set()
                 wake()
-            elif number[0] == signal.SIGTERM:
-                Termination.wake_calls()
+            elif number in (None, bytes([signal.SIGTERM])):
+                receiver.settimeout(_AGAIN if Termination.wake_calls() else None)
 
     thread = threading.Thread(target=watch, name='infeed-interrupt', daemon=True)
     thread.start()
@@ -56,6 +60,17 @@ def woken_by_interrupt(wake: Callable[[], None]) -> Iterator[None]:
         sender.close()  # Ends the thread.
         thread.join()
         receiver.close()
+
+
+def _received(receiver: socket.socket) -> bytes | None:
+    """Returns the number of a signal; nothing at the end, and `None` when it is time to wake again.
+
+    A thread that was just about to wait when it was woken waits all the same.
+    """
+    try:
+        return receiver.recv(1)
+    except TimeoutError:
+        return None
 
 
 class Terminated(BaseException):
@@ -156,10 +171,16 @@ class Termination:
             Termination._calls.remove(wake)
 
     @staticmethod
-    def wake_calls() -> None:
-        """Lets the main thread see that SIGTERM has come; called from another thread."""
-        for wake in list(Termination._calls):
+    def wake_calls() -> bool:
+        """Lets the main thread see that SIGTERM has come; called from another thread.
+
+        Returns:
+          Whether there is a call to be ended.
+        """
+        calls = list(Termination._calls)
+        for wake in calls:
             wake()
+        return bool(calls)
 
 
 @functools.cache  # Once per process.
