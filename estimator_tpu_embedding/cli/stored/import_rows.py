@@ -167,29 +167,24 @@ def _named(flag: str, texts: Sequence[str], there: Mapping[str, Any] | None) -> 
 
 def _in_base(name: str, there: Mapping[str, Any] | None, flag: str) -> str:
     """Returns the full name of the table of the base that a name means; without a base, itself."""
-    if there is None:
-        return name
-    several = meant(name, there)
-    if len(several) != 1:
-        raise ConfigError(Problem(
-            'E669', f'{flag} {shown(name, 200)}', 'it must name one table of --base',
-            'several' if several else 'none of that name',
-            f'There: {quoted(shown(one, 200) for one in several[:5] or sorted(there)[:5])}.'))
-    return several[0]
+    return name if there is None else _only(name, sorted(there), flag, '--base')
 
 
 def _renamed(names: Sequence[str], renames: Mapping[str, str]) -> dict[str, str]:
     """Returns the new name of each table, by its old one."""
-    found = {name: name for name in names}
-    for old, new in renames.items():
-        several = meant(old, names)
-        if len(several) != 1:
-            raise ConfigError(Problem(
-                'E669', f'--rename {shown(old, 200)}', 'it must name one table of DIR',
-                'several' if several else 'none of that name',
-                f'There: {quoted(shown(one, 200) for one in several[:5] or names[:5])}.'))
-        found[several[0]] = new
-    return found
+    return {**{name: name for name in names},
+            **{_only(old, names, '--rename', 'DIR'): new for old, new in renames.items()}}
+
+
+def _only(name: str, there: Sequence[str], flag: str, place: str) -> str:
+    """Returns the full name of the one table that a name means."""
+    several = meant(name, there)
+    if len(several) != 1:
+        raise ConfigError(Problem(
+            'E669', f'{flag} {shown(name, 200)}', f'it must name one table of {place}',
+            'several' if several else 'none of that name',
+            f'There: {quoted(shown(one, 200) for one in several[:5] or there[:5])}.'))
+    return several[0]
 
 
 def _data(one: Incoming) -> dict[str, Any]:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import re
 import tokenize
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from ...checkpoint.tensors import KINDS
 from ...errors import CheckpointError, Problem, shown
-from ...proto import files
+from ...proto import files, json_objects
 from ...proto.wire import Malformed
 
 ROWS = 'rows'
@@ -151,7 +150,7 @@ def _safetensors(path: str, where: str, file: BinaryIO) -> dict[str, Column]:
     if not 2 <= length <= min(_MAX_HEADER, size - 8):
         raise Malformed(f'a header of {length:,} bytes in a file of {size:,}')
     content = files.read_at_most(file, length)
-    fields = json_object(content, _MAX_HEADER_VALUES)
+    fields = json_objects.parsed(content, _MAX_HEADER_VALUES)
     fields.pop('__metadata__', None)
     found = {}
     for name, entry in fields.items():
@@ -164,31 +163,6 @@ def _safetensors(path: str, where: str, file: BinaryIO) -> dict[str, Column]:
             raise Malformed(f'tensor "{shown(name)}" at {begin:,} to {end:,} of '
                             f'{size - 8 - length:,} bytes')
     return found
-
-
-def json_object(content: bytearray, most: int) -> dict[str, Any]:
-    """Returns a JSON object whose keys differ.
-
-    Args:
-      content: its text.
-      most: the most values in it.
-
-    Raises:
-      ValueError: if it is none, or has more. RecursionError: if it is nested too deeply.
-    """
-    if sum(map(content.count, (b',', b'[', b'{'))) > most:
-        raise Malformed(f'more than {most:,} values')
-    found = json.loads(content, object_pairs_hook=_without_duplicates)
-    if not isinstance(found, dict):
-        raise Malformed(f'no JSON object: {shown(found)}')
-    return found
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise Malformed('a key occurs twice')
-    return fields
 
 
 def _count(number: object) -> int:

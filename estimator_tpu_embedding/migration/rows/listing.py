@@ -12,7 +12,6 @@ It is one JSON object with these members:
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import os
 import re
@@ -23,9 +22,9 @@ from ...core import limits
 from ...core.names import name_problems
 from ...core.specs import is_count
 from ...errors import CheckpointError, Problem, shown
-from ...proto import files
+from ...proto import files, json_objects
 from ...version import VERSION
-from .files import CODES, json_object
+from .files import CODES
 from .writers import FORMATS
 
 NAME = 'rows.json'
@@ -113,7 +112,7 @@ class RowsIndex:
         """Returns the content of the file."""
         fields: dict[str, Any] = {'format': FORMAT, **dataclasses.asdict(self)}
         fields = json.loads(json.dumps(fields))  # Tuples become lists.
-        fields[_OWN] = _sha256_of(fields)
+        fields[_OWN] = json_objects.sha256_of(fields)
         return (json.dumps(fields, indent=1, sort_keys=True) + '\n').encode()
 
 
@@ -141,16 +140,12 @@ def read(directory: str) -> RowsIndex | None:
             )) from error
 
 
-def _sha256_of(fields: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-
-
 def _from_json(content: bytearray) -> RowsIndex:
-    fields = json_object(content, _MAX_VALUES)
+    fields = json_objects.parsed(content, _MAX_VALUES)
     own, version = fields.pop(_OWN), fields.get('format')
     if version != FORMAT or isinstance(version, bool):
         raise ValueError(f'format {shown(version)}')
-    if own != _sha256_of(fields):
+    if own != json_objects.sha256_of(fields):
         raise ValueError('its SHA-256 of itself is another one: it was damaged or edited')
     del fields['format']
     found = RowsIndex(**{
