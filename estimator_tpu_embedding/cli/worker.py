@@ -62,8 +62,8 @@ def _serve(parsed: argparse.Namespace) -> int:
                       f'not {parsed.listen!r}')
     from ..compat import environment
     environment.hide_facts_of_tensorflow()
-    from ..cluster import proxies, worker
-    proxies.forget()
+    from ..cluster import environment as variables, worker
+    variables.forget_proxies()
     lease = worker.LEASE_SECONDS if parsed.lease is None else parsed.lease
     options = worker.Options(address=address, expose=parsed.expose, threads=parsed.threads,
                              lease_seconds=lease, parent=parsed.parent)

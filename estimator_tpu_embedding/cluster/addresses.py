@@ -63,6 +63,7 @@ def problems(texts: Sequence[str]) -> Iterator[Problem]:
       texts: one address per host.
     """
     seen: dict[tuple[str, int], int] = {}
+    local: dict[bool, int] = {}
     for index, text in enumerate(texts):
         where = f'worker {index}'
         address = parsed(text)
@@ -79,6 +80,11 @@ def problems(texts: Sequence[str]) -> Iterator[Problem]:
         if first != index:
             yield Problem('E703', where, 'each worker must be another process',
                           f'the address of worker {first}: {shown(text)}', 'Leave one out.')
+        local.setdefault(_is_loopback(number), index)
+    if len(local) == 2:
+        yield Problem('E715', f'worker {local[True]}', 'workers reach each other by their '
+                      'addresses, so an address of loopback fits only if all are of loopback',
+                      shown(texts[local[True]]), 'Give the address that other machines know.')
 
 
 def number_of(host: str) -> str | None:
@@ -93,7 +99,11 @@ def number_of(host: str) -> str | None:
 def is_loopback(host: str) -> bool:
     """Whether a machine is this one, by an address that no other machine can use."""
     number = number_of(host)
-    return number is not None and ipaddress.ip_address(number.partition('%')[0]).is_loopback
+    return number is not None and _is_loopback(number)
+
+
+def _is_loopback(number: str) -> bool:
+    return ipaddress.ip_address(number.partition('%')[0]).is_loopback
 
 
 def seen_by(host: str) -> str:

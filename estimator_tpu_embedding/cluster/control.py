@@ -16,7 +16,7 @@ import tensorflow.compat.v1 as tf
 from ..errors import shown
 from ..hosts.placement import device_of
 from ..proto import json_objects
-from . import proxies
+from . import environment
 from .addresses import parsed
 from .server import BOOT_JOB
 from .worker import TOKEN
@@ -55,7 +55,7 @@ class Line:
           deadline: seconds for each step of a call.
         """
         place = parsed(address)
-        proxies.avoid([] if place is None else [place.host])
+        environment.avoid_proxies([] if place is None else [place.host])
         self._deadline = deadline
         self._graph = tf.Graph()
         with self._graph.as_default(), tf.device(device_of(BOOT_JOB, 0)):

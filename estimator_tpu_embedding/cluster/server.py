@@ -35,6 +35,7 @@ class Server:
 
 
 _running: list[Any] = []
+_of_client: dict[str, Server] = {}
 
 
 def start(where: str, asked: Address, *, expose: bool, threads: int | None = None) -> Server:
@@ -66,6 +67,21 @@ def start(where: str, asked: Address, *, expose: bool, threads: int | None = Non
     address = Address(asked.host, int(server.target.rpartition(':')[2]))
     return Server(server.target, address, [
         one for one in listening.addresses_of() if one.endswith(f':{address.port}')])
+
+
+def of_client(asked: Address, *, expose: bool) -> Server:
+    """Returns the server of this process for its jobs, which is started once: it cannot end.
+
+    Args:
+      asked: see `start`.
+      expose: see `start`.
+
+    Raises:
+      SetupError, ExposedServerError: see `start`.
+    """
+    if asked.host not in _of_client:
+        _of_client[asked.host] = start('the server of this process', asked, expose=expose)
+    return _of_client[asked.host]
 
 
 def _require_own(where: str, asked: Address) -> None:

@@ -154,8 +154,12 @@ def serve(options: Options, tell: Callable[[Server, dict[str, str]], None]) -> i
     if options.parent is not None:
         # It fires when the thread ends that started this process; so that thread must not end.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
+        # The client may need this worker to save, after it was told to end.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    else:
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+        signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     versions = facts.versions()
     seconds = options.lease_seconds if options.parent is None else float('inf')
     lease = Lease(seconds)
