@@ -62,7 +62,8 @@ def build_step(job: Job) -> StepGraph:
     global_step = tf.train.create_global_step()
     _tf.global_step_read(tf.get_default_graph())
     inputs = draw_input(job)
-    queues = [CoreQueue(core, rest) for core, rest in enumerate(inputs.rests)]
+    queues = [CoreQueue(core, rest, job.placement.core(core))
+              for core, rest in enumerate(inputs.rests)]
     backend, names = _make_backend(job, inputs.rests[0], global_step)
     feeds = [feed_of(invocation, inputs, queues, backend)
              for invocation in job.deployment.invocations]
@@ -92,8 +93,8 @@ def build_step(job: Job) -> StepGraph:
         outputs=towers.outputs,
         distinct_outputs=towers.outputs[:1] if job.deployment.has_copies else towers.outputs,
         rows=towers.rows, global_step=global_step, table_names=names,
-        measured=Measured(towers.taken, [loss, *trained[:1], *tf.nest.flatten(gradients)],
-                          backend, towers.receipts, gradients))
+        measured=Measured(towers.taken,
+                          tf.group(loss, *trained[:1], *tf.nest.flatten(gradients)), backend, towers.receipts, gradients))
 
 
 def _make_backend(job: Job, example: Batch, global_step: tf.Variable
@@ -110,7 +111,8 @@ def _make_backend(job: Job, example: Batch, global_step: tf.Variable
         return None, {}
     names = model.trace_variable_names(job, job.lookups, example)
     backend = make_backend(plan, names, global_step,
-                           skips_nonfinite=job.skips_nonfinite, kernels=job.kernels)
+                           skips_nonfinite=job.skips_nonfinite, kernels=job.kernels,
+                           placement=job.placement if job.cluster is not None else None)
     if plan.pipelined and plan.mode == 'training':
         backend = PipelinedBackend(backend, global_step)
     return backend, names

@@ -139,7 +139,7 @@ class Run:
         self._announce()
         with self._threads_ended(), \
                 tf.train.MonitoredSession(SessionCreator(
-                    creator, self.shutdown, self.report), hooks) as session:
+                    creator, self.job.cluster, self.shutdown, self.report), hooks) as session:
             try:
                 while not session.should_stop():
                     began = time.monotonic()

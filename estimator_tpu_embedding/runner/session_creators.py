@@ -21,7 +21,7 @@ from ..errors import Problem
 from .background import Background
 from .shutdown import Shutdown
 from .faults import SessionLostError
-from .model import Job
+from .model import Cluster, Job
 from .progress import RunReport
 
 SESSIONS_WITHOUT_STEP = 5
@@ -33,15 +33,18 @@ class SessionCreator(tf.train.SessionCreator):
     Only a few may be lost before they make a step, and each closes within a deadline.
     """
 
-    def __init__(self, creator: tf.train.SessionCreator, shutdown: Shutdown, report: RunReport):
+    def __init__(self, creator: tf.train.SessionCreator, cluster: Cluster | None,
+                 shutdown: Shutdown, report: RunReport):
         """Wraps `creator`.
 
         Args:
           creator: makes the sessions.
+          cluster: whose tasks each session has, or `None`.
           shutdown: limits how long closing one waits for operations that still run.
           report: counts the steps.
         """
-        self._creator, self._shutdown, self._report = creator, shutdown, report
+        self._creator, self._cluster = creator, cluster
+        self._shutdown, self._report = shutdown, report
         self._steps_at_start, self._sessions = 0, 0
 
     def create_session(self) -> tf.Session:
@@ -57,10 +60,28 @@ class SessionCreator(tf.train.SessionCreator):
             raise SessionLostError(Problem(
                 'E802', 'session', f'one of {SESSIONS_WITHOUT_STEP} in a row must make a step',
                 'Aborted or Unavailable errors in all', 'They are in the log above.'))
+        if self._cluster is not None:
+            self._cluster.prepare()
         session = self._creator.create_session()
         session.close = functools.partial(
             _close_in_time, session, session.close, self._shutdown)
         return session
+
+
+def creator_of(job: Job, scaffold: tf.train.Scaffold, prefix: str | None
+               ) -> tf.train.ChiefSessionCreator:
+    """Returns what makes the sessions of a job, on its cluster if it has one.
+
+    Args:
+      job: the job.
+      scaffold: gives variables their values.
+      prefix: the checkpoint to restore, or `None`.
+    """
+    cluster, config = job.cluster, job.session_config
+    return tf.train.ChiefSessionCreator(
+        scaffold, master='' if cluster is None else cluster.target,
+        config=config if cluster is None else cluster.config(config),
+        checkpoint_filename_with_path=prefix)
 
 
 class RecoveringCreator(tf.train.SessionCreator):
@@ -102,9 +123,7 @@ class RecoveringCreator(tf.train.SessionCreator):
             self._begun, self._first = True, prefix
         if prefix is not None:
             self._lineage.add(prefix)
-        return tf.train.ChiefSessionCreator(
-            self._scaffold, config=self._job.session_config,
-            checkpoint_filename_with_path=prefix).create_session()
+        return creator_of(self._job, self._scaffold, prefix).create_session()
 
 
 def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shutdown) -> None:
