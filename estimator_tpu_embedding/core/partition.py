@@ -86,10 +86,21 @@ class Partition:
     def ids_on(self, host: int) -> np.ndarray:
         """Returns the ids that `host` holds, in row order: int64 `[rows_on(host)]`."""
         import numpy as np
-        if self.strategy == 'mod':
-            return np.arange(host, self.vocabulary_size, self.num_hosts, dtype=np.int64)
-        start = self.offset_of(host)
-        return np.arange(start, start + self.rows_on(host), dtype=np.int64)
+        return np.arange(self.rows_on(host), dtype=np.int64) * self.stride + self.first_id(host)
+
+    def first_id(self, host: int) -> int:
+        """Returns the id of the first row of `host`; the id of its row `r` is `stride * r` more.
+
+        >>> p = Partition(strategy='mod', vocabulary_size=22, num_hosts=4)
+        >>> p.first_id(1) + p.stride * 3
+        13
+        """
+        return host if self.strategy == 'mod' else self.offset_of(host)
+
+    @property
+    def stride(self) -> int:
+        """The difference of the ids of neighbouring rows on one host."""
+        return self.num_hosts if self.strategy == 'mod' else 1
 
     def hosts_of_newest(self, count: int) -> int:
         """Returns how many hosts share the `count` highest ids, `1 <= count <= vocabulary_size`.

@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from ..errors import ConfigError, Problem, counted, did_you_mean, quoted
 from . import limits
@@ -17,6 +18,18 @@ from .specs import FeatureSpec, TableSpec, Topology
 
 MODES = ('training', 'inference')
 BYTES_PER_ELEMENT = 4
+
+
+class Owned(NamedTuple):
+    """Which rows of a larger plan the plan of one host has.
+
+    Attributes:
+      host: the host.
+      partitions: the map between ids and rows of each table of the larger plan, by name.
+    """
+
+    host: int
+    partitions: dict[str, Partition]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +45,8 @@ class Plan:
       mode: `'training'` or `'inference'`.
       pipelined: whether look-ups run one step ahead of updates.
       profile_directory: directory for statistics of the ids of a training; `''` writes none.
+      owned: says which ids the rows have, in the plan of one host of a larger one; otherwise
+        `None`, and row `i` of a table has id `i`.
     """
 
     tables: tuple[TableSpec, ...]
@@ -45,6 +60,7 @@ class Plan:
     _index_of: dict[str, int] = dataclasses.field(compare=False, repr=False)
     _features_of: dict[str, tuple[FeatureSpec, ...]] = dataclasses.field(
         compare=False, repr=False)
+    owned: Owned | None = None
 
     def table(self, name: str) -> TableSpec:
         """Returns the table called `name`."""
@@ -74,6 +90,44 @@ class Plan:
         """Returns the map between the ids and the rows of `table`."""
         return Partition(strategy=self.strategy, num_hosts=self.topology.num_hosts,
                          vocabulary_size=self.table(table).vocabulary_size)
+
+    def ids_of_rows(self, table: str) -> tuple[int, int]:
+        """Returns `(first, stride)`: in the plan of an owner row `r` has id `first + stride * r`.
+
+        Elsewhere an id is what `partition` maps, so this is `(0, 1)`.
+        """
+        if self.owned is None:
+            return 0, 1
+        partition = self.owned.partitions[table]
+        return partition.first_id(self.owned.host), partition.stride
+
+    def plan_of_owner(self, host: int) -> Plan | None:
+        """Returns the rows of one host as a plan of its own, or `None` if it holds no row.
+
+        That plan has one host and all cores. An id of it is a row of this plan's host. Every table
+        has the combiner sum. Its features are in exchange order, see `core/exchange.py`.
+        """
+        kept = [table for table in self.tables if self.partition(table.name).rows_on(host)]
+        if not kept:
+            return None
+        features = [dataclasses.replace(
+            feature, output_shape=(self.num_samples(feature),), max_sequence_length=0)
+            for feature in self.features_by_width()
+            if self.partition(feature.table).rows_on(host)]
+        return dataclasses.replace(
+            self, tables=tuple(dataclasses.replace(
+                table, vocabulary_size=self.partition(table.name).rows_on(host), combiner='sum')
+                for table in kept),
+            features=tuple(features),
+            topology=Topology(num_hosts=1, cores_per_host=self.topology.num_cores),
+            _index_of={table.name: index for index, table in enumerate(kept)},
+            _features_of={table.name: tuple(one for one in features if one.table == table.name)
+                          for table in kept},
+            owned=Owned(host, {table.name: self.partition(table.name) for table in kept}))
+
+    def features_by_width(self) -> list[FeatureSpec]:
+        """Returns the features sorted by the width of their rows, otherwise in their order."""
+        return sorted(self.features, key=lambda feature: self.table(feature.table).dimension)
 
     def rate(self, table: str) -> Rate:
         """Returns the learning rate of `table`: its own, otherwise its optimizer's."""

@@ -6,13 +6,14 @@ and the learning rates. The runner talks to backends, and `midlevel/` to engines
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
 from ..ops.ids import IdBatch
+from .placement import Placement
 from .tables import HostedTable
 
 QUEUE_CAPACITY = 2
@@ -43,6 +44,18 @@ class LookupReceipt(NamedTuple):
     activations: Activations
 
 
+class Examined(NamedTuple):
+    """The gradients of an update, examined before anything is written.
+
+    Attributes:
+      nonfinite: int32 `[tables]`, how many elements of each table's gradients are not finite.
+      write: the learning rates by table -> a bool scalar; evaluating it makes the update.
+    """
+
+    nonfinite: tf.Tensor
+    write: Callable[[Mapping[str, tf.Tensor]], tf.Tensor]
+
+
 class Executor(Protocol):
     """Executes one plan: the common part of an engine and a backend.
 
@@ -53,12 +66,17 @@ class Executor(Protocol):
       kernels: what computes, `'native'` or `'stock'`.
       kinds: the dtypes of the packed ids of one core and step.
       tables: the variables, by table name.
+      placement: the devices of cores and hosts.
     """
 
     plan: Plan
     kernels: str
     kinds: list[tf.DType]
     tables: dict[str, HostedTable]
+    placement: Placement
+
+    def places(self, core: int) -> list[str]:
+        """Returns the device of each packed tensor of a core, in the order of `kinds`."""
 
     def open(self) -> tf.Operation:
         """Makes the engine ready; run once per session before anything else."""

@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _process
 from ..core.budget import needs_of, require_fit
+from ..core.exchange import Exchange
 from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..errors import Problem, SetupError
@@ -20,16 +21,21 @@ from ..native import layout, library
 from . import lease, memory
 from .backend import Backend, Engine
 from .engine_backend import EngineBackend
-from .native import NativeEngine, make_engine
+from .native import NativeEngine
+from .native_tables import make_engine, make_engines
 from .observed import observed
+from .owner import EngineOwner
+from .per_host import PerHostEngine
+from .placement import Placement
 from .stock import StockEngine
-from .tables import HostedTable, create_tables
+from .tables import HostedTable, create_tables, tables_at
 
 
 def make_backend(plan: Plan, variable_names: Mapping[str, str],
                  global_step: tf.Variable | tf.Tensor, *,
                  slot_names: Mapping[str, Sequence[str]] | None = None,
-                 skips_nonfinite: bool = False, kernels: Kernels = Kernels()) -> Backend:
+                 skips_nonfinite: bool = False, kernels: Kernels = Kernels(),
+                 placement: Placement | None = None) -> Backend:
     """Creates the tables of a plan and their engine in the default graph.
 
     Args:
@@ -41,6 +47,8 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
       skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise it
         fails.
       kernels: which engine, and its threads.
+      placement: the devices of hosts that are owners of their rows; `None` is one engine for all
+        hosts, in this process.
 
     Raises:
       ConfigError: if the memory that this process may have cannot hold the tables.
@@ -48,15 +56,36 @@ def make_backend(plan: Plan, variable_names: Mapping[str, str],
       CallError: in a process that was forked when TensorFlow ran already.
     """
     _process.require_threads('TPUEmbedding')
-    require_fit(needs_of(plan), memory.limit())
+    if placement is None or not placement.is_remote:
+        require_fit(needs_of(plan), memory.limit())
     engine: Engine
-    if _uses_native(kernels.choice):
+    if placement is not None:
+        engine = _make_owners(plan, variable_names, slot_names, kernels, placement,
+                              skips_nonfinite=skips_nonfinite)
+    elif _uses_native(kernels.choice):
         engine = make_engine(plan, variable_names, slot_names, skips_nonfinite=skips_nonfinite,
                              threads=kernels.threads or 0)
     else:
         engine = StockEngine(plan, create_tables(plan, variable_names, slot_names),
                              skips_nonfinite=skips_nonfinite)
     return EngineBackend(observed(engine), global_step)
+
+
+def _make_owners(plan: Plan, variable_names: Mapping[str, str],
+                 slot_names: Mapping[str, Sequence[str]] | None, kernels: Kernels,
+                 placement: Placement, *, skips_nonfinite: bool) -> PerHostEngine:
+    """Creates the tables of a plan with an owner per host."""
+    engines: Mapping[int, Engine]
+    if _uses_native(kernels.choice):
+        tables, engines = make_engines(plan, variable_names, slot_names, placement,
+                                       threads=kernels.threads or 0)
+    else:
+        tables = create_tables(plan, variable_names, slot_names, placement)
+        engines = {host: StockEngine(own, tables_at(own, tables, host), skips_nonfinite=True)
+                   for host, own in Exchange.of(plan).owners.items()}
+    return PerHostEngine(
+        plan, tables, {host: EngineOwner(engine) for host, engine in engines.items()}, placement,
+        skips_nonfinite=skips_nonfinite)
 
 
 def open_engine(plan: Plan, tables: dict[str, HostedTable], kernels: Kernels,

@@ -24,6 +24,12 @@ class CoreComponents:
         self._plan = executor.plan
         self._packed = len(executor.kinds)
         self.kinds = [*executor.kinds, *[tf.float32] * len(self._plan.features)]
+        self._executor = executor
+
+    def places(self, core: int) -> list[str]:
+        """Returns the device of each component of a core."""
+        own = self._executor.placement.core(core)
+        return [*self._executor.places(core), *[own] * len(self._plan.features)]
 
     def flatten(self, packed: Sequence[tf.Tensor], values: Activations) -> list[tf.Tensor]:
         """Returns the components of packed ids and of one value per feature."""

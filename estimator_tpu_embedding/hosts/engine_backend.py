@@ -9,6 +9,7 @@ import tensorflow.compat.v1 as tf
 from ..ops.ids import IdBatch
 from .backend import Activations, CoreBatch, Engine, LookupReceipt
 from .id_queues import IdQueues
+from .placement import on
 from .rates import rates_at, require_rates
 from .wrapper import ExecutorWrapper
 
@@ -29,18 +30,19 @@ class EngineBackend(ExecutorWrapper):
         """
         super().__init__(engine)
         self._engine = engine
-        self._queues = IdQueues(self.plan.topology.num_cores, self.kinds)
+        self._queues = IdQueues(engine)
         self._global_step = global_step
 
     def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:
-        del host  # All hosts are in this process.
+        del host  # Its thread draws the batch; where the ids go, only the engine knows.
         return self._queues.enqueue(self._engine.pack(batch), core=core)
 
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
             packed = self._queues.dequeue(core=core)
-        activations = self._engine.lookup(packed)
+        with on(self.placement.core(core)):
+            activations = self._engine.lookup(packed)
         return activations, LookupReceipt(step, tuple(packed), activations)
 
     def batches(self, receipt: LookupReceipt) -> dict[str, IdBatch]:

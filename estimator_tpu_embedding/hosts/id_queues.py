@@ -6,33 +6,28 @@ from collections.abc import Sequence
 
 import tensorflow.compat.v1 as tf
 
-from .backend import QUEUE_CAPACITY
+from .backend import QUEUE_CAPACITY, Executor
+from .placed_queue import PlacedQueue
 
 
 class IdQueues:
     """One queue per core, of ids that are packed in any form."""
 
-    def __init__(self, cores: int, kinds: Sequence[tf.DType]):
-        """Creates the queues in the default graph.
-
-        Args:
-          cores: how many, >= 1.
-          kinds: the dtypes of the packed ids of one step of one core, at least one.
-        """
-        # Lengths vary, so no shapes.
+    def __init__(self, executor: Executor):
+        """Creates the queues of an engine in the default graph."""
         self._queues = [
-            tf.queue.FIFOQueue(QUEUE_CAPACITY, list(kinds), name=f'ids_of_core_{core}')
-            for core in range(cores)]
+            PlacedQueue(QUEUE_CAPACITY, executor.kinds, executor.places(core),
+                        f'ids_of_core_{core}')
+            for core in range(executor.plan.topology.num_cores)]
 
     def enqueue(self, packed: Sequence[tf.Tensor], *, core: int) -> tf.Operation:
         """Appends the ids of one step of `core`; waits while the queue is full."""
-        return self._queues[core].enqueue(list(packed))
+        return self._queues[core].enqueue(packed)
 
     def dequeue(self, *, core: int) -> list[tf.Tensor]:
         """Takes the oldest ids of `core`; waits for them."""
-        tensors: list[tf.Tensor] = tf.nest.flatten(self._queues[core].dequeue())
-        return tensors
+        return self._queues[core].dequeue()
 
     def close(self) -> tf.Operation:
         """Ends every wait."""
-        return tf.group(*[queue.close(cancel_pending_enqueues=True) for queue in self._queues])
+        return tf.group(*[queue.close() for queue in self._queues])

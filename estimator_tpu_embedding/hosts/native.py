@@ -8,28 +8,27 @@ the beginning of the next run that looks up or updates.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
 from ..core.plan import Plan
 from ..core.specs import FeatureSpec
-from ..errors import ConfigError, Problem
+from ..errors import Problem
 from ..native import layout, library
-from ..native.variables import TableVariable, in_place
+from ..native.variables import in_place
 from ..ops import checks
 from ..ops.functions import not_inlined
 from ..ops.ids import IdBatch
 from .attached import AttachedIn
-from .backend import Activations, CoreBatch
+from .backend import Activations, CoreBatch, Examined
 from .rates import at_step, require_finite
-from .tables import HostedTable, create_tables, parts_of
+from .tables import HostedTable, parts_of
+from .wrapper import LocalEngine
 
 
-class NativeEngine:
+class NativeEngine(LocalEngine):
     """Executes a plan with native kernels. See `backend.Engine` for the verbs.
 
     Attributes:
@@ -125,6 +124,23 @@ class NativeEngine:
         with tf.control_dependencies(required):
             return bad > 0
 
+    def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations]
+                ) -> Examined:
+        """Examines gradients; takes arguments of `update`."""
+        flags = []
+        for table in self.plan.tables:
+            own = [gradient[feature.name] for gradient in gradients
+                   for feature in self.plan.features_of(table.name)]
+            flags.append(tf.add_n([tf.reduce_sum(tf.cast(
+                ~tf.math.is_finite(one), tf.int32)) for one in own]))
+
+        def write(rates: Mapping[str, tf.Tensor]) -> tf.Tensor:
+            refused = self.update(packed, gradients, rates, tf.constant(0, tf.int64))
+            with tf.control_dependencies([refused]):
+                return tf.constant(True)
+
+        return Examined(tf.stack(flags), write)
+
     def _shaped(self, feature: FeatureSpec, rows: tf.Tensor) -> tf.Tensor:
         """Gives the rows of a core's samples the shape of a feature's activation."""
         shape = self.plan.output_shape(feature)
@@ -185,48 +201,3 @@ class NativeEngine:
             'E476', '', 'its variable must not be written while a step runs',
             remedy='Assign to it between two steps, in a run of its own.'),
             got=at_step(step, tf.constant('another value')), where=names[tf.maximum(detached, 0)])
-
-
-def make_engine(plan: Plan, variable_names: Mapping[str, str],
-                slot_names: Mapping[str, Sequence[str]] | None, *, skips_nonfinite: bool = False,
-                threads: int = 0, patience_ms: int = layout.PATIENCE_MS) -> NativeEngine:
-    """Creates the tables of a plan and their engine in the default graph.
-
-    Args:
-      plan: the plan.
-      variable_names: for each table the name of its variable.
-      slot_names: for each table the names of its slots; if it is `None` they are below the
-        variable's.
-      skips_nonfinite: see `NativeEngine`.
-      threads: how many the engine has; 0 is one per core that the process may use.
-      patience_ms: how long an update waits for runs that save a table before it fails, in
-        milliseconds.
-    """
-    # One node, outside of loops and functions: each session has one engine.
-    with tf.init_scope():
-        engine = library.load().ete_engine(
-            name='embedding_engine', **layout.attributes(plan, threads, patience_ms))
-    numbers = itertools.count()
-
-    def creator(_: Any, **kwargs: Any) -> TableVariable:
-        # The first two arguments belong to variables without a handle. A value cached on a device
-        # would be a plain read, which shares the engine's memory with its consumers.
-        ignored = {'use_resource', 'expected_shape', 'caching_device'}
-        return TableVariable(engine=engine, part=next(numbers), **{
-            name: value for name, value in kwargs.items() if name not in ignored})
-
-    with _tf.last_creator_scope(creator):
-        tables = create_tables(plan, variable_names, slot_names)
-    _require_parts_in_order(tables)
-    return NativeEngine(plan, tables, engine, skips_nonfinite=skips_nonfinite)
-
-
-def _require_parts_in_order(tables: Mapping[str, HostedTable]) -> None:
-    """Fails unless the user's variable creators made each variable exactly once."""
-    for number, part in enumerate(parts_of(tables)):
-        if not isinstance(part, TableVariable) or part.number != number:
-            raise ConfigError(Problem(
-                'E477', f'variable "{part.name}" of a table',
-                'a variable_creator_scope must call its next_creator once, and give what '
-                'that makes', f'{type(part).__name__} instead of part {number} of the engine',
-                "Build the estimator's graph outside of it, or choose kernels='stock'."))

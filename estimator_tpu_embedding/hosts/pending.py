@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from .backend import Activations, Executor
 from .components import CoreComponents
+from .placed_queue import PlacedQueue
 
 Update = Callable[[list[tf.Tensor], list[list[tf.Tensor]], list[Activations]], tf.Tensor]
 """Makes an update: (facts of its step, packed ids per core, gradients per core) -> its result."""
@@ -30,9 +31,12 @@ class PendingUpdate:
         self._components = CoreComponents(executor)
         self._num_facts = len(facts)
         self._update = update
-        self._queue = tf.queue.FIFOQueue(
-            1, [*facts, *self._components.kinds * executor.plan.topology.num_cores],
-            name='gradients_that_wait')
+        cores = range(executor.plan.topology.num_cores)
+        self._queue = PlacedQueue(
+            1, [*facts, *self._components.kinds * len(cores)],
+            [executor.placement.client] * len(facts) + [
+                place for core in cores for place in self._components.places(core)],
+            'gradients_that_wait')
 
     def put(self, facts: Sequence[tf.Tensor], packed: Sequence[Sequence[tf.Tensor]],
             gradients: Sequence[Activations]) -> tf.Operation:
@@ -57,7 +61,7 @@ class PendingUpdate:
 
     def close(self) -> tf.Operation:
         """Ends every wait."""
-        return self._queue.close(cancel_pending_enqueues=True)
+        return self._queue.close()
 
     def _make(self) -> tf.Tensor:
         tensors = self._queue.dequeue()

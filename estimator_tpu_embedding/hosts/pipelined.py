@@ -15,6 +15,7 @@ import tensorflow.compat.v1 as tf
 from ..ops.ids import IdBatch
 from .backend import Activations, Backend, LookupReceipt
 from .components import CoreComponents
+from .placed_queue import PlacedQueue
 from .wrapper import BackendWrapper
 
 
@@ -38,9 +39,8 @@ class PipelinedBackend(BackendWrapper):
         self._global_step = global_step
         self._cores = range(self.plan.topology.num_cores)
         self._components = CoreComponents(self)
-        self._ahead = [tf.queue.FIFOQueue(1, self._components.kinds,
-                                          name=f'looked_up_for_core_{core}')
-                       for core in self._cores]
+        self._ahead = [PlacedQueue(1, self._components.kinds, self._components.places(core),
+                                   f'looked_up_for_core_{core}') for core in self._cores]
         self._next = tf.cond(self.has_next, self._look_ahead, lambda: tf.constant(0))
 
     def begin(self) -> tf.Operation:
@@ -59,8 +59,7 @@ class PipelinedBackend(BackendWrapper):
             return self._backend.update(receipts, gradients)
 
     def close(self) -> tf.Operation:
-        return tf.group(self._backend.close(), *[
-            queue.close(cancel_pending_enqueues=True) for queue in self._ahead])
+        return tf.group(self._backend.close(), *[queue.close() for queue in self._ahead])
 
     def end(self, *, host: int, core: int) -> tf.Operation:
         """Hands over an empty batch, for the last step to look up if the data ended early.

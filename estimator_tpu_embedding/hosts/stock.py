@@ -16,10 +16,11 @@ from ..core.plan import Plan
 from ..ops import combine, rows, rules
 from ..ops.ids import IdBatch
 from . import routes
-from .backend import Activations, CoreBatch
+from .backend import Activations, CoreBatch, Examined
 from .rates import require_finite
 from .tables import HostedTable
 from .vectors import kinds_of, pack, unpack
+from .wrapper import LocalEngine
 
 
 class _Sums(NamedTuple):
@@ -36,7 +37,7 @@ class _Sums(NamedTuple):
     turns: tf.Tensor | None
 
 
-class StockEngine:
+class StockEngine(LocalEngine):
     """Executes a plan with stock operations. See `backend.Engine` for the verbs.
 
     Attributes:
@@ -89,25 +90,32 @@ class StockEngine:
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
                rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+        # All tables are examined before any of them is written.
+        bad, write = self.examine(packed, gradients)
+        required = [] if self._skips_nonfinite else [require_finite(list(self.tables), bad, step)]
+        with tf.control_dependencies(required):
+            refused = bad > 0
+            done = (tf.cond(tf.reduce_any(refused), lambda: tf.constant(False),
+                            lambda: write(rates))
+                    if self._skips_nonfinite else write(rates))
+        with tf.control_dependencies([done]):
+            return tf.identity(refused)
+
+    def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations]
+                ) -> Examined:
+        """Examines gradients; takes arguments of `update`."""
         batches = [unpack(self.plan, of_core) for of_core in packed]
         wanted = {name: self._contributions(table, batches, gradients)
                   for name, table in self.tables.items()}
-        bad = tf.stack([_count_nonfinite(one.gradients) for one in wanted.values()])
-        required = [] if self._skips_nonfinite else [require_finite(list(wanted), bad, step)]
 
-        def write() -> tf.Tensor:
+        def write(rates: Mapping[str, tf.Tensor]) -> tf.Tensor:
             with tf.control_dependencies([
                     self._update_table(self.tables[name], one, rates[name])
                     for name, one in wanted.items()]):
                 return tf.constant(True)
 
-        # All tables are examined before any of them is written.
-        with tf.control_dependencies(required):
-            refused = bad > 0
-            done = (tf.cond(tf.reduce_any(refused), lambda: tf.constant(False), write)
-                    if self._skips_nonfinite else write())
-        with tf.control_dependencies([done]):
-            return tf.identity(refused)
+        return Examined(tf.stack([_count_nonfinite(one.gradients) for one in wanted.values()]),
+                        write)
 
     def _contributions(self, table: HostedTable, batches: Sequence[CoreBatch],
                        gradients: Sequence[Activations]) -> _Sums:
@@ -117,7 +125,9 @@ class StockEngine:
         by_core = []
         for core, (batch, own) in enumerate(zip(batches, gradients)):
             ids, sums = self._summed(table, [batch], [own])
-            by_core.append((ids, sums, rows.turns(ids, core, self.plan.topology.num_cores)))
+            first, stride = self.plan.ids_of_rows(table.spec.name)
+            by_core.append((ids, sums, rows.turns(
+                first + stride * ids, core, self.plan.topology.num_cores)))
         return _Sums(*[tf.concat(parts, 0) for parts in zip(*by_core)])
 
     def _summed(self, table: HostedTable, batches: Sequence[CoreBatch],

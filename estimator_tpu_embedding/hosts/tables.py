@@ -7,9 +7,10 @@ slots are `name/Adagrad/part_0` and so on. TensorFlow saves the parts as slices 
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..core.optimizer_base import SlotSpec
 from ..core.plan import Plan
 from ..core.specs import TableSpec
 from ..errors import Problem
+from .placement import Placement, on
 
 LARGE_BYTES = 2**20
 """Larger parts are initialised so that no second copy of their first values stays in memory."""
@@ -42,8 +44,8 @@ class HostedTable(NamedTuple):
 
 
 def create_tables(plan: Plan, variable_names: Mapping[str, str],
-                  slot_names: Mapping[str, Sequence[str]] | None = None
-                  ) -> dict[str, HostedTable]:
+                  slot_names: Mapping[str, Sequence[str]] | None = None,
+                  placement: Placement | None = None) -> dict[str, HostedTable]:
     """Creates the variables of every table in the default graph.
 
     Args:
@@ -51,10 +53,51 @@ def create_tables(plan: Plan, variable_names: Mapping[str, str],
       variable_names: for each table the name of its variable.
       slot_names: for each table the names of its slots; if it is `None` they are below the
         variable's.
+      placement: the devices of the hosts; `None` is the current one for all.
 
     Returns:
       The tables by name.
     """
+    with _placed(plan, placement):
+        return _create_tables(plan, variable_names, slot_names)
+
+
+def hosts_of_parts(plan: Plan) -> Iterator[int]:
+    """Yields the host of each variable of the tables of a plan, in the order of `parts_of`."""
+    for table in plan.tables:
+        for _ in range(1 + len(plan.slots(table.name))):
+            yield from range(min(table.vocabulary_size, plan.topology.num_hosts))
+
+
+def tables_at(plan: Plan, tables: Mapping[str, HostedTable], host: int) -> dict[str, HostedTable]:
+    """Returns the variables of one host, as the tables of its own plan.
+
+    Args:
+      plan: of that host.
+      tables: of all hosts.
+      host: the host.
+    """
+    return {table.name: HostedTable(
+        table, (tables[table.name].rows[host],),
+        {suffix: (parts[host],) for suffix, parts in tables[table.name].slots.items()})
+        for table in plan.tables}
+
+
+def _placed(plan: Plan, placement: Placement | None) -> contextlib.AbstractContextManager[object]:
+    """Returns a context in which the variables of tables are made on their hosts."""
+    if placement is None or not placement.is_remote:
+        return contextlib.nullcontext()
+    hosts = hosts_of_parts(plan)
+
+    def creator(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
+        with on(placement.host(next(hosts))):
+            return next_creator(**kwargs)
+
+    return tf.variable_creator_scope(creator)
+
+
+def _create_tables(plan: Plan, variable_names: Mapping[str, str],
+                   slot_names: Mapping[str, Sequence[str]] | None) -> dict[str, HostedTable]:
     tables = {}
     for table in plan.tables:
         name = variable_names[table.name]

@@ -1,18 +1,40 @@
-"""Base classes of backends: they pass on the verbs of the engine or backend that they wrap."""
+"""Base classes of engines in one process, and of those that wrap an engine or a backend."""
 
 from __future__ import annotations
 
 import tensorflow.compat.v1 as tf
 
+from ..core.plan import Plan
 from ..ops.ids import IdBatch
 from .backend import Backend, CoreBatch, Executor, LookupReceipt
+from .placement import Placement
+
+
+class LocalEngine:
+    """Base class of engines whose hosts and cores are all on the current device.
+
+    Attributes:
+      plan: the plan.
+      kinds: the dtypes of packed ids.
+    """
+
+    plan: Plan
+    kinds: list[tf.DType]
+
+    @property
+    def placement(self) -> Placement:
+        """No devices at all."""
+        return Placement(self.plan.topology)
+
+    def places(self, core: int) -> list[str]:
+        return [self.placement.core(core)] * len(self.kinds)
 
 
 class ExecutorWrapper:
     """Passes on what engines and backends have in common.
 
     Attributes:
-      plan, kernels, kinds, tables: as in the wrapped engine or backend.
+      plan, kernels, kinds, tables, placement: as in the wrapped engine or backend.
     """
 
     def __init__(self, executor: Executor):
@@ -21,7 +43,11 @@ class ExecutorWrapper:
         self.kernels = executor.kernels
         self.kinds = executor.kinds
         self.tables = executor.tables
+        self.placement = executor.placement
         self._executor = executor
+
+    def places(self, core: int) -> list[str]:
+        return self._executor.places(core)
 
     def open(self) -> tf.Operation:
         return self._executor.open()

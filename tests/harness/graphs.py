@@ -1,14 +1,19 @@
 """Builds small graphs for tests: global batches as tensors, tables with known rows."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.hosts.choice import make_backend
 from estimator_tpu_embedding.hosts.engine_backend import EngineBackend
-from estimator_tpu_embedding.hosts.native import make_engine
+from estimator_tpu_embedding.hosts.native_tables import make_engine
+from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.hosts.stock import StockEngine
 from estimator_tpu_embedding.hosts.tables import create_tables
 from estimator_tpu_embedding.native import library
@@ -31,13 +36,21 @@ def native_backend(plan, variable_names, global_step, **kwargs):
                          global_step)
 
 
-BACKENDS = {'stock': stock_backend, 'native': native_backend}
+def owners_backend(choice, plan, variable_names, global_step, *, placement=None, **kwargs):
+    """One with an owner per host, all of them in this process unless a placement says more."""
+    return make_backend(plan, variable_names, global_step, kernels=Kernels(choice, 2),
+                        placement=placement or Placement(plan.topology), **kwargs)
+
+
+BACKENDS = {'stock': stock_backend, 'native': native_backend,
+            'stock_owners': functools.partial(owners_backend, 'stock'),
+            'native_owners': functools.partial(owners_backend, 'native')}
 """By the name that tests have for it."""
 
 
 def of_backend(name, *others):
     """A name of `BACKENDS` as a parameter of a test, with others."""
-    return pytest.param(name, *others, marks=[needs_native] if name == 'native' else [])
+    return pytest.param(name, *others, marks=[needs_native] if name.startswith('native') else [])
 
 
 EVERY_BACKEND = list(map(of_backend, BACKENDS))

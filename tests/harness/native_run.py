@@ -7,7 +7,7 @@ from estimator_tpu_embedding.core.optimizers import StochasticGradientDescent
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.engine_backend import EngineBackend
-from estimator_tpu_embedding.hosts.native import make_engine
+from estimator_tpu_embedding.hosts.native_tables import make_engine
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.native.variables import in_place
 

@@ -1,0 +1,85 @@
+"""The owner of the rows of one host: an engine that is reached by the messages of `ops/exchange`.
+
+It looks up the ids of a message, and sends sums back. For an update it gets gradients of the same
+samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import tensorflow.compat.v1 as tf
+
+from ..core.plan import Plan
+from ..ops import exchange
+from ..ops.ids import IdBatch
+from .backend import Engine, Examined
+
+
+class Owner(Protocol):
+    """Holds the rows of one host. All its tensors are on the device of that host.
+
+    Attributes:
+      plan: of this host; see `Plan.plan_of_owner`.
+      kernels: what computes, `'native'` or `'stock'`.
+      kinds: the dtypes of what `pack` returns.
+    """
+
+    plan: Plan
+    kernels: str
+    kinds: list[tf.DType]
+
+    def open(self) -> tf.Operation:
+        """See `backend.Executor`."""
+
+    def load(self) -> tf.Operation:
+        """See `backend.Executor`."""
+
+    def pack(self, message: tf.Tensor) -> list[tf.Tensor]:
+        """Returns the ids of a message in the form of this owner."""
+
+    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
+        """Returns the rows of a message by feature; samples are those of the message."""
+
+    def lookup(self, packed: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Returns the sums of the ids that `pack` gave."""
+
+    def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor],
+                step: tf.Tensor) -> Examined:
+        """Examines the gradients of all cores before anything is written.
+
+        Args:
+          packed: for each core the result of `pack`.
+          gradients: of each core.
+          step: int64 scalar, for messages.
+        """
+
+
+class EngineOwner:
+    """An owner made of any engine, with TensorFlow's own operations. See `Owner`."""
+
+    def __init__(self, engine: Engine):
+        """Makes `engine`, whose plan is that of one host, an owner."""
+        self.plan = engine.plan
+        self.kernels = engine.kernels
+        self.kinds = [*engine.kinds, tf.int32]
+        self.open, self.load = engine.open, engine.load
+        self._engine = engine
+
+    def pack(self, message: tf.Tensor) -> list[tf.Tensor]:
+        batch, lengths = exchange.read_message(self.plan, message)
+        return [*self._engine.pack(batch), lengths]
+
+    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
+        return self._engine.unpack(packed[:-1])
+
+    def lookup(self, packed: Sequence[tf.Tensor]) -> tf.Tensor:
+        return exchange.write_sums(self.plan, self._engine.lookup(packed[:-1]), packed[-1])
+
+    def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor],
+                step: tf.Tensor) -> Examined:
+        return self._engine.examine(
+            [of_core[:-1] for of_core in packed],
+            [exchange.read_gradients(self.plan, gradient, of_core[-1])
+             for gradient, of_core in zip(gradients, packed)])

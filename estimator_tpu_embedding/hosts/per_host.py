@@ -1,0 +1,141 @@
+"""An engine made of one owner per host: cores and owners exchange ids, sums and gradients.
+
+The hosts may be tasks of a cluster. A core splits its ids by owners. Each owner sums the rows that
+it holds, and the core adds the sums in the order of hosts. Gradients go the other way. No owner
+writes before all have examined their gradients, so all refuse a step or none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tensorflow.compat.v1 as tf
+
+from ..core.exchange import Exchange
+from ..core.plan import Plan
+from ..ops import exchange
+from ..ops.ids import IdBatch
+from .backend import Activations, CoreBatch, Examined
+from .owner import Owner
+from .placement import Placement, on
+from .rates import require_finite
+from .tables import HostedTable
+
+
+class PerHostEngine:
+    """Executes a plan by owners. See `backend.Engine` for the verbs.
+
+    Attributes:
+      plan, kernels, tables: see `backend.Executor`.
+      kinds: dtypes of what a core keeps, then of what each owner keeps; see `places`.
+      placement: the devices.
+    """
+
+    def __init__(self, plan: Plan, tables: dict[str, HostedTable], owners: Mapping[int, Owner],
+                 placement: Placement, *, skips_nonfinite: bool = False):
+        """Executes a plan in the default graph.
+
+        Args:
+          plan: the plan.
+          tables: its tables, in that graph.
+          owners: by host, for each host that holds rows.
+          placement: the devices.
+          skips_nonfinite: whether an update changes nothing if a gradient is not finite; otherwise
+            it fails.
+        """
+        self.plan, self.tables, self.placement = plan, tables, placement
+        self.kernels = next(iter(owners.values())).kernels
+        self._exchange = Exchange.of(plan)
+        self._owners = dict(sorted(owners.items()))
+        self._skips_nonfinite = skips_nonfinite
+        self._kept = len(owners) + 1
+        self.kinds = [tf.int32] * len(owners) + [tf.float32] + [
+            kind for owner in self._owners.values() for kind in owner.kinds]
+
+    def open(self) -> tf.Operation:
+        return tf.group(*[owner.open() for owner in self._owners.values()])
+
+    def load(self) -> tf.Operation:
+        return tf.group(*[owner.load() for owner in self._owners.values()])
+
+    def places(self, core: int) -> list[str]:
+        """Returns the device of each packed tensor of a core: its own, or that of an owner."""
+        return [self.placement.core(core)] * self._kept + [
+            self.placement.host(host) for host, owner in self._owners.items()
+            for _ in owner.kinds]
+
+    def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
+        split = exchange.split(self._exchange, batch)
+        packed = [*split.positions, split.scales]
+        for (host, owner), message in zip(self._owners.items(), split.messages):
+            with on(self.placement.host(host)):
+                packed += owner.pack(message)
+        return packed
+
+    def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
+        positions, _, parts = self._parts_of(packed)
+        found: dict[str, list[IdBatch]] = {feature.name: [] for feature in self.plan.features}
+        for (host, owner), of_owner, places in zip(self._owners.items(), parts, positions):
+            with on(self.placement.host(host)):
+                batches = owner.unpack(of_owner)
+            for name, batch in exchange.of_core(
+                    self._exchange, owner.plan, batches, places).items():
+                found[name].append(batch)
+        return {name: exchange.joined(batches) for name, batches in found.items()}
+
+    def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
+        positions, scales, parts = self._parts_of(packed)
+        sums = []
+        for (host, owner), own in zip(self._owners.items(), parts):
+            with on(self.placement.host(host)):
+                sums.append(owner.lookup(own))
+        merged = exchange.merge(self._exchange, sums, positions, scales)
+        return {feature.name: merged[feature.name] for feature in self.plan.features}
+
+    def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
+               rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
+        spread, kept = [], []
+        for core, (of_core, gradient) in enumerate(zip(packed, gradients)):
+            positions, scales, parts = self._parts_of(of_core)
+            with on(self.placement.core(core)):
+                spread.append(exchange.spread(self._exchange, gradient, positions, scales))
+            kept.append(parts)
+        examined = {}
+        for number, (host, owner) in enumerate(self._owners.items()):
+            with on(self.placement.host(host)):
+                examined[host] = owner.examine([parts[number] for parts in kept],
+                                               [parts[number] for parts in spread], step)
+        bad = self._counted({host: one.nonfinite for host, one in examined.items()})
+        names = [table.name for table in self.plan.tables]
+        required = [] if self._skips_nonfinite else [require_finite(names, bad, step)]
+        with tf.control_dependencies(required):
+            accepted = tf.reduce_all(tf.equal(bad, 0))
+        done = [self._written(host, one, rates, accepted) for host, one in examined.items()]
+        with tf.control_dependencies(done):
+            return bad > 0
+
+    def _written(self, host: int, examined: Examined, rates: Mapping[str, tf.Tensor],
+                 accepted: tf.Tensor) -> tf.Tensor:
+        """Lets an owner write if all have accepted; returns whether it did."""
+        names = [table.name for table in self._owners[host].plan.tables]
+        together = tf.stack([rates[name] for name in names])  # One message.
+        with on(self.placement.host(host)):
+            return tf.cond(accepted, lambda: examined.write(dict(zip(names, tf.unstack(together)))),
+                           lambda: tf.constant(False))
+
+    def _parts_of(self, packed: Sequence[tf.Tensor]
+                  ) -> tuple[list[tf.Tensor], tf.Tensor, list[list[tf.Tensor]]]:
+        """Returns the positions, the scales, and what each owner keeps."""
+        *positions, scales = packed[:self._kept]
+        rest = iter(packed[self._kept:])
+        return positions, scales, [[next(rest) for _ in owner.kinds]
+                                   for owner in self._owners.values()]
+
+    def _counted(self, by_host: Mapping[int, tf.Tensor]) -> tf.Tensor:
+        """Adds up counts per table of owners: int32, one per table of the plan."""
+        totals = tf.zeros([len(self.plan.tables)], tf.int32)
+        for host, counts in by_host.items():
+            numbers = [self.plan.table_index(table.name)
+                       for table in self._owners[host].plan.tables]
+            totals = tf.tensor_scatter_nd_add(totals, [[number] for number in numbers], counts)
+        return totals

@@ -1,0 +1,64 @@
+"""Says on which device of a cluster each part of a job is: the only home of device strings.
+
+A job in one process has no device strings at all. A job on a cluster has a client and one task per
+host. The client has input, the global step, host calls and summaries. A host has its shards and
+the towers of its cores. The variables of the model are on host 0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+import tensorflow.compat.v1 as tf
+
+from ..core.specs import Topology
+
+CLIENT_JOB = 'coordinator'
+HOST_JOB = 'tpu_worker'
+
+
+def device_of(job: str, task: int) -> str:
+    """Returns the device of a task, as TensorFlow spells it.
+
+    >>> device_of(HOST_JOB, 1)
+    '/job:tpu_worker/replica:0/task:1/device:CPU:0'
+    """
+    return f'/job:{job}/replica:0/task:{task}/device:CPU:0'
+
+
+def on(device: str) -> contextlib.AbstractContextManager[object]:
+    """Returns a context whose operations are on a device; `''` changes nothing."""
+    return tf.device(device) if device else contextlib.nullcontext()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """The devices of a job.
+
+    Attributes:
+      topology: hosts and cores.
+      is_remote: whether each host is a task of a cluster; otherwise all are in this process.
+
+    >>> cluster = Placement(Topology(num_hosts=2, cores_per_host=4), is_remote=True)
+    >>> cluster.core(5)
+    '/job:tpu_worker/replica:0/task:1/device:CPU:0'
+    >>> Placement(Topology(num_hosts=2, cores_per_host=4)).core(5)
+    ''
+    """
+
+    topology: Topology
+    is_remote: bool = False
+
+    @property
+    def client(self) -> str:
+        """The device of input, the global step and everything that is Python."""
+        return device_of(CLIENT_JOB, 0) if self.is_remote else ''
+
+    def host(self, host: int) -> str:
+        """Returns the device of the shards of a host."""
+        return device_of(HOST_JOB, host) if self.is_remote else ''
+
+    def core(self, core: int) -> str:
+        """Returns the device of the tower of a core, which is that of its host."""
+        return self.host(core // self.topology.cores_per_host)
