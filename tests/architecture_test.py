@@ -61,10 +61,12 @@ HOMES = {
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
-            'engine_backend', 'lease', 'native', 'stock')}, {'hosts/choice.py'}),
+            'engine_backend', 'lease', 'native', 'stock')},
+        {f'hosts/{name}.py' for name in ('choice', 'native_tables', 'owner')}),
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
-        {'native', 'hosts/choice.py', 'hosts/lease.py', 'hosts/native.py', 'compat/install.py'}),
+        {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
+            'choice', 'lease', 'native', 'native_tables'))}),
     'components of a queue': (
         imports, {f'{NAME}.hosts.components'}, {'hosts/pending.py', 'hosts/pipelined.py'}),
     # The package `_tf` does not hand it out.

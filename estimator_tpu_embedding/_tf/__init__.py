@@ -6,6 +6,7 @@ Functions import TensorFlow when they are called, so importing this package cost
 write `_tf.name()` for every module but `distribute`, which its few users import themselves.
 """
 
+from .cluster import register_function
 from .columns import (
     column_ids, columns_used, forget_column_scopes, identity_columns, is_tensor_core_column,
     old_tpu_embedding_columns, other_columns_of_a_spec, recorded_column_scopes, tensor_core_length,

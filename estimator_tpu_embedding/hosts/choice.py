@@ -22,6 +22,7 @@ from . import lease, memory
 from .backend import Backend, Engine
 from .engine_backend import EngineBackend
 from .native import NativeEngine
+from .native_exchange import NativeOwner
 from .native_tables import make_engine, make_engines
 from .observed import observed
 from .owner import EngineOwner
@@ -75,7 +76,7 @@ def _make_owners(plan: Plan, variable_names: Mapping[str, str],
                  slot_names: Mapping[str, Sequence[str]] | None, kernels: Kernels,
                  placement: Placement, *, skips_nonfinite: bool) -> PerHostEngine:
     """Creates the tables of a plan with an owner per host."""
-    engines: Mapping[int, Engine]
+    engines: Mapping[int, NativeEngine | StockEngine]
     if _uses_native(kernels.choice):
         tables, engines = make_engines(plan, variable_names, slot_names, placement,
                                        threads=kernels.threads or 0)
@@ -84,7 +85,8 @@ def _make_owners(plan: Plan, variable_names: Mapping[str, str],
         engines = {host: StockEngine(own, tables_at(own, tables, host), skips_nonfinite=True)
                    for host, own in Exchange.of(plan).owners.items()}
     return PerHostEngine(
-        plan, tables, {host: EngineOwner(engine) for host, engine in engines.items()}, placement,
+        plan, tables, {host: NativeOwner(engine) if isinstance(engine, NativeEngine)
+                       else EngineOwner(engine) for host, engine in engines.items()}, placement,
         skips_nonfinite=skips_nonfinite)
 
 

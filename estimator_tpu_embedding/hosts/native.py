@@ -36,6 +36,7 @@ class NativeEngine(LocalEngine):
       kernels: `'native'`.
       kinds: one dtype: a vector holds all ids of one core and step, grouped by sample and row.
       tables: the variables, by table name.
+      handle: of the compiled engine, int64 scalar.
     """
 
     kernels = 'native'
@@ -57,7 +58,7 @@ class NativeEngine(LocalEngine):
         self.kinds = [tf.int32]
         self.tables = tables
         self._operations: Any = library.load()
-        self._engine = engine
+        self.handle = engine
         self._parts = parts_of(tables)
         self._skips_nonfinite = skips_nonfinite
         # In a function, operations that take the same handles are executed in the order of the
@@ -74,23 +75,23 @@ class NativeEngine(LocalEngine):
                 self._attached = self._attach()
 
     def open(self) -> tf.Operation:
-        return self._engine.op
+        return self.handle.op
 
     def load(self) -> tf.Operation:
-        return self._now_attached().op
+        return self.now_attached().op
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         own = [batch[feature.name] for feature in self.plan.features]
         weights = [one.weights for one in own]
         return [self._operations.ete_group(
-            engine=self._engine, samples=[one.samples for one in own],
+            engine=self.handle, samples=[one.samples for one in own],
             ids=[one.ids for one in own], weights=[one for one in weights if one is not None],
             weighted=[int(one is not None) for one in weights])]
 
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
         features = self.plan.features
         samples, ids, weights = self._operations.ete_ungroup(
-            engine=self._engine, grouped=packed[0], F=len(features),
+            engine=self.handle, grouped=packed[0], F=len(features),
             W=sum(bool(feature.weight_feature) for feature in features))
         vectors = (tf.ensure_shape(vector, [None]) for one in zip(samples, ids) for vector in one)
         next_weights = iter(weights)
@@ -102,7 +103,7 @@ class NativeEngine(LocalEngine):
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
         features = self.plan.features
         found = self._operations.ete_lookup(
-            engine=self._now_attached(), grouped=packed[0], handles=self._handles,
+            engine=self.now_attached(), grouped=packed[0], handles=self._handles,
             F=len(features))
         return {feature.name: self._shaped(feature, rows)
                 for feature, rows in zip(features, found)}
@@ -111,14 +112,14 @@ class NativeEngine(LocalEngine):
                rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
         names = [table.name for table in self.plan.tables]
         bad = tf.ensure_shape(self._operations.ete_update(
-            engine=self._now_attached(), grouped=[grouped for grouped, in packed],
+            engine=self.now_attached(), grouped=[grouped for grouped, in packed],
             gradients=[gradient[feature.name] for gradient in gradients
                        for feature in self.plan.features],
             rates=tf.stack([rates[name] for name in names]), handles=self._handles),
             [len(names)])
         with tf.control_dependencies([bad]):
             # In a function nothing writes a variable between the two.
-            required = [] if self._attached is None else [self._require_attached(step)]
+            required = [] if self._attached is None else [self.require_attached(step)]
             if not self._skips_nonfinite:
                 required.append(require_finite(names, bad, step))
         with tf.control_dependencies(required):
@@ -149,7 +150,7 @@ class NativeEngine(LocalEngine):
         rows.set_shape(shape)  # The kernel makes it; no node of the graph is needed.
         return rows
 
-    def _now_attached(self) -> tf.Tensor:
+    def now_attached(self) -> tf.Tensor:
         """Returns the engine's handle, once every variable is a view of its memory, at this place.
 
         A graph has this once, so a run that looks up for many cores checks once. A function has
@@ -165,10 +166,10 @@ class NativeEngine(LocalEngine):
 
     def _attach(self) -> tf.Tensor:
         detached = self._operations.ete_detached(
-            engine=self._engine, values=[in_place(part.handle) for part in self._parts])
+            engine=self.handle, values=[in_place(part.handle) for part in self._parts])
         done = tf.cond(detached >= 0, self._take_all, lambda: tf.constant(True))
         with tf.control_dependencies([done]):
-            return tf.identity(self._engine)
+            return tf.identity(self.handle)
 
     def _take_parts(self) -> tf.Tensor:
         """Takes the values of all variables over.
@@ -182,18 +183,18 @@ class NativeEngine(LocalEngine):
             with tf.control_dependencies(last):
                 value = in_place(part.handle)
                 view = self._operations.ete_view(
-                    engine=self._engine, value=value, part=number)
+                    engine=self.handle, value=value, part=number)
                 assigned = tf.raw_ops.AssignVariableOp(resource=part.handle, value=view)
             # Afterwards, because then only `value` holds the former buffer.
             with tf.control_dependencies([assigned]):
                 last = [self._operations.ete_take(
-                    engine=self._engine, value=value, part=number).op]
+                    engine=self.handle, value=value, part=number).op]
         with tf.control_dependencies(last):
             return tf.constant(True)
 
-    def _require_attached(self, step: tf.Tensor) -> tf.Operation:
+    def require_attached(self, step: tf.Tensor) -> tf.Operation:
         """Fails if a variable was assigned during the step, so that the update did not see it."""
-        detached = self._operations.ete_detached(engine=self._engine, values=[
+        detached = self._operations.ete_detached(engine=self.handle, values=[
             tf.raw_ops.ReadVariableOp(resource=part.handle, dtype=tf.float32)
             for part in self._parts])
         names = tf.constant([f'table "{name}"' for name in layout.tables_of_parts(self.plan)])

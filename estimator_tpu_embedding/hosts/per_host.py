@@ -8,6 +8,7 @@ writes before all have examined their gradients, so all refuse a step or none do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -15,6 +16,7 @@ from ..core.exchange import Exchange
 from ..core.plan import Plan
 from ..ops import exchange
 from ..ops.ids import IdBatch
+from . import native_exchange
 from .backend import Activations, CoreBatch, Examined
 from .owner import Owner
 from .placement import Placement, on
@@ -46,6 +48,7 @@ class PerHostEngine:
         self.plan, self.tables, self.placement = plan, tables, placement
         self.kernels = next(iter(owners.values())).kernels
         self._exchange = Exchange.of(plan)
+        self._form: Any = native_exchange if self.kernels == 'native' else exchange
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1
@@ -59,13 +62,13 @@ class PerHostEngine:
         return tf.group(*[owner.load() for owner in self._owners.values()])
 
     def places(self, core: int) -> list[str]:
-        """Returns the device of each packed tensor of a core: its own, or that of an owner."""
+        """Returns the device of each packed tensor of a core: the core's or an owner's."""
         return [self.placement.core(core)] * self._kept + [
             self.placement.host(host) for host, owner in self._owners.items()
             for _ in owner.kinds]
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
-        split = exchange.split(self._exchange, batch)
+        split = self._form.split(self._exchange, batch)
         packed = [*split.positions, split.scales]
         for (host, owner), message in zip(self._owners.items(), split.messages):
             with on(self.placement.host(host)):
@@ -89,7 +92,7 @@ class PerHostEngine:
         for (host, owner), own in zip(self._owners.items(), parts):
             with on(self.placement.host(host)):
                 sums.append(owner.lookup(own))
-        merged = exchange.merge(self._exchange, sums, positions, scales)
+        merged = self._form.merge(self._exchange, sums, positions, scales)
         return {feature.name: merged[feature.name] for feature in self.plan.features}
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
@@ -98,7 +101,7 @@ class PerHostEngine:
         for core, (of_core, gradient) in enumerate(zip(packed, gradients)):
             positions, scales, parts = self._parts_of(of_core)
             with on(self.placement.core(core)):
-                spread.append(exchange.spread(self._exchange, gradient, positions, scales))
+                spread.append(self._form.spread(self._exchange, gradient, positions, scales))
             kept.append(parts)
         examined = {}
         for number, (host, owner) in enumerate(self._owners.items()):

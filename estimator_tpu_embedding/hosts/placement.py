@@ -67,5 +67,5 @@ class Placement:
         return device_of(HOST_JOB, host) if self.is_remote else ''
 
     def core(self, core: int) -> str:
-        """Returns the device of the tower of a core, which is that of its host."""
+        """Returns the device of the tower of a core: its host."""
         return self.host(core // self.topology.cores_per_host)

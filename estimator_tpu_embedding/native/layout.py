@@ -41,6 +41,8 @@ def attributes(plan: Plan, threads: int, patience_ms: int = PATIENCE_MS) -> dict
         'table_options': [option for of_table in options for option in of_table],
         'slot_counts': [len(plan.slots(table.name)) for table in plan.tables],
         'table_grids': _grids(plan),
+        'table_ids': [] if plan.owned is None else [
+            number for table in plan.tables for number in plan.ids_of_rows(table.name)],
         'num_hosts': plan.topology.num_hosts,
         'strategy': STRATEGIES.index(plan.strategy),
         'feature_tables': [plan.table_index(feature.table) for feature in plan.features],

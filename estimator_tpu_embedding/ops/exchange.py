@@ -8,8 +8,8 @@ the features of the owner, in exchange order (see `core/exchange.py`):
   owner; these samples are renumbered from 0 on, and only they take part in what follows.
 - *sums* and *gradients*, float32: for each feature `[m, D]`, one after another.
 
-The core keeps the *positions* of the samples of each owner, int32 ascending, and the *scales*:
-for each sample of each feature with combiner mean or sqrtn the factor of its sum.
+The core keeps the *positions* of the samples of each owner, int32 ascending. It also keeps the
+*scales*: for each sample of each feature with combiner mean or sqrtn the factor of its sum.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
     messages, positions = [], []
     for host in exchange.owners:
         here = tf.where(tf.equal(hosts, host))[:, 0]
-        weights = [tf.boolean_mask(_weights_of(own[number]), tf.equal(located[number][0], host))
+        weights = [tf.boolean_mask(weights_of(own[number]), tf.equal(located[number][0], host))
                    for number in exchange.numbers_at(host)
                    if exchange.features[number].weight_feature]
         message, kept = _message(exchange, host, tf.gather(rows, here), tf.gather(places, here),
@@ -78,7 +78,8 @@ def _counts_before(exchange: Exchange, places: tf.Tensor) -> tf.Tensor:
     return tf.searchsorted(places, tf.constant(exchange.bounds, tf.int32))
 
 
-def _weights_of(batch: IdBatch) -> tf.Tensor:
+def weights_of(batch: IdBatch) -> tf.Tensor:
+    """Returns the weight of each id: 1 in a batch without weights."""
     return tf.ones_like(batch.ids, tf.float32) if batch.weights is None else batch.weights
 
 
@@ -87,7 +88,7 @@ def _scales(exchange: Exchange, own: Sequence[IdBatch]) -> tf.Tensor:
     for number, (feature, batch) in enumerate(zip(exchange.features, own)):
         if not exchange.is_scaled(number):
             continue
-        weights = _weights_of(batch)
+        weights = weights_of(batch)
         is_mean = exchange.plan.table(feature.table).combiner == 'mean'
         sums = tf.math.unsorted_segment_sum(
             weights if is_mean else tf.square(weights), batch.samples, exchange.samples[number])

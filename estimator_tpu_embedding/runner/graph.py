@@ -77,6 +77,8 @@ def build_step(job: Job) -> StepGraph:
     gradients = table_gradients(job, towers)
     trained, refused = _training_step(job, backend, towers, gradients)
     step = tf.group(*trained, *towers.rows, towers.taken, loss)
+    dense = tf.group(loss, *trained[:1], *tf.nest.flatten(gradients))
+    dense = tf.group(loss, *trained[:1], *tf.nest.flatten(gradients))
     host_call = _host_call(job, towers, step, global_step)
     if host_call is not None and job.verb != 'train':
         step, host_call = tf.group(step, host_call), None
@@ -92,8 +94,7 @@ def build_step(job: Job) -> StepGraph:
         outputs=towers.outputs,
         distinct_outputs=towers.outputs[:1] if job.deployment.has_copies else towers.outputs,
         rows=towers.rows, global_step=global_step, table_names=names,
-        measured=Measured(towers.taken,
-                          tf.group(loss, *trained[:1], *tf.nest.flatten(gradients)), backend, towers.receipts, gradients))
+        measured=Measured(towers.taken, dense, backend, towers.receipts, gradients))
 
 
 def _make_backend(job: Job, example: Batch, global_step: tf.Variable

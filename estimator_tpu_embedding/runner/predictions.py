@@ -50,7 +50,7 @@ def predict(job: Job, *, select: Callable[[Any], Any],
             run, HookPlaces(first=[_NoSecondStart(run.report)], given=hooks),
             RunSteps(ops=run.graph.step, schedule=PredictionSchedule(),
                      results=tf.nest.flatten(wanted)))
-        creator = creator_of(job, scaffold, following and following.prefix)
+        creator = creator_of(job, scaffold, None if following is None else following.prefix)
     results = run.results(
         creator, all_hooks, {'wanted': wanted, 'step': run.graph.step.operation})
     try:

@@ -31,11 +31,23 @@ std::vector<FeatureGroup> features_of(const Layout& layout, const uint32_t* word
   return features;
 }
 
-std::vector<Chunk> chunks_of(const Layout& layout, const std::vector<FeatureGroup>& features) {
+// How many samples of a feature are looked up.
+uint64_t length_of(const FeatureGroup& feature, const int32_t* lengths, size_t number) {
+  const uint64_t samples = static_cast<uint64_t>(feature.feature->samples);
+  if (lengths == nullptr) return samples;
+  const uint64_t length = static_cast<uint64_t>(lengths[number]);
+  if (feature.starts[length] != feature.starts[samples]) {
+    refuse_group(*feature.table, "ids of more samples than were announced");
+  }
+  return length;
+}
+
+std::vector<Chunk> chunks_of(const std::vector<FeatureGroup>& features, const int32_t* lengths) {
   std::vector<Chunk> chunks;
   for (size_t number = 0; number < features.size(); ++number) {
     const FeatureGroup& feature = features[number];
-    const uint64_t samples = static_cast<uint64_t>(layout.features[number].samples);
+    const uint64_t samples = length_of(feature, lengths, number);
+    if (samples == 0) continue;
     const uint64_t occurrences = std::min(feature.starts[samples] - feature.starts[0],
                                           feature.group.n);
     const uint64_t floats = (occurrences + samples) * static_cast<uint64_t>(feature.table->width);
@@ -113,11 +125,11 @@ void combine_chunk(const FeatureGroup& feature, const Chunk& chunk, const float*
 
 }  // namespace
 
-void combine(const Layout& layout, const uint32_t* words, size_t count,
+void combine(const Layout& layout, const uint32_t* words, size_t count, const int32_t* lengths,
              const std::vector<const float*>& rows_of_table, Pool& pool,
              const std::vector<float*>& out_of_feature) {
   const std::vector<FeatureGroup> features = features_of(layout, words, count);
-  const std::vector<Chunk> chunks = chunks_of(layout, features);
+  const std::vector<Chunk> chunks = chunks_of(features, lengths);
   pool.run(chunks.size(), [&](size_t i) {
     const FlushDenormals flush;
     const Chunk& chunk = chunks[i];

@@ -17,8 +17,10 @@ GradientsOfTable::GradientsOfTable(const Layouts& layouts, const std::vector<Cor
       const int feature = table->features[k];
       const float* scales = own.group.scales;
       if (scales != nullptr) scales += scales_before(of_batch, *table, static_cast<int>(k));
-      own.features.push_back({core.gradient_of_feature[feature],
-                              static_cast<uint64_t>(of_batch.features[feature].samples), scales});
+      const int64_t samples =
+          core.lengths != nullptr ? core.lengths[feature] : of_batch.features[feature].samples;
+      own.features.push_back(
+          {core.gradient_of_feature[feature], static_cast<uint64_t>(samples), scales});
     }
     has_factors = has_factors || own.group.sorted_shares != nullptr || own.group.scales != nullptr;
     cores.push_back(std::move(own));
@@ -197,7 +199,7 @@ void Contributions::append_by_feature(std::vector<Run>* runs) {
 // The same by core, with an entry for each, from the core of the row on.
 void Contributions::append_by_core(uint32_t row, std::vector<Run>* runs) {
   if (runs->size() > 1) {
-    const int64_t id = gradients_.layout->id_of(*gradients_.table, row);
+    const int64_t id = gradients_.layout->whole_id_of(*gradients_.table, row);
     const CoreOfTable* home =
         &gradients_.cores[static_cast<size_t>(id) % gradients_.cores.size()];
     std::rotate(runs->begin(),

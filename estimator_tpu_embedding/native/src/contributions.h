@@ -3,8 +3,8 @@
 // If a table accumulates gradients, the occurrences of a row come in the order (feature, core,
 // sample). So sums are formed alike for any number of cores and threads. If it does not, the
 // occurrences come core by core, and within a core in the order (feature, sample). The first of n
-// cores is the one on which the row resides, id % n by both strategies. The next cores ascend from
-// there, and core 0 follows core n - 1.
+// cores is the one on which the row resides, id % n by both strategies, of ids of the whole table.
+// The next cores ascend from there, and core 0 follows core n - 1.
 #ifndef ETE_CONTRIBUTIONS_H_
 #define ETE_CONTRIBUTIONS_H_
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <new>
+#include <random>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -153,22 +154,32 @@ void Engine::settle() {
   }
 }
 
-void Engine::lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations) {
+void Engine::lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations,
+                    const int32_t* lengths) {
   std::vector<const float*> rows;
   for (const TableState& state : states_) rows.push_back(state.rows);
   settle();
   const Access::Shared turn(*access_);
-  combine(layouts_.of(words, count), words, count, rows, pool_, activations);
+  combine(layouts_.of(words, count), words, count, lengths, rows, pool_, activations);
 }
 
-void Engine::update(const std::vector<CoreGradients>& cores, const float* rates,
-                    int32_t* nonfinite) {
+void Engine::require_rules() const {
   for (const TableLayout& table : layout().tables) {
     if (table.rule == kNoRule) {
       throw Error(Code::kFailedPrecondition,
                   "Table \"" + table.name + "\" has no optimizer: its engine only looks up.");
     }
   }
+}
+
+void Engine::count(const std::vector<CoreGradients>& cores, int32_t* nonfinite) {
+  require_rules();
+  ete::count(layouts_, cores, pool_, nonfinite);
+}
+
+void Engine::update(const std::vector<CoreGradients>& cores, const float* rates,
+                    int32_t* nonfinite) {
+  require_rules();
   settle();
   const Access::Exclusive turn(*access_, -1);
   ete::update(layouts_, cores, states_, rates, pool_, nonfinite);
@@ -210,6 +221,8 @@ namespace {
 struct Engines {
   std::mutex mutex;
   std::unordered_map<int64_t, std::shared_ptr<Engine>> by_handle;
+  // Random, so that engines of two processes never have one handle.
+  const uint64_t salt = uint64_t{std::random_device{}()} << 32 | std::random_device{}();
   uint64_t count = 0;
 };
 
@@ -223,8 +236,8 @@ Engines& engines() {
 int64_t put(std::shared_ptr<Engine> engine) {
   Engines& all = engines();
   std::lock_guard<std::mutex> lock(all.mutex);
-  // Odd, so all handles differ; large, so that small numbers are not taken for one.
-  const int64_t handle = static_cast<int64_t>(++all.count * 0x9e3779b97f4a7c15);
+  // By an odd number, so all handles differ, and small numbers are not taken for one.
+  const int64_t handle = static_cast<int64_t>((++all.count * 0x9e3779b97f4a7c15) ^ all.salt);
   all.by_handle.emplace(handle, std::move(engine));
   return handle;
 }

@@ -93,8 +93,12 @@ class Engine {
   // batches, which may have any of the layouts, and row numbers. Each may throw Error. `lookup` and
   // `update` take all offers first.
 
-  // `activations` by feature: [samples, width] floats each.
-  void lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations);
+  // `activations` by feature: [samples, width] floats each; see combine.h for `lengths`.
+  void lookup(const uint32_t* words, size_t count, const std::vector<float*>& activations,
+              const int32_t* lengths = nullptr);
+
+  // Counts what is not finite, by table; see update.h. It needs no row, so it waits for nobody.
+  void count(const std::vector<CoreGradients>& cores, int32_t* nonfinite);
 
   // `rates` and `nonfinite` by table; see update.h. It waits until it is alone in the engine. If
   // others do not end, it throws Error kFailedPrecondition and changes nothing.
@@ -118,6 +122,7 @@ class Engine {
   const Place& place(int64_t number) const;
   Values withdraw(int64_t number);
   void settle();  // Takes all offers.
+  void require_rules() const;
 
   Layouts layouts_;
   Pool pool_;
@@ -131,7 +136,8 @@ class Engine {
 
 // The engines of this process by handle, for operations that are given a number. The caller of
 // `put` also removes the engine. An engine in use lives on until its last user ends. Handles are
-// never used twice.
+// never used twice. They differ between processes too, so a handle of another process finds no
+// engine, rather than a wrong one.
 namespace registry {
 
 int64_t put(std::shared_ptr<Engine> engine);

@@ -38,6 +38,7 @@ void check_sizes(const LayoutNumbers& numbers) {
   require_size(numbers.table_options, tables * kOptions, "table_options");
   require_size(numbers.slot_counts, tables, "slot_counts");
   if (!numbers.table_grids.empty()) require_size(numbers.table_grids, tables * 3, "table_grids");
+  if (!numbers.table_ids.empty()) require_size(numbers.table_ids, tables * 2, "table_ids");
   require_size(numbers.feature_tables, features, "feature_tables");
   require_size(numbers.feature_samples, features, "feature_samples");
   require_size(numbers.feature_weighted, features, "feature_weighted");
@@ -58,6 +59,18 @@ void check_table(const LayoutNumbers& numbers, size_t t) {
   const int64_t rule = numbers.table_rules[t], slots = numbers.slot_counts[t];
   require(kNoRule <= rule && rule <= kMost32, where, "the rule must be >= -1", rule);
   require(0 <= slots && slots <= 64, where, "the number of slots must be from 0 to 64", slots);
+}
+
+// Of the whole table, which has less than 1 << 32 rows.
+void place_ids(TableLayout& table, const LayoutNumbers& numbers, size_t t) {
+  table.first_id = numbers.table_ids.empty() ? 0 : numbers.table_ids[t * 2];
+  table.id_stride = numbers.table_ids.empty() ? 1 : numbers.table_ids[t * 2 + 1];
+  const std::string where = "Table \"" + table.name + '"';
+  const int64_t most = std::numeric_limits<uint32_t>::max();
+  require(0 <= table.first_id && table.first_id < most, where,
+          "the first id must be from 0 to " + std::to_string(most - 1), table.first_id);
+  require(1 <= table.id_stride && table.id_stride <= kMost32, where,
+          "the stride of ids must be from 1 to 2147483647", table.id_stride);
 }
 
 // Bits that numbers below `count` need.
@@ -113,6 +126,7 @@ TableLayout make_table(const LayoutNumbers& numbers, size_t t) {
   table.weighted = false;
   table.sample_bits = table.code_bits = 0;
   place_parts(table, static_cast<int>(numbers.num_hosts));
+  place_ids(table, numbers, t);
   return table;
 }
 
@@ -170,6 +184,8 @@ uint64_t hash_of(const Layout& layout) {
     hash.add(static_cast<uint64_t>(table.vocabulary));
     hash.add(static_cast<uint64_t>(table.width));
     hash.add(static_cast<uint64_t>(table.combiner));
+    hash.add(static_cast<uint64_t>(table.first_id));
+    hash.add(static_cast<uint64_t>(table.id_stride));
   }
   for (const FeatureLayout& feature : layout.features) {
     hash.add(feature.name);
@@ -231,17 +247,20 @@ int64_t Layout::id_of(const TableLayout& table, uint32_t physical) const {
   return host * quotient + std::min(host, rest) + row;
 }
 
-Locator::Locator(const Layout& layout, const TableLayout& table)
-    : hosts_(static_cast<uint32_t>(layout.hosts)),
-      quotient_(static_cast<uint32_t>(table.vocabulary / layout.hosts)),
-      rest_(static_cast<uint32_t>(table.vocabulary % layout.hosts)),
-      fuller_extent_((quotient_ + kPartUnit) / kPartUnit * kPartUnit),
-      other_extent_((quotient_ + kPartUnit - 1) / kPartUnit * kPartUnit),
+Partition::Partition(int64_t vocabulary, int hosts, int strategy)
+    : hosts_(static_cast<uint32_t>(hosts)),
+      quotient_(static_cast<uint32_t>(vocabulary / hosts)),
+      rest_(static_cast<uint32_t>(vocabulary % hosts)),
       // With fewer rows than hosts each has one by both strategies; `div` would divide by 0.
-      mod_(layout.strategy == kMod || quotient_ == 0),
-      identity_(layout.hosts == 1),
+      mod_(strategy == kMod || quotient_ == 0),
       hosts_divider_(hosts_),
       fuller_divider_(quotient_ + 1),
       other_divider_(std::max(quotient_, 1u)) {}
+
+Locator::Locator(const Layout& layout, const TableLayout& table)
+    : partition_(table.vocabulary, layout.hosts, layout.strategy),
+      fuller_extent_((partition_.quotient() + kPartUnit) / kPartUnit * kPartUnit),
+      other_extent_((partition_.quotient() + kPartUnit - 1) / kPartUnit * kPartUnit),
+      identity_(layout.hosts == 1) {}
 
 }  // namespace ete

@@ -33,6 +33,9 @@ struct LayoutNumbers {
   std::vector<int64_t> feature_tables;    // F: index of a table
   std::vector<int64_t> feature_samples;   // F: samples per core, >= 1
   std::vector<int64_t> feature_weighted;  // F: 0 or 1
+  // T * 2: the id of row 0 in the whole table, and how far the ids of neighbours are apart there;
+  // none if the engine holds whole tables.
+  std::vector<int64_t> table_ids;
 };
 
 // The numbers to which looked-up rows are rounded: `lowest`, and further steps up to `highest`. A
@@ -58,6 +61,7 @@ struct TableLayout {
   bool weighted;                       // Whether any of its features is.
   int sample_bits;                     // Smallest s: no feature has more than 1 << s samples.
   int code_bits;                       // Of (feature in table << sample_bits) | sample: <= 32.
+  int64_t first_id, id_stride;         // As LayoutNumbers::table_ids.
 };
 
 struct FeatureLayout {
@@ -78,6 +82,11 @@ struct Layout {
   // The id of a physical row; `Locator` is the inverse. Throws Error kInvalidArgument for a row in
   // a gap or beyond the end.
   int64_t id_of(const TableLayout& table, uint32_t physical) const;
+
+  // The same in the whole table, of which this one may be a part.
+  int64_t whole_id_of(const TableLayout& table, uint32_t physical) const {
+    return table.first_id + table.id_stride * id_of(table, physical);
+  }
 
   // Throws Error kInvalidArgument for numbers that contradict the comments above, or
   // kResourceExhausted for tables or batches beyond 32-bit rows and codes.
@@ -105,8 +114,42 @@ class Divider {
   uint64_t magic_;  // Exact for all numbers < 1 << 32; 0 stands for the divisor 1.
 };
 
-// Maps ids of one table to physical rows by `div` or `mod`, without a branch. Ids must be below the
-// vocabulary, which is not checked.
+// Where an id of a table lives, by `div` or `mod`: core/partition.py for ids of one table. Ids must
+// be below the vocabulary, which is not checked.
+class Partition {
+ public:
+  struct Place {
+    uint32_t host, row;
+  };
+
+  // `hosts` >= 1, `vocabulary` in [1, 1 << 32).
+  Partition(int64_t vocabulary, int hosts, int strategy);
+
+  uint32_t rest() const { return rest_; }          // How many hosts have a row more than others.
+  uint32_t quotient() const { return quotient_; }  // Rows of the others.
+
+  Place operator()(uint32_t id) const { return mod_ ? by_mod(id) : by_div(id); }
+
+ private:
+  Place by_mod(uint32_t id) const {
+    const uint32_t row = hosts_divider_.divide(id);
+    return {id - row * hosts_, row};
+  }
+
+  Place by_div(uint32_t id) const {
+    const uint32_t above = id < rest_ ? 0 : id - rest_;
+    const uint32_t in_fuller = fuller_divider_.divide(id), in_others = other_divider_.divide(above);
+    const uint32_t host = in_fuller > in_others ? in_fuller : in_others;
+    return {host, id - host * quotient_ - (host < rest_ ? host : rest_)};
+  }
+
+  uint32_t hosts_, quotient_, rest_;
+  bool mod_;
+  Divider hosts_divider_, fuller_divider_, other_divider_;
+};
+
+// Maps ids of one table to physical rows, without a branch. Ids must be below the vocabulary, which
+// is not checked.
 class Locator {
  public:
   Locator(const Layout& layout, const TableLayout& table);
@@ -116,31 +159,20 @@ class Locator {
 
   uint32_t operator()(uint32_t id) const {
     if (identity_) return id;
-    return mod_ ? by_mod(id) : by_div(id);
+    const Partition::Place place = partition_(id);
+    return place.row + start(place.host);
   }
 
  private:
-  uint32_t by_mod(uint32_t id) const {
-    const uint32_t row = hosts_divider_.divide(id), host = id - row * hosts_;
-    return row + start(host);
-  }
-
-  uint32_t by_div(uint32_t id) const {
-    const uint32_t above = id < rest_ ? 0 : id - rest_;
-    const uint32_t in_fuller = fuller_divider_.divide(id), in_others = other_divider_.divide(above);
-    const uint32_t host = in_fuller > in_others ? in_fuller : in_others;
-    return id - host * quotient_ - (host < rest_ ? host : rest_) + start(host);
-  }
-
   // Hosts with a row more come first, so where one begins needs no look-up.
   uint32_t start(uint32_t host) const {
-    return host * other_extent_ + (host < rest_ ? host : rest_) * (fuller_extent_ - other_extent_);
+    const uint32_t rest = partition_.rest();
+    return host * other_extent_ + (host < rest ? host : rest) * (fuller_extent_ - other_extent_);
   }
 
-  uint32_t hosts_, quotient_, rest_;
+  Partition partition_;
   uint32_t fuller_extent_, other_extent_;  // Physical rows of a host with and without a row more.
-  bool mod_, identity_;
-  Divider hosts_divider_, fuller_divider_, other_divider_;
+  bool identity_;
 };
 
 }  // namespace ete

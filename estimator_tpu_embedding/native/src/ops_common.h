@@ -186,6 +186,8 @@ void no_shapes(TF_ShapeInferenceContext* context, TF_Status* status);  // There 
 // The operations, by the file that defines them.
 std::vector<Operation> engine_operations();
 std::vector<Operation> step_operations();
+std::vector<Operation> parts_operations();
+std::vector<Operation> exchange_operations();
 std::vector<Operation> table_operations();
 
 }  // namespace ete

@@ -27,6 +27,7 @@ LayoutNumbers numbers_of(const Attributes& attributes) {
   numbers.feature_tables = attributes.numbers("feature_tables");
   numbers.feature_samples = attributes.numbers("feature_samples");
   numbers.feature_weighted = attributes.numbers("feature_weighted");
+  numbers.table_ids = attributes.numbers("table_ids");
   return numbers;
 }
 
@@ -124,7 +125,7 @@ std::vector<Operation> engine_operations() {
       "table_widths: list(int)", "table_combiners: list(int)", "table_rules: list(int)",
       "table_options: list(float)", "slot_counts: list(int)", "num_hosts: int", "strategy: int",
       "feature_tables: list(int)", "feature_samples: list(int)", "feature_weighted: list(int)",
-      "table_grids: list(float) = []",
+      "table_grids: list(float) = []", "table_ids: list(int) = []",
       "threads: int = 0", "patience_ms: int = 120000"};
   return {operation<EngineKernel>("EteEngine", {}, {"engine: int64"}, declared, scalar_shape),
           operation<OpenKernel>("EteOpen", {}, {"engine: int64"}, declared, scalar_shape),

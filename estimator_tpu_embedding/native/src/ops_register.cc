@@ -56,7 +56,8 @@ void implement(const Operation& operation) {
 
 __attribute__((constructor)) void register_all() {
   if (is_registered("EteEngine")) return;
-  for (const auto& operations : {engine_operations(), step_operations(), table_operations()}) {
+  for (const auto& operations : {engine_operations(), step_operations(), parts_operations(),
+                                 exchange_operations(), table_operations()}) {
     for (const Operation& operation : operations) {
       if (define(operation)) implement(operation);
     }

@@ -4,97 +4,10 @@
 #include <vector>
 
 #include "ids.h"
-#include "ops_common.h"
+#include "ops_inputs.h"
 
 namespace ete {
 namespace {
-
-void require_count(const char* what, size_t expected, size_t got) {
-  if (expected != got) {
-    throw Error(Code::kInvalidArgument, std::string(what) + ": the engine expects " +
-                                            std::to_string(expected) + ", not " +
-                                            std::to_string(got) + ".");
-  }
-}
-
-// How many features, and weighted ones, a node has inputs or outputs for. TensorFlow checks no
-// type of an output that is allocated, so their sum is not enough.
-class IdCounts {
- public:
-  explicit IdCounts(const Attributes& attributes)
-      : features_(attributes.number("F")), weighted_(attributes.number("W")) {}
-
-  void check(const Layout& layout) const {
-    size_t weighted = 0;
-    for (const FeatureLayout& feature : layout.features) weighted += feature.weighted;
-    require_count("Attribute F, the number of features", layout.features.size(),
-                  static_cast<size_t>(features_));
-    require_count("Attribute W, the number of weighted features", weighted,
-                  static_cast<size_t>(weighted_));
-  }
-
- private:
-  const int64_t features_, weighted_;
-};
-
-// A grouped batch; anything can be in it.
-Tensor grouped_input(const Context& context, int i) {
-  Tensor grouped = context.input(i, kTfInt32, "grouped");
-  if (TF_NumDims(grouped.get()) != 1) {
-    throw Error(Code::kInvalidArgument, "Input grouped must be a vector, not of shape " +
-                                            shape_text(grouped.shape()) + ".");
-  }
-  return grouped;
-}
-
-const uint32_t* words_of(const Tensor& grouped) {
-  return reinterpret_cast<const uint32_t*>(grouped.data<int32_t>());
-}
-
-// The ids of all features; keeps their tensors.
-class IdInputs {
- public:
-  IdInputs(const Context& context, const Layout& layout) {
-    const int features = static_cast<int>(layout.features.size());
-    int next_weights = 1 + 2 * features;
-    for (int i = 0; i < features; ++i) {
-      const FeatureLayout& feature = layout.features[static_cast<size_t>(i)];
-      FeatureIds found{};
-      found.count = add(context, 1 + features + i, kTfInt64, "ids", feature, nullptr);
-      found.ids = tensors_.back().data<int64_t>();
-      add(context, 1 + i, kTfInt32, "samples", feature, &found.count);
-      found.samples = tensors_.back().data<int32_t>();
-      if (feature.weighted) {
-        add(context, next_weights++, kTfFloat, "weights", feature, &found.count);
-        found.weights = tensors_.back().data<float>();
-        // Null would mean that there are none; without ids nothing is read from it.
-        if (found.weights == nullptr) found.weights = &nothing_;
-      }
-      features_.push_back(found);
-    }
-  }
-
-  const std::vector<FeatureIds>& features() const { return features_; }
-
- private:
-  size_t add(const Context& context, int i, int type, const char* name,
-             const FeatureLayout& feature, const size_t* expected) {
-    tensors_.push_back(context.input(i, type, name));
-    const size_t count = tensors_.back().elements();
-    if (TF_NumDims(tensors_.back().get()) != 1 || (expected && count != *expected)) {
-      throw Error(Code::kInvalidArgument,
-                  "Feature \"" + feature.name + "\": its " + name + " must be a vector" +
-                      (expected ? " of " + std::to_string(*expected) + " elements, as its ids are"
-                                : std::string()) +
-                      ", not of shape " + shape_text(tensors_.back().shape()) + ".");
-    }
-    return count;
-  }
-
-  const float nothing_ = 0;
-  std::vector<Tensor> tensors_;
-  std::vector<FeatureIds> features_;
-};
 
 class GroupKernel {
  public:
@@ -105,7 +18,7 @@ class GroupKernel {
     const std::shared_ptr<Engine> engine = context.engine(0);
     const Layout& layout = engine->layouts().with(weighted_);
     counts_.check(layout);
-    const IdInputs ids(context, layout);
+    const IdInputs ids(context, 1, layout);
     const size_t words = group_bound(layout, ids.features());
     const Tensor grouped = context.allocate_again(0, kTfInt32, {static_cast<int64_t>(words)},
                                                   engine->pool().scratch());
@@ -228,8 +141,7 @@ class UpdateKernel {
                   static_cast<size_t>(cores_) * (1 + layout.features.size()) + 1,
                   static_cast<size_t>(last));
     const CoreInputs inputs(context, layout, cores_);
-    const Tensor rates = context.input(last, kTfFloat, "rates");
-    require_count("Input rates, one per table", tables, rates.elements());
+    const Tensor rates = rates_input(context, last, layout);
     const Tensor nonfinite = context.allocate(0, kTfInt32, {static_cast<int64_t>(tables)});
     engine->update(inputs.cores(), rates.data<float>(), nonfinite.data<int32_t>());
   }

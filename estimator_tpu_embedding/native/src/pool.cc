@@ -129,4 +129,9 @@ void Pool::run(size_t chunks, const std::function<void(size_t)>& body) {
   if (job.error) std::rethrow_exception(job.error);
 }
 
+Pool& shared_pool() {
+  static Pool* const pool = new Pool(0);
+  return *pool;
+}
+
 }  // namespace ete

@@ -51,6 +51,9 @@ class Pool {
   State* state_;  // Left alone in a forked process: its locks belong to threads that are not there.
 };
 
+// The pool of those who have no engine: made when it is first asked for, and never freed.
+Pool& shared_pool();
+
 }  // namespace ete
 
 #endif  // ETE_POOL_H_

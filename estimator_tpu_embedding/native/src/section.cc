@@ -1,12 +1,11 @@
 #include "section.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <string>
 
 #include "denormals.h"
-#include "error.h"
+#include "limits.h"
+#include "shares.h"
 
 namespace ete {
 
@@ -24,38 +23,6 @@ uint32_t bits_of(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   return bits;
-}
-
-// The divisor of a sample's weights, made from their sum or, for kSqrtn, the sum of their squares.
-float norm(int combiner, float sum) { return combiner == kSqrtn ? std::sqrt(sum) : sum; }
-
-float quotient(float weight, float norm) { return norm == 0.0f ? 0.0f : weight / norm; }
-
-[[noreturn]] void refuse(const Piece& piece, const TableLayout& table, const char* what,
-                         size_t place, const std::string& rule, int64_t got) {
-  throw Error(Code::kInvalidArgument,
-              "Feature \"" + piece.feature->name + "\" of table \"" + table.name + "\": " + what +
-                  " number " + std::to_string(place) + " must be " + rule + ", got " +
-                  std::to_string(got) + ".");
-}
-
-[[noreturn]] void refuse_samples(const Piece& piece, const TableLayout& table) {
-  const int32_t* samples = piece.ids->samples;
-  int64_t least = piece.first ? std::max(samples[piece.first - 1], 0) : 0;
-  size_t i = piece.first;
-  while (i + 1 < piece.last && samples[i] >= least && samples[i] < piece.feature->samples) {
-    least = samples[i++];
-  }
-  refuse(piece, table, "sample", i,
-         "from " + std::to_string(least) + " to " + std::to_string(piece.feature->samples - 1),
-         samples[i]);
-}
-
-[[noreturn]] void refuse_ids(const Piece& piece, const TableLayout& table) {
-  const int64_t* ids = piece.ids->ids;
-  size_t i = piece.first;
-  while (i + 1 < piece.last && ids[i] >= 0 && ids[i] < table.vocabulary) ++i;
-  refuse(piece, table, "id", i, "from 0 to " + std::to_string(table.vocabulary - 1), ids[i]);
 }
 
 // Writes where each sample begins, from the one after that of the id before the piece.
@@ -112,30 +79,18 @@ void Section::add_pieces(int k, const FeatureIds& ids) {
   }
 }
 
-void Section::check_samples(const Piece& piece) const {
-  if (piece.first == piece.last) return;
-  const int32_t* samples = piece.ids->samples;
-  int descends = samples[piece.first ? piece.first - 1 : 0] < 0;
-  for (size_t i = std::max<size_t>(piece.first, 1); i < piece.last; ++i) {
-    descends |= samples[i] < samples[i - 1];
-  }
-  if (descends || samples[piece.last - 1] >= piece.feature->samples) {
-    refuse_samples(piece, table_);
-  }
-}
-
 void Section::read(const Piece& piece) const {
-  check_samples(piece);
+  const Limits limits{piece.feature->name, table_.name, piece.feature->samples,
+                      table_.vocabulary};
+  check_samples(limits, *piece.ids, piece.first, piece.last);
   write_starts(piece);
   const int64_t* ids = piece.ids->ids;
   uint32_t* rows = words_ + at_.rows + piece.offset;
-  // An id outside of the vocabulary sets the sign of one of both; a comparison is not vectorized.
-  const uint64_t last_id = static_cast<uint64_t>(table_.vocabulary - 1);
-  uint64_t outside = 0;
+  OutsideFinder outside(table_.vocabulary);
   const auto each = [&](const auto& locate) {
     for (size_t i = piece.first; i < piece.last; ++i) {
       const uint64_t id = static_cast<uint64_t>(ids[i]);
-      outside |= id | (last_id - id);
+      outside.add(id);
       rows[i] = locate(static_cast<uint32_t>(id));
     }
   };
@@ -144,7 +99,7 @@ void Section::read(const Piece& piece) const {
   } else {
     each(Locator(locator_));  // A copy that cannot change while rows are written.
   }
-  if (outside >> 63) refuse_ids(piece, table_);
+  if (outside.found()) refuse_ids(limits, *piece.ids, piece.first, piece.last);
 }
 
 void Section::write_codes(const Piece& piece, uint32_t* code_of) const {
@@ -163,7 +118,7 @@ void Section::share_out(const Piece& piece) const {
       share_out_sample(piece, begin, end);
     } else {
       const float count = static_cast<float>(end - begin);
-      piece.scales[sample] = bits_of(quotient(1.0f, norm(table_.combiner, count)));
+      piece.scales[sample] = bits_of(share_of(1.0f, norm_of(table_.combiner, count)));
     }
   }
 }
@@ -173,11 +128,11 @@ void Section::share_out_sample(const Piece& piece, size_t begin, size_t end) con
   const auto weight = [&](size_t i) { return weights ? weights[i - piece.offset] : 1.0f; };
   float sum = 0.0f;
   for (size_t i = begin; i < end; ++i) {
-    sum += table_.combiner == kSqrtn ? weight(i) * weight(i) : weight(i);
+    sum += norm_part(table_.combiner, weight(i));
   }
-  const float divisor = table_.combiner == kSum ? 1.0f : norm(table_.combiner, sum);
+  const float divisor = table_.combiner == kSum ? 1.0f : norm_of(table_.combiner, sum);
   for (size_t i = begin; i < end; ++i) {
-    words_[at_.shares + i] = bits_of(quotient(weight(i), divisor));
+    words_[at_.shares + i] = bits_of(share_of(weight(i), divisor));
   }
 }
 

@@ -68,7 +68,6 @@ class Section {
 
  private:
   void add_pieces(int k, const FeatureIds& ids);
-  void check_samples(const Piece& piece) const;
   void share_out_sample(const Piece& piece, size_t begin, size_t end) const;
 
   const Layout& layout_;

@@ -100,25 +100,40 @@ std::vector<RowRange> ranges_of(const std::vector<GradientsOfTable>& tables, int
   return ranges;
 }
 
+std::vector<GradientsOfTable> gradients_of(const Layouts& layouts,
+                                           const std::vector<CoreGradients>& cores) {
+  if (cores.empty()) {
+    throw Error(Code::kInvalidArgument, "Expected the gradients of at least one core, got none.");
+  }
+  std::vector<GradientsOfTable> tables;
+  tables.reserve(layouts.own().tables.size());
+  for (size_t number = 0; number < layouts.own().tables.size(); ++number) {
+    tables.emplace_back(layouts, cores, static_cast<int>(number));
+  }
+  return tables;
+}
+
 }  // namespace
+
+void count(const Layouts& layouts, const std::vector<CoreGradients>& cores, Pool& pool,
+           int32_t* nonfinite) {
+  const std::vector<GradientsOfTable> tables = gradients_of(layouts, cores);
+  count_nonfinite(tables, ranges_of(tables, pool.threads()), pool, nonfinite);
+}
 
 void update(const Layouts& layouts, const std::vector<CoreGradients>& cores,
             const std::vector<TableState>& states, const float* rates, Pool& pool,
             int32_t* nonfinite) {
-  if (cores.empty()) {
-    throw Error(Code::kInvalidArgument, "Expected the gradients of at least one core, got none.");
+  for (size_t number = 0; number < states.size(); ++number) {
+    check_rule(layouts.own().tables[number], states[number]);
   }
-  const Layout& layout = layouts.own();
-  std::vector<GradientsOfTable> tables;
-  tables.reserve(layout.tables.size());
-  for (size_t number = 0; number < layout.tables.size(); ++number) {
-    check_rule(layout.tables[number], states[number]);
-    tables.emplace_back(layouts, cores, static_cast<int>(number));
-  }
+  const std::vector<GradientsOfTable> tables = gradients_of(layouts, cores);
   const std::vector<RowRange> ranges = ranges_of(tables, pool.threads());
-  count_nonfinite(tables, ranges, pool, nonfinite);
-  for (size_t number = 0; number < tables.size(); ++number) {
-    if (nonfinite[number] > 0) return;
+  if (nonfinite != nullptr) {
+    count_nonfinite(tables, ranges, pool, nonfinite);
+    for (size_t number = 0; number < tables.size(); ++number) {
+      if (nonfinite[number] > 0) return;
+    }
   }
   pool.run(ranges.size(), [&](size_t i) {
     const FlushDenormals flush;

@@ -13,10 +13,13 @@ namespace ete {
 
 // The part of one core in an update: its grouped batch (untrusted), by any of the layouts, and for
 // each feature the gradient of its activations, [samples, width] floats of any alignment.
+// `lengths`, if it is not null, has for each feature how many samples have a gradient, at most
+// those of the layout; no other sample may have an id.
 struct CoreGradients {
   const uint32_t* words;
   size_t count;
   const float* const* gradient_of_feature;
+  const int32_t* lengths = nullptr;
 };
 
 // The memory of one table, by physical row.
@@ -25,9 +28,14 @@ struct TableState {
   std::vector<float*> slots;
 };
 
-// Updates all tables. `rates` has a number for each table. `nonfinite` gets one for each table: how
-// many elements of the summed gradients are not finite. If a table does not accumulate, these are
-// the sums of each core. If any element is not finite, no table is changed.
+// Counts for each table how many elements of the summed gradients are not finite. If a table does
+// not accumulate, these are the sums of each core. Throws as `update` does.
+void count(const Layouts& layouts, const std::vector<CoreGradients>& cores, Pool& pool,
+           int32_t* nonfinite);
+
+// Updates all tables. `rates` has a number for each table. `nonfinite` gets what `count` gives; if
+// any element is not finite, no table is changed. If `nonfinite` is null, nothing is counted: the
+// caller did that, and found none.
 //
 // A row's gradients are summed in the order (feature, core, sample), or within each core, and the
 // sums applied in the order that contributions.h states. The result is the same for any number of

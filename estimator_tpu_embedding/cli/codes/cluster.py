@@ -1,0 +1,61 @@
+"""The codes of clusters: workers, their addresses, and who answers there."""
+
+ENTRIES = {
+    'E701': ('contradiction in the choice of workers',
+             'The hosts of a job are either emulated in its process, or workers at given '
+             'addresses, or workers that it starts itself. A number or a deadline is out of range, '
+             'or two of these ways were asked for.',
+             'Give either --workers or --processes, and numbers in the range that the message '
+             'names.'),
+    'E702': ('malformed address of a worker',
+             'An address has a machine, a colon and a port. IPv6 numbers stand in brackets.',
+             'Write it like 10.0.0.3:8470 or [fd00::3]:8470.'),
+    'E703': ('the same worker twice',
+             'Each host of a job needs a worker of its own. Two addresses lead to one machine and '
+             'port.',
+             'Leave one of them out, or start another worker on another port.'),
+    'E704': ('unknown machine',
+             'The name in the address of a worker cannot be looked up. Nobody was contacted.',
+             'Correct the name, or write the number of the machine.'),
+    'E705': ('server that other machines could reach',
+             'A server of TensorFlow listens on all interfaces, whatever address it is given, and '
+             'asks for no password. Whoever reaches it can run programs as its user. So it starts '
+             'only where there is no interface but loopback, unless somebody agrees.',
+             'If the network is private, say --expose or install(expose=True). Otherwise close '
+             'the ports by a firewall first.'),
+    'E706': ('port is taken',
+             'A worker cannot listen on its port. The message names the process that does, if it '
+             'can be seen.',
+             'End that process, or choose another port.'),
+    'E707': ('worker does not answer',
+             'A job was told to use workers, and not all of them answered before the deadline. '
+             'The message says who did. The job does not fall back to emulated hosts.',
+             'Look at the machines with etpe worker ls, and start the workers that are missing.'),
+    'E708': ('worker of another run',
+             'A worker holds the shards of one run at a time. Another client has claimed this '
+             'one, and renews its claim.',
+             'End the other job, or take other workers.'),
+    'E709': ('different versions in a cluster',
+             'The client and all workers must have the same version of this package and of '
+             'TensorFlow, and the same compiled kernels. The message has a table.',
+             'Install the same package on all machines, then start their workers again.'),
+    'E710': ('number of hosts and of workers differ',
+             'Each worker is one host of the job, so the number of hosts follows from the workers. '
+             'Another number was stated.',
+             'Leave --hosts out, or give as many workers as hosts.'),
+    'E711': ('own worker did not start',
+             'A worker that the job started on this machine ended at once, or did not listen '
+             'before the deadline.',
+             'What it said stands on standard error, above the message.'),
+    'E712': ('something else than a worker answers',
+             'A server of TensorFlow listens at the address of a worker, but it is none of this '
+             'package.',
+             'Start etpe worker there, or correct the address.'),
+    'E714': ('address of another machine',
+             'A process can listen only on addresses of its own machine.',
+             'Choose one that the message lists.'),
+    'E715': ('loopback among other addresses',
+             'Workers take tensors from each other by the same addresses that the client uses. An '
+             'address of loopback means another machine on each of them.',
+             'Give the address by which other machines know the worker.'),
+}

@@ -1,0 +1,243 @@
+"""The cluster of a job: finds its workers, opens sessions over them, and replaces lost ones."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+from absl import logging
+
+from ..errors import ConfigError, bytes_text, counted, shown
+from ..hosts.placement import CLIENT_JOB, HOST_JOB
+from . import control, environment, listening, opening
+from .addresses import Address, is_loopback, parsed, seen_by
+from .children import Children
+from .choice import ClusterChoice
+from .looking import for_all
+from .opening import Opened
+from .server import Server, of_client
+
+_LOOPBACK = '127.0.0.1'
+_MOST_SECONDS = 10.0
+"""Seconds for a call of a worker that answered just before."""
+
+
+class Cluster:
+    """The workers of a job. Sessions over them see its client as one more task.
+
+    The claims of this process on its workers live as long as it, and so do its own workers.
+
+    Attributes:
+      choice: which processes are meant.
+      run: the name under which workers are claimed; it differs between processes.
+    """
+
+    def __init__(self, choice: ClusterChoice, say: Callable[[str], None] = logging.info):
+        """Contacts and starts nobody yet.
+
+        Args:
+          choice: which processes are meant.
+          say: is told what was found.
+
+        Raises:
+          ConfigError: with every problem of the choice.
+        """
+        if problems := list(choice.problems()):
+            raise ConfigError(*problems)
+        self.choice, self.run = choice, uuid.uuid4().hex
+        self._say, self._pid = say, os.getpid()
+        self._lock = threading.RLock()
+        self._children = (Children(choice.processes, expose=choice.expose)
+                          if choice.processes else None)
+        self._server: Server | None = None
+        self._opened: list[Opened] = []
+        self._stale: set[str] = set()
+        self._loss: BaseException | None = None
+        self._generation = 0
+        self._tables: list[list[dict[str, Any]]] = []
+        atexit.register(self.close)
+
+    @property
+    def num_hosts(self) -> int:
+        """The number of workers, each of which is a host."""
+        return self.choice.num_hosts
+
+    @property
+    def target(self) -> str:
+        """The target of sessions over the workers, once they are prepared."""
+        return self._running().target
+
+    @property
+    def generation(self) -> int:
+        """How often the workers were given up for lost: 0 at first."""
+        return self._generation
+
+    @property
+    def loss(self) -> BaseException | None:
+        """The error with which they were given up, until they are prepared again."""
+        return self._loss
+
+    def addresses(self) -> list[str]:
+        """Returns the address of each host's worker, once they are prepared."""
+        return [one.address for one in self._opened]
+
+    def incarnations(self) -> list[str]:
+        """Returns what differs whenever a worker's process begins, once they are prepared."""
+        return [one.incarnation for one in self._opened]
+
+    def config(self, session_config: Any = None) -> Any:
+        """Returns the `ConfigProto` of a session over the workers, once they are prepared.
+
+        The session has state of its own on every worker, which ends with it.
+
+        Args:
+          session_config: settings of the user, or `None`.
+        """
+        config = tf.ConfigProto()
+        if session_config is not None:
+            config.CopyFrom(session_config)
+        config.isolate_session_state = True
+        config.ClearField('device_filters')
+        config.cluster_def.CopyFrom(tf.train.ClusterSpec({
+            CLIENT_JOB: [str(self._running().address)], HOST_JOB: self.addresses(),
+        }).as_cluster_def())
+        return config
+
+    def prepare(self) -> None:
+        """Makes sure that every worker answers, is claimed, of our version, and holds nothing.
+
+        It is called before each session is made. After `lost`, own workers are killed and started
+        anew. Others have to begin anew, and get `choice.worker_deadline` seconds for that.
+
+        Raises:
+          HostUnavailableError: E707, E711 if workers do not answer; says who does.
+          SetupError: E705, E706, E708, E709, E712.
+        """
+        with self._lock:
+            deadline = (self.choice.connect_deadline if self._loss is None
+                        else self.choice.worker_deadline)
+            is_new = self._loss is not None or not self._opened
+            own = self._own_addresses(deadline) if self._children is not None else None
+            self._start_server(own or self.choice.workers)
+            self._opened = opening.opened(
+                own or self.choice.workers, self.run, deadline, self._stale, self._say)
+            self._loss = None
+            if is_new:
+                for line in self.description():
+                    self._say(line)
+
+    def lost(self, error: BaseException) -> None:
+        """Gives all workers up, because one of them was lost; the next `prepare` replaces them.
+
+        Own workers are killed at once: whatever still runs on them must change nothing.
+        """
+        with self._lock:
+            if self._loss is None:
+                self._generation += 1
+                self._loss = error
+                self._stale.update(self.incarnations())
+                if self._children is not None:
+                    self._children.kill()
+
+    def ask(self, host: int, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
+        """Calls the worker of a host; see `control.ask`."""
+        return control.ask(self.addresses()[host], verb, deadline=deadline, **arguments)
+
+    def tell_tables(self, tables: Sequence[Sequence[dict[str, Any]]]) -> None:
+        """Tells each worker what it will hold, for `etpe worker ls` and for messages.
+
+        Args:
+          tables: per host, `name`, `rows` and `bytes` of each table's part.
+
+        Raises:
+          control.NoAnswerError: if a worker does not answer.
+        """
+        self._tables = [list(one) for one in tables]
+        hosts = {address: host for host, address in enumerate(self.addresses())}
+        for_all(self.addresses(), lambda address: control.ask(
+            address, 'tables', run=self.run, tables=self._tables[hosts[address]],
+            deadline=_MOST_SECONDS))
+
+    def bytes_of(self, host: int) -> int:
+        """Returns the bytes of the tables on a host; 0 if nobody told them yet."""
+        return sum(one['bytes'] for one in self._tables[host]) if self._tables else 0
+
+    def status_of(self, host: int) -> int | None:
+        """Returns how an own worker ended, such as -9; `None` if it runs, or is not our own."""
+        return None if self._children is None else self._children.status_of(host)
+
+    def pids(self) -> list[int]:
+        """Returns the processes of own workers; none if they are not our own."""
+        return [] if self._children is None else self._children.pids()
+
+    def description(self) -> list[str]:
+        """Returns lines for people: who was found, and what is exposed."""
+        lines = [f'{counted(self.num_hosts, "worker")}: ' + ', '.join(
+            f'host {host} is {one.address} (process {one.status.get("pid")})'
+            for host, one in enumerate(self._opened))]
+        versions = dict(self._opened[0].status['versions'])
+        lines.append('all have ' + ', '.join(
+            f'{name} {shown(version)}' for name, version in versions.items() if name != 'Python'))
+        others = listening.interfaces()
+        if others:
+            lines.append(
+                f'this process listens on {", ".join(self._running().listens)}, which other '
+                'machines reach by ' + ', '.join(
+                    f'{name} ({address})' for name, address in sorted(others.items())))
+        lines += [f'host {host} holds {counted(len(tables), "table")}, '
+                  f'{bytes_text(self.bytes_of(host))}' for host, tables in enumerate(self._tables)]
+        return lines
+
+    def close(self) -> None:
+        """Gives the workers back, and ends own ones; `prepare` may be called again."""
+        if os.getpid() != self._pid:  # A forked child has no workers.
+            return
+        with self._lock:
+            if self._children is not None:
+                self._children.end()
+            else:
+                for_all(self.addresses(), lambda address: opening.give_back(address, self.run))
+            self._stale.update(self.incarnations())
+            self._opened, self._loss = [], None
+
+    def _own_addresses(self, deadline: float) -> list[str]:
+        """Returns the addresses of own workers, which are started if there are none."""
+        assert self._children is not None
+        listening.require_private('etpe run --processes', self.choice.expose)
+        if self._loss is None and self._opened:
+            return self.addresses()
+        return self._children.start(deadline)
+
+    def _start_server(self, workers: Sequence[str]) -> None:
+        """Starts the server of this process, which the workers take tensors from."""
+        places = [place for place in map(parsed, workers) if place is not None]
+        hosts = [place.host for place in places]
+        environment.avoid_proxies(hosts)
+        if self._server is None:
+            far = [host for host in hosts if not is_loopback(host)]
+            own = seen_by(far[0]) if far else _LOOPBACK
+            environment.avoid_proxies([own])
+            self._server = of_client(Address(own, 0), expose=self.choice.expose)
+
+    def _running(self) -> Server:
+        assert self._server is not None, 'prepare() comes first'
+        return self._server
+
+
+_clusters: dict[ClusterChoice, Cluster] = {}
+
+
+def current(choice: ClusterChoice, say: Callable[[str], None] = logging.info) -> Cluster:
+    """Returns the cluster of this process for a choice; the same one each time.
+
+    Raises:
+      ConfigError: with every problem of the choice.
+    """
+    if choice not in _clusters:
+        _clusters[choice] = Cluster(choice, say)
+    return _clusters[choice]
