@@ -12,7 +12,7 @@ from .columns import (
     old_tpu_embedding_columns, other_columns_of_a_spec, recorded_column_scopes, tensor_core_length,
     tpu_embedding_columns)
 from .graphs import (
-    copied_variable_store, discarded_graph, global_step_read, is_compiled_by_xla,
+    copied_variable_store, discarded_graph, function_of, global_step_read, is_compiled_by_xla,
     is_in_control_flow, is_inside_control_flow, keras_name_counters, put_keras_name_counters,
     put_variable_scope_state, thread_local_stacks, variable_scope_state, wait_for, wait_instead)
 from .running import (

@@ -45,6 +45,15 @@ def wait_instead(operation: Any, others: Any) -> None:
         waiting._add_control_inputs([*kept, *others])
 
 
+def function_of(graph: Any, name: str) -> Any:
+    """Returns the `FunctionDef` of a function that operations of `graph` call, or `None`.
+
+    `as_graph_def` would copy all constants of the graph for it. Checked: 2.16-2.21.
+    """
+    function = graph._get_function(name)
+    return None if function is None else function.cached_definition
+
+
 def is_in_control_flow(operation: Any) -> bool:
     """Whether an operation is part of a `tf.cond` or `tf.while_loop` of control flow v1.
 

@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import EteError, bytes_text
 from .report import Grid, Line, Report, as_command
 
-_SECURITY = ('whoever reaches this port can run programs as this user: keep it in a private '
+_SECURITY = ('a stranger who reaches this port can run programs as this user: keep it in a private '
              'network')
 
 
@@ -58,8 +58,8 @@ def _serve(parsed: argparse.Namespace) -> int:
     from ..cluster import addresses
     address = addresses.parsed(parsed.listen, lowest_port=0 if parsed.parent is not None else 1)
     if address is None:
-        parsed.refuse('--listen must have a machine, a colon and a port, such as 10.0.0.3:8470, '
-                      f'not {parsed.listen!r}')
+        return parsed.refuse('--listen must have a machine, a colon and a port, such as '
+                             f'10.0.0.3:8470, not {parsed.listen!r}')
     from ..compat import environment
     environment.hide_facts_of_tensorflow()
     from ..cluster import environment as variables, worker

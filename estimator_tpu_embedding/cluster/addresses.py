@@ -1,4 +1,4 @@
-"""Reads addresses of workers, and finds what is wrong with a list of them before anyone is asked."""
+"""Reads addresses of workers, and checks a list of them before anyone is asked."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from .children import Children
 from .choice import ClusterChoice
 from .looking import for_all
 from .opening import Opened
-from .server import Server, of_client
+from .server import Server, Target, of_client
 
 _LOOPBACK = '127.0.0.1'
 _MOST_SECONDS = 10.0
@@ -34,8 +34,11 @@ class Cluster:
 
     Attributes:
       choice: which processes are meant.
+      is_remote: `True`: hosts are tasks of their own.
       run: the name under which workers are claimed; it differs between processes.
     """
+
+    is_remote = True
 
     def __init__(self, choice: ClusterChoice, say: Callable[[str], None] = logging.info):
         """Contacts and starts nobody yet.
@@ -68,8 +71,8 @@ class Cluster:
         return self.choice.num_hosts
 
     @property
-    def target(self) -> str:
-        """The target of sessions over the workers, once they are prepared."""
+    def target(self) -> Target:
+        """The target of sessions over the workers, which are prepared if they never were."""
         return self._running().target
 
     @property
@@ -91,7 +94,7 @@ class Cluster:
         return [one.incarnation for one in self._opened]
 
     def config(self, session_config: Any = None) -> Any:
-        """Returns the `ConfigProto` of a session over the workers, once they are prepared.
+        """Returns the `ConfigProto` of a session over the workers as they were prepared last.
 
         The session has state of its own on every worker, which ends with it.
 
@@ -176,7 +179,7 @@ class Cluster:
         return [] if self._children is None else self._children.pids()
 
     def description(self) -> list[str]:
-        """Returns lines for people: who was found, and what is exposed."""
+        """Returns lines for people: who was found, and who can reach this process."""
         lines = [f'{counted(self.num_hosts, "worker")}: ' + ', '.join(
             f'host {host} is {one.address} (process {one.status.get("pid")})'
             for host, one in enumerate(self._opened))]
@@ -225,7 +228,9 @@ class Cluster:
             self._server = of_client(Address(own, 0), expose=self.choice.expose)
 
     def _running(self) -> Server:
-        assert self._server is not None, 'prepare() comes first'
+        if self._server is None:
+            self.prepare()
+        assert self._server is not None
         return self._server
 
 

@@ -18,7 +18,7 @@ from ..hosts.placement import device_of
 from ..proto import json_objects
 from . import environment
 from .addresses import parsed
-from .server import BOOT_JOB
+from .server import BOOT_JOB, Target
 from .worker import TOKEN
 
 _MOST_VALUES = 100_000
@@ -62,7 +62,7 @@ class Line:
             self._request = tf.placeholder(tf.string, [])
             self._answer = tf.raw_ops.PyFunc(
                 input=[self._request], token=TOKEN, Tout=[tf.string])[0]
-        self._target = f'grpc://{address}'
+        self._target = Target(f'grpc://{address}')
         self._session: tf.Session | None = None
 
     def __enter__(self) -> Line:

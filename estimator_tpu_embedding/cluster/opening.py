@@ -56,7 +56,7 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
       say: is told of a wait for another client's claim.
 
     Raises:
-      HostUnavailableError: E707 for each worker that does not answer, with those that do.
+      HostUnavailableError: E707 for each worker that does not answer; names the others.
       SetupError: E708 if another run has one, E709 if versions differ, E712 if something else
         answers.
     """

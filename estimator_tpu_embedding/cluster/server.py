@@ -19,6 +19,13 @@ A session that does names other jobs, since TensorFlow refuses two meanings of o
 """
 
 
+class Target(str):
+    """The target of a session that this package opens at a server of a cluster.
+
+    Sessions of scripts at the addresses of TPUs are opened in this process instead.
+    """
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Server:
     """A running server, which ends with its process.
@@ -29,7 +36,7 @@ class Server:
       listens: the addresses on which it really listens.
     """
 
-    target: str
+    target: Target
     address: Address
     listens: list[str]
 
@@ -65,7 +72,7 @@ def start(where: str, asked: Address, *, expose: bool, threads: int | None = Non
                                  shown(error.message, 300), 'Take another port.')) from error
     _running.append(server)
     address = Address(asked.host, int(server.target.rpartition(':')[2]))
-    return Server(server.target, address, [
+    return Server(Target(server.target), address, [
         one for one in listening.addresses_of() if one.endswith(f':{address.port}')])
 
 

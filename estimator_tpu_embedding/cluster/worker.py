@@ -1,9 +1,9 @@
 """A worker: a process that holds the shards of one host, and does what its client's graphs say.
 
-Its memory belongs to one run at a time. When that run gives the worker back, or its client is
-silent for longer than the lease, the process executes itself anew: same number, same port, and
-nothing of the run is left. A worker that a client started for itself has no lease. It ends with
-that client.
+Its memory belongs to one run at a time. The run may give the worker back, or its client may be
+silent for longer than the lease. Then the process executes itself anew. It keeps its number and
+its port, and nothing of the run is left. A worker that a client started for itself has no lease.
+It ends with that client.
 """
 
 from __future__ import annotations

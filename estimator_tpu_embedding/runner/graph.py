@@ -16,7 +16,7 @@ from . import model
 from .host_calls import call_on_host, operations_of, read_before_increment
 from .host_feeds import FeedGraph
 from .input import Batch, CoreQueue, map_tensors
-from .input_graph import draw_input, feed_of
+from .input_graph import draw_input, feeds_of
 from .measures import Measured
 from .model import Job, ModelOutput, concatenate
 from .model_towers import BuiltTowers, build_towers, table_gradients
@@ -65,8 +65,7 @@ def build_step(job: Job) -> StepGraph:
     queues = [CoreQueue(core, rest, job.placement.core(core))
               for core, rest in enumerate(inputs.rests)]
     backend, names = _make_backend(job, inputs.rests[0], global_step)
-    feeds = [feed_of(invocation, inputs, queues, backend)
-             for invocation in job.deployment.invocations]
+    feeds = feeds_of(job, inputs, queues, backend)
     is_step = tf.placeholder_with_default(False, [], 'is_step')
     towers = build_towers(job, queues, backend, is_step)
     # Otherwise a train_op that needs nothing of the batch could come first, and rates would be

@@ -128,6 +128,7 @@ class Job:
       checkpoint: how checkpoints are written, and which differences to them are intended.
       kernels: which engine executes the tables.
       cluster: the hosts; `None` emulates all of them in this process, with one engine.
+      input_on_workers: whether input_fn of a host builds on its worker; see `input_placement`.
       feed_hook: (infeed, signals of the model by name) -> the user's hook that takes the place of
         the infeed in training; `None` if the user gave none.
     """
@@ -149,6 +150,7 @@ class Job:
     kernels: Kernels = Kernels()
     input_fn: str = ''
     cluster: Cluster | None = None
+    input_on_workers: bool = False
     feed_hook: FeedHookMaker | None = None
 
     @property
@@ -160,7 +162,8 @@ class Job:
     def placement(self) -> Placement:
         """The devices of hosts and cores."""
         return Placement(self.topology,
-                         is_remote=self.cluster is not None and self.cluster.is_remote)
+                         is_remote=self.cluster is not None and self.cluster.is_remote,
+                         has_input_on_hosts=self.input_on_workers)
 
     @contextlib.contextmanager
     def building(self, graph: tf.Graph) -> Iterator[None]:

@@ -17,8 +17,8 @@ Entry = tuple[str, str, str]
 
 ENTRIES: dict[str, Entry] = dict(sorted({
     **agreement.ENTRIES, **checkpoints.ENTRIES, **cluster.ENTRIES, **config.ENTRIES,
-    **doubts.ENTRIES, **migration.ENTRIES, **reading.ENTRIES, **rows.ENTRIES, **run.ENTRIES, **sources.ENTRIES,
-    **tf2.ENTRIES}.items()))
+    **doubts.ENTRIES, **migration.ENTRIES, **reading.ENTRIES, **rows.ENTRIES, **run.ENTRIES,
+    **sources.ENTRIES, **tf2.ENTRIES}.items()))
 
 
 def nearest(text: str) -> str:

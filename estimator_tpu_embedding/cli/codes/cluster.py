@@ -19,8 +19,8 @@ ENTRIES = {
              'Correct the name, or write the number of the machine.'),
     'E705': ('server that other machines could reach',
              'A server of TensorFlow listens on all interfaces, whatever address it is given, and '
-             'asks for no password. Whoever reaches it can run programs as its user. So it starts '
-             'only where there is no interface but loopback, unless somebody agrees.',
+             'asks for no password. A stranger who reaches it can run programs as its user. So it '
+             'starts only where there is no interface but loopback, unless somebody agrees.',
              'If the network is private, say --expose or install(expose=True). Otherwise close '
              'the ports by a firewall first.'),
     'E706': ('port is taken',
@@ -51,6 +51,10 @@ ENTRIES = {
              'A server of TensorFlow listens at the address of a worker, but it is none of this '
              'package.',
              'Start etpe worker there, or correct the address.'),
+    'E713': ('script without addresses',
+             'The workers are to be taken from the script. But neither its TPUClusterResolver nor '
+             'the master of its RunConfig has addresses with ports.',
+             'Give the addresses themselves by --workers.'),
     'E714': ('address of another machine',
              'A process can listen only on addresses of its own machine.',
              'Choose one that the message lists.'),
