@@ -99,7 +99,7 @@ class Run:
             return b''
         return plan_to_config(plan).SerializeToString(deterministic=True)
 
-    def execute(self, creator: tf.train.ChiefSessionCreator,
+    def execute(self, creator: tf.train.SessionCreator,
                 hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any], *,
                 wanted: Callable[[], int]) -> dict[str, Any]:
         """Runs until a hook asks for the end, the data ends, or something fails.
@@ -128,7 +128,7 @@ class Run:
             raise self._end_of_data(wanted())
         return values
 
-    def results(self, creator: tf.train.ChiefSessionCreator,
+    def results(self, creator: tf.train.SessionCreator,
                 hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any]
                 ) -> Generator[dict[str, Any], None, None]:
         """Runs like `execute`, but yields the values of every run, and ends when the data ends.
@@ -139,7 +139,8 @@ class Run:
         self._announce()
         with self._threads_ended(), \
                 tf.train.MonitoredSession(SessionCreator(
-                    creator, self.job.cluster, self.shutdown, self.report), hooks) as session:
+                    creator, self.job.cluster, self.shutdown, self.report,
+                    self.termination.proceed), hooks) as session:
             try:
                 while not session.should_stop():
                     began = time.monotonic()
