@@ -55,7 +55,7 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
         found = recover(job.model_dir, job.checkpoint)
         run = Run(job)
         default = functools.partial(
-            default_saver, cadence.keep_max, cadence.keep_every_n_hours)
+            default_saver, cadence.keep_max, cadence.keep_every_n_hours, job.placement.client)
         scaffold = scaffold_of(run, found and Following(
             job.model_dir, found.prefix, job.checkpoint, is_named=True), default)
         if found is not None:
