@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import os
 import threading
 import uuid
@@ -12,17 +13,19 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from absl import logging
 
-from ..errors import ConfigError, bytes_text, counted, shown
+from ..errors import ConfigError, Problem, bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
 from . import control, environment, listening, opening
 from .addresses import Address, is_loopback, parsed, seen_by
 from .children import Children
 from .choice import ClusterChoice
+from .faults import HostUnavailableError
 from .looking import for_all
 from .opening import Opened
 from .server import Server, Target, of_client
 
 _LOOPBACK = '127.0.0.1'
+_RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
 
@@ -40,19 +43,21 @@ class Cluster:
 
     is_remote = True
 
-    def __init__(self, choice: ClusterChoice, say: Callable[[str], None] = logging.info):
+    def __init__(self, choice: ClusterChoice, say: Callable[[str], None] = logging.info,
+                 run: str | None = None):
         """Contacts and starts nobody yet.
 
         Args:
           choice: which processes are meant.
           say: is told what was found.
+          run: claims the workers; that of this process if `None`.
 
         Raises:
           ConfigError: with every problem of the choice.
         """
         if problems := list(choice.problems()):
             raise ConfigError(*problems)
-        self.choice, self.run = choice, uuid.uuid4().hex
+        self.choice, self.run = choice, run or _RUN
         self._say, self._pid = say, os.getpid()
         self._lock = threading.RLock()
         self._children = (Children(choice.processes, expose=choice.expose)
@@ -134,13 +139,18 @@ class Cluster:
                 for line in self.description():
                     self._say(line)
 
-    def lost(self, error: BaseException) -> None:
+    def lost(self, error: BaseException, generation: int | None = None) -> None:
         """Gives all workers up, because one of them was lost; the next `prepare` replaces them.
 
         Own workers are killed at once: whatever still runs on them must change nothing.
+
+        Args:
+          error: says which one, and how that was noticed.
+          generation: the workers that are meant; a loss of earlier ones is ignored. `None` means
+            those of now.
         """
         with self._lock:
-            if self._loss is None:
+            if self._loss is None and generation in (None, self._generation):
                 self._generation += 1
                 self._loss = error
                 self._stale.update(self.incarnations())
@@ -212,7 +222,7 @@ class Cluster:
         """Returns the addresses of own workers, which are started if there are none."""
         assert self._children is not None
         listening.require_private('etpe run --processes', self.choice.expose)
-        if self._loss is None and self._opened:
+        if self._loss is None and self._opened and not self._children.have_ended():
             return self.addresses()
         return self._children.start(deadline)
 
@@ -223,7 +233,12 @@ class Cluster:
         environment.avoid_proxies(hosts)
         if self._server is None:
             far = [host for host in hosts if not is_loopback(host)]
-            own = seen_by(far[0]) if far else _LOOPBACK
+            try:
+                own = seen_by(far[0]) if far else _LOOPBACK
+            except OSError as error:
+                raise HostUnavailableError(Problem(
+                    'E707', f'worker at {far[0]}', 'there must be a way to it',
+                    str(error.strerror), 'Look at the network of this machine.')) from error
             environment.avoid_proxies([own])
             self._server = of_client(Address(own, 0), expose=self.choice.expose)
 
@@ -240,9 +255,13 @@ _clusters: dict[ClusterChoice, Cluster] = {}
 def current(choice: ClusterChoice, say: Callable[[str], None] = logging.info) -> Cluster:
     """Returns the cluster of this process for a choice; the same one each time.
 
+    Choices that differ only in their deadlines share one, which has the deadlines of the last.
+
     Raises:
       ConfigError: with every problem of the choice.
     """
-    if choice not in _clusters:
-        _clusters[choice] = Cluster(choice, say)
-    return _clusters[choice]
+    key = dataclasses.replace(choice, connect_deadline=1.0, worker_deadline=1.0)
+    if key not in _clusters:
+        _clusters[key] = Cluster(choice, say)
+    _clusters[key].choice = choice
+    return _clusters[key]

@@ -89,6 +89,7 @@ class Line:
                     isolate_session_state=True))
             text = self._session.run(self._answer, {self._request: request})
             answer = json_objects.parsed(bytearray(text), _MOST_VALUES)
+            json.dumps(answer, allow_nan=False)  # No worker answers with NaN.
         except tf.errors.DeadlineExceededError:
             raise NoAnswerError(f'no answer within {self._deadline:g} s') from None
         except tf.errors.UnavailableError as error:
@@ -97,7 +98,8 @@ class Line:
             raise NoAnswerError('what answers there is no worker of this package: '
                                 f'{_first_line(error)}', is_final=True) from error
         if 'error' in answer:
-            raise NoAnswerError(f'the worker refused: {shown(answer["error"], 300)}')
+            raise NoAnswerError(f'the worker refused: {shown(answer["error"], 300)}',
+                                is_final=True)
         return answer
 
     def close(self) -> None:
