@@ -179,6 +179,7 @@ def test_a_job_with_python_in_its_input_is_refused_before_anything_runs(tmp_path
             estimator_of(tmp_path, True).train(input_fn, steps=1)
     assert not cluster.prepared
 
+
 FILE_JOB = '''
 import tensorflow.compat.v1 as tf
 
