@@ -18,7 +18,7 @@ from absl import logging
 from .. import _tf
 from ..errors import ConfigError, Problem, bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
-from . import control, environment, listening, opening
+from . import control, environment, listening, opening, preflight
 from .addresses import Address, is_loopback, parsed, seen_by
 from .children import Children
 from .choice import ClusterChoice
@@ -195,6 +195,13 @@ class Cluster:
         for_all(self.addresses(), lambda address: control.ask(
             address, 'tables', run=self.run, tables=self._tables[hosts[address]],
             deadline=_MOST_SECONDS))
+
+    def admit(self, needed: Sequence[int], directory: str = '', checkpoint: str = '') -> None:
+        """Makes sure that the workers have memory for tables, and see the files of a job.
+
+        See `preflight.require`; the workers must be prepared.
+        """
+        preflight.require(self._opened, needed, directory, checkpoint)
 
     def bytes_of(self, host: int) -> int:
         """Returns the bytes of the tables on a host; 0 if nobody told them yet."""
