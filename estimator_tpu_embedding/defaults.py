@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from .checkpoint.options import CheckpointOptions
+from .cluster.choice import ClusterChoice
 from .core.kernels import Kernels
 from .core.specs import ID_POLICIES, System
 from .errors import ConfigError, Problem
@@ -25,6 +26,8 @@ class Defaults:
       kernels: the kernels that execute the tables, and their threads.
       checkpoint: the options of checkpoints.
       step_limit: the most steps that one call of `train()` makes, >= 1; `None` is no limit.
+      cluster: the processes that are the hosts of jobs; with none all hosts are emulated.
+      input_on_workers: whether those processes have the input of their hosts.
 
     >>> Defaults(id_policy='drop').step_limit is None
     True
@@ -35,6 +38,8 @@ class Defaults:
     kernels: Kernels = Kernels()
     checkpoint: CheckpointOptions = CheckpointOptions()
     step_limit: int | None = None
+    cluster: ClusterChoice = ClusterChoice()
+    input_on_workers: bool = False
 
     def problems(self) -> Iterator[Problem]:
         """Yields every problem of these choices."""
@@ -45,6 +50,7 @@ class Defaults:
         yield from self.kernels.problems('etpe run or install()')
         if self.step_limit is not None and self.step_limit < 1:
             yield Problem('E416', 'steps', 'it must be at least 1', str(self.step_limit))
+        yield from self.cluster.problems()
 
 
 _current = Defaults()

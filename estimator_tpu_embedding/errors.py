@@ -5,7 +5,8 @@ changes once released. One class exists per cause that a caller can act on:
 
 | class | codes | the cause |
 |---|---|---|
-| `SetupError` | E0xx | the process is set up in a way this package cannot work in |
+| `SetupError` | E0xx, E70x | the process is set up in a way this package cannot work in |
+| `ExposedServerError` | E705 | a server that other machines could reach |
 | `ConfigError` | E4xx | what the user declared contradicts itself or a limit |
 | `UnreadableConfigError` | E48x | a file that holds no config that can be read |
 | `InputError` | E5xx | the data does not fit the declaration |
@@ -14,6 +15,7 @@ changes once released. One class exists per cause that a caller can act on:
 | `CheckpointError` | E6xx | state on disk is unreadable or does not fit the plan |
 | `DivergedError` | E620, E80x | numbers that are no longer finite; in `runner/faults.py` |
 | `SessionLostError` | E802 | sessions that are lost again and again; in `runner/faults.py` |
+| `HostUnavailableError` | E707-E719 | a worker of a cluster; in `cluster/faults.py` |
 | `UnsupportedError` | E9xx | a legacy feature that this version does not run |
 """
 
@@ -94,6 +96,10 @@ class EteError(Exception):
 
 class SetupError(EteError, RuntimeError):
     """E0xx: the process cannot run this package as it is set up."""
+
+
+class ExposedServerError(SetupError):
+    """E705: a server that other machines could reach, where nobody agreed to that."""
 
 
 class ConfigError(EteError, ValueError):

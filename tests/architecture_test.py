@@ -24,8 +24,10 @@ BELOW['columns'] = {'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops
 # What is saved must be read as the engine wants it.
 BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
 BELOW['hosts'] = BELOW['hosts'] | {'_process'}
-BELOW['defaults'] = {'errors', 'core', 'checkpoint'}
-BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint'}
+# The processes that hosts run in, and nothing about what hosts do there.
+BELOW['cluster'] = {'errors', 'version', '_tf', 'core', 'proto', 'native', 'hosts', 'checkpoint'}
+BELOW['defaults'] = {'errors', 'core', 'checkpoint', 'cluster'}
+BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint', 'cluster'}
 # The face of TF2, beside the runner and the estimator, of which it needs neither.
 BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', 'defaults'}
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns', 'defaults'}
@@ -35,7 +37,7 @@ BELOW['cli'] = BELOW['migration'] | {'migration'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
-    'cli': {'compat', 'runner'}, 'migration': {'compat', 'defaults', 'hosts', 'midlevel'},
+    'cli': {'cluster', 'compat', 'runner'}, 'migration': {'compat', 'defaults', 'hosts', 'midlevel'},
     '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import
@@ -61,10 +63,14 @@ HOMES = {
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
-            'engine_backend', 'lease', 'native', 'stock')}, {'hosts/choice.py'}),
+            'engine_backend', 'lease', 'native', 'stock')},
+        {f'hosts/{name}.py' for name in ('choice', 'native_tables', 'owner')}),
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
-        {'native', 'hosts/choice.py', 'hosts/lease.py', 'hosts/native.py', 'compat/install.py'}),
+        {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
+            'choice', 'lease', 'native', 'native_tables')),
+         'cluster/facts.py'}),  # Graphs of other processes use it in a worker.
+    'calls of a worker': (imports, {f'{NAME}.cluster.control'}, {'cluster'}),
     'components of a queue': (
         imports, {f'{NAME}.hosts.components'}, {'hosts/pending.py', 'hosts/pipelined.py'}),
     # The package `_tf` does not hand it out.
@@ -77,7 +83,7 @@ HOMES = {
     'a manifest of another checkpoint': (
         strings, {'E614'}, {'checkpoint/layout.py', 'cli/codes/checkpoints.py'}),
     'environment': (
-        uses, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py'}),
+        uses, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py', 'cluster/environment.py'}),
     'files that change': (
         uses,
         {'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
@@ -87,7 +93,8 @@ HOMES = {
         {f'runner/{name}.py' for name in (
             'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
             'session_feed', 'shutdown', 'signals', 'towers')}
-        | {'migration/carry_out.py'}),  # SIGTERM ends a migration in order.
+        | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
+        | {f'cluster/{name}.py' for name in ('children', 'control', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
@@ -142,6 +149,9 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'hosts._observers': 'a check sees the steps of a job, which makes its engine by itself',
     'checkpoint._verified': 'a nested evaluation does not hash again what was just written',
     'checkpoint._open': 'locks that this process holds: a child that it forks drops them',
+    'cluster._running': 'servers of TensorFlow, which end with their process',
+    'cluster._of_client': 'a process has one server for all its jobs, since none can be ended',
+    'cluster._clusters': 'claims on workers, and own workers, live as long as the process',
     'estimator._known': 'addresses of TPUs: a session at one of them is opened here',
     'estimator._watchdog': 'the original has one watchdog per process',
     'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',

@@ -65,17 +65,21 @@ def saver_builder() -> Any:
     `tf.train.Saver(builder=...)` is public, but the base class of builders is private. The
     builder has a class `ResourceVariableSaveable`, whose `handle_op` is the variable's handle.
     A derived class may override `shards`, which takes all saveables on one device. It returns
-    lists of them, and each list becomes a file. Checked: 2.16-2.21.
+    lists of them, and each list becomes a file. The device of the last file merges all files;
+    `merging_device` is the one whose files come last. Checked: 2.16-2.21.
     """
     from tensorflow.python.training import saver
 
     class Builder(saver.BulkSaverBuilder):
+        merging_device = ''
+
         def shards(self, saveables: list[Any]) -> list[list[Any]]:
             """Returns one list, so one file, as TensorFlow does."""
             return [saveables]
 
         def _GroupByDevices(self, saveables: list[Any]) -> list[tuple[str, list[Any]]]:
-            return [(device, shard) for device, group in super()._GroupByDevices(saveables)
-                    for shard in self.shards(group)]
+            groups = sorted(super()._GroupByDevices(saveables),
+                            key=lambda group: group[0] == self.merging_device)
+            return [(device, shard) for device, group in groups for shard in self.shards(group)]
 
     return Builder

@@ -45,7 +45,19 @@ class SaverBuilder(_TensorFlowsBuilder):
     graph their reads do not wait for that. So they hold a copy of every table at once. Here a read
     waits. The next look-up enters the mode again. That copies nothing, because the run that saved
     has ended by then, and nobody else holds the tensor.
+
+    Each task of a cluster writes files of its own variables, so no table leaves its task. The
+    client merges their indices into one.
     """
+
+    def __init__(self, client: str = ''):
+        """Makes a builder.
+
+        Args:
+          client: the device of the client of a cluster; `''` without one.
+        """
+        super().__init__()
+        self.merging_device = client
 
     def shards(self, saveables: Sequence[Any]) -> list[list[Any]]:
         """Returns the saveables of each file; parts of large tables are spread over several files.

@@ -29,11 +29,12 @@ _OF_THE_DISK = (
 """Errors that TensorFlow raises when it cannot write a file."""
 
 
-def default_saver(max_to_keep: int, keep_every_n_hours: float) -> tf.train.Saver:
+def default_saver(max_to_keep: int, keep_every_n_hours: float, client: str = ''
+                  ) -> tf.train.Saver:
     """Returns a saver of all variables, with the names and layout of the original; see `pieces`."""
     return tf.train.Saver(sharded=True, max_to_keep=max_to_keep,
                           keep_checkpoint_every_n_hours=keep_every_n_hours,
-                          builder=SaverBuilder(), defer_build=True,
+                          builder=SaverBuilder(client), defer_build=True,
                           save_relative_paths=True)
 
 

@@ -51,43 +51,52 @@ class StreamedRows:
                 'for rows to be put into them',
                 f'parts of {[part.shape.as_list() for part in parts]}', 'Use that one, or none.'))
         self._source = source
-        kind = parts[0].dtype.base_dtype
         with tf.name_scope('restored_rows'):
-            self._places = tf.placeholder(tf.int64, [None])
-            self._values = tf.placeholder(kind, [None, width])
-            self._begin = [self._beginning_of(part) for part in parts]
-            self._write = [self._writing_to(part) for part in parts]
-            # After rows of a variable were written, TensorFlow copies all of it whenever it is
-            # read as a whole, until that is switched off.
-            self._end = [tf.raw_ops.DisableCopyOnRead(resource=part.handle) for part in parts
-                         if hasattr(part, 'handle')]
-
-    def _beginning_of(self, part: tf.Variable) -> tf.Operation:
-        """Gives a part a buffer of its own; its values matter only for rows that are not stored."""
-        if not self._source.is_whole:
-            return part.initializer
-        empty = tf.raw_ops.Empty(shape=part.shape.as_list(), dtype=part.dtype.base_dtype)
-        return part.assign(empty, read_value=False)
-
-    def _writing_to(self, part: tf.Variable) -> tf.Operation:
-        if not hasattr(part, 'handle'):
-            return tf.scatter_update(part, self._places, self._values).op
-        return tf.raw_ops.ResourceScatterUpdate(
-            resource=part.handle, indices=self._places, updates=self._values)
+            self._parts = [_Part(part, is_whole=source.is_whole) for part in parts]
 
     def restore(self, session: tf.Session, checkpoint: str) -> None:
         """Writes every row that a checkpoint stores to its place."""
         source = self._source
-        for operation in self._begin:
-            session.run(operation)
+        for part in self._parts:
+            session.run(part.begin)
         for first, rows in Bundle.open(checkpoint).chunks(source.tensor, _CHUNK_BYTES):
             ids = source.stored.ids_of_stored_rows(first, first + len(rows))
             hosts, places = source.here.locate(ids, np.maximum)
             for host in _distinct(hosts):
                 chosen = hosts == host
-                session.run(self._write[host], {
-                    self._places: places[chosen], self._values: rows[chosen]})
-        session.run(self._end)
+                part = self._parts[host]
+                session.run(part.write, {part.places: places[chosen], part.values: rows[chosen]})
+        session.run([part.end for part in self._parts if part.end is not None])
+
+
+class _Part:
+    """The operations that fill a part of a variable, on the device of that part.
+
+    Attributes:
+      begin: gives it a buffer of its own.
+      places: feeds the numbers of rows.
+      values: feeds the rows.
+      write: writes them.
+      end: ends the mode in which TensorFlow copies all of a variable whenever it is read as a
+        whole, after rows of it were written; `None` if it has no such mode.
+    """
+
+    def __init__(self, part: tf.Variable, *, is_whole: bool):
+        """Makes them in the default graph; values from before matter unless `is_whole`."""
+        kind, (rows, width) = part.dtype.base_dtype, part.shape.as_list()
+        with tf.device(part.device):
+            self.places = tf.placeholder(tf.int64, [None])
+            self.values = tf.placeholder(kind, [None, width])
+            self.begin, self.end = part.initializer, None
+            if is_whole:
+                empty = tf.raw_ops.Empty(shape=[rows, width], dtype=kind)
+                self.begin = part.assign(empty, read_value=False)
+            if hasattr(part, 'handle'):
+                self.write = tf.raw_ops.ResourceScatterUpdate(
+                    resource=part.handle, indices=self.places, updates=self.values)
+                self.end = tf.raw_ops.DisableCopyOnRead(resource=part.handle)
+            else:
+                self.write = tf.scatter_update(part, self.places, self.values).op
 
 
 def _distinct(hosts: np.ndarray) -> Iterable[int]:

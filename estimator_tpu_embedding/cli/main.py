@@ -14,6 +14,7 @@ from ..version import VERSION
 
 COMMANDS = {
     'run': 'run a TF1 TPUEstimator script, unedited',
+    'worker': 'be a host of jobs of other machines, or show which workers answer',
     'inspect': 'show the tables and features of a config or checkpoint',
     'validate': 'find errors and doubtful choices in a config',
     'diff': 'compare two configs: can checkpoints of the first be restored with the second?',

@@ -47,16 +47,30 @@ _CHECKPOINTS: dict[str, dict[str, Any]] = {
     '--strict-vocabulary': {**_FLAG, 'help': 'a vocabulary in which words have other ids than in '
                             'the checkpoint is an error, not a warning'}}
 
-_ALL = {**_GENERAL, **_CHECKPOINTS}
+_CLUSTER: dict[str, dict[str, Any]] = {
+    '--workers': {'metavar': 'ADDRESSES', 'help': 'such as 10.0.0.3:8470,10.0.0.4:8470, where '
+                  '"etpe worker" runs; from-script takes the addresses that the script has for '
+                  'its TPU'},
+    '--processes': {'type': int, 'metavar': 'N', 'help': 'start N workers on this machine, and end '
+                    'them with the script'},
+    '--expose': {**_FLAG, 'help': 'servers may listen although other machines can reach this one; '
+                 'only for private networks'},
+    '--input-on-workers': {**_FLAG, 'help': 'each worker builds the input of its host and reads '
+                           'the files, where the script does not say it'}}
+
+_ALL = {**_GENERAL, **_CLUSTER, **_CHECKPOINTS}
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds all options to the parser of the command."""
+    cluster = parser.add_argument_group(
+        'cluster', 'Processes that are the hosts of jobs; without these options all hosts are '
+        'emulated in one process.')
     group = parser.add_argument_group(
         'checkpoints', 'Which differences between a checkpoint and the job are meant, where its '
         'RunConfig does not say it. T is a table as the checkpoint calls it, or parts of that '
         'name, as user_embedding. What may be given several times is marked with *.')
-    for options, place in ((_GENERAL, parser), (_CHECKPOINTS, group)):
+    for options, place in ((_GENERAL, parser), (_CLUSTER, cluster), (_CHECKPOINTS, group)):
         for name, settings in options.items():
             place.add_argument(name, **settings)
 

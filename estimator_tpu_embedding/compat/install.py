@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
+from collections.abc import Sequence
 
 from ..checkpoint.options import CheckpointOptions
+from ..cluster.choice import ClusterChoice
+from ..core.specs import System
+from ..errors import ConfigError
 from . import environment
 
 
 def install(hosts: int | None = None, cores: int | None = None, ids: str | None = None, *,
             steps: int | None = None, contrib: bool = False, tf1: bool = False,
             checkpoint: CheckpointOptions | None = None, kernels: str | None = None,
-            kernel_threads: int | None = None) -> None:
+            kernel_threads: int | None = None, workers: str | Sequence[str] | None = None,
+            processes: int | None = None, expose: bool = False,
+            input_on_workers: bool = False) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
     Call it before TensorFlow is imported. It restores these names, under every path that
@@ -47,6 +54,13 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
       kernels: kernels of the tables, for jobs whose `RunConfig` states none: `'native'`,
         `'stock'` or `'auto'`; `'auto'` if `None`. See `RunConfig`.
       kernel_threads: threads of the native kernels, for jobs whose `RunConfig` states none.
+      workers: addresses of processes that are the hosts of jobs, such as
+        `['10.0.0.3:8470', '10.0.0.4:8470']`, or one string with commas. Each runs `etpe worker`.
+        `'from-script'` takes the addresses that the script has for its TPU.
+      processes: workers that each job starts for itself on this machine, instead of `workers`.
+      expose: whether servers of a cluster may listen where other machines reach them.
+      input_on_workers: whether the input of each host is built on its worker, for jobs whose
+        `RunConfig` does not say it. See `RunConfig`.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
@@ -67,16 +81,18 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     without_effect = environment.variables_without_effect()
     from .. import defaults
     from ..core.kernels import Kernels
-    from ..core.specs import System
     from ..native import library
     from ..runner.progress import announce
     from . import cpu_tables, step_limit, plain_training, remote, tf2
+    cluster = ClusterChoice.of(workers, processes, expose=expose)
     for problem in without_effect:
         announce(str(problem))
     defaults.set_current(defaults.Defaults(
-        system=System.sized(hosts, cores), id_policy='error' if ids is None else ids,
+        system=_system(hosts, cores, cluster), cluster=cluster,
+        id_policy='error' if ids is None else ids,
         kernels=Kernels('auto' if kernels is None else kernels, kernel_threads),
-        checkpoint=checkpoint or CheckpointOptions(), step_limit=steps))
+        checkpoint=checkpoint or CheckpointOptions(), step_limit=steps,
+        input_on_workers=input_on_workers))
     _restore_modules()
     _restore_estimator()
     _restore_names()
@@ -93,6 +109,21 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     if contrib:
         from .contrib import place
         place.put_in_place()
+
+
+def _system(hosts: int | None, cores: int | None, cluster: ClusterChoice) -> System:
+    """Returns the system of a stated size, which has a host per worker if there are workers.
+
+    Raises:
+      ConfigError: if another number of hosts is stated.
+    """
+    problem = cluster.hosts_problem(hosts)
+    if problem is not None:
+        raise ConfigError(problem, *cluster.problems())
+    if hosts is not None or not cluster.is_used:
+        return System.sized(hosts, cores)
+    return dataclasses.replace(System.sized(cluster.num_hosts, cores),
+                               is_explicit=cores is not None)
 
 
 def _restore_modules() -> None:

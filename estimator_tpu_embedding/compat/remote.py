@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from .. import _tf, defaults
+from ..cluster.server import Target
 from ..errors import Problem, shown
 from ..estimator import addresses
 from ..estimator.system import tpu_topology
@@ -62,7 +63,9 @@ def open_sessions_here() -> None:
 
     @functools.wraps(original)
     def start(self: Any, target: Any = '', *args: Any, **kwargs: Any) -> None:
-        if addresses.is_of_tpu(target):
+        if isinstance(target, Target):
+            pass  # At a worker, which is no TPU.
+        elif addresses.is_of_tpu(target):
             target = ''
         elif addresses.has_port_of_tpu(target):
             tf.compat.v1.logging.warning('%s', Problem(

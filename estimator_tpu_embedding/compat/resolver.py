@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf, defaults
+from ..cluster import addresses as workers
 from ..core.specs import System
 from ..errors import ConfigError
 from ..estimator import addresses
@@ -79,12 +80,16 @@ class TPUClusterResolver(_CloudResolver):
         if problems := list(self._stated.problems()):
             raise ConfigError(*problems)
         devices.tell_of(self)
+        self.stated_addresses = tuple(
+            workers.split(tpu) if isinstance(tpu, str) else tpu or ())
         self._has_cluster = tpu != 'local'
         self._other_jobs = {} if not coordinator_name else {
             coordinator_name: [coordinator_address or addresses.COORDINATOR]}
         if tpu not in (None, '', 'local'):
             addresses.remember(tpu)
-            announce(f'TPUClusterResolver({tpu!r}) finds the emulated system: no TPU is asked')
+            announce(f'TPUClusterResolver({tpu!r}) finds ' + (
+                'the workers of a job' if defaults.current().cluster.is_from_script
+                else 'the emulated system: no TPU is asked'))
 
     @property
     def emulated_system(self) -> System:

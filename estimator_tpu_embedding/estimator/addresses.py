@@ -56,11 +56,16 @@ def emulated_cluster(topology: Topology, job: str, others: Mapping[str, list[str
     return EmulatedCluster({job: hosts, **others})
 
 
-def lead_here(where: str, **addresses: Any) -> None:
-    """Remembers addresses of TPU systems, and announces that nothing is contacted.
+EMULATED = 'the emulated system: nothing is contacted'
+"""The meaning of an address, unless its owner says otherwise."""
+
+
+def lead_here(where: str, meaning: str = EMULATED, **addresses: Any) -> None:
+    """Remembers addresses of TPU systems, and announces what they mean.
 
     Args:
       where: the class that was given the addresses, for the announcement.
+      meaning: of the addresses, for the announcement.
       **addresses: a name, an address, or a list of them, by argument. `None`, `''` and `'local'`
         are ignored.
     """
@@ -70,7 +75,7 @@ def lead_here(where: str, **addresses: Any) -> None:
     for value in given.values():
         remember(value)
     shown_ones = ', '.join(f'{name}={shown(repr(value))}' for name, value in given.items())
-    announce(f'{where}({shown_ones}) means the emulated system: nothing is contacted')
+    announce(f'{where}({shown_ones}) means {meaning}')
 
 
 def remember(value: Any) -> None:

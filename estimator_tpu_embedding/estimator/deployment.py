@@ -10,6 +10,7 @@ from ..core.specs import Topology
 from ..errors import ConfigError
 from .system import topology_of
 from .tpu_config import InputPipelineConfig, TPUConfig
+from .workers import choice_of
 
 _TRAIN, _PREDICT = 'train', 'predict'
 
@@ -29,7 +30,7 @@ def deploy(config: Any, verb: str, batch_size: int) -> Deployment:
     tpu_config: TPUConfig = config.tpu_config
     master = config.evaluation_master if verb == 'evaluate' else config.master
     system = topology_of(master, config.cluster, tpu_config.num_shards,
-                         tpu_config.num_cores_per_replica or 1)
+                         tpu_config.num_cores_per_replica or 1, choice_of(config))
     topology, hosts = _replicas(system, tpu_config)
     mode = _mode(tpu_config, verb)
     copies = mode == InputPipelineConfig.BROADCAST

@@ -15,7 +15,7 @@ from ..checkpoint import directory, following, order_of_ids
 from ..runner import loop, predictions, summaries
 from ..runner.model import Job
 from ..runner.stop_at_step import StopAtStep
-from . import calls, job_checks, settings
+from . import calls, job_checks, settings, workers
 from .checks import check_positive
 from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
@@ -296,4 +296,5 @@ class TPUEstimator(WithoutTpu):
             model_dir=settings.absolute(self.model_dir), warm_start=self._warm_start_settings,
             session_config=self._session_config, checkpoint=self._checkpoint_options(),
             kernels=settings.kernels_of(config, self._session_config),
-            feed_hook=on_tpu.feed_hook)
+            feed_hook=on_tpu.feed_hook, cluster=workers.cluster_of(config),
+            input_on_workers=config.input_on_workers)

@@ -66,7 +66,8 @@ class GraphEngine:
             return self._backend.enqueue(batch, host=self._host_of(core), core=core)
         if self._early is None:
             with tf.init_scope():
-                self._early = IdQueues(self._plan.topology.num_cores, kinds_of(self._plan))
+                kinds = kinds_of(self._plan)
+                self._early = IdQueues(kinds, [[''] * len(kinds)] * self._plan.topology.num_cores)
         # Later ids go here too: the steps of a graph take their ids in one place, in order.
         return self._early.enqueue(pack(self._plan, batch), core=core)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _tf
+from .. import _legacy, _tf, defaults
 from ..checkpoint.options import CheckpointOptions
+from ..cluster.choice import ClusterChoice
 from ..core.kernels import Kernels, checked
 from ..errors import ConfigError, Problem
-from .addresses import ClusterOfConfig, EmulatedCluster, lead_here
+from .addresses import EMULATED, ClusterOfConfig, EmulatedCluster, lead_here
 from .tpu_config import TPUConfig
 
 _PlainRunConfig: Any = _legacy.run_config_class()
@@ -36,7 +38,10 @@ class RunConfig(_PlainRunConfig):
                  id_policy: str | Mapping[str, str] | None = None,
                  nonfinite_gradients: str = 'error', shutdown_deadline_secs: float = 60.0,
                  checkpoint: CheckpointOptions | None = None, kernels: str = 'auto',
-                 kernel_threads: int | None = None, **kwargs: Any):
+                 kernel_threads: int | None = None,
+                 workers: str | Sequence[str] | None = None,
+                 worker_deadline_secs: float = 120.0, input_on_workers: bool | None = None,
+                 **kwargs: Any):
         """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
         Args:
@@ -66,12 +71,18 @@ class RunConfig(_PlainRunConfig):
           kernel_threads: threads of the library, in [1, 1024]. `None` takes the first of these:
             `etpe run --kernel-threads`, `intra_op_parallelism_threads` of `session_config`, one
             per core that the process may use.
+          workers: addresses of the processes that are the hosts of this job, in a list or with
+            commas between them. `None` takes those of `etpe run --workers` or `--processes`.
+          worker_deadline_secs: seconds that a lost worker has to come back, before the run fails.
+          input_on_workers: whether the input of a host is built on its worker, which then reads
+            the files. They must have the same paths there, and nothing may call Python. `None`
+            takes `etpe run --input-on-workers`. Without workers it changes nothing.
 
         Raises:
           ValueError: if both `master` and `cluster` are given, or `cluster` with a
             `session_config` that has a cluster of its own.
           ConfigError: for an unknown word as `nonfinite_gradients` or `kernels`, or a number of
-            threads out of range.
+            threads out of range; with every problem of the workers.
           TypeError: if `checkpoint` is no `CheckpointOptions`.
         """
         if nonfinite_gradients not in ('error', 'skip'):
@@ -80,6 +91,9 @@ class RunConfig(_PlainRunConfig):
                 repr(nonfinite_gradients)))
         _check_options(checkpoint)
         self._kernels = checked(Kernels(kernels, kernel_threads), 'RunConfig')
+        self._workers = _workers(workers, worker_deadline_secs)
+        self._input_on_workers = input_on_workers
+        self._stated_master: str | None = None
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
         self._clusters_named_by = [self._source_of_cluster()] if self.cluster_spec else []
@@ -184,6 +198,22 @@ class RunConfig(_PlainRunConfig):
         return self._kernels.threads
 
     @property
+    def workers(self) -> ClusterChoice:
+        """The processes that this config names as hosts, and how long they may be away."""
+        return self._workers
+
+    @property
+    def input_on_workers(self) -> bool:
+        """Whether the input of each host is built on its worker, if it has one."""
+        asked = self._input_on_workers
+        return defaults.current().input_on_workers if asked is None else asked
+
+    @property
+    def stated_master(self) -> str:
+        """The `master` as the script stated it, before it meant the emulated system."""
+        return self.master if self._stated_master is None else self._stated_master
+
+    @property
     def checkpoint(self) -> CheckpointOptions | None:
         """The options of checkpoints."""
         return self._checkpoint
@@ -209,6 +239,13 @@ def _check_options(checkpoint: Any) -> None:
                                     repr(checkpoint))))
 
 
+def _workers(workers: str | Sequence[str] | None, deadline: float) -> ClusterChoice:
+    choice = dataclasses.replace(ClusterChoice.of(workers), worker_deadline=deadline)
+    if problems := list(choice.problems()):
+        raise ConfigError(*problems)
+    return choice
+
+
 def in_this_process(config: RunConfig) -> RunConfig:
     """Returns the config without addresses, since they mean the emulated system.
 
@@ -217,8 +254,10 @@ def in_this_process(config: RunConfig) -> RunConfig:
     master, of_evaluations = config.master, config.evaluation_master
     if config.cluster_spec:
         return config
-    lead_here('RunConfig', master=master,
+    lead_here('RunConfig', 'the workers of a job' if defaults.current().cluster.is_from_script
+              else EMULATED, master=master,
               evaluation_master=of_evaluations if of_evaluations != master else None)
     local = copy.copy(config)
+    local._stated_master = config.stated_master
     local._master = local._evaluation_master = ''
     return local

@@ -7,7 +7,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
-from ..core.specs import Topology
+from ..cluster.choice import ClusterChoice
+from ..core.specs import System, Topology
 from ..errors import ConfigError, Problem
 from ..runner.progress import announce
 
@@ -24,7 +25,7 @@ def tpu_topology(system: Topology) -> Any:
 
 
 def topology_of(master: str | None, resolver: Any, num_shards: int | None,
-                cores_per_replica: int = 1) -> Topology:
+                cores_per_replica: int = 1, choice: ClusterChoice = ClusterChoice()) -> Topology:
     """Returns the topology that a job runs on.
 
     Args:
@@ -33,11 +34,15 @@ def topology_of(master: str | None, resolver: Any, num_shards: int | None,
       resolver: the cluster resolver of the RunConfig, or `None`.
       num_shards: the number of replicas that the TPUConfig states, or `None`.
       cores_per_replica: cores of each replica.
+      choice: the processes that are the hosts, if any.
 
     Raises:
       ValueError: if the system has another number of replicas than `num_shards`.
+      ConfigError: if somebody asked for another number of hosts than there are workers.
     """
     system = defaults.system_of(resolver)
+    if choice.is_used:
+        system = _of_workers(choice, system, num_shards, cores_per_replica)
     if num_shards is None or num_shards * cores_per_replica == system.topology.num_cores:
         return system.topology
     if system.is_explicit:
@@ -51,6 +56,20 @@ def topology_of(master: str | None, resolver: Any, num_shards: int | None,
             f'`None`.  The emulated system is {system.topology}: change num_shards, or the size '
             'that was asked for.')
     return _sized_by(num_shards, cores_per_replica)
+
+
+def _of_workers(choice: ClusterChoice, system: System, num_shards: int | None,
+                cores_per_replica: int) -> System:
+    """Returns the system whose hosts are workers. Cores that nobody stated follow from shards."""
+    stated = system.topology.num_hosts
+    # One host is also the number that nobody stated; `install()` compares what it is given.
+    problem = choice.hosts_problem(stated if system.is_explicit and stated > 1 else None)
+    if problem is not None:
+        raise ConfigError(problem)
+    cores = system.topology.cores_per_host
+    if not system.is_explicit and num_shards is not None:
+        cores = max(num_shards * cores_per_replica // choice.num_hosts, 1)
+    return System(Topology(num_hosts=choice.num_hosts, cores_per_host=cores), is_explicit=True)
 
 
 def _sized_by(num_shards: int, cores_per_replica: int) -> Topology:

@@ -66,14 +66,16 @@ class Executor(Protocol):
       kernels: what computes, `'native'` or `'stock'`.
       kinds: the dtypes of the packed ids of one core and step.
       tables: the variables, by table name.
-      placement: the devices of cores and hosts.
     """
 
     plan: Plan
     kernels: str
     kinds: list[tf.DType]
     tables: dict[str, HostedTable]
-    placement: Placement
+
+    @property
+    def placement(self) -> Placement:
+        """The devices of cores and hosts."""
 
     def places(self, core: int) -> list[str]:
         """Returns the device of each packed tensor of a core, in the order of `kinds`."""

@@ -76,7 +76,7 @@ def _make_owners(plan: Plan, variable_names: Mapping[str, str],
                  slot_names: Mapping[str, Sequence[str]] | None, kernels: Kernels,
                  placement: Placement, *, skips_nonfinite: bool) -> PerHostEngine:
     """Creates the tables of a plan with an owner per host."""
-    engines: Mapping[int, Engine]
+    engines: Mapping[int, NativeEngine | StockEngine]
     if _uses_native(kernels.choice):
         tables, engines = make_engines(plan, variable_names, slot_names, placement,
                                        threads=kernels.threads or 0)

@@ -30,7 +30,8 @@ class EngineBackend(ExecutorWrapper):
         """
         super().__init__(engine)
         self._engine = engine
-        self._queues = IdQueues(engine)
+        self._queues = IdQueues(engine.kinds, [
+            engine.places(core) for core in range(self.plan.topology.num_cores)])
         self._global_step = global_step
 
     def enqueue(self, batch: CoreBatch, *, host: int, core: int) -> tf.Operation:

@@ -28,7 +28,7 @@ def limit() -> Memory | None:
 
 def _limits() -> Iterator[Memory]:
     yield from _of_process()
-    machine = _fields('/proc/meminfo')
+    machine = figures('/proc/meminfo')
     swap = machine.get('SwapTotal', 0)
     if 'MemTotal' in machine:
         yield Memory(machine['MemTotal'] + swap, 'the memory and swap of this machine')
@@ -40,7 +40,7 @@ def _limits() -> Iterator[Memory]:
 
 def _of_process() -> Iterator[Memory]:
     """Yields, for each limit that a shell sets by `ulimit`, the part not used yet."""
-    taken = _fields('/proc/self/status')
+    taken = figures('/proc/self/status')
     for name, kind, field in (('RLIMIT_AS', resource.RLIMIT_AS, 'VmSize'),
                               ('RLIMIT_DATA', resource.RLIMIT_DATA, 'VmData')):
         soft, _ = resource.getrlimit(kind)
@@ -68,7 +68,7 @@ def _files_of_groups(listing: str) -> Iterator[pathlib.Path]:
             yield root.joinpath(*parts[:end], name)
 
 
-def _fields(path: str) -> dict[str, int]:
+def figures(path: str) -> dict[str, int]:
     """Reads the lines `name: 12 kB` of a file; returns bytes by name."""
     found = {}
     for line in _text(path).splitlines():

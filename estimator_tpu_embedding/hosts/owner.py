@@ -6,7 +6,7 @@ samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import tensorflow.compat.v1 as tf
@@ -14,7 +14,9 @@ import tensorflow.compat.v1 as tf
 from ..core.plan import Plan
 from ..ops import exchange
 from ..ops.ids import IdBatch
-from .backend import Engine, Examined
+from .backend import Examined
+from .native import NativeEngine
+from .stock import StockEngine
 
 
 class Owner(Protocol):
@@ -59,8 +61,8 @@ class Owner(Protocol):
 class EngineOwner:
     """An owner made of any engine, with TensorFlow's own operations. See `Owner`."""
 
-    def __init__(self, engine: Engine):
-        """Makes `engine`, whose plan is that of one host, an owner."""
+    def __init__(self, engine: NativeEngine | StockEngine):
+        """Makes an engine an owner; its plan is `Plan.plan_of_owner`."""
         self.plan = engine.plan
         self.kernels = engine.kernels
         self.kinds = [*engine.kinds, tf.int32]

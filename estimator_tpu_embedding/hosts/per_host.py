@@ -62,7 +62,7 @@ class PerHostEngine:
         return tf.group(*[owner.load() for owner in self._owners.values()])
 
     def places(self, core: int) -> list[str]:
-        """Returns the device of each packed tensor of a core: its own, or that of an owner."""
+        """Returns the device of each packed tensor of a core: the core's or an owner's."""
         return [self.placement.core(core)] * self._kept + [
             self.placement.host(host) for host, owner in self._owners.items()
             for _ in owner.kinds]

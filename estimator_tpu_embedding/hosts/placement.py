@@ -2,7 +2,8 @@
 
 A job in one process has no device strings at all. A job on a cluster has a client and one task per
 host. The client has input, the global step, host calls and summaries. A host has its shards and
-the towers of its cores. The variables of the model are on host 0.
+the towers of its cores, and its own input if the job wants that. The variables of the model are on
+host 0.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Placement:
     Attributes:
       topology: hosts and cores.
       is_remote: whether each host is a task of a cluster; otherwise all are in this process.
+      has_input_on_hosts: whether each host has its own input; otherwise the client has all.
 
     >>> cluster = Placement(Topology(num_hosts=2, cores_per_host=4), is_remote=True)
     >>> cluster.core(5)
@@ -49,16 +51,21 @@ class Placement:
 
     topology: Topology
     is_remote: bool = False
+    has_input_on_hosts: bool = False
 
     @property
     def client(self) -> str:
-        """The device of input, the global step and everything that is Python."""
+        """The device of the global step and everything that is Python."""
         return device_of(CLIENT_JOB, 0) if self.is_remote else ''
+
+    def input(self, host: int) -> str:
+        """Returns the device on which a host's calls of input_fn build."""
+        return self.host(host) if self.has_input_on_hosts else self.client
 
     def host(self, host: int) -> str:
         """Returns the device of the shards of a host."""
         return device_of(HOST_JOB, host) if self.is_remote else ''
 
     def core(self, core: int) -> str:
-        """Returns the device of the tower of a core, which is that of its host."""
+        """Returns the device of the tower of a core: its host."""
         return self.host(core // self.topology.cores_per_host)

@@ -1,4 +1,4 @@
-"""Base classes of engines in one process, and of those that wrap an engine or a backend."""
+"""Base classes of engines in one process, and of wrappers of engines and backends."""
 
 from __future__ import annotations
 

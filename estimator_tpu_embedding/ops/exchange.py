@@ -8,8 +8,8 @@ the features of the owner, in exchange order (see `core/exchange.py`):
   owner; these samples are renumbered from 0 on, and only they take part in what follows.
 - *sums* and *gradients*, float32: for each feature `[m, D]`, one after another.
 
-The core keeps the *positions* of the samples of each owner, int32 ascending, and the *scales*:
-for each sample of each feature with combiner mean or sqrtn the factor of its sum.
+The core keeps the *positions* of the samples of each owner, int32 ascending. It also keeps the
+*scales*: for each sample of each feature with combiner mean or sqrtn the factor of its sum.
 """
 
 from __future__ import annotations

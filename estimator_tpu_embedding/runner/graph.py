@@ -16,7 +16,7 @@ from . import model
 from .host_calls import call_on_host, operations_of, read_before_increment
 from .host_feeds import FeedGraph
 from .input import Batch, CoreQueue, map_tensors
-from .input_graph import draw_input, feed_of
+from .input_graph import draw_input, feeds_of
 from .measures import Measured
 from .model import Job, ModelOutput, concatenate
 from .model_towers import BuiltTowers, build_towers, table_gradients
@@ -62,10 +62,10 @@ def build_step(job: Job) -> StepGraph:
     global_step = tf.train.create_global_step()
     _tf.global_step_read(tf.get_default_graph())
     inputs = draw_input(job)
-    queues = [CoreQueue(core, rest) for core, rest in enumerate(inputs.rests)]
+    queues = [CoreQueue(core, rest, job.placement.core(core))
+              for core, rest in enumerate(inputs.rests)]
     backend, names = _make_backend(job, inputs.rests[0], global_step)
-    feeds = [feed_of(invocation, inputs, queues, backend)
-             for invocation in job.deployment.invocations]
+    feeds = feeds_of(job, inputs, queues, backend)
     is_step = tf.placeholder_with_default(False, [], 'is_step')
     towers = build_towers(job, queues, backend, is_step)
     # Otherwise a train_op that needs nothing of the batch could come first, and rates would be
@@ -77,6 +77,8 @@ def build_step(job: Job) -> StepGraph:
     gradients = table_gradients(job, towers)
     trained, refused = _training_step(job, backend, towers, gradients)
     step = tf.group(*trained, *towers.rows, towers.taken, loss)
+    dense = tf.group(loss, *trained[:1], *tf.nest.flatten(gradients))
+    dense = tf.group(loss, *trained[:1], *tf.nest.flatten(gradients))
     host_call = _host_call(job, towers, step, global_step)
     if host_call is not None and job.verb != 'train':
         step, host_call = tf.group(step, host_call), None
@@ -92,8 +94,7 @@ def build_step(job: Job) -> StepGraph:
         outputs=towers.outputs,
         distinct_outputs=towers.outputs[:1] if job.deployment.has_copies else towers.outputs,
         rows=towers.rows, global_step=global_step, table_names=names,
-        measured=Measured(towers.taken, [loss, *trained[:1], *tf.nest.flatten(gradients)],
-                          backend, towers.receipts, gradients))
+        measured=Measured(towers.taken, dense, backend, towers.receipts, gradients))
 
 
 def _make_backend(job: Job, example: Batch, global_step: tf.Variable
@@ -110,7 +111,8 @@ def _make_backend(job: Job, example: Batch, global_step: tf.Variable
         return None, {}
     names = model.trace_variable_names(job, job.lookups, example)
     backend = make_backend(plan, names, global_step,
-                           skips_nonfinite=job.skips_nonfinite, kernels=job.kernels)
+                           skips_nonfinite=job.skips_nonfinite, kernels=job.kernels,
+                           placement=job.placement if job.cluster is not None else None)
     if plan.pipelined and plan.mode == 'training':
         backend = PipelinedBackend(backend, global_step)
     return backend, names

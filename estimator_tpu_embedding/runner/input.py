@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 from ..core.deployment import Deployment, Invocation
 from ..errors import InputShapeError, Problem
 from ..hosts.backend import QUEUE_CAPACITY
+from ..hosts.placement import on
 from ..ops import checks
 from . import batch_parts, padding
 
@@ -145,12 +146,13 @@ class CoreQueue:
       taken: the operations that take a batch, one per `dequeue`.
     """
 
-    def __init__(self, core: int, example: Batch):
+    def __init__(self, core: int, example: Batch, device: str = ''):
         """Creates the queue.
 
         Args:
           core: for the name.
           example: tensors of the structure, shapes and dtypes to carry.
+          device: of the core, where batches wait.
 
         Raises:
           ValueError: if something is not a tensor of static shape.
@@ -158,25 +160,31 @@ class CoreQueue:
         self.taken: list[tf.Operation] = []
         self._structure = example
         tensors = _static_tensors(example)
-        self._queue = tf.queue.FIFOQueue(
-            QUEUE_CAPACITY, [tf.bool] + [tensor.dtype for tensor in tensors],
-            shapes=[[]] + [tensor.shape for tensor in tensors], name=f'batches_of_core_{core}')
+        self._device = device
+        with on(device):
+            self._queue = tf.queue.FIFOQueue(
+                QUEUE_CAPACITY, [tf.bool] + [tensor.dtype for tensor in tensors],
+                shapes=[[]] + [tensor.shape for tensor in tensors],
+                name=f'batches_of_core_{core}')
 
     def enqueue(self, batch: Batch) -> tf.Operation:
         """Returns the operation that hands over one batch; it blocks while the queue is full."""
         # A queue must carry something, even where all features are looked up.
-        return self._queue.enqueue([tf.constant(True), *_static_tensors(batch)])
+        with on(self._device):
+            return self._queue.enqueue([tf.constant(True), *_static_tensors(batch)])
 
     def dequeue(self) -> Batch:
         """Returns the oldest batch."""
-        tensors = self._queue.dequeue()
+        with on(self._device):
+            tensors = self._queue.dequeue()
         self.taken += [each.op for each in tf.nest.flatten(tensors)[:1]]
         parts = iter(tensors[1:] if isinstance(tensors, Sequence) else [])
         return map_tensors(lambda _: next(parts), self._structure)
 
     def close(self) -> tf.Operation:
         """Returns the operation that ends every wait."""
-        return self._queue.close(cancel_pending_enqueues=True)
+        with on(self._device):
+            return self._queue.close(cancel_pending_enqueues=True)
 
 
 def _static_tensors(batch: Batch) -> list[tf.Tensor]:

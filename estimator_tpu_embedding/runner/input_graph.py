@@ -14,10 +14,12 @@ import tensorflow.compat.v1 as tf
 from ..core.deployment import Invocation
 from ..hosts.backend import Backend
 from ..hosts.pipelined import PipelinedBackend
+from ..hosts.placement import on
 from . import padding
 from .blocked import called_in_time
 from .host_feeds import HostFeed
 from .input import Batch, CoreQueue, Input, open_input
+from .input_placement import built_on_host
 from .model import Featurized, Job
 
 
@@ -41,29 +43,46 @@ def draw_input(job: Job) -> DrawnInput:
 
     Raises:
       InputError: if the input does not fit the declaration.
+      ConfigError: E736 if it is to be built on workers and cannot be.
     """
     inputs = DrawnInput([], [], [])
-    size = job.deployment.batch_size_per_core
     for invocation in job.deployment.invocations:
-        with called_in_time(invocation.name, job.input_deadline):
-            source = job.source(invocation)
-        drawn = open_input(source, job.deployment, invocation, axes=job.batch_axes,
-                           padded=job.verb == 'predict')
-        inputs.sources.append(drawn)
-        for core, batch in zip(invocation.cores, drawn.batches):
-            if job.lookups is not None:
-                featurized = job.lookups.featurize(batch.features, core)
-                inputs.featurized.append(featurized)
-                batch = batch._replace(features=featurized.rest)
-            if batch.rows is not None:
-                batch = Batch(padding.filled(batch.features, size),
-                              padding.filled(batch.labels, size), batch.rows)
-            inputs.rests.append(batch)
+        with built_on_host(job.placement, invocation):
+            with called_in_time(invocation.name, job.input_deadline):
+                source = job.source(invocation)
+            _take_apart(job, invocation, source, inputs)
     return inputs
 
 
-def feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQueue],
-            backend: Backend | None) -> HostFeed:
+def _take_apart(job: Job, invocation: Invocation, source: Any, inputs: DrawnInput) -> None:
+    """Draws batches from the value of an invocation, and adds those of its cores to `inputs`."""
+    drawn = open_input(source, job.deployment, invocation, axes=job.batch_axes,
+                       padded=job.verb == 'predict')
+    inputs.sources.append(drawn)
+    size = job.deployment.batch_size_per_core
+    for core, batch in zip(invocation.cores, drawn.batches):
+        if job.lookups is not None:
+            featurized = job.lookups.featurize(batch.features, core)
+            inputs.featurized.append(featurized)
+            batch = batch._replace(features=featurized.rest)
+        if batch.rows is not None:
+            batch = Batch(padding.filled(batch.features, size),
+                          padding.filled(batch.labels, size), batch.rows)
+        inputs.rests.append(batch)
+
+
+def feeds_of(job: Job, inputs: DrawnInput, queues: Sequence[CoreQueue], backend: Backend | None
+             ) -> list[HostFeed]:
+    """Returns the operations of the infeed thread of each invocation."""
+    feeds = []
+    for invocation in job.deployment.invocations:
+        with on(job.placement.input(invocation.host)):
+            feeds.append(_feed_of(invocation, inputs, queues, backend))
+    return feeds
+
+
+def _feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQueue],
+             backend: Backend | None) -> HostFeed:
     """Returns the operations of the infeed thread of an invocation."""
     host, cores = invocation.host, invocation.cores
     enqueues = [queues[core].enqueue(inputs.rests[core]) for core in cores]

@@ -9,6 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..checkpoint.iterators import IteratorStates
+from ..hosts.placement import on
 
 _ITERATORS = 'iterators'  # the collection to which tf.data adds every iterator that is made
 _POLICIES = ('warn', 'ignore', 'fail')
@@ -61,11 +62,14 @@ class CheckpointInputPipelineHook(tf.train.SessionRunHook):
             raise ValueError('CheckpointInputPipelineHook found no iterator: input_fn must '
                              'return a tf.data.Dataset.')
         with _tf.without_deprecation_warnings():
-            self._states.build([
-                tf.data.experimental.make_saveable_from_iterator(
-                    tf.data.Iterator(each, None, (), (), ()), self._policy)
-                for each in iterators])
+            self._states.build([self._saveable(each) for each in iterators])
         self._global_step = _tf.global_step_read(tf.get_default_graph())
+
+    def _saveable(self, iterator: tf.Tensor) -> Any:
+        """Returns what saves an iterator; its state is read where the iterator is."""
+        with on(iterator.device):
+            return tf.data.experimental.make_saveable_from_iterator(
+                tf.data.Iterator(iterator, None, (), (), ()), self._policy)
 
     def before_run(self, run_context: tf.train.SessionRunContext) -> None:
         """Restores before the first run of a session, or saves if there is no state yet."""

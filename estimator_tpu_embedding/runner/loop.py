@@ -27,7 +27,7 @@ from .progress import announce
 from .run import Run
 from .run_hooks import HookPlaces, RunSteps, hooks_of
 from .schedule import EvaluationSchedule
-from .session_creators import RecoveringCreator
+from .session_creators import PlainCreator, RecoveringCreator
 from .initial_values import scaffold_of
 
 
@@ -51,11 +51,11 @@ def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook
       Whatever failed first, in whichever thread.
     """
     with directory.claimed(job.model_dir), Background() as background, \
-            tf.Graph().as_default():
+            job.building(tf.Graph()):
         found = recover(job.model_dir, job.checkpoint)
         run = Run(job)
         default = functools.partial(
-            default_saver, cadence.keep_max, cadence.keep_every_n_hours)
+            default_saver, cadence.keep_max, cadence.keep_every_n_hours, job.placement.client)
         scaffold = scaffold_of(run, found and Following(
             job.model_dir, found.prefix, job.checkpoint, is_named=True), default)
         if found is not None:
@@ -91,7 +91,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
       tf.errors.OutOfRangeError: if the data ended before the last step.
       Whatever failed first, in whichever thread.
     """
-    with tf.Graph().as_default():
+    with job.building(tf.Graph()):
         run = Run(job)
         graph = run.graph
         values, updates = _metrics(graph)
@@ -102,9 +102,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
             graph.step, operation=tf.group(graph.step.operation, updates))
         all_hooks = hooks_of(run, HookPlaces(given=hooks, middle=[final]), RunSteps(
             ops=step, schedule=EvaluationSchedule(steps), results=[updates]))
-        creator = tf.train.ChiefSessionCreator(
-            scaffold, checkpoint_filename_with_path=following and following.prefix,
-            config=job.session_config)
+        creator = PlainCreator(job, scaffold, None if following is None else following.prefix)
         run.execute(creator, all_hooks, {'step': graph.step.operation, 'updates': updates},
                     wanted=lambda: steps)
         return final.final_ops_values

@@ -89,33 +89,33 @@ class Measured(NamedTuple):
 
     Attributes:
       looked_up: an operation; see `clock_of`.
-      trained: operations and tensors; see `clock_of`.
+      trained: an operation; see `clock_of`.
       backend: the engine, or `None`.
       receipts: of the look-ups, per core; empty without an engine.
       gradients: in training the gradients of the activations, per core.
     """
 
     looked_up: tf.Operation
-    trained: Sequence[Any]
+    trained: tf.Operation
     backend: Backend | None
     receipts: Sequence[LookupReceipt]
     gradients: Sequence[Activations]
 
 
-def clock_of(looked_up: tf.Operation, trained: Sequence[Any], done: tf.Operation) -> tf.Tensor:
+def clock_of(looked_up: tf.Operation, trained: tf.Operation, done: tf.Operation) -> tf.Tensor:
     """Returns when a step began, had looked up, had trained and was done.
 
     Args:
       looked_up: ends the look-ups.
-      trained: operations and tensors that end the dense part.
+      trained: ends the dense part.
       done: ends the step.
 
     Returns:
       float64 `[4]`, in seconds.
     """
     times = [tf.timestamp()]
-    for waits in ([looked_up], trained, [done]):
-        with tf.control_dependencies([times[-1], *waits]):
+    for ended in (looked_up, trained, done):
+        with tf.control_dependencies([times[-1], ended]):
             times.append(tf.timestamp())
     return tf.stack(times)
 

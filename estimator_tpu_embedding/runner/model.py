@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import tensorflow.compat.v1 as tf
@@ -15,6 +16,7 @@ from ..core.kernels import Kernels
 from ..core.plan import Plan
 from ..core.vocabulary import Words
 from ..core.specs import Topology
+from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
 from .gradients import GradientCapture
 from .host_calls import HostCall
@@ -47,6 +49,34 @@ class ModelOutput(NamedTuple):
     predictions: Any = None
     host_call: HostCall | None = None
     signals: tuple[str, Any] | None = None
+
+
+class Cluster(Protocol):
+    """The tasks that are the hosts of a job; see `cluster.Cluster`.
+
+    Attributes:
+      target: where sessions are opened.
+      is_remote: whether hosts are tasks of their own; otherwise they are owners in this process.
+    """
+
+    target: str
+    is_remote: bool
+
+    def config(self, config: tf.ConfigProto) -> tf.ConfigProto:
+        """Returns the config of a session that has the tasks."""
+
+    def prepare(self) -> None:
+        """Makes sure that every task answers and is empty; called before each session."""
+
+    def guard(self, session: tf.Session) -> None:
+        """Lets all calls of a new session end when a task is lost."""
+
+    @property
+    def loss(self) -> BaseException | None:
+        """Why the tasks were given up; `None` once they are prepared again."""
+
+    def lost(self, error: BaseException) -> None:
+        """Gives all tasks up: every call of a session ends, and `prepare` replaces them."""
 
 
 class Featurized(Protocol):
@@ -107,6 +137,8 @@ class Job:
       session_config: for every session of the run.
       checkpoint: how checkpoints are written, and which differences to them are intended.
       kernels: which engine executes the tables.
+      cluster: the hosts; `None` emulates all of them in this process, with one engine.
+      input_on_workers: whether input_fn of a host builds on its worker; see `input_placement`.
       feed_hook: (infeed, signals of the model by name) -> the user's hook that takes the place of
         the infeed in training; `None` if the user gave none.
     """
@@ -127,12 +159,27 @@ class Job:
     checkpoint: CheckpointOptions = CheckpointOptions()
     kernels: Kernels = Kernels()
     input_fn: str = ''
+    cluster: Cluster | None = None
+    input_on_workers: bool = False
     feed_hook: FeedHookMaker | None = None
 
     @property
     def topology(self) -> Topology:
         """Hosts and cores."""
         return self.deployment.topology
+
+    @property
+    def placement(self) -> Placement:
+        """The devices of hosts and cores."""
+        return Placement(self.topology,
+                         is_remote=self.cluster is not None and self.cluster.is_remote,
+                         has_input_on_hosts=self.input_on_workers)
+
+    @contextlib.contextmanager
+    def building(self, graph: tf.Graph) -> Iterator[None]:
+        """Makes a graph the default graph, in which all is on the client unless it says more."""
+        with graph.as_default(), on(self.placement.client):
+            yield
 
     @property
     def batch_size(self) -> int:

@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
+from ..hosts.placement import Placement, on
 from ..ops import checks
 from .gradients import GradientCapture
 from .input import Batch, CoreQueue, map_tensors
@@ -58,19 +59,23 @@ def build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None,
     # step, or wait for one for ever.
     with tf.control_dependencies([checks.require(is_step, _OUTSIDE, got=tf.constant(''))]):
         looked_up = [backend.lookup(core=core) for core in cores] if backend else []
-        batches, activations, taken = _take_all(queues, [values for values, _ in looked_up])
+        batches, activations, taken = _take_all(
+            job.placement, queues, [values for values, _ in looked_up])
     capture = None
     if backend is not None and job.verb == 'train':
-        capture = GradientCapture(backend.plan)
+        with on(job.placement.core(0)):
+            capture = GradientCapture(backend.plan)
 
     def build(core: int) -> ModelOutput:
         features, labels, _ = batches[core]
-        if backend is not None:
-            own = activations[core]
-            features = {**features, **(capture.hook(core, own) if capture else own)}
-        return job.call_model(core, features, labels)
+        with on(job.placement.core(core)):
+            if backend is not None:
+                own = activations[core]
+                features = {**features, **(capture.hook(core, own) if capture else own)}
+            return job.call_model(core, features, labels)
 
-    towers = Towers[ModelOutput](job.topology.num_cores)
+    towers = Towers[ModelOutput](job.topology.num_cores,
+                                 None if job.cluster is None else job.placement)
     if job.seed is None:
         outputs = towers.build(build)
     else:
@@ -83,7 +88,7 @@ def build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None,
         num_sums=towers.num_sums)
 
 
-def _take_all(queues: Sequence[CoreQueue], activations: list[Activations]
+def _take_all(placement: Placement, queues: Sequence[CoreQueue], activations: list[Activations]
               ) -> tuple[list[Batch], list[Activations], tf.Operation]:
     """Takes a batch of every core; no tensor of one is there before all are.
 
@@ -98,7 +103,12 @@ def _take_all(queues: Sequence[CoreQueue], activations: list[Activations]
     taken = tf.group(*[operation for queue in queues for operation in queue.taken],
                      *tf.nest.flatten(activations))
     with tf.control_dependencies([taken]):
-        return (*map_tensors(tf.identity, (batches, activations)), taken)
+        for core, batch in enumerate(batches):
+            with on(placement.core(core)):
+                batches[core] = map_tensors(tf.identity, batch)
+                activations[core:core + 1] = [
+                    map_tensors(tf.identity, own) for own in activations[core:core + 1]]
+    return batches, activations, taken
 
 
 def table_gradients(job: Job, towers: BuiltTowers) -> list[Activations]:
@@ -113,10 +123,15 @@ def table_gradients(job: Job, towers: BuiltTowers) -> list[Activations]:
     if towers.capture is None:
         return []
     towers.capture.finish()
-    gradients = [towers.capture.gradients(core) for core in range(len(towers.outputs))]
+    factor: tf.Tensor | None = None
     if job.lookups is not None and job.lookups.gradient_multiplier is not None:
         factor = tf.cast(job.lookups.gradient_multiplier(towers.receipts[0].step), tf.float32)
-        gradients = map_tensors(lambda gradient: gradient * factor, gradients)
+    gradients = []
+    for core in range(len(towers.outputs)):
+        with on(job.placement.core(core)):
+            own = towers.capture.gradients(core)
+            gradients.append(own if factor is None else map_tensors(
+                lambda gradient: gradient * factor, own))
     return gradients
 
 

@@ -16,6 +16,7 @@ from .progress import RunReport
 from .run import Run
 from .run_hooks import HookPlaces, RunSteps, hooks_of
 from .schedule import PredictionSchedule
+from .session_creators import PlainCreator
 from .signals import woken_by_interrupt
 from .initial_values import scaffold_of
 
@@ -40,7 +41,8 @@ def predict(job: Job, *, select: Callable[[Any], Any],
     Raises:
       Whatever failed first, in whichever thread.
     """
-    with tf.Graph().as_default() as graph:
+    graph = tf.Graph()
+    with job.building(graph):
         run = Run(job)
         wanted = select(_of_all_cores(job, run.graph))
         scaffold = scaffold_of(run, following)
@@ -48,20 +50,18 @@ def predict(job: Job, *, select: Callable[[Any], Any],
             run, HookPlaces(first=[_NoSecondStart(run.report)], given=hooks),
             RunSteps(ops=run.graph.step, schedule=PredictionSchedule(),
                      results=tf.nest.flatten(wanted)))
-        creator = tf.train.ChiefSessionCreator(
-            scaffold, checkpoint_filename_with_path=following and following.prefix,
-            config=job.session_config)
+        creator = PlainCreator(job, scaffold, None if following is None else following.prefix)
     results = run.results(
         creator, all_hooks, {'wanted': wanted, 'step': run.graph.step.operation})
     try:
         while True:
-            with graph.as_default(), woken_by_interrupt(run.infeed.interrupt):
+            with job.building(graph), woken_by_interrupt(run.infeed.interrupt):
                 values = next(results, None)
             if values is None:
                 return
             yield values['wanted']
     finally:
-        with graph.as_default():
+        with job.building(graph):
             results.close()
 
 

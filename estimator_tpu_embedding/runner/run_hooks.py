@@ -69,7 +69,7 @@ def hooks_of(run: Run, places: HookPlaces, steps: RunSteps) -> Hooks:
     own = [FeedsKept(hook) for hook in of_model]
     of_feed = [FeedsKept(places.feed)] if places.feed is not None else []
     measured = run.graph.measured
-    clock = clock_of(measured.looked_up, [*measured.trained, *steps.results],
+    clock = clock_of(measured.looked_up, tf.group(measured.trained, *steps.results),
                      steps.ops.operation)
     makes_steps = StepsPerRun(
         steps.schedule,

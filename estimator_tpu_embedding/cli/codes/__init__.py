@@ -9,15 +9,16 @@ from __future__ import annotations
 import difflib
 import itertools
 
-from . import agreement, checkpoints, config, doubts, migration, reading, rows, run, sources, tf2
+from . import (
+    agreement, checkpoints, cluster, config, doubts, migration, reading, rows, run, sources, tf2)
 
 Entry = tuple[str, str, str]
 """Title, meaning and remedy."""
 
 ENTRIES: dict[str, Entry] = dict(sorted({
-    **agreement.ENTRIES, **checkpoints.ENTRIES, **config.ENTRIES, **doubts.ENTRIES,
-    **migration.ENTRIES, **reading.ENTRIES, **rows.ENTRIES, **run.ENTRIES, **sources.ENTRIES,
-    **tf2.ENTRIES}.items()))
+    **agreement.ENTRIES, **checkpoints.ENTRIES, **cluster.ENTRIES, **config.ENTRIES,
+    **doubts.ENTRIES, **migration.ENTRIES, **reading.ENTRIES, **rows.ENTRIES, **run.ENTRIES,
+    **sources.ENTRIES, **tf2.ENTRIES}.items()))
 
 
 def nearest(text: str) -> str:

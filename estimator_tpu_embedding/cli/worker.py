@@ -1,0 +1,142 @@
+"""`etpe worker`: holds the shards of one host of a job, or shows which workers answer.
+
+The report of `etpe worker ls` in JSON has the field `workers`, one object per address:
+
+- `address`: as it was given.
+- `why_not`: why it does not answer; empty if it does. The fields below are there if it does.
+- `versions`: of `etpe`, `TensorFlow`, `kernels` and `Python`.
+- `pid`, `seconds`: its process, and for how long that has run.
+- `memory`: bytes `used` by it, and `available` on its machine.
+- `listens`: the addresses on which it really listens.
+- `tables`: `name`, `rows` and `bytes` of the part of each table that it holds.
+- `claim`: `null`, or `run`, `client`, `silent_seconds` and `seconds_left` of its client.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from typing import Any
+
+from ..errors import EteError, bytes_text
+from .report import Grid, Line, Report, as_command
+
+_SECURITY = ('a stranger who reaches this port can run programs as this user: keep it in a private '
+             'network')
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Holds the shards of one host of a job, until SIGTERM or Ctrl-C: etpe run --workers ... '
+        'finds it. With "ls" it shows which workers answer.')
+    parser.add_argument('--listen', metavar='HOST:PORT', help='where clients and other workers '
+                        'reach it')
+    parser.add_argument('--expose', action='store_true', help='listen although other machines can '
+                        'reach this one; ' + _SECURITY)
+    parser.add_argument('--threads', type=int, metavar='N', help='threads that TensorFlow computes '
+                        'with; by default one per core')
+    parser.add_argument('--lease', type=float, metavar='SECONDS', help=argparse.SUPPRESS)
+    parser.add_argument('--parent', type=int, metavar='PID', help=argparse.SUPPRESS)
+    parser.set_defaults(command=_serve, refuse=parser.error)
+    commands = parser.add_subparsers(title='commands', metavar='COMMAND')
+    ls = commands.add_parser('ls', help='show which workers answer, and what they hold',
+                             allow_abbrev=False)
+    ls.add_argument('addresses', metavar='ADDRESSES', help='such as 10.0.0.3:8470,10.0.0.4:8470')
+    ls.add_argument('--deadline', type=float, default=5.0, metavar='SECONDS', help='for an answer; '
+                    '5 by default')
+    as_command(ls, _report)
+
+
+def _serve(parsed: argparse.Namespace) -> int:
+    """Is a worker until it is ended."""
+    if parsed.listen is None:
+        parsed.refuse('the following arguments are required: --listen')
+    if parsed.threads is not None and parsed.threads < 1:
+        parsed.refuse(f'--threads must be at least 1, not {parsed.threads}')
+    from ..cluster import addresses
+    address = addresses.parsed(parsed.listen, lowest_port=0 if parsed.parent is not None else 1)
+    if address is None:
+        return parsed.refuse('--listen must have a machine, a colon and a port, such as '
+                             f'10.0.0.3:8470, not {parsed.listen!r}')
+    from ..compat import environment
+    environment.hide_facts_of_tensorflow()
+    from ..cluster import environment as variables, worker
+    variables.forget_proxies()
+    lease = worker.LEASE_SECONDS if parsed.lease is None else parsed.lease
+    options = worker.Options(address=address, expose=parsed.expose, threads=parsed.threads,
+                             lease_seconds=lease, parent=parsed.parent)
+    tell = _tell if parsed.parent is None else _tell_parent
+    try:
+        return worker.serve(options, tell)
+    except EteError as error:
+        sys.stderr.write(''.join(f'etpe worker: {one}\n' for one in error.problems))
+        return 2
+
+
+def _tell(server: Any, versions: dict[str, str]) -> None:
+    """Says what runs here and who can reach it."""
+    from ..cluster import listening
+    own = ', '.join(f'{name} {version}' for name, version in versions.items())
+    others = listening.interfaces()
+    seen = ', '.join(f'{name} ({address})' for name, address in sorted(others.items()))
+    lines = [f'worker at {server.address}: {own}',
+             f'it really listens on {", ".join(server.listens)}; other machines reach it by '
+             f'{seen or "no interface"}']
+    if others:
+        lines.append(_SECURITY)
+    _write(''.join(f'[etpe] {line}\n' for line in lines))
+
+
+def _tell_parent(server: Any, versions: dict[str, str]) -> None:
+    """Tells the client that started this process where it listens."""
+    _write(json.dumps({'address': str(server.address), 'versions': versions}) + '\n')
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # The reader went away; the work goes on.
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    """Returns the report about workers, each asked at the same time."""
+    from ..cluster import looking
+    found = looking.at(parsed.addresses, parsed.deadline)
+    silent = [one for one in found if one['why_not']]
+    blocks: list[Line | Grid] = [Grid(
+        ('address', 'process', 'versions', '>used', '>available', 'listens on', 'tables', 'claim'),
+        [_cells(one) for one in found], ['bad' if one['why_not'] else '' for one in found])]
+    blocks += [Line(f'{one["address"]}: {one["why_not"]}', 'bad') for one in silent]
+    return Report(blocks, {'workers': found}, status=1 if silent else 0)
+
+
+def _cells(one: dict[str, Any]) -> list[str]:
+    """Returns the cells of a worker's row; a stranger may have answered anything."""
+    if one['why_not']:
+        return [one['address'], 'no answer', *[''] * 6]
+    versions, memory = _dict(one.get('versions')), _dict(one.get('memory'))
+    tables = [_dict(table) for table in _list(one.get('tables'))]
+    claim = _dict(one.get('claim'))
+    total = sum(_count(table.get('bytes')) for table in tables)
+    return [
+        one['address'], str(one.get('pid', '')),
+        ', '.join(f'{name} {version}' for name, version in versions.items()),
+        bytes_text(_count(memory.get('used'))), bytes_text(_count(memory.get('available'))),
+        ', '.join(map(str, _list(one.get('listens')))),
+        f'{len(tables)}: {bytes_text(total)}' if tables else 'none',
+        f'{claim.get("client")}, silent for {claim.get("silent_seconds")} s' if claim else 'free']
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,0 +1,1 @@
+"""Workers: processes on this or other machines that are the hosts of a job."""

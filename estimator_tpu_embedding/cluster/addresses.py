@@ -1,0 +1,123 @@
+"""Reads addresses of workers, and checks a list of them before anyone is asked."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..errors import Problem, shown
+
+_MOST_PORT = 65535
+_REMEDY = 'An address looks like 10.0.0.3:8470.'
+
+
+class Address(NamedTuple):
+    """A machine by name or number, and a port of it.
+
+    >>> str(Address('::1', 8470)), str(Address('10.0.0.3', 8470))
+    ('[::1]:8470', '10.0.0.3:8470')
+    """
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f'[{self.host}]:{self.port}' if ':' in self.host else f'{self.host}:{self.port}'
+
+
+def split(text: str) -> list[str]:
+    """Returns the addresses of a list as a flag has it.
+
+    >>> split('10.0.0.3:8470, grpc://10.0.0.4:8470,')
+    ['10.0.0.3:8470', '10.0.0.4:8470']
+    """
+    parts = (part.strip() for part in text.split(','))
+    return [part.removeprefix('grpc://') for part in parts if part]
+
+
+def parsed(text: str, *, lowest_port: int = 1) -> Address | None:
+    """Returns an address, or `None` if it is none.
+
+    >>> parsed('[::1]:8470').host, parsed('10.0.0.3'), parsed('10.0.0.3:99999')
+    ('::1', None, None)
+    """
+    host, _, port = text.rpartition(':')
+    if host.startswith('[') and host.endswith(']'):
+        host = host[1:-1]
+    elif ':' in host:
+        return None
+    if not host or '/' in host or not (port.isascii() and port.isdecimal() and len(port) < 6):
+        return None
+    return Address(host, int(port)) if lowest_port <= int(port) <= _MOST_PORT else None
+
+
+def problems(texts: Sequence[str]) -> Iterator[Problem]:
+    """Yields every problem of the addresses of workers.
+
+    Names of machines are looked up, but nobody is contacted. Two names of one machine with the
+    same port are one worker, so they are refused like an address that is there twice.
+
+    Args:
+      texts: one address per host.
+    """
+    seen: dict[tuple[str, int], int] = {}
+    local: dict[bool, int] = {}
+    for index, text in enumerate(texts):
+        where = f'worker {index}'
+        address = parsed(text)
+        if address is None:
+            yield Problem('E702', where, f'its address must have a machine, a colon and a port in '
+                          f'[1, {_MOST_PORT}]', shown(text), _REMEDY)
+            continue
+        number = number_of(address.host)
+        if number is None:
+            yield Problem('E704', where, 'its machine must be a number or a name that can be '
+                          'looked up', shown(text), 'Correct the name, or use its number.')
+            continue
+        first = seen.setdefault((number, address.port), index)
+        if first != index:
+            yield Problem('E703', where, 'each worker must be another process',
+                          f'the address of worker {first}: {shown(text)}', 'Leave one out.')
+        local.setdefault(_is_loopback(number), index)
+    if len(local) == 2:
+        yield Problem('E715', f'worker {local[True]}', 'workers reach each other by their '
+                      'addresses, so an address of loopback fits only if all are of loopback',
+                      shown(texts[local[True]]), 'Give the address that other machines know.')
+
+
+def number_of(host: str) -> str | None:
+    """Returns the number of a machine, such as `'10.0.0.3'`; `None` if its name is unknown."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return None
+    return str(found[0][4][0]) if found else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a machine is this one, by an address that no other machine can use."""
+    number = number_of(host)
+    return number is not None and _is_loopback(number)
+
+
+def _is_loopback(number: str) -> bool:
+    return ipaddress.ip_address(number.partition('%')[0]).is_loopback
+
+
+def seen_by(host: str) -> str:
+    """Returns the address of this machine that another one reaches it by.
+
+    It asks the system which way a packet would go. No packet is sent.
+
+    Args:
+      host: the other machine, by name or number.
+
+    Raises:
+      OSError: if there is no way to it.
+    """
+    family, kind, _, _, place = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as way:
+        way.connect(place)
+        return str(way.getsockname()[0])

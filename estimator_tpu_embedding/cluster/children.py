@@ -1,0 +1,133 @@
+"""Starts workers on this machine that belong to this process and never outlive it."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import Problem
+from ..proto import json_objects
+from . import environment
+from .faults import HostUnavailableError
+
+_MOST_VALUES = 1000
+
+
+class Children:
+    """Own workers, one per host, at free ports of loopback.
+
+    The system kills a worker when the *thread* ends that started it. So one thread starts all of
+    them, and lives as long as the process.
+    """
+
+    def __init__(self, count: int, *, expose: bool):
+        """Starts none yet.
+
+        Args:
+          count: of workers.
+          expose: whether they may listen where other machines reach them.
+        """
+        self._count, self._expose = count, expose
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._requests: queue.SimpleQueue[
+            tuple[Callable[[], Any], concurrent.futures.Future[Any]]] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def start(self, deadline: float) -> list[str]:
+        """Starts all; returns their addresses.
+
+        Args:
+          deadline: seconds until all must listen.
+
+        Raises:
+          HostUnavailableError: E711 if one ends or is silent; then all have been ended.
+        """
+        self.end()
+        self._processes = [self._in_thread(self._start_one) for _ in range(self._count)]
+        watch = threading.Timer(deadline, self.kill)
+        watch.daemon = True
+        watch.start()
+        try:
+            with concurrent.futures.ThreadPoolExecutor(self._count, 'start-worker') as pool:
+                found = list(pool.map(_address_of, self._processes))
+        finally:
+            watch.cancel()
+        problems = [Problem(
+            'E711', f'worker {host} of this job', f'it must start within {deadline:g} s',
+            f'it ended with status {self._processes[host].wait()}',
+            'What it said is above, on standard error.')
+            for host, address in enumerate(found) if address is None]
+        if problems:
+            self.end()
+            raise HostUnavailableError(*problems, hosts=tuple(
+                host for host, address in enumerate(found) if address is None))
+        return [address for address in found if address is not None]
+
+    def pids(self) -> list[int]:
+        """Returns the process of each worker."""
+        return [process.pid for process in self._processes]
+
+    def status_of(self, host: int) -> int | None:
+        """Returns how the worker of a host ended, such as -9 for SIGKILL; `None` if it runs."""
+        return self._processes[host].poll()
+
+    def have_ended(self) -> bool:
+        """Whether any of them has ended."""
+        return any(process.poll() is not None for process in self._processes)
+
+    def end(self) -> None:
+        """Ends all at once, and waits until they are gone."""
+        self.kill()
+        for process in self._processes:
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+        self._processes = []
+
+    def kill(self) -> None:
+        """Kills all; `end` and `start` wait until they are gone."""
+        for process in self._processes:
+            process.kill()  # SIGKILL ends a process that is stopped, too.
+
+    def _start_one(self) -> subprocess.Popen[bytes]:
+        # Signals of a terminal go to its own group only: the client decides when workers end.
+        return subprocess.Popen(
+            [sys.executable, '-P', '-m', environment.PACKAGE, 'worker',
+             '--listen', '127.0.0.1:0', '--parent', str(os.getpid()),
+             *['--expose'] * self._expose],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment.of_child(),
+            process_group=0)
+
+    def _in_thread(self, work: Callable[[], Any]) -> Any:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._serve, name='parent-of-workers',
+                                            daemon=True)
+            self._thread.start()
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self._requests.put((work, future))
+        return future.result()
+
+    def _serve(self) -> None:
+        while True:
+            work, future = self._requests.get()
+            try:
+                future.set_result(work())
+            except BaseException as error:  # The thread that waits raises it.
+                future.set_exception(error)
+
+
+def _address_of(process: subprocess.Popen[bytes]) -> str | None:
+    """Returns where a worker says that it listens; `None` if it ends before."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        try:
+            return str(json_objects.parsed(bytearray(line), _MOST_VALUES)['address'])
+        except (ValueError, KeyError):  # Some library printed a line of its own.
+            continue
+    return None

@@ -1,0 +1,321 @@
+"""The cluster of a job: finds its workers, opens sessions over them, and replaces lost ones."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import dataclasses
+import os
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+from absl import logging
+
+from .. import _tf
+from ..errors import ConfigError, Problem, bytes_text, counted, shown
+from ..hosts.placement import CLIENT_JOB, HOST_JOB
+from . import control, environment, listening, opening, preflight
+from .addresses import Address, is_loopback, parsed, seen_by
+from .children import Children
+from .choice import ClusterChoice
+from .faults import HostLostError, HostUnavailableError
+from .guarded import Calls
+from .heartbeats import Heartbeats, Rules, Watched
+from .looking import for_all
+from .opening import Opened
+from .server import Server, Target, of_client
+
+_LOOPBACK = '127.0.0.1'
+_RUN = uuid.uuid4().hex
+_MOST_SECONDS = 10.0
+"""Seconds for a call of a worker that answered just before."""
+
+
+class Cluster:
+    """The workers of a job. Sessions over them see its client as one more task.
+
+    The claims of this process on its workers live as long as it, and so do its own workers.
+
+    Attributes:
+      choice: which processes are meant.
+      is_remote: `True`: hosts are tasks of their own.
+      run: the name under which workers are claimed; it differs between processes.
+    """
+
+    is_remote = True
+
+    def __init__(self, choice: ClusterChoice, say: Callable[[str], None] = logging.info,
+                 run: str | None = None):
+        """Contacts and starts nobody yet.
+
+        Args:
+          choice: which processes are meant.
+          say: is told what was found.
+          run: claims the workers; that of this process if `None`.
+
+        Raises:
+          ConfigError: with every problem of the choice.
+        """
+        if problems := list(choice.problems()):
+            raise ConfigError(*problems)
+        self.choice, self.run = choice, run or _RUN
+        self._say, self._pid = say, os.getpid()
+        self._lock = threading.RLock()
+        self._children = (Children(choice.processes, expose=choice.expose)
+                          if choice.processes else None)
+        self._server: Server | None = None
+        self._opened: list[Opened] = []
+        self._stale: set[str] = set()
+        self._loss: BaseException | None = None
+        self._heartbeats: Heartbeats | None = None
+        self._calls = Calls(self._check, self.lost)
+        self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()
+        self._generation = 0
+        self._tables: list[list[dict[str, Any]]] = []
+        atexit.register(self.close)
+
+    @property
+    def num_hosts(self) -> int:
+        """The number of workers, each of which is a host."""
+        return self.choice.num_hosts
+
+    @property
+    def target(self) -> Target:
+        """The target of sessions over the workers, which are prepared if they never were."""
+        return self._running().target
+
+    @property
+    def generation(self) -> int:
+        """How often the workers were given up for lost: 0 at first."""
+        return self._generation
+
+    @property
+    def loss(self) -> BaseException | None:
+        """The error with which they were given up, until they are prepared again."""
+        return self._loss
+
+    def addresses(self) -> list[str]:
+        """Returns the address of each host's worker, once they are prepared."""
+        return [one.address for one in self._opened]
+
+    def incarnations(self) -> list[str]:
+        """Returns what differs whenever a worker's process begins, once they are prepared."""
+        return [one.incarnation for one in self._opened]
+
+    def config(self, session_config: Any = None) -> Any:
+        """Returns the `ConfigProto` of a session over the workers as they were prepared last.
+
+        The session has state of its own on every worker, which ends with it.
+
+        Args:
+          session_config: settings of the user, or `None`.
+        """
+        config = tf.ConfigProto()
+        if session_config is not None:
+            config.CopyFrom(session_config)
+        config.isolate_session_state = True
+        config.ClearField('device_filters')
+        config.cluster_def.CopyFrom(tf.train.ClusterSpec({
+            CLIENT_JOB: [str(self._running().address)], HOST_JOB: self.addresses(),
+        }).as_cluster_def())
+        return config
+
+    def prepare(self) -> None:
+        """Makes sure that every worker answers, is claimed, of our version, and holds nothing.
+
+        It is called before each session is made. After `lost`, own workers are killed and started
+        anew. Others have to begin anew, and get `choice.worker_deadline` seconds for that.
+
+        Raises:
+          HostUnavailableError: E707, E711 if workers do not answer; says who does.
+          SetupError: E705, E706, E708, E709, E712.
+        """
+        self._check()
+        with self._lock:
+            deadline = (self.choice.connect_deadline if self._loss is None
+                        else self.choice.worker_deadline)
+            is_new = self._loss is not None or not self._opened
+            own = self._own_addresses(deadline) if self._children is not None else None
+            self._start_server(own or self.choice.workers)
+            self._opened = opening.opened(
+                own or self.choice.workers, self.run, deadline, self._stale, self._say)
+            self._loss = None
+            if is_new:
+                self._watch()
+                for line in self.description():
+                    self._say(line)
+
+    def lost(self, error: BaseException, generation: int | None = None) -> None:
+        """Gives all workers up, because one of them was lost; the next `prepare` replaces them.
+
+        Every call of a guarded session ends with `error`. Own workers are killed at once: whatever
+        still runs on them must change nothing.
+
+        Args:
+          error: says which one, and how that was noticed.
+          generation: the workers that are meant; a loss of earlier ones is ignored. `None` means
+            those of now.
+        """
+        with self._lock:
+            if self._loss is None and generation in (None, self._generation):
+                self._end_sessions(error)
+                self._generation += 1
+                self._loss = error
+                self._stale.update(self.incarnations())
+                if self._children is not None:
+                    self._children.kill()
+
+    def guard(self, session: tf.Session) -> None:
+        """Lets all calls of a new session over the workers end once one of them is lost.
+
+        They then raise the `HostLostError` that says which and why.
+        """
+        _tf.pass_calls_through(session, self._calls.guarded)
+        self._sessions.add(session)
+
+    def ask(self, host: int, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
+        """Calls the worker of a host; see `control.ask`."""
+        return control.ask(self.addresses()[host], verb, deadline=deadline, **arguments)
+
+    def tell_tables(self, tables: Sequence[Sequence[dict[str, Any]]]) -> None:
+        """Tells each worker what it will hold, for `etpe worker ls` and for messages.
+
+        Args:
+          tables: per host, `name`, `rows` and `bytes` of each table's part.
+
+        Raises:
+          control.NoAnswerError: if a worker does not answer.
+        """
+        self._tables = [list(one) for one in tables]
+        hosts = {address: host for host, address in enumerate(self.addresses())}
+        for_all(self.addresses(), lambda address: control.ask(
+            address, 'tables', run=self.run, tables=self._tables[hosts[address]],
+            deadline=_MOST_SECONDS))
+
+    def admit(self, needed: Sequence[int], directory: str = '', checkpoint: str = '') -> None:
+        """Makes sure that the workers have memory for tables, and see the files of a job.
+
+        See `preflight.require`; the workers must be prepared.
+        """
+        preflight.require(self._opened, needed, directory, checkpoint)
+
+    def bytes_of(self, host: int) -> int:
+        """Returns the bytes of the tables on a host; 0 if nobody told them yet."""
+        return sum(one['bytes'] for one in self._tables[host]) if self._tables else 0
+
+    def status_of(self, host: int) -> int | None:
+        """Returns how an own worker ended, such as -9; `None` if it runs, or is not our own."""
+        return None if self._children is None else self._children.status_of(host)
+
+    def pids(self) -> list[int]:
+        """Returns the processes of own workers; none if they are not our own."""
+        return [] if self._children is None else self._children.pids()
+
+    def description(self) -> list[str]:
+        """Returns lines for people: who was found, and who can reach this process."""
+        lines = [f'{counted(self.num_hosts, "worker")}: ' + ', '.join(
+            f'host {host} is {one.address} (process {one.status.get("pid")})'
+            for host, one in enumerate(self._opened))]
+        versions = dict(self._opened[0].status['versions'])
+        lines.append('all have ' + ', '.join(
+            f'{name} {shown(version)}' for name, version in versions.items() if name != 'Python'))
+        others = listening.interfaces()
+        if others:
+            lines.append(
+                f'this process listens on {", ".join(self._running().listens)}, which other '
+                'machines reach by ' + ', '.join(
+                    f'{name} ({address})' for name, address in sorted(others.items())))
+        lines += [f'host {host} holds {counted(len(tables), "table")}, '
+                  f'{bytes_text(self.bytes_of(host))}' for host, tables in enumerate(self._tables)]
+        return lines
+
+    def close(self) -> None:
+        """Gives the workers back, and ends own ones; `prepare` may be called again."""
+        if os.getpid() != self._pid:  # A forked child has no workers.
+            return
+        with self._lock:
+            self._end_sessions(HostLostError(Problem(
+                'E723', 'cluster', 'its sessions must end before it', 'a call after its end')))
+            if self._children is not None:
+                self._children.end()
+            else:
+                for_all(self.addresses(), lambda address: opening.give_back(address, self.run))
+            self._stale.update(self.incarnations())
+            self._opened, self._loss = [], None
+
+    def _check(self) -> None:
+        """Returns once each worker has just answered, or `lost` was told of one that did not."""
+        if self._heartbeats is not None:
+            self._heartbeats.check()
+
+    def _watch(self) -> None:
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
+        give_up = functools.partial(self.lost, generation=self._generation)
+        self._calls = Calls(self._check, give_up)
+        self._heartbeats = Heartbeats(
+            [Watched(host, one.address, one.incarnation) for host, one in enumerate(self._opened)],
+            Rules(run=self.run, is_own=self._children is not None, status_of=self.status_of,
+                  bytes_of=self.bytes_of, on_loss=give_up))
+
+    def _end_sessions(self, error: BaseException) -> None:
+        """Ends all calls, and leaves sessions to threads: closing one may take for ever."""
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
+        self._calls.end(error)
+        for session in self._sessions:
+            threading.Thread(target=type(session).close, args=[session], name='close-session',
+                             daemon=True).start()
+        self._sessions.clear()
+
+    def _own_addresses(self, deadline: float) -> list[str]:
+        """Returns the addresses of own workers, which are started if there are none."""
+        assert self._children is not None
+        listening.require_private('etpe run --processes', self.choice.expose)
+        if self._loss is None and self._opened and not self._children.have_ended():
+            return self.addresses()
+        return self._children.start(deadline)
+
+    def _start_server(self, workers: Sequence[str]) -> None:
+        """Starts the server of this process, which the workers take tensors from."""
+        places = [place for place in map(parsed, workers) if place is not None]
+        hosts = [place.host for place in places]
+        environment.avoid_proxies(hosts)
+        if self._server is None:
+            far = [host for host in hosts if not is_loopback(host)]
+            try:
+                own = seen_by(far[0]) if far else _LOOPBACK
+            except OSError as error:
+                raise HostUnavailableError(Problem(
+                    'E707', f'worker at {far[0]}', 'there must be a way to it',
+                    str(error.strerror), 'Look at the network of this machine.')) from error
+            environment.avoid_proxies([own])
+            self._server = of_client(Address(own, 0), expose=self.choice.expose)
+
+    def _running(self) -> Server:
+        if self._server is None:
+            self.prepare()
+        assert self._server is not None
+        return self._server
+
+
+_clusters: dict[ClusterChoice, Cluster] = {}
+
+
+def current(choice: ClusterChoice, say: Callable[[str], None] = logging.info) -> Cluster:
+    """Returns the cluster of this process for a choice; the same one each time.
+
+    Choices that differ only in their deadlines share one, which has the deadlines of the last.
+
+    Raises:
+      ConfigError: with every problem of the choice.
+    """
+    key = dataclasses.replace(choice, connect_deadline=1.0, worker_deadline=1.0)
+    if key not in _clusters:
+        _clusters[key] = Cluster(choice, say)
+    _clusters[key].choice = choice
+    return _clusters[key]

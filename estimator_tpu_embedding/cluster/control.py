@@ -1,0 +1,166 @@
+"""Calls a worker: each call is one string there and one back, through a graph of TensorFlow.
+
+A call has a session of its own at the worker. That session sees nothing of any job, and no job
+sees it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import shown
+from ..hosts.placement import device_of
+from ..proto import json_objects
+from . import environment
+from .addresses import parsed
+from .server import BOOT_JOB, Target
+from .worker import TOKEN
+
+_MOST_VALUES = 100_000
+_GRACE = 1.0
+"""Seconds that TensorFlow gets beyond a deadline to notice it by itself."""
+
+
+class NoAnswerError(Exception):
+    """A call that got no answer; its text says why. A caller turns it into an error for users.
+
+    Attributes:
+      is_final: whether somebody else answered there, so that waiting does not help.
+    """
+
+    def __init__(self, why: str, is_final: bool = False):
+        super().__init__(why)
+        self.is_final = is_final
+
+
+class Line:
+    """A session at one worker for many calls, which are answered one after the other.
+
+    >>> with Line('127.0.0.1:1', deadline=.1) as line:
+    ...     line.call('status')
+    Traceback (most recent call last):
+    estimator_tpu_embedding.cluster.control.NoAnswerError: no answer within 0.1 s
+    """
+
+    def __init__(self, address: str, *, deadline: float):
+        """Contacts nobody yet.
+
+        Args:
+          address: of the worker.
+          deadline: seconds for each step of a call.
+        """
+        place = parsed(address)
+        environment.avoid_proxies([] if place is None else [place.host])
+        self._deadline = deadline
+        self._graph = tf.Graph()
+        with self._graph.as_default(), tf.device(device_of(BOOT_JOB, 0)):
+            self._request = tf.placeholder(tf.string, [])
+            self._answer = tf.raw_ops.PyFunc(
+                input=[self._request], token=TOKEN, Tout=[tf.string])[0]
+        self._target = Target(f'grpc://{address}')
+        self._session: tf.Session | None = None
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
+        """Returns the answer of the worker.
+
+        Args:
+          verb: one that `worker.Worker` knows.
+          **arguments: of the verb; JSON must be able to hold them.
+
+        Raises:
+          NoAnswerError: if there is none within the deadline, or it is an error.
+        """
+        request = json.dumps({'verb': verb, 'arguments': arguments})
+        try:
+            if self._session is None:
+                self._session = tf.Session(self._target, graph=self._graph, config=tf.ConfigProto(
+                    operation_timeout_in_ms=max(int(self._deadline * 1000), 1),
+                    isolate_session_state=True))
+            text = self._session.run(self._answer, {self._request: request})
+            answer = json_objects.parsed(bytearray(text), _MOST_VALUES)
+            json.dumps(answer, allow_nan=False)  # No worker answers with NaN.
+        except tf.errors.DeadlineExceededError:
+            raise NoAnswerError(f'no answer within {self._deadline:g} s') from None
+        except tf.errors.UnavailableError as error:
+            raise NoAnswerError(_first_line(error)) from error
+        except (tf.errors.OpError, ValueError, RecursionError) as error:
+            raise NoAnswerError('what answers there is no worker of this package: '
+                                f'{_first_line(error)}', is_final=True) from error
+        if 'error' in answer:
+            raise NoAnswerError(f'the worker refused: {shown(answer["error"], 300)}',
+                                is_final=True)
+        return answer
+
+    def beat(self) -> None:
+        """Returns once the worker answers. It does so even while steps occupy all its threads.
+
+        A call must have been answered before.
+
+        Raises:
+          NoAnswerError: if there is no answer within the deadline. It is final if the process has
+            begun anew since the last one.
+        """
+        assert self._session is not None
+        try:
+            self._session.list_devices()
+        except tf.errors.InvalidArgumentError as error:
+            raise NoAnswerError(_first_line(error), is_final=True) from error
+        except tf.errors.OpError as error:
+            raise NoAnswerError(_first_line(error)) from error
+
+    def close(self) -> None:
+        """Closes the session; while the worker is silent this takes as long as a call."""
+        if self._session is not None:
+            session, self._session = self._session, None
+            with contextlib.suppress(tf.errors.OpError):
+                session.close()
+
+
+def ask(address: str, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
+    """Calls a worker once; gives up at the deadline, whatever TensorFlow does.
+
+    Args:
+      address: of the worker, such as `'10.0.0.3:8470'`.
+      verb: one that `worker.Worker` knows.
+      deadline: seconds for all.
+      **arguments: of the verb.
+
+    Raises:
+      NoAnswerError: if there is no answer, or it is an error.
+    """
+    found: list[dict[str, Any]] = []
+    failed: list[Exception] = []
+
+    def work() -> None:
+        try:
+            with Line(address, deadline=deadline) as line:
+                found.append(line.call(verb, **arguments))
+        except Exception as error:
+            failed.append(error)
+
+    # TensorFlow may wait for ever while a peer is silent. Then this thread is left behind.
+    thread = threading.Thread(target=work, name=f'ask-{address}', daemon=True)
+    thread.start()
+    thread.join(deadline + _GRACE)
+    if found:
+        return found[0]
+    raise failed[0] if failed else NoAnswerError(f'no answer within {deadline:g} s')
+
+
+def _first_line(error: Exception) -> str:
+    """Returns the part of an error of TensorFlow that says what happened."""
+    text = error.message if isinstance(error, tf.errors.OpError) else str(error)
+    lines = [line for line in str(text).splitlines()
+             if line.strip() and line != 'Graph execution error:']
+    return shown(lines[0] if lines else type(error).__name__, 300)

@@ -1,0 +1,157 @@
+"""Claims workers for a run: asks all of them at once, until each answers or time is up."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from ..errors import EteError, Problem, SetupError, shown
+from . import control, facts
+from .faults import HostUnavailableError
+from .looking import for_all
+
+_PAUSE = .2
+_RESTART = 30.0
+"""Seconds that a worker may take to begin anew."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Opened:
+    """A worker that answered.
+
+    Attributes:
+      address: of it.
+      incarnation: differs each time its process begins.
+      status: what it said, as `worker.Worker` makes it.
+    """
+
+    address: str
+    incarnation: str
+    status: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Refused:
+    code: str
+    rule: str
+    why: str
+    remedy: str
+
+
+def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[str],
+           say: Callable[[str], None]) -> list[Opened]:
+    """Returns the workers, each claimed for the run, of our version, and without its old state.
+
+    Args:
+      workers: addresses, one per host.
+      run: the run.
+      deadline: seconds until all must have answered. A worker that another client holds, and
+        does not renew, gets the time until that lease ends.
+      stale: incarnations that hold state of a lost session; they must begin anew.
+      say: is told of a wait for another client's claim.
+
+    Raises:
+      HostUnavailableError: E707 for each worker that does not answer; names the others.
+      SetupError: E708 if another run has one, E709 if versions differ, E712 if something else
+        answers.
+    """
+    found = for_all(workers, lambda address: _open(address, run, deadline, stale, say))
+    ours = [one for one in found if isinstance(one, Opened)]
+    problems = [Problem(one.code, f'worker {address} of host {host}', one.rule, one.why, one.remedy)
+                for host, (address, one) in enumerate(zip(workers, found))
+                if isinstance(one, _Refused)]
+    silent = tuple(host for host, one in enumerate(found)
+                   if isinstance(one, _Refused) and one.code == 'E707')
+    if problems:
+        for one in ours:
+            give_back(one.address, run)
+        who = ', '.join(one.address for one in ours) or 'none'
+        first, *others = problems
+        first = dataclasses.replace(first, remedy=f'{first.remedy} Workers that answered: {who}.')
+        error: EteError = (HostUnavailableError(first, *others, hosts=silent) if silent
+                           else SetupError(first, *others))
+        raise error
+    _require_one_version(ours, run)
+    return ours
+
+
+def give_back(address: str, run: str, deadline: float = 2.0) -> None:
+    """Ends the claim of a run on a worker, if it answers; otherwise its lease ends."""
+    try:
+        control.ask(address, 'release', run=run, deadline=deadline)
+    except control.NoAnswerError:
+        pass
+
+
+def _open(address: str, run: str, deadline: float, stale: Collection[str],
+          say: Callable[[str], None]) -> Opened | _Refused:
+    """Asks one worker until it is ours, or until the deadline."""
+    end = time.monotonic() + deadline
+    why, has_waited, before = 'nothing was asked', False, 0.0
+    while (left := end - time.monotonic()) > 0:
+        try:
+            answer = control.ask(address, 'claim', run=run, client=facts.who(), deadline=left)
+        except control.NoAnswerError as error:
+            why = str(error)
+            if error.is_final:
+                return _Refused('E712', 'a worker of this package must answer', why,
+                                'Start "etpe worker" there, or correct the address.')
+        else:
+            incarnation = str(answer['incarnation'])
+            if answer['is_ours'] and incarnation not in stale:
+                return Opened(address, incarnation, answer)
+            if answer['is_ours']:
+                why = 'it holds state of a lost session and does not begin anew'
+                _reset(address, run, left)
+            else:
+                claim = answer['claim'] or {}
+                why = (f'claimed by run {shown(claim.get("run"))} of {shown(claim.get("client"))}, '
+                       f'silent for {claim.get("silent_seconds")} s')
+                silent = float(claim.get('silent_seconds') or 0.0)
+                if silent < before and claim.get('run') != run:  # Its client has just renewed it.
+                    return _Refused('E708', 'it must be free, or of this run', why,
+                                    'End that job, or take other workers.')
+                before = silent
+                if not has_waited and claim.get('run') != run:
+                    has_waited = True
+                    end += _seconds_left(claim) + _RESTART
+                    if _seconds_left(claim) > 0:
+                        say(f'worker {address} is {why}: waiting until its lease ends')
+        time.sleep(_PAUSE)
+    return _Refused('E707', f'it must answer within {deadline:g} s', why,
+                    'Look whether "etpe worker" runs there, with "etpe worker ls".')
+
+
+def _reset(address: str, run: str, left: float) -> None:
+    try:
+        control.ask(address, 'reset', run=run, deadline=left)
+    except control.NoAnswerError:
+        pass  # The next claim says why.
+
+
+def _seconds_left(claim: dict[str, Any]) -> float:
+    return float(claim.get('seconds_left') or 0.0)
+
+
+def _require_one_version(ours: Sequence[Opened], run: str) -> None:
+    """Makes sure that all processes have the same software.
+
+    Raises:
+      SetupError: E709, with a table of versions.
+    """
+    own = facts.versions()
+    others = {one.address: dict(one.status['versions']) for one in ours}
+    wrong = {address: facts.differences(own, versions) for address, versions in others.items()}
+    if not any(wrong.values()):
+        return
+    for one in ours:
+        give_back(one.address, run)
+    names = ', '.join(sorted(set().union(*wrong.values())))
+    table = [f'{who}: ' + ', '.join(
+        f'{name} {shown(versions.get(name, "unknown"))}' for name in facts.VERSIONS)
+        for who, versions in (('this process', own), *others.items())]
+    raise SetupError(Problem(
+        'E709', 'cluster', f'all processes must have the same {names}', '; '.join(table),
+        'Install the same package on all machines, and start their workers again.'))

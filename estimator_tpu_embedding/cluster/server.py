@@ -1,0 +1,107 @@
+"""Starts TensorFlow's server in a process: a worker's, or the client's own."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import Problem, SetupError, shown
+from . import listening
+from .addresses import Address, number_of
+
+BOOT_JOB = 'etpe_boot'
+"""The job that a server belongs to while no session tells it about a cluster.
+
+A session that does names other jobs, since TensorFlow refuses two meanings of one name.
+"""
+
+
+class Target(str):
+    """The target of a session that this package opens at a server of a cluster.
+
+    Sessions of scripts at the addresses of TPUs are opened in this process instead.
+    """
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """A running server, which ends with its process.
+
+    Attributes:
+      target: opens a session at it, in this process.
+      address: where others reach it.
+      listens: the addresses on which it really listens.
+    """
+
+    target: Target
+    address: Address
+    listens: list[str]
+
+
+_running: list[Any] = []
+_of_client: dict[str, Server] = {}
+
+
+def start(where: str, asked: Address, *, expose: bool, threads: int | None = None) -> Server:
+    """Starts a server.
+
+    Args:
+      where: the process, for messages.
+      asked: the address of this machine by which others reach it; port 0 takes a free one.
+      expose: whether it may listen where other machines reach it.
+      threads: that TensorFlow computes with; `None` is one per core.
+
+    Raises:
+      SetupError: E706 if the port is taken, E714 if the address is of another machine.
+      ExposedServerError: E705.
+    """
+    listening.require_private(where, expose)
+    _require_own(where, asked)
+    listening.require_free(where, asked.port)
+    config = tf.ConfigProto(device_count={'GPU': 0})
+    if threads is not None:
+        config.intra_op_parallelism_threads = config.inter_op_parallelism_threads = threads
+    try:
+        server = tf.distribute.Server({BOOT_JOB: [str(asked)]}, job_name=BOOT_JOB, task_index=0,
+                                      protocol='grpc', config=config)
+    except tf.errors.OpError as error:
+        raise SetupError(Problem('E706', where, f'a server must start at {asked}',
+                                 shown(error.message, 300), 'Take another port.')) from error
+    _running.append(server)
+    address = Address(asked.host, int(server.target.rpartition(':')[2]))
+    return Server(Target(server.target), address, [
+        one for one in listening.addresses_of() if one.endswith(f':{address.port}')])
+
+
+def of_client(asked: Address, *, expose: bool) -> Server:
+    """Returns the server of this process for its jobs, which is started once: it cannot end.
+
+    Args:
+      asked: see `start`.
+      expose: see `start`.
+
+    Raises:
+      SetupError, ExposedServerError: see `start`.
+    """
+    if asked.host not in _of_client:
+        _of_client[asked.host] = start('the server of this process', asked, expose=expose)
+    return _of_client[asked.host]
+
+
+def _require_own(where: str, asked: Address) -> None:
+    number = number_of(asked.host)
+    if number is not None:
+        family = socket.AF_INET6 if ':' in number else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.bind((number, 0))
+            return
+        except OSError:
+            pass
+    raise SetupError(Problem(
+        'E714', where, 'the address to listen on must be one of this machine', str(asked),
+        f'Addresses of interfaces here: {", ".join(listening.interfaces().values()) or "none"}, '
+        'and 127.0.0.1.'))

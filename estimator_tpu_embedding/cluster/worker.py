@@ -1,0 +1,150 @@
+"""A worker: a process that holds the shards of one host, and does what its client's graphs say.
+
+Its memory belongs to one run at a time. The run may give the worker back, or its client may be
+silent for longer than the lease. Then the process executes itself anew. It keeps its number and
+its port, and nothing of the run is left. A worker that a client started for itself has no lease.
+It ends with that client.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from .. import _tf
+from ..proto import json_objects
+from . import facts, notes
+from .addresses import Address
+from .lease import Lease
+from .server import Server, start
+
+TOKEN = 'etpe_control'
+"""Names the function of a worker that clients call."""
+
+LEASE_SECONDS = 60.0
+_MOST_VALUES = 100_000
+_PAUSE = .1
+"""Seconds between two looks at the lease; the answer to the last call leaves meanwhile."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a worker runs.
+
+    Attributes:
+      address: where clients reach it.
+      expose: whether it may listen where other machines reach it.
+      threads: that TensorFlow computes with; `None` is one per core.
+      lease_seconds: of silence of its client after which it begins anew.
+      parent: the process that it ends with, or `None`.
+    """
+
+    address: Address
+    expose: bool = False
+    threads: int | None = None
+    lease_seconds: float = LEASE_SECONDS
+    parent: int | None = None
+
+
+class Worker:
+    """What a worker answers to its clients; safe to call from any thread."""
+
+    def __init__(self, lease: Lease, versions: dict[str, str]):
+        """Begins without a client."""
+        self._lease, self._versions = lease, versions
+        self._begun, self._incarnation = time.monotonic(), uuid.uuid4().hex
+        self._tables: list[dict[str, Any]] = []
+        self._room = facts.room()
+        self.must_begin_anew = threading.Event()
+        self._verbs: dict[str, Callable[..., dict[str, Any]]] = {
+            'status': self._status, 'claim': self._claim, 'renew': self._renew,
+            'tables': self._take_tables, 'reset': self._reset, 'release': self._release,
+            'note': notes.note, 'index': notes.index}
+
+    def answer(self, request: bytes) -> bytes:
+        """Returns the answer to a call, both as JSON.
+
+        A call has `verb` and `arguments`. An answer has `incarnation`, which differs each time
+        the process begins, and what the verb gives; or `error`.
+        """
+        try:
+            call = json_objects.parsed(bytearray(request), _MOST_VALUES)
+            found = self._verbs[call['verb']](**call['arguments'])
+        except Exception as error:  # The client raises it.
+            found = {'error': f'{type(error).__name__}: {error}'}
+        return json.dumps({**found, 'incarnation': self._incarnation}).encode()
+
+    def _status(self) -> dict[str, Any]:
+        return {'pid': os.getpid(), 'versions': self._versions, 'tables': self._tables,
+                'room': self._room,
+                'seconds': round(time.monotonic() - self._begun, 3),
+                'claim': self._lease.as_data(), **facts.of_now()}
+
+    def _claim(self, run: str, client: str) -> dict[str, Any]:
+        return {'is_ours': self._lease.claim(run, client), **self._status()}
+
+    def _renew(self, run: str) -> dict[str, Any]:
+        return {'is_ours': self._lease.renew(run), 'claim': self._lease.as_data()}
+
+    def _take_tables(self, run: str, tables: list[dict[str, Any]]) -> dict[str, Any]:
+        is_ours = self._lease.renew(run)
+        if is_ours:
+            self._tables = tables
+        return {'is_ours': is_ours}
+
+    def _reset(self, run: str) -> dict[str, Any]:
+        """Begins anew for its run, which has to claim it again."""
+        is_ours = self._lease.renew(run)
+        if is_ours:
+            self.must_begin_anew.set()
+        return {'is_ours': is_ours}
+
+    def _release(self, run: str) -> dict[str, Any]:
+        """Begins anew, for any run."""
+        return {'is_ours': self._lease.release(run)}
+
+
+def serve(options: Options, tell: Callable[[Server, dict[str, str]], None]) -> int:
+    """Is a worker until a signal ends the process, or it has to begin anew.
+
+    Args:
+      options: how it runs.
+      tell: is called once it listens, with the versions of this process.
+
+    Raises:
+      SetupError, ExposedServerError: if it cannot listen there.
+    """
+    if options.parent is not None:
+        # It fires when the thread ends that started this process; so that thread must not end.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        # The client may need this worker to save, after it was told to end.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    else:
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+        signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
+    versions = facts.versions()
+    seconds = options.lease_seconds if options.parent is None else float('inf')
+    lease = Lease(seconds)
+    worker = Worker(lease, versions)
+    _tf.register_function(TOKEN, answer := worker.answer)
+    tell(start(f'worker {options.address}', options.address, expose=options.expose,
+               threads=options.threads), versions)
+    while options.parent in (None, os.getppid()):
+        time.sleep(_PAUSE)
+        if worker.must_begin_anew.is_set() or lease.is_over():
+            time.sleep(_PAUSE)
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    del answer  # It was alive until here, for the registry keeps no function.
+    os._exit(0)

@@ -1,0 +1,113 @@
+"""Builds the input of a host on its worker, and refuses what cannot be there.
+
+A worker executes operations of TensorFlow and has no Python of the job. A resource, such as a
+lookup table or an iterator, is used on the device that holds it: only tensors travel.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..core.deployment import Invocation
+from ..errors import ConfigError, Problem
+from ..hosts.placement import Placement, on
+
+_PYTHON = frozenset({'PyFunc', 'PyFuncStateless', 'EagerPyFunc'})
+"""The types of operations that call Python."""
+_REMEDY = 'Leave input_on_workers off: the client then has the input, with all of its Python.'
+
+
+@contextlib.contextmanager
+def built_on_host(placement: Placement, invocation: Invocation) -> Iterator[None]:
+    """Places the operations of the body where a call of input_fn builds.
+
+    Raises:
+      ConfigError: E736, E737 if that is a worker, and some of them cannot be there.
+    """
+    device = placement.input(invocation.host)
+    graph = tf.get_default_graph()
+    before = len(graph.get_operations())
+    with on(device):
+        yield
+    if device != placement.client:
+        made = graph.get_operations()[before:]
+        if problems := [*_of_python(graph, made, invocation), *_of_resources(made, invocation)]:
+            raise ConfigError(*problems)
+
+
+def _of_python(graph: tf.Graph, operations: Sequence[tf.Operation], invocation: Invocation
+               ) -> Iterator[Problem]:
+    """Yields a problem for each operation that calls Python, itself or by its functions."""
+    for operation in operations:
+        kind = _python_in(graph, operation.type, _called_by(operation))
+        if kind is not None:
+            within = '' if kind == operation.type else f', in a function of {operation.type}'
+            yield Problem(
+                'E736', f'input_fn of {invocation.name}', 'with input_on_workers all of it must '
+                'be operations of TensorFlow, since a worker has no Python of the job',
+                f'{kind}{within} "{operation.name}"', _REMEDY)
+
+
+def _of_resources(operations: Sequence[tf.Operation], invocation: Invocation
+                  ) -> Iterator[Problem]:
+    """Yields a problem for each resource of another device."""
+    told = set()
+    for operation in operations:
+        for tensor in operation.inputs:
+            maker = tensor.op
+            if (tensor.dtype in (tf.resource, tf.variant) and maker not in told
+                    and maker.device != operation.device):
+                told.add(maker)
+                yield Problem(
+                    'E737', f'input_fn of {invocation.name}', 'with input_on_workers it must '
+                    'make the tables, variables and datasets that it uses, since they stay where '
+                    'they are made', f'{maker.type} "{maker.name}" for {operation.type} '
+                    f'"{operation.name}"', f'Make it within each call of input_fn. {_REMEDY}')
+
+
+def _python_in(graph: tf.Graph, kind: str, functions: Sequence[str]) -> str | None:
+    """Returns the type of the first operation that calls Python, or `None`.
+
+    Args:
+      graph: has the functions.
+      kind: the type of an operation.
+      functions: that it calls.
+    """
+    if kind in _PYTHON:
+        return kind
+    waiting, seen = [kind, *functions], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        definition = _tf.function_of(graph, name)
+        for node in definition.node_def if definition is not None else ():
+            if node.op in _PYTHON:
+                return str(node.op)
+            waiting += [node.op, *(each for value in node.attr.values()
+                                   for each in _functions_in(value))]
+    return None
+
+
+def _called_by(operation: tf.Operation) -> list[str]:
+    """Returns the names of the functions that an operation has as attributes."""
+    found = []
+    for attribute in operation.op_def.attr:
+        if attribute.type in ('func', 'list(func)'):
+            value = operation.get_attr(attribute.name)
+            found += [each.name for each in (value if isinstance(value, list) else [value])]
+    return found
+
+
+def _functions_in(value: Any) -> list[str]:
+    """Returns the names of functions in an `AttrValue`."""
+    kind = value.WhichOneof('value')
+    if kind == 'func':
+        return [value.func.name]
+    return [each.name for each in value.list.func] if kind == 'list' else []

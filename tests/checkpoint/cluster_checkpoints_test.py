@@ -1,0 +1,110 @@
+"""Checkpoints of jobs whose hosts are tasks of a cluster; here the tasks live in this process."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import jobs
+from harness.graphs import KERNELS
+from harness.parts import long_except
+from harness.tasks import Owners, Tasks, hosted_by
+
+from estimator_tpu_embedding.core.specs import Topology
+from estimator_tpu_embedding.hosts.placement import Placement
+
+ROWS = 11
+TABLE = 'dense_features/a_embedding/embedding_weights'
+TENSORS = [TABLE, f'{TABLE}/Adagrad']
+INPUT = jobs.input_fn_of([
+    {'a': np.arange(24).reshape(12, 2) * step % ROWS, 'label': np.ones(12, np.float32)}
+    for step in range(1, 9)])
+COLUMNS = [jobs.embedding('a', ROWS, 3)]
+
+
+def estimator_of(directory, hosts, strategy='mod', kernels='native', **kwargs):
+    """A job whose batch of 12 suits 1, 2 and 3 hosts."""
+    return jobs.estimator(
+        jobs.linear_model_fn(COLUMNS), COLUMNS,
+        jobs.run_config(directory, hosts=hosts, kernels=kernels, iterations=1, **kwargs),
+        batch_size=12, strategy=strategy)
+
+
+class First(tf.train.SessionRunHook):
+    """Reads the rows and slots that a session begins with, in the order of ids."""
+
+    def __init__(self, strategy):
+        self.values, self._strategy = {}, strategy
+
+    def after_create_session(self, session, coord):
+        for name in TENSORS:
+            parts = session.run(jobs.parts_of(session.graph, name))
+            partition = jobs.Partition(strategy=self._strategy, vocabulary_size=ROWS,
+                                       num_hosts=len(parts))
+            whole = np.concatenate(parts)
+            self.values[name] = whole[partition.stored_row(np.arange(ROWS))]
+
+
+def stored(directory, strategy, hosts):
+    return {name: jobs.stored(directory, name, strategy, hosts) for name in TENSORS}
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], name)
+
+
+@pytest.mark.parametrize('kernels', KERNELS)
+@pytest.mark.parametrize('places', long_except([
+    [(None, 1, 'div'), (Tasks, 2, 'mod'), (None, 3, 'mod')],
+    [(Tasks, 3, 'div'), (Tasks, 3, 'mod'), (Tasks, 1, 'div'), (None, 2, 'div'), (Tasks, 2, 'div'),
+     (Owners, 2, 'mod')]], 0))
+def test_rows_and_slots_stay_the_same_from_one_process_to_a_cluster_and_back(
+        tmp_path, kernels, places):
+    before = None
+    for step, (cluster, hosts, strategy) in enumerate(places, 1):
+        first = First(strategy)
+        with hosted_by(cluster and cluster(hosts)):
+            estimator_of(tmp_path, hosts, strategy, kernels).train(INPUT, [first], max_steps=step)
+        if before is not None:
+            assert_same(first.values, before)
+        before = stored(tmp_path, strategy, hosts)
+        assert not np.array_equal(before[TABLE], first.values[TABLE])
+
+
+class Crossing(tf.train.SessionRunHook):
+    """Finds the tensors that leave their device for operations in some name scopes."""
+
+    def __init__(self, *scopes):
+        self.scopes, self.found, self.files, self.merged_on = scopes, [], {}, None
+
+    def begin(self):
+        self._graph = tf.get_default_graph()
+
+    def after_create_session(self, session, coord):
+        operations = [one for one in self._graph.get_operations()
+                      if one.name.split('/')[0] in self.scopes]
+        assert {one.name.split('/')[0] for one in operations} == set(self.scopes)
+        self.found = [tensor for one in operations for tensor in one.inputs
+                      if tensor.op.device != one.device and tensor.dtype != tf.resource]
+        self.files = {one.device: one.get_attr('dtypes') for one in operations
+                      if one.type == 'SaveV2'}
+        self.merged_on, = {one.device for one in operations if one.type == 'MergeV2Checkpoints'}
+
+
+@pytest.mark.parametrize('kernels', long_except(KERNELS, 0))
+def test_each_task_writes_and_reads_its_own_rows_and_only_names_of_files_cross(
+        tmp_path, kernels):
+    estimator_of(tmp_path, 2, 'div', kernels).train(INPUT, max_steps=1)
+    crossing = Crossing('save', 'restored_rows')
+    with hosted_by(Tasks(2)):
+        estimator_of(tmp_path, 2, 'mod', kernels).train(INPUT, [crossing], max_steps=2)
+    assert crossing.found
+    assert all(tensor.shape.num_elements() == 1 for tensor in crossing.found), crossing.found
+    placement = Placement(Topology(num_hosts=2), is_remote=True)
+    client = placement.client
+    assert crossing.merged_on == client
+    assert sorted(crossing.files) == [
+        client, placement.host(0), placement.host(1)]
+    assert tf.int64 in crossing.files[client]  # The global step.
+    assert sorted(path.name for path in tmp_path.glob('model.ckpt-2.data*')) == [
+        f'model.ckpt-2.data-0000{file}-of-00003' for file in range(3)]
