@@ -62,4 +62,9 @@ ENTRIES = {
              'Workers take tensors from each other by the same addresses that the client uses. An '
              'address of loopback means another machine on each of them.',
              'Give the address by which other machines know the worker.'),
+    'E738': ('TPUEmbedding of TF2 with workers',
+             'The TPUEmbedding of TF2 has one variable per table, in the process of the job. It '
+             'cannot put rows on workers, and it does not ignore that workers were asked for.',
+             'Leave --workers and --processes out. A TPUEstimator, or the TPUEmbedding of TF1, '
+             'trains tables that are too large for one machine.'),
 }
