@@ -15,6 +15,7 @@ The report of `etpe worker ls` in JSON has the field `workers`, one object per a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from typing import Any
@@ -86,14 +87,18 @@ def _tell(server: Any, versions: dict[str, str]) -> None:
              f'{seen or "no interface"}']
     if others:
         lines.append(_SECURITY)
-    sys.stdout.write(''.join(f'[etpe] {line}\n' for line in lines))
-    sys.stdout.flush()
+    _write(''.join(f'[etpe] {line}\n' for line in lines))
 
 
 def _tell_parent(server: Any, versions: dict[str, str]) -> None:
     """Tells the client that started this process where it listens."""
-    sys.stdout.write(json.dumps({'address': str(server.address), 'versions': versions}) + '\n')
-    sys.stdout.flush()
+    _write(json.dumps({'address': str(server.address), 'versions': versions}) + '\n')
+
+
+def _write(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # The reader went away; the work goes on.
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
 
 def _report(parsed: argparse.Namespace) -> Report:

@@ -77,6 +77,10 @@ class Children:
         """Returns how the worker of a host ended, such as -9 for SIGKILL; `None` if it runs."""
         return self._processes[host].poll()
 
+    def have_ended(self) -> bool:
+        """Whether any of them has ended."""
+        return any(process.poll() is not None for process in self._processes)
+
     def end(self) -> None:
         """Ends all at once, and waits until they are gone."""
         self.kill()

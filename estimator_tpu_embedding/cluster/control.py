@@ -89,6 +89,7 @@ class Line:
                     isolate_session_state=True))
             text = self._session.run(self._answer, {self._request: request})
             answer = json_objects.parsed(bytearray(text), _MOST_VALUES)
+            json.dumps(answer, allow_nan=False)  # No worker answers with NaN.
         except tf.errors.DeadlineExceededError:
             raise NoAnswerError(f'no answer within {self._deadline:g} s') from None
         except tf.errors.UnavailableError as error:
@@ -97,8 +98,26 @@ class Line:
             raise NoAnswerError('what answers there is no worker of this package: '
                                 f'{_first_line(error)}', is_final=True) from error
         if 'error' in answer:
-            raise NoAnswerError(f'the worker refused: {shown(answer["error"], 300)}')
+            raise NoAnswerError(f'the worker refused: {shown(answer["error"], 300)}',
+                                is_final=True)
         return answer
+
+    def beat(self) -> None:
+        """Returns once the worker answers. It does so even while steps occupy all its threads.
+
+        A call must have been answered before.
+
+        Raises:
+          NoAnswerError: if there is no answer within the deadline. It is final if the process has
+            begun anew since the last one.
+        """
+        assert self._session is not None
+        try:
+            self._session.list_devices()
+        except tf.errors.InvalidArgumentError as error:
+            raise NoAnswerError(_first_line(error), is_final=True) from error
+        except tf.errors.OpError as error:
+            raise NoAnswerError(_first_line(error)) from error
 
     def close(self) -> None:
         """Closes the session; while the worker is silent this takes as long as a call."""

@@ -31,8 +31,8 @@ def at(text: str, deadline: float) -> list[dict[str, Any]]:
 
     def look(address: str) -> dict[str, Any]:
         try:
-            return {'address': address, 'why_not': '',
-                    **control.ask(address, 'status', deadline=deadline)}
+            return {**control.ask(address, 'status', deadline=deadline),
+                    'address': address, 'why_not': ''}
         except control.NoAnswerError as error:
             return {'address': address, 'why_not': str(error)}
 

@@ -13,9 +13,6 @@ from .faults import HostUnavailableError
 from .looking import for_all
 
 _PAUSE = .2
-_ALIVE = 10.0
-"""Seconds of silence after which a client that holds a worker is probably dead."""
-
 _RESTART = 30.0
 """Seconds that a worker may take to begin anew."""
 
@@ -50,8 +47,8 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
     Args:
       workers: addresses, one per host.
       run: the run.
-      deadline: seconds until all must have answered. A worker whose claim by a dead client is
-        about to end gets the time that this takes.
+      deadline: seconds until all must have answered. A worker that another client holds, and
+        does not renew, gets the time until that lease ends.
       stale: incarnations that hold state of a lost session; they must begin anew.
       say: is told of a wait for another client's claim.
 
@@ -92,7 +89,7 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
           say: Callable[[str], None]) -> Opened | _Refused:
     """Asks one worker until it is ours, or until the deadline."""
     end = time.monotonic() + deadline
-    why, has_waited = 'nothing was asked', False
+    why, has_waited, before = 'nothing was asked', False, 0.0
     while (left := end - time.monotonic()) > 0:
         try:
             answer = control.ask(address, 'claim', run=run, client=facts.who(), deadline=left)
@@ -112,9 +109,11 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
                 claim = answer['claim'] or {}
                 why = (f'claimed by run {shown(claim.get("run"))} of {shown(claim.get("client"))}, '
                        f'silent for {claim.get("silent_seconds")} s')
-                if not _is_ending(claim, run):
+                silent = float(claim.get('silent_seconds') or 0.0)
+                if silent < before and claim.get('run') != run:  # Its client has just renewed it.
                     return _Refused('E708', 'it must be free, or of this run', why,
                                     'End that job, or take other workers.')
+                before = silent
                 if not has_waited and claim.get('run') != run:
                     has_waited = True
                     end += _seconds_left(claim) + _RESTART
@@ -130,12 +129,6 @@ def _reset(address: str, run: str, left: float) -> None:
         control.ask(address, 'reset', run=run, deadline=left)
     except control.NoAnswerError:
         pass  # The next claim says why.
-
-
-def _is_ending(claim: dict[str, Any], run: str) -> bool:
-    """Whether a claim is that of a dead client, has just ended, or is our own that ends."""
-    return (claim.get('run') == run or _seconds_left(claim) <= 0
-            or float(claim.get('silent_seconds') or 0) > _ALIVE)
 
 
 def _seconds_left(claim: dict[str, Any]) -> float:
