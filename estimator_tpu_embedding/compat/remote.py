@@ -67,6 +67,7 @@ def open_sessions_here() -> None:
     @functools.wraps(original)
     def start(self: Any, target: Any = '', graph: Any = None, config: Any = None) -> None:
         _tf.mark_unopened(self)
+        cluster = None
         if isinstance(target, Target):
             pass  # At a worker, which is no TPU.
         elif (cluster := loop_hosts.cluster_of_session(target, graph)) is not None:
@@ -80,6 +81,8 @@ def open_sessions_here() -> None:
                 'address that it was given', shown(repr(target)),
                 'Open it at the master() of a TPUClusterResolver, or at "".'))
         original(self, target, graph, config)
+        if cluster is not None:
+            cluster.guard(self)
 
     cls.__init__ = start
 
