@@ -102,6 +102,23 @@ class Line:
                                 is_final=True)
         return answer
 
+    def beat(self) -> None:
+        """Returns once the worker answers. It does so even while steps occupy all its threads.
+
+        A call must have been answered before.
+
+        Raises:
+          NoAnswerError: if there is no answer within the deadline. It is final if the process has
+            begun anew since the last one.
+        """
+        assert self._session is not None
+        try:
+            self._session.list_devices()
+        except tf.errors.InvalidArgumentError as error:
+            raise NoAnswerError(_first_line(error), is_final=True) from error
+        except tf.errors.OpError as error:
+            raise NoAnswerError(_first_line(error)) from error
+
     def close(self) -> None:
         """Closes the session; while the worker is silent this takes as long as a call."""
         if self._session is not None:

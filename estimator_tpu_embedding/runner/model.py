@@ -68,6 +68,16 @@ class Cluster(Protocol):
     def prepare(self) -> None:
         """Makes sure that every task answers and is empty; called before each session."""
 
+    def guard(self, session: tf.Session) -> None:
+        """Lets all calls of a new session end when a task is lost."""
+
+    @property
+    def loss(self) -> BaseException | None:
+        """Why the tasks were given up; `None` once they are prepared again."""
+
+    def lost(self, error: BaseException) -> None:
+        """Gives all tasks up: every call of a session ends, and `prepare` replaces them."""
+
 
 class Featurized(Protocol):
     """One core's features, with ids apart from the rest; see `columns.adapt.Featurized`."""

@@ -71,4 +71,18 @@ ENTRIES = {
              'A lookup table, a variable or a dataset stays in the process that made it. With '
              'input_on_workers each call of input_fn builds on another worker.',
              'Make it within input_fn, or leave input_on_workers off.'),
+    'E741': ('worker that sees another disk',
+             'All processes of a job write and read the same checkpoints. A worker finds other '
+             'files under a path than the client does, or none. No table was written or read.',
+             'Take a directory on a disk that all machines share, under the same path on each.'),
+    'E742': ('worker that cannot write',
+             'Each worker writes the files of its own tables into the model_dir. The message says '
+             'who cannot, and why. Nothing was trained.',
+             'Let the user of that worker write there and make room on the disk, or take another '
+             'directory.'),
+    'E744': ('tables larger than the memory of a worker',
+             'A worker holds a part of each table, and its slots. The message names the worker, '
+             'the bytes of its part, and the bytes that it could still use when it began.',
+             'Take more workers on other machines, fewer or narrower rows, an optimizer with '
+             'fewer slots, or more memory.'),
 }
