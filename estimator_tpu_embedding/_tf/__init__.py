@@ -18,7 +18,7 @@ from .graphs import (
     thread_local_stacks, variable_scope_state, wait_for, wait_instead)
 from .running import (
     cached_summary_writers, eager_mode, fast_callable, global_seed, is_recording_gradients,
-    is_saving_model, joined_paths, session_class, summary_writer_initializers,
+    is_saving_model, joined_paths, mark_unopened, session_class, summary_writer_initializers,
     without_deprecation_warnings)
 from .saving import (
     add_listeners, arrange_scaffold, replace_saver, saver_builder, saving_listeners)
