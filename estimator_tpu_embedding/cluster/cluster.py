@@ -17,7 +17,7 @@ from absl import logging
 
 from ..errors import ConfigError, Problem, bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
-from . import control, environment, listening, opening, preflight
+from . import control, environment, listening, opening, threads, preflight
 from .addresses import Address, is_loopback, parsed, seen_by
 from .children import Children
 from .choice import ClusterChoice
@@ -32,6 +32,9 @@ _LOOPBACK = '127.0.0.1'
 _RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
+
+_MOST_LEFT = 6.0
+"""Seconds that the end waits for threads that wait for silent workers."""
 
 
 class Cluster:
@@ -252,6 +255,7 @@ class Cluster:
                 for_all(self.addresses(), lambda address: opening.give_back(address, self.run))
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
+        threads.wait(_MOST_LEFT)
 
     def _begin_watch(self) -> None:
         self._watch = Watch(
