@@ -13,7 +13,7 @@ from .faults import HostUnavailableError
 from .looking import for_all
 
 _PAUSE = .2
-_RESTART = 30.0
+_RESTART = 60.0
 """Seconds that a worker may take to begin anew."""
 
 

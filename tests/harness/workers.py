@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from .processes import ROOT, die_with_parent, free_addresses
+from .processes import ROOT, die_with_parent, free_addresses, path_with_harness
 
 
 class Workers:
@@ -17,9 +17,10 @@ class Workers:
       processes: the `subprocess.Popen` of each.
     """
 
-    def __init__(self, addresses, stack, flags, environment):
+    def __init__(self, addresses, stack, flags, modules, environment):
         self.addresses, self.processes = list(addresses), [None] * len(addresses)
         self._stack, self._flags, self._environment = stack, flags, environment
+        self._modules = modules
         self._logs = [stack.enter_context(tempfile.TemporaryFile('w+')) for _ in addresses]
         for index in range(len(addresses)):
             self.start(index)
@@ -29,11 +30,11 @@ class Workers:
     def start(self, index):
         """Starts a worker at its address, perhaps again; `wait` waits until it listens."""
         process = subprocess.Popen(
-            [sys.executable, '-m', 'estimator_tpu_embedding', 'worker', '--listen',
-             self.addresses[index], '--expose', *self._flags],
+            [sys.executable, '-m', self._modules.get(index, 'estimator_tpu_embedding'), 'worker',
+             '--listen', self.addresses[index], '--expose', *self._flags],
             stdout=subprocess.PIPE, stderr=self._logs[index], text=True,
             preexec_fn=die_with_parent,
-            env={**os.environ, 'PYTHONPATH': str(ROOT), 'TF_CPP_MIN_LOG_LEVEL': '2',
+            cwd=ROOT, env={**os.environ, 'PYTHONPATH': path_with_harness(), 'TF_CPP_MIN_LOG_LEVEL': '2',
                  **self._environment})
         self.processes[index] = process
         self._stack.callback(_end, process)
@@ -63,11 +64,17 @@ def _end(process):
 
 
 @contextlib.contextmanager
-def running(count, *flags, **environment):
+def running(count, *flags, modules=None, **environment):
     """While the body runs, so do `count` workers on free ports of 127.0.0.1.
 
     Each is `etpe worker --listen 127.0.0.1:PORT --expose` with `flags` besides, in a process that
     dies with this one. In the end all are killed, and what they said is shown.
+
+    Args:
+      count: of workers.
+      *flags: of their command.
+      modules: what is run instead of the package, by number of the worker.
+      **environment: variables of theirs.
 
     Yields:
       `Workers`, which all listen.
@@ -75,7 +82,7 @@ def running(count, *flags, **environment):
     workers = None
     with contextlib.ExitStack() as stack:
         try:
-            workers = Workers(free_addresses(count), stack, flags, environment)
+            workers = Workers(free_addresses(count), stack, flags, modules or {}, environment)
             yield workers
         finally:
             for index, address in enumerate(workers.addresses if workers else ()):
