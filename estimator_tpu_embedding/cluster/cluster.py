@@ -50,7 +50,7 @@ class Cluster:
         Args:
           choice: which processes are meant.
           say: is told what was found.
-          run: claims the workers; that of this process if `None`.
+          run: claims the workers; `None` takes the name of this process.
 
         Raises:
           ConfigError: with every problem of the choice.
@@ -214,7 +214,7 @@ class Cluster:
             if self._children is not None:
                 self._children.end()
             else:
-                for_all(self.addresses(), lambda address: opening.give_back(address, self.run))
+                opening.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
 

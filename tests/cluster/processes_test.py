@@ -133,6 +133,17 @@ def test_h05_a_worker_frees_what_a_dead_client_had_when_its_lease_ends():
         assert status['claim'] is None and status['pid'] == running.processes[0].pid
 
 
+def test_a_client_that_ends_in_order_gives_its_worker_back():
+    with workers.running(1, '--lease', '1000000') as running:
+        address, = running.addresses
+        with started('-m', 'harness.cluster_client', address) as (client, lines):
+            before, = json.loads(next(lines))['incarnations']
+            assert incarnation(address) == before
+            client.stdin.close()
+            assert client.wait() == 0
+            until(lambda: incarnation(address) != before)
+
+
 def test_a_run_waits_for_the_lease_of_a_dead_client_to_end():
     with workers.running(1, '--lease', str(LEASE)) as running:
         address, = running.addresses

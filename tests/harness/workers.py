@@ -30,12 +30,12 @@ class Workers:
     def start(self, index):
         """Starts a worker at its address, perhaps again; `wait` waits until it listens."""
         process = subprocess.Popen(
-            [sys.executable, '-m', self._modules.get(index, 'estimator_tpu_embedding'), 'worker',
-             '--listen', self.addresses[index], '--expose', *self._flags],
+            [sys.executable, '-m', self._modules.get(index, 'estimator_tpu_embedding'),
+             'worker', '--listen', self.addresses[index], '--expose', *self._flags],
             stdout=subprocess.PIPE, stderr=self._logs[index], text=True,
-            preexec_fn=die_with_parent,
-            cwd=ROOT, env={**os.environ, 'PYTHONPATH': path_with_harness(), 'TF_CPP_MIN_LOG_LEVEL': '2',
-                 **self._environment})
+            preexec_fn=die_with_parent, cwd=ROOT, env={
+                **os.environ, 'PYTHONPATH': path_with_harness(), 'TF_CPP_MIN_LOG_LEVEL': '2',
+                **self._environment})
         self.processes[index] = process
         self._stack.callback(_end, process)
 
