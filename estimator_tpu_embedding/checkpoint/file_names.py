@@ -8,6 +8,7 @@
     model.ckpt-7.tables.json.partial    the manifest while a job publishes or deletes the checkpoint
     .ete-stage-7-0123abcd               the folder in which a job writes the files of step 7
     .ete-replaces-model.ckpt-7          the same once it replaces a checkpoint of that name
+    .etpe-note-0123abcd                 by which processes find out whether they see one disk
     checkpoint                          names the newest checkpoint of the directory
     input.ckpt-7, checkpoint_input      the same for the states of the iterators of an input
 
@@ -42,12 +43,14 @@ PARTIAL = f'{MANIFEST}.partial'
 
 _STAGE = '.ete-stage-'
 _REPLACEMENT = '.ete-replaces-'
+_NOTE = '.etpe-note-'
 _STEP = re.compile(r'-(0|[1-9][0-9]{0,18})\Z')
 _DATA = re.compile(r'(.+)\.data-[0-9]{5}-of-[0-9]{5}', re.DOTALL)
 _OF_FORMAT_V1 = re.compile(r'(.+?)(?:-[0-9]{5}-of-[0-9]{5})?', re.DOTALL)
 _UNFINISHED = re.compile(
     re.escape(STAGED_POINTER) + r'(-[0-9a-f]{8})?'
-    r'|(graph\.pbtxt|checkpoint(_input\w*)?)\.tmp[0-9a-f]{32}', re.ASCII)
+    r'|(graph\.pbtxt|checkpoint(_input\w*)?)\.tmp[0-9a-f]{32}'
+    r'|' + re.escape(_NOTE) + r'[0-9A-Za-z]{1,64}', re.ASCII)
 
 
 class Part(NamedTuple):
@@ -178,6 +181,11 @@ def is_stage(name: str) -> bool:
     return name.startswith(_STAGE)
 
 
+def note(name: str) -> str:
+    """Returns the name of the file of a note, which no process needs for long."""
+    return _NOTE + name
+
+
 def replacement_of(checkpoint: str) -> str:
     """Returns the name of the folder whose files replace a checkpoint."""
     return _REPLACEMENT + checkpoint
@@ -199,7 +207,7 @@ def new_staged_pointer() -> str:
 
 
 def is_unfinished(file: str) -> bool:
-    """Whether a file has the name that this package or TensorFlow gives it until it is written."""
+    """Whether a file has the name of one that nobody needs once its job is dead."""
     return _UNFINISHED.fullmatch(file) is not None
 
 

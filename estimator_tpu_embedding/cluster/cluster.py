@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import dataclasses
+import functools
 import os
 import threading
 import uuid
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 from absl import logging
 
+from .. import _tf
 from ..errors import ConfigError, Problem, bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
-from . import control, environment, listening, opening
+from . import control, environment, listening, opening, preflight
 from .addresses import Address, is_loopback, parsed, seen_by
 from .children import Children
 from .choice import ClusterChoice
-from .faults import HostUnavailableError
+from .faults import HostLostError, HostUnavailableError
+from .guarded import Calls
+from .heartbeats import Heartbeats, Rules, Watched
 from .looking import for_all
 from .opening import Opened
 from .server import Server, Target, of_client
@@ -66,6 +72,9 @@ class Cluster:
         self._opened: list[Opened] = []
         self._stale: set[str] = set()
         self._loss: BaseException | None = None
+        self._heartbeats: Heartbeats | None = None
+        self._calls = Calls(self._check, self.lost)
+        self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()
         self._generation = 0
         self._tables: list[list[dict[str, Any]]] = []
         atexit.register(self.close)
@@ -126,6 +135,7 @@ class Cluster:
           HostUnavailableError: E707, E711 if workers do not answer; says who does.
           SetupError: E705, E706, E708, E709, E712.
         """
+        self._check()
         with self._lock:
             deadline = (self.choice.connect_deadline if self._loss is None
                         else self.choice.worker_deadline)
@@ -136,13 +146,15 @@ class Cluster:
                 own or self.choice.workers, self.run, deadline, self._stale, self._say)
             self._loss = None
             if is_new:
+                self._watch()
                 for line in self.description():
                     self._say(line)
 
     def lost(self, error: BaseException, generation: int | None = None) -> None:
         """Gives all workers up, because one of them was lost; the next `prepare` replaces them.
 
-        Own workers are killed at once: whatever still runs on them must change nothing.
+        Every call of a guarded session ends with `error`. Own workers are killed at once: whatever
+        still runs on them must change nothing.
 
         Args:
           error: says which one, and how that was noticed.
@@ -151,11 +163,20 @@ class Cluster:
         """
         with self._lock:
             if self._loss is None and generation in (None, self._generation):
+                self._end_sessions(error)
                 self._generation += 1
                 self._loss = error
                 self._stale.update(self.incarnations())
                 if self._children is not None:
                     self._children.kill()
+
+    def guard(self, session: tf.Session) -> None:
+        """Lets all calls of a new session over the workers end once one of them is lost.
+
+        They then raise the `HostLostError` that says which and why.
+        """
+        _tf.pass_calls_through(session, self._calls.guarded)
+        self._sessions.add(session)
 
     def ask(self, host: int, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
         """Calls the worker of a host; see `control.ask`."""
@@ -175,6 +196,23 @@ class Cluster:
         for_all(self.addresses(), lambda address: control.ask(
             address, 'tables', run=self.run, tables=self._tables[hosts[address]],
             deadline=_MOST_SECONDS))
+
+    def admit(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str = '',
+              checkpoint: str = '') -> None:
+        """Makes sure that the workers have memory for tables, and see the files of a job.
+
+        Args:
+          tables: see `tell_tables`; the workers are told.
+          directory: see `preflight.require`.
+          checkpoint: see `preflight.require`.
+
+        Raises:
+          The errors of `preflight.require`.
+        """
+        preflight.require(self._opened, [sum(one['bytes'] for one in host) for host in tables],
+                          directory, checkpoint)
+        with contextlib.suppress(control.NoAnswerError):  # Heartbeats will say so.
+            self.tell_tables(tables)
 
     def bytes_of(self, host: int) -> int:
         """Returns the bytes of the tables on a host; 0 if nobody told them yet."""
@@ -211,12 +249,40 @@ class Cluster:
         if os.getpid() != self._pid:  # A forked child has no workers.
             return
         with self._lock:
+            self._end_sessions(HostLostError(Problem(
+                'E723', 'cluster', 'its sessions must end before it', 'a call after its end')))
             if self._children is not None:
                 self._children.end()
             else:
                 opening.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
+
+    def _check(self) -> None:
+        """Returns once each worker has just answered, or `lost` was told of one that did not."""
+        if self._heartbeats is not None:
+            self._heartbeats.check()
+
+    def _watch(self) -> None:
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
+        give_up = functools.partial(self.lost, generation=self._generation)
+        self._calls = Calls(self._check, give_up)
+        self._heartbeats = Heartbeats(
+            [Watched(host, one.address, one.incarnation) for host, one in enumerate(self._opened)],
+            Rules(run=self.run, is_own=self._children is not None, status_of=self.status_of,
+                  bytes_of=self.bytes_of, on_loss=give_up))
+
+    def _end_sessions(self, error: BaseException) -> None:
+        """Ends all calls, and leaves sessions to threads: closing one may take for ever."""
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
+        self._calls.end(error)
+        for session in self._sessions:
+            with contextlib.suppress(RuntimeError):  # At the end of a process none may start.
+                threading.Thread(target=type(session).close, args=[session], name='close-session',
+                                 daemon=True).start()
+        self._sessions.clear()
 
     def _own_addresses(self, deadline: float) -> list[str]:
         """Returns the addresses of own workers, which are started if there are none."""

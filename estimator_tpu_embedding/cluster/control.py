@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..errors import shown
 from ..hosts.placement import device_of
 from ..proto import json_objects
@@ -101,6 +102,24 @@ class Line:
             raise NoAnswerError(f'the worker refused: {shown(answer["error"], 300)}',
                                 is_final=True)
         return answer
+
+    def beat(self) -> None:
+        """Returns once the worker answers. It does so even while steps occupy all its threads.
+
+        A call must have been answered before.
+
+        Raises:
+          NoAnswerError: if there is no answer within the deadline. It is final if the process has
+            begun anew since the last one.
+        """
+        assert self._session is not None
+        try:
+            _tf.ask_nothing(self._session)
+        except tf.errors.InvalidArgumentError:
+            return  # This is the answer.
+        except tf.errors.OpError as error:
+            raise NoAnswerError(_first_line(error), is_final=isinstance(
+                error, tf.errors.AbortedError)) from error
 
     def close(self) -> None:
         """Closes the session; while the worker is silent this takes as long as a call."""

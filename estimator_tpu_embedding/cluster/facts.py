@@ -46,6 +46,13 @@ def of_now() -> dict[str, Any]:
                        'available': memory.figures('/proc/meminfo').get('MemAvailable', 0)}}
 
 
+def room() -> int:
+    """Returns the bytes of memory that tables may take here: what is free, within its limits."""
+    machine, limit = memory.figures('/proc/meminfo'), memory.limit()
+    free = machine.get('MemAvailable', 0) + machine.get('SwapFree', 0)
+    return free if limit is None else min(free, limit.bytes)
+
+
 def who() -> str:
     """Returns this process and its machine, for messages of others."""
     return f'process {os.getpid()} on {socket.gethostname()}'

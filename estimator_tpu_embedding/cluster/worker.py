@@ -12,7 +12,6 @@ import ctypes
 import dataclasses
 import json
 import os
-import re
 import signal
 import sys
 import threading
@@ -22,9 +21,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _tf
-from ..checkpoint.files import Storage
 from ..proto import json_objects
-from . import facts
+from . import facts, notes
 from .addresses import Address
 from .lease import Lease
 from .server import Server, start
@@ -67,11 +65,12 @@ class Worker:
         self._lease, self._versions = lease, versions
         self._begun, self._incarnation = time.monotonic(), uuid.uuid4().hex
         self._tables: list[dict[str, Any]] = []
+        self._room = facts.room()
         self.must_begin_anew = threading.Event()
         self._verbs: dict[str, Callable[..., dict[str, Any]]] = {
             'status': self._status, 'claim': self._claim, 'renew': self._renew,
             'tables': self._take_tables, 'reset': self._reset, 'release': self._release,
-            'note': _note}
+            'note': notes.note, 'index': notes.index}
 
     def answer(self, request: bytes) -> bytes:
         """Returns the answer to a call, both as JSON.
@@ -88,6 +87,7 @@ class Worker:
 
     def _status(self) -> dict[str, Any]:
         return {'pid': os.getpid(), 'versions': self._versions, 'tables': self._tables,
+                'room': self._room,
                 'seconds': round(time.monotonic() - self._begun, 3),
                 'claim': self._lease.as_data(), **facts.of_now()}
 
@@ -113,32 +113,6 @@ class Worker:
     def _release(self, run: str) -> dict[str, Any]:
         """Begins anew, for any run."""
         return {'is_ours': self._lease.release(run)}
-
-
-def _note(directory: str, name: str, action: str, text: str = '') -> dict[str, Any]:
-    """Writes, reads or removes a small file, by which a client finds out who sees one disk.
-
-    Args:
-      directory: that should be the same for all.
-      name: of the file, letters and digits.
-      action: `'write'`, `'read'` or `'remove'`.
-      text: to be written.
-    """
-    if not re.fullmatch('[0-9A-Za-z]{1,64}', name):
-        raise ValueError(f'the name of a note must have letters and digits only, not {name!r}')
-    file = f'.etpe-note-{name}'
-    with Storage(directory) as storage:
-        if action == 'write':
-            storage.create(file, text.encode())
-            storage.sync(file)
-        elif action == 'remove':
-            storage.remove(file)
-        elif action == 'read':
-            with storage.open(file) as stream:
-                return {'text': stream.read(4096).decode()}
-        else:
-            raise ValueError(f'a note can be written, read and removed, but not {action!r}')
-    return {}
 
 
 def serve(options: Options, tell: Callable[[Server, dict[str, str]], None]) -> int:

@@ -27,7 +27,7 @@ from .progress import announce
 from .run import Run
 from .run_hooks import HookPlaces, RunSteps, hooks_of
 from .schedule import EvaluationSchedule
-from .session_creators import RecoveringCreator, creator_of
+from .session_creators import PlainCreator, RecoveringCreator
 from .initial_values import scaffold_of
 
 
@@ -102,7 +102,7 @@ def evaluate(job: Job, *, steps: int, hooks: Sequence[tf.train.SessionRunHook],
             graph.step, operation=tf.group(graph.step.operation, updates))
         all_hooks = hooks_of(run, HookPlaces(given=hooks, middle=[final]), RunSteps(
             ops=step, schedule=EvaluationSchedule(steps), results=[updates]))
-        creator = creator_of(job, scaffold, None if following is None else following.prefix)
+        creator = PlainCreator(job, scaffold, None if following is None else following.prefix)
         run.execute(creator, all_hooks, {'step': graph.step.operation, 'updates': updates},
                     wanted=lambda: steps)
         return final.final_ops_values

@@ -68,6 +68,20 @@ class Cluster(Protocol):
     def prepare(self) -> None:
         """Makes sure that every task answers and is empty; called before each session."""
 
+    def admit(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str,
+              checkpoint: str) -> None:
+        """Makes sure that the tasks have memory for tables, and see the files of a job."""
+
+    def guard(self, session: tf.Session) -> None:
+        """Lets all calls of a new session end when a task is lost."""
+
+    @property
+    def loss(self) -> BaseException | None:
+        """Why the tasks were given up; `None` once they are prepared again."""
+
+    def lost(self, error: BaseException) -> None:
+        """Gives all tasks up: every call of a session ends, and `prepare` replaces them."""
+
 
 class Featurized(Protocol):
     """One core's features, with ids apart from the rest; see `columns.adapt.Featurized`."""

@@ -16,7 +16,7 @@ from .progress import RunReport
 from .run import Run
 from .run_hooks import HookPlaces, RunSteps, hooks_of
 from .schedule import PredictionSchedule
-from .session_creators import creator_of
+from .session_creators import PlainCreator
 from .signals import woken_by_interrupt
 from .initial_values import scaffold_of
 
@@ -50,7 +50,7 @@ def predict(job: Job, *, select: Callable[[Any], Any],
             run, HookPlaces(first=[_NoSecondStart(run.report)], given=hooks),
             RunSteps(ops=run.graph.step, schedule=PredictionSchedule(),
                      results=tf.nest.flatten(wanted)))
-        creator = creator_of(job, scaffold, None if following is None else following.prefix)
+        creator = PlainCreator(job, scaffold, None if following is None else following.prefix)
     results = run.results(
         creator, all_hooks, {'wanted': wanted, 'step': run.graph.step.operation})
     try:

@@ -16,6 +16,7 @@ from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
 from ..proto.codec import plan_to_config
+from .crossings import prepare_for_tasks
 from .faults import DivergedError, Failures, typed
 from .graph import build_step
 from .host_feeds import drawing
@@ -99,7 +100,7 @@ class Run:
             return b''
         return plan_to_config(plan).SerializeToString(deterministic=True)
 
-    def execute(self, creator: tf.train.ChiefSessionCreator,
+    def execute(self, creator: tf.train.SessionCreator,
                 hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any], *,
                 wanted: Callable[[], int]) -> dict[str, Any]:
         """Runs until a hook asks for the end, the data ends, or something fails.
@@ -128,7 +129,7 @@ class Run:
             raise self._end_of_data(wanted())
         return values
 
-    def results(self, creator: tf.train.ChiefSessionCreator,
+    def results(self, creator: tf.train.SessionCreator,
                 hooks: Sequence[tf.train.SessionRunHook], fetches: dict[str, Any]
                 ) -> Generator[dict[str, Any], None, None]:
         """Runs like `execute`, but yields the values of every run, and ends when the data ends.
@@ -137,9 +138,11 @@ class Run:
         generator has ended, also if it was closed early.
         """
         self._announce()
+        prepare_for_tasks(self.job, self.graph, fetches)
         with self._threads_ended(), \
                 tf.train.MonitoredSession(SessionCreator(
-                    creator, self.job.cluster, self.shutdown, self.report), hooks) as session:
+                    creator, self.job.cluster, self.shutdown, self.report,
+                    self.termination.proceed), hooks) as session:
             try:
                 while not session.should_stop():
                     began = time.monotonic()

@@ -14,13 +14,16 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..checkpoint.manifest import StoredTable
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage
 from ..errors import Problem
+from .admission import admit
 from .background import Background
 from .shutdown import Shutdown
 from .faults import SessionLostError
+from .losses import Losses
 from .model import Cluster, Job
 from .progress import RunReport
 
@@ -34,7 +37,7 @@ class SessionCreator(tf.train.SessionCreator):
     """
 
     def __init__(self, creator: tf.train.SessionCreator, cluster: Cluster | None,
-                 shutdown: Shutdown, report: RunReport):
+                 shutdown: Shutdown, report: RunReport, proceed: Callable[[], None]):
         """Wraps `creator`.
 
         Args:
@@ -42,9 +45,12 @@ class SessionCreator(tf.train.SessionCreator):
           cluster: whose tasks each session has, or `None`.
           shutdown: limits how long closing one waits for operations that still run.
           report: counts the steps.
+          proceed: called before a session takes the place of a lost one of a cluster. It may raise.
         """
-        self._creator, self._cluster = creator, cluster
-        self._shutdown, self._report = shutdown, report
+        self._creator, self._shutdown, self._report = creator, shutdown, report
+        self._cluster = cluster if cluster is not None and cluster.is_remote else None
+        self._losses = (None if self._cluster is None
+                        else Losses(self._cluster, report, proceed))
         self._steps_at_start, self._sessions = 0, 0
 
     def create_session(self) -> tf.Session:
@@ -60,28 +66,38 @@ class SessionCreator(tf.train.SessionCreator):
             raise SessionLostError(Problem(
                 'E802', 'session', f'one of {SESSIONS_WITHOUT_STEP} in a row must make a step',
                 'Aborted or Unavailable errors in all', 'They are in the log above.'))
-        if self._cluster is not None:
-            self._cluster.prepare()
+        if self._losses is not None:
+            self._losses.begin_session()
         session = self._creator.create_session()
         session.close = functools.partial(
-            _close_in_time, session, session.close, self._shutdown)
+            _close_in_time, session, session.close, self._shutdown, self._cluster)
         return session
 
 
-def creator_of(job: Job, scaffold: tf.train.Scaffold, prefix: str | None
-               ) -> tf.train.ChiefSessionCreator:
-    """Returns what makes the sessions of a job, on its cluster if it has one.
+class PlainCreator(tf.train.SessionCreator):
+    """Makes the sessions of a job, on its cluster if it has one."""
 
-    Args:
-      job: the job.
-      scaffold: gives variables their values.
-      prefix: the checkpoint to restore, or `None`.
-    """
-    cluster, config = job.cluster, job.session_config
-    return tf.train.ChiefSessionCreator(
-        scaffold, master='' if cluster is None else cluster.target,
-        config=config if cluster is None else cluster.config(config),
-        checkpoint_filename_with_path=prefix)
+    def __init__(self, job: Job, scaffold: tf.train.Scaffold, prefix: str | None):
+        """Makes none yet.
+
+        Args:
+          job: the job.
+          scaffold: gives variables their values.
+          prefix: the checkpoint to restore, or `None`.
+        """
+        self._job, self._scaffold, self._prefix = job, scaffold, prefix
+
+    def create_session(self) -> tf.Session:
+        """Returns a session over the tasks as they are now: lost ones may have other addresses."""
+        cluster, config = self._job.cluster, self._job.session_config
+        if cluster is None or not cluster.is_remote:
+            return tf.train.ChiefSessionCreator(
+                self._scaffold, config=config,
+                checkpoint_filename_with_path=self._prefix).create_session()
+        admit(self._job, cluster, self._prefix)
+        return _tf.creator_that_tells(
+            cluster.guard, self._scaffold, cluster.target, cluster.config(config),
+            checkpoint_filename_with_path=self._prefix).create_session()
 
 
 class RecoveringCreator(tf.train.SessionCreator):
@@ -123,19 +139,25 @@ class RecoveringCreator(tf.train.SessionCreator):
             self._begun, self._first = True, prefix
         if prefix is not None:
             self._lineage.add(prefix)
-        return creator_of(self._job, self._scaffold, prefix).create_session()
+        return PlainCreator(self._job, self._scaffold, prefix).create_session()
 
 
-def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shutdown) -> None:
+def _close_in_time(session: tf.Session, close: Callable[[], None], shutdown: Shutdown,
+                   cluster: Cluster | None) -> None:
     """Closes a session in a thread, since TensorFlow waits there for operations that still run."""
     session.close = lambda: None
     if sys.is_finalizing():  # The traceback of an error held it; no thread can start any more.
         return
     thread = threading.Thread(target=close, name='close-session', daemon=True)
     thread.start()
-    if not shutdown.wait_for(thread, 'its session to close'):
-        tf.logging.warning('Something of the graph still runs after the run ended; its session is '
-                           'left behind.')
+    if shutdown.wait_for(thread, 'its session to close',
+                         unless=lambda: cluster is not None and cluster.loss is not None):
+        return
+    tf.logging.warning('Something of the graph still runs after the run ended; its session is '
+                       'left behind.')
+    if cluster is not None:
+        cluster.lost(SessionLostError(Problem(
+            'E802', 'session', 'it must close before the deadline', 'some operation still runs')))
 
 
 class SessionStart(tf.train.SessionRunHook):

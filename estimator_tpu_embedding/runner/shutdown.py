@@ -37,12 +37,14 @@ class Shutdown:
         """Gives the end of another session, which has begun, a deadline of its own."""
         self._end, self._is_urgent_now = None, False
 
-    def wait_for(self, thread: threading.Thread, what: str) -> bool:
+    def wait_for(self, thread: threading.Thread, what: str,
+                 unless: Callable[[], bool] = lambda: False) -> bool:
         """Waits until a thread has ended or the deadline is over.
 
         Args:
           thread: any but the current one.
           what: describes the thread, for the line that says what the wait is for.
+          unless: asked during the wait; ends it if it returns true.
 
         Returns:
           Whether the thread has ended. Ctrl-C ends all waits.
@@ -50,7 +52,7 @@ class Shutdown:
         quiet_until: float | None = time.monotonic() + _QUIET_SECONDS
         try:
             thread.join(_SLICE_SECONDS)  # Also when the deadline is over: most end at once.
-            while thread.is_alive() and (left := self._left()) > 0:
+            while thread.is_alive() and not unless() and (left := self._left()) > 0:
                 if quiet_until is not None and time.monotonic() > quiet_until:
                     quiet_until = None
                     tf.logging.warning(

@@ -138,22 +138,6 @@ def test_h03_a_call_of_a_frozen_worker_ends_at_its_deadline(cluster, two):
     assert cluster.ask(1, 'status', deadline=60)['pid'] == two.processes[1].pid
 
 
-def test_the_note_of_a_worker_tells_whether_it_sees_a_directory(cluster, tmp_path):
-    def note(action, **more):
-        return cluster.ask(0, 'note', directory=str(tmp_path), name='a1', action=action,
-                           deadline=60, **more)
-
-    note('write', text='seven')
-    assert note('read')['text'] == 'seven'
-    assert (tmp_path / '.etpe-note-a1').read_text() == 'seven'
-    note('remove')
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(NoAnswerError, match='FileNotFoundError'):
-        note('read')
-    with pytest.raises(NoAnswerError, match='letters and digits'):
-        cluster.ask(0, 'note', directory=str(tmp_path), name='../a', action='write', deadline=60)
-
-
 def test_what_is_no_worker_says_so_at_once(cluster):
     port = cluster.target.rpartition(':')[2]  # A server of TensorFlow all the same.
     with pytest.raises(SetupError, match='E712 worker 127.0.0.1:'):

@@ -1,10 +1,17 @@
 """Starts real workers on loopback, and ends them, whatever a test does."""
 
 import contextlib
+import functools
 import os
 import subprocess
 import sys
 import tempfile
+
+import tensorflow.compat.v1 as tf
+
+from estimator_tpu_embedding import _tf
+from estimator_tpu_embedding.cluster.lease import Lease
+from estimator_tpu_embedding.cluster.worker import TOKEN, Worker
 
 from .processes import ROOT, die_with_parent, free_addresses, path_with_harness
 
@@ -17,10 +24,10 @@ class Workers:
       processes: the `subprocess.Popen` of each.
     """
 
-    def __init__(self, addresses, stack, flags, modules, environment):
+    def __init__(self, addresses, stack, flags, before, modules, environment):
         self.addresses, self.processes = list(addresses), [None] * len(addresses)
         self._stack, self._flags, self._environment = stack, flags, environment
-        self._modules = modules
+        self._before, self._modules = before or {}, modules or {}
         self._logs = [stack.enter_context(tempfile.TemporaryFile('w+')) for _ in addresses]
         for index in range(len(addresses)):
             self.start(index)
@@ -30,7 +37,8 @@ class Workers:
     def start(self, index):
         """Starts a worker at its address, perhaps again; `wait` waits until it listens."""
         process = subprocess.Popen(
-            [sys.executable, '-m', self._modules.get(index, 'estimator_tpu_embedding'),
+            [*self._before.get(index, ()), sys.executable, '-m',
+             self._modules.get(index, 'estimator_tpu_embedding'),
              'worker', '--listen', self.addresses[index], '--expose', *self._flags],
             stdout=subprocess.PIPE, stderr=self._logs[index], text=True,
             preexec_fn=die_with_parent, cwd=ROOT, env={
@@ -64,7 +72,7 @@ def _end(process):
 
 
 @contextlib.contextmanager
-def running(count, *flags, modules=None, **environment):
+def running(count, *flags, before=None, modules=None, **environment):
     """While the body runs, so do `count` workers on free ports of 127.0.0.1.
 
     Each is `etpe worker --listen 127.0.0.1:PORT --expose` with `flags` besides, in a process that
@@ -72,9 +80,10 @@ def running(count, *flags, modules=None, **environment):
 
     Args:
       count: of workers.
-      *flags: of their command.
-      modules: what is run instead of the package, by number of the worker.
-      **environment: variables of theirs.
+      *flags: see above.
+      before: by number of the worker, a command that runs the command line which follows it.
+      modules: by number of the worker, the module that is `etpe` instead of the package.
+      **environment: variables of all.
 
     Yields:
       `Workers`, which all listen.
@@ -82,8 +91,23 @@ def running(count, *flags, modules=None, **environment):
     workers = None
     with contextlib.ExitStack() as stack:
         try:
-            workers = Workers(free_addresses(count), stack, flags, modules or {}, environment)
+            workers = Workers(free_addresses(count), stack, flags, before, modules, environment)
             yield workers
         finally:
             for index, address in enumerate(workers.addresses if workers else ()):
                 print(f'--- worker {address} ---', workers.log(index)[-4000:], sep='\n')
+
+
+@contextlib.contextmanager
+def in_this_process():
+    """While the body runs, this process answers as a worker does, at the address that is given."""
+    worker = Worker(Lease(60.), {})
+    answer = worker.answer
+    _tf.register_function(TOKEN, answer)
+    yield _server().target.removeprefix('grpc://')
+
+
+@functools.cache
+def _server():
+    """A server, which cannot end, so all tests share it."""
+    return tf.distribute.Server({'etpe_boot': ['127.0.0.1:0']}, job_name='etpe_boot', task_index=0)

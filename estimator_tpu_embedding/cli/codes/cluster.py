@@ -62,4 +62,32 @@ ENTRIES = {
              'Workers take tensors from each other by the same addresses that the client uses. An '
              'address of loopback means another machine on each of them.',
              'Give the address by which other machines know the worker.'),
+    'E736': ('Python in the input of a worker',
+             'With input_on_workers the input of each host is built on its worker. A worker has '
+             'no Python of the job, so it cannot call functions such as those of from_generator, '
+             'py_function and numpy_function.',
+             'Leave input_on_workers off, or write that part in operations of TensorFlow.'),
+    'E737': ('input of a worker that uses a resource of another',
+             'A lookup table, a variable or a dataset stays in the process that made it. With '
+             'input_on_workers each call of input_fn builds on another worker.',
+             'Make it within input_fn, or leave input_on_workers off.'),
+    'E738': ('TPUEmbedding of TF2 with workers',
+             'The TPUEmbedding of TF2 has one variable per table, in the process of the job. It '
+             'cannot put rows on workers, and it does not ignore that workers were asked for.',
+             'Leave --workers and --processes out. A TPUEstimator, or the TPUEmbedding of TF1, '
+             'trains tables that are too large for one machine.'),
+    'E741': ('worker that sees another disk',
+             'All processes of a job write and read the same checkpoints. A worker finds other '
+             'files under a path than the client does, or none. No table was written or read.',
+             'Take a directory on a disk that all machines share, under the same path on each.'),
+    'E742': ('worker that cannot write',
+             'Each worker writes the files of its own tables into the model_dir. The message says '
+             'who cannot, and why. Nothing was trained.',
+             'Let the user of that worker write there and make room on the disk, or take another '
+             'directory.'),
+    'E744': ('tables larger than the memory of a worker',
+             'A worker holds a part of each table, and its slots. The message names the worker, '
+             'the bytes of its part, and the bytes that it could still use when it began.',
+             'Take more workers on other machines, fewer or narrower rows, an optimizer with '
+             'fewer slots, or more memory.'),
 }

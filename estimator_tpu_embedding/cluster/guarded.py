@@ -1,0 +1,144 @@
+"""Lets a call of a session end when a worker is lost, whatever TensorFlow does.
+
+TensorFlow waits for ever for a worker that stands still. So a second thread makes the call, and the
+caller waits for its result or for the news of a loss. The second thread is then left behind.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from ..errors import Problem, shown
+from .faults import HostLostError
+
+_SUSPECT = (
+    tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError,
+    tf.errors.InternalError, tf.errors.UnknownError, tf.errors.NotFoundError,
+    tf.errors.FailedPreconditionError, tf.errors.DeadlineExceededError, tf.errors.DataLossError)
+"""What a call may fail with because a worker died, before its heartbeats say so."""
+
+_LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
+
+_Reply = queue.SimpleQueue[tuple[Any, BaseException | None]]
+
+
+class _Second(threading.Thread):
+    """The second thread of a thread: makes its calls one after another."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f'{threading.current_thread().name}-calls', daemon=True)
+        self._calls: queue.SimpleQueue[
+            tuple[Callable[..., Any], tuple[Any, ...], _Reply] | None] = queue.SimpleQueue()
+        self.start()
+
+    def submit(self, call: Callable[..., Any], arguments: tuple[Any, ...], reply: _Reply) -> None:
+        """Makes a call when those before are over; puts its result, or its error, into `reply`."""
+        self._calls.put((call, arguments, reply))
+
+    def end(self) -> None:
+        """Ends the thread after the calls that it has."""
+        self._calls.put(None)
+
+    def run(self) -> None:
+        """Makes the calls."""
+        while (work := self._calls.get()) is not None:
+            call, arguments, reply = work
+            try:
+                reply.put((call(*arguments), None))
+            except BaseException as error:  # The first thread raises it.
+                reply.put((None, error))
+            del work, call, arguments, reply  # Nothing lives on while there is no call.
+
+
+class _Owner:
+    """Ends the second thread of a thread that has ended."""
+
+    def __init__(self) -> None:
+        self.second = _Second()
+
+    def __del__(self) -> None:
+        self.second.end()
+
+
+_of_thread = threading.local()
+
+
+class Calls:
+    """The calls of the sessions over some workers, until one of these is lost.
+
+    Attributes:
+      loss: the error with which all calls end, once there is one.
+    """
+
+    def __init__(self, check: Callable[[], None], give_up: Callable[[BaseException], None]):
+        """Begins without calls.
+
+        Args:
+          check: returns once every worker was seen alive, or `end` was called.
+          give_up: told of an error that makes all sessions useless; it calls `end`.
+        """
+        self._check, self._give_up = check, give_up
+        self._lock = threading.Lock()
+        self._waiting: set[_Reply] = set()
+        self.loss: BaseException | None = None
+
+    def end(self, loss: BaseException) -> None:
+        """Ends all calls, also those that are still to come; any thread may do so."""
+        with self._lock:
+            self.loss = self.loss or loss
+            for reply in self._waiting:
+                reply.put((None, self.loss))
+            self._waiting.clear()
+
+    def guarded(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns a function that does what `call` does, and ends when a worker is lost."""
+        def made(*arguments: Any, **named: Any) -> Any:
+            if isinstance(threading.current_thread(), _Second):
+                return call(*arguments, **named)
+            work = (lambda: call(*arguments, **named)) if named else call
+            result, error = self._result(work, () if named else arguments)
+            if error is not None:
+                raise self._better(error)
+            return result
+        return made
+
+    def _result(self, call: Callable[..., Any], arguments: tuple[Any, ...]
+                ) -> tuple[Any, BaseException | None]:
+        """Returns the result or error of a call that the second thread of this one makes."""
+        reply: _Reply = queue.SimpleQueue()
+        with self._lock:
+            if self.loss is not None:
+                return None, self.loss
+            self._waiting.add(reply)
+        owner = getattr(_of_thread, 'owner', None) or _Owner()
+        _of_thread.owner = None  # It is busy until the result comes: Ctrl-C may end the wait.
+        owner.second.submit(call, arguments, reply)
+        result, error = reply.get()
+        if error is None or error is not self.loss:
+            _of_thread.owner = owner
+        with self._lock:
+            self._waiting.discard(reply)
+        return result, error
+
+    def _better(self, error: BaseException) -> BaseException:
+        """Returns the loss that explains the error of a call, or that error."""
+        if not isinstance(error, _SUSPECT) or error is self.loss:
+            return error
+        self._check()
+        if self.loss is not None:
+            self.loss.__cause__ = self.loss.__cause__ or error
+            return self.loss
+        if not isinstance(error, _LOST):
+            return error
+        lost = HostLostError(Problem(
+            'E723', 'cluster', 'every call of the session must be answered', f'all workers answer, '
+            f'but a call failed: {shown(error.message, 300)}',
+            'All workers begin anew with the last checkpoint.'))
+        lost.__cause__ = error
+        self._give_up(lost)
+        return self.loss or lost

@@ -1,0 +1,200 @@
+"""Finds out within seconds that a worker has died, stands still, or began anew.
+
+Per worker one thread asks every second, in a session of its own, and another renews the claim. One
+thread for all of them looks at how long each has been silent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+import threading
+from collections.abc import Callable, Sequence
+
+from ..errors import Problem, bytes_text
+from . import control
+from .addresses import parsed
+from .faults import HostLostError
+from .patience import Patience
+
+PERIOD = 1.0
+SILENCE = 3.0
+"""Seconds that an answer may take; a worker that needs more is lost."""
+
+_LOOK = .1
+_LATE = .5
+"""Seconds of silence after which it is looked whether anybody listens at all."""
+
+_MOST_REFUSALS = 3
+_RENEWAL = 5.0
+_CALL = 30.0
+
+
+@dataclasses.dataclass(slots=True)
+class Watched:
+    """A worker that is watched.
+
+    Attributes:
+      host: its number.
+      address: of it.
+      incarnation: differs when its process begins anew.
+      asked: when the question was asked that has no answer yet; `None` if there is none.
+      questions: how many were asked.
+      answered: the number of the newest question that was answered.
+      refusals: how often nobody listened, since the last answer.
+      next_look: when to look again whether somebody listens.
+      has_begun_anew: whether it lost its tables, or its claim.
+    """
+
+    host: int
+    address: str
+    incarnation: str
+    asked: float | None = None
+    questions: int = 0
+    answered: int = 0
+    refusals: int = 0
+    next_look: float = 0.0
+    has_begun_anew: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the heartbeats of a cluster have to know about it.
+
+    Attributes:
+      run: the run whose claims are renewed.
+      is_own: whether the workers are children of this process; these have no lease.
+      status_of: host -> how its process ended, such as -9, or `None`.
+      bytes_of: host -> bytes of its tables.
+      on_loss: told of the first loss.
+    """
+
+    run: str
+    is_own: bool
+    status_of: Callable[[int], int | None]
+    bytes_of: Callable[[int], int]
+    on_loss: Callable[[HostLostError], None]
+
+
+class Heartbeats:
+    """Watches workers until one is lost, or until it is stopped; safe to use from any thread."""
+
+    def __init__(self, workers: Sequence[Watched], rules: Rules):
+        """Begins to watch.
+
+        Args:
+          workers: one per host, which have answered just now.
+          rules: about them.
+        """
+        self._workers, self._rules = workers, rules
+        self._change = threading.Condition()
+        self._has_ended = threading.Event()
+        self._clock = Patience(2 * _LOOK)
+        self._is_urgent = False
+        self._start(self._supervise, f'watch-{rules.run[:4]}')
+        for one in workers:
+            self._start(self._beat, f'heartbeat-{one.host}', one)
+            if not rules.is_own:
+                self._start(self._renew, f'lease-{one.host}', one)
+
+    def stop(self) -> None:
+        """Ends the threads, without a wait for them."""
+        self._has_ended.set()
+        with self._change:
+            self._change.notify_all()
+
+    def check(self) -> None:
+        """Returns once every worker has answered a question asked after this call, or is lost."""
+        with self._change:
+            asked = [(one, one.questions + 1) for one in self._workers]
+            self._is_urgent = True
+            self._change.notify_all()
+            self._change.wait_for(lambda: self._has_ended.is_set() or all(
+                one.answered >= number for one, number in asked), 4 * SILENCE)
+            self._is_urgent = False
+
+    @staticmethod
+    def _start(work: Callable[..., None], name: str, *arguments: Watched) -> None:
+        threading.Thread(target=work, args=arguments, name=name, daemon=True).start()
+
+    def _beat(self, one: Watched) -> None:
+        with control.Line(one.address, deadline=_CALL) as line:
+            is_open = False
+            while not self._has_ended.is_set():
+                with self._change:
+                    one.questions += 1
+                    one.asked = self._clock.now if one.asked is None else one.asked
+                try:
+                    if is_open:
+                        line.beat()
+                    else:
+                        self._note(one, line.call('renew', run=self._rules.run))
+                        is_open = True
+                except control.NoAnswerError as error:
+                    one.has_begun_anew |= error.is_final
+                    self._has_ended.wait(_LOOK)
+                    continue
+                with self._change:
+                    one.asked, one.answered, one.refusals = None, one.questions, 0
+                    self._change.notify_all()
+                    if not self._is_urgent:
+                        self._change.wait(PERIOD)
+
+    def _renew(self, one: Watched) -> None:
+        """Renews a claim; steps may delay that for long, so it says nothing about silence."""
+        with control.Line(one.address, deadline=_CALL) as line:
+            while not self._has_ended.wait(_RENEWAL):
+                try:
+                    self._note(one, line.call('renew', run=self._rules.run))
+                except control.NoAnswerError:
+                    continue
+
+    @staticmethod
+    def _note(one: Watched, answer: dict[str, object]) -> None:
+        if not answer['is_ours'] or answer['incarnation'] != one.incarnation:
+            one.has_begun_anew = True
+
+    def _supervise(self) -> None:
+        while not self._has_ended.wait(_LOOK):
+            self._clock.look()
+            for one in self._workers:
+                why = self._why_lost(one)
+                if why is not None:
+                    self._rules.on_loss(HostLostError(Problem(
+                        'E721', f'host {one.host}, worker {one.address}',
+                        f'it must answer within {SILENCE:g} s', why,
+                        'All workers begin anew with the last checkpoint.'), hosts=(one.host,)))
+                    self.stop()
+                    return
+
+    def _why_lost(self, one: Watched) -> str | None:
+        """Returns why a worker is lost, or `None` as long as it is not."""
+        status = self._rules.status_of(one.host)
+        if status is not None:
+            return f'exit {status}' + (': ' if status != -9 else ': possibly memory; ') + (
+                f'table bytes on this host: {bytes_text(self._rules.bytes_of(one.host))}')
+        if one.has_begun_anew:
+            return 'its process began anew, so its tables are gone'
+        asked = one.asked
+        silent = 0.0 if asked is None else self._clock.now - asked
+        if silent > _LATE and not self._rules.is_own and self._clock.now > one.next_look:
+            one.next_look = self._clock.now + _LATE
+            one.refusals += not _is_listening(one.address)
+        if one.refusals >= _MOST_REFUSALS:
+            return 'connection refused: its process has ended'
+        if silent > SILENCE:
+            return f'frozen or cut off: no answer for {silent:.1f} s'
+        return None
+
+
+def _is_listening(address: str) -> bool:
+    """Whether somebody listens, as far as this machine is told."""
+    place = parsed(address)
+    assert place is not None
+    try:
+        socket.create_connection(place, timeout=_LOOK).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        pass  # No answer at all is silence, which has its own deadline.
+    return True

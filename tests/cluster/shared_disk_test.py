@@ -1,0 +1,84 @@
+import pytest
+from harness.workers import in_this_process, running
+
+from estimator_tpu_embedding.checkpoint import file_names, removal
+from estimator_tpu_embedding.checkpoint.files import Storage
+from estimator_tpu_embedding.cluster import notes, shared_disk
+from estimator_tpu_embedding.cluster.faults import HostLostError
+from estimator_tpu_embedding.errors import SetupError
+
+
+def test_a_directory_that_all_see_passes_and_keeps_no_note(tmp_path):
+    with in_this_process() as address:
+        shared_disk.require_shared([address], str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_is_not_there_is_an_error_of_the_client(tmp_path):
+    with pytest.raises(SetupError, match='E742 this process.*No such file'):
+        shared_disk.require_shared([], str(tmp_path / 'none'))
+
+
+def test_a_worker_that_does_not_answer_is_named_and_no_note_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared_disk, '_SECONDS', .5)
+    with pytest.raises(HostLostError, match='E707 worker 127.0.0.1:1 of host 0') as caught:
+        shared_disk.require_shared(['127.0.0.1:1'], str(tmp_path))
+    assert caught.value.hosts == (0,)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_next_job_removes_the_note_of_a_killed_one(tmp_path):
+    assert notes.note(str(tmp_path), 'a1', 'write', 'x') == {}
+    (tmp_path / '.etpe-note-a-b').touch()  # No name of a note.
+    with Storage(str(tmp_path)) as storage:
+        assert removal.clean(storage) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ['.etpe-note-a-b']
+
+
+def test_a_note_is_written_once_and_never_through_a_link(tmp_path):
+    target = tmp_path / 'target'
+    (tmp_path / file_names.note('a')).symlink_to(target)
+    assert notes.note(str(tmp_path), 'a', 'write', 'x') == {'problem': 'File exists'}
+    assert not target.exists()
+    with pytest.raises(ValueError, match='letters and digits'):
+        notes.note(str(tmp_path), '../a', 'write', 'x')
+    with pytest.raises(ValueError, match='not \'run\''):
+        notes.note(str(tmp_path), 'a', 'run')
+
+
+def test_a_checkpoint_that_the_client_lacks_is_left_to_whoever_restores_it(tmp_path):
+    shared_disk.require_same(['127.0.0.1:1'], str(tmp_path / 'model.ckpt-1'))
+
+
+@pytest.mark.long
+def test_workers_that_see_another_disk_or_may_not_write_are_all_named_at_once(tmp_path):
+    directory, others = tmp_path / 'shared', tmp_path / 'others'
+    directory.mkdir()
+    others.mkdir()
+    (directory / 'model.ckpt-1.index').write_text('one')
+    (others / 'model.ckpt-1.index').write_text('another')
+    with running(3, before={
+            1: _with_mounts(f'mount --bind {others} {directory}'),
+            2: _with_mounts(f'mount --bind {directory} {directory} && '
+                            f'mount -o remount,ro,bind {directory}')}) as workers:
+        with pytest.raises(SetupError) as caught:
+            shared_disk.require_shared(workers.addresses, str(directory))
+        with pytest.raises(SetupError) as differs:
+            shared_disk.require_same(workers.addresses, str(directory / 'model.ckpt-1'))
+    elsewhere, unwritable = caught.value.problems
+    assert (elsewhere.code, elsewhere.where) == ('E741', f'worker {workers.addresses[1]} of host 1')
+    assert 'No such file' in str(elsewhere)
+    assert (unwritable.code, unwritable.where) == (
+        'E742', f'worker {workers.addresses[2]} of host 2')
+    assert 'Read-only file system' in str(unwritable)
+    only, = differs.value.problems
+    assert (only.code, only.where) == ('E741', elsewhere.where)
+    assert 'another checkpoint of that name' in str(only)
+    assert [path.name for path in directory.iterdir()] == ['model.ckpt-1.index']
+    assert [path.name for path in others.iterdir()] == ['model.ckpt-1.index']
+
+
+def _with_mounts(command):
+    """The beginning of a command line of a process that sees other mounts than this one."""
+    return ['unshare', '-rm', 'setpriv', '--pdeathsig', 'KILL', 'sh', '-c',
+            f'{command} && exec "$@"', 'sh']
