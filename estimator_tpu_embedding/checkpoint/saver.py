@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import tensorflow.compat.v1 as tf
 
 from ..core.vocabulary import Vocabulary
-from ..errors import CheckpointWriteError, Problem, shown
+from ..errors import CheckpointWriteError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory, file_names
 from .files import Storage
@@ -224,5 +224,7 @@ class CommittingSaver:
         try:
             self._saver.save(session, file_names.base_of(prefix), global_step=step,
                              write_meta_graph=write_meta_graph, write_state=False)
+        except EteError:  # Such as the loss of a host, which TensorFlow's class makes unavailable.
+            raise
         except _OF_THE_DISK as error:
             raise OSError(error.message) from error
