@@ -83,7 +83,7 @@ def for_workers(workers: Sequence[str], expose: bool) -> Server:
     """Returns the server of this process for its jobs; one that was started cannot end.
 
     Args:
-      workers: addresses of those that take tensors from it.
+      workers: their addresses; they take tensors from it.
       expose: see `start`.
 
     Raises:
