@@ -32,7 +32,7 @@ def arrays():
 
 
 def sparse(dense):
-    return tf.SparseTensor(tf.where(tf.ones_like(dense, tf.bool)), tf.reshape(dense, [-1]),
+    return tf.SparseTensor(tf.where(tf.ones_like(dense, dtype=tf.bool)), tf.reshape(dense, [-1]),
                            tf.shape(dense, tf.int64))
 
 
