@@ -32,8 +32,8 @@ def arrays():
 
 
 def sparse(dense):
-    return tf.SparseTensor(tf.where(tf.ones_like(dense, dtype=tf.bool)), tf.reshape(dense, [-1]),
-                           tf.shape(dense, tf.int64))
+    return tf.SparseTensor(tf.where(tf.ones_like(dense, tf.bool)), tf.reshape(dense, [-1]),
+                           tf.shape(dense, out_type=tf.int64))
 
 
 def input_fn_of(samples=None, bad_ids=False):

@@ -196,6 +196,15 @@ def test_hosts_are_the_tasks_of_workers_and_each_table_part_and_core_is_on_its_o
     assert devices == [made.hosts[0], made.hosts[0], made.hosts[1], made.hosts[1]]
 
 
+def test_a_resolver_knows_the_job_of_workers_for_scripts_that_spell_devices(monkeypatch):
+    def job():
+        return TPUClusterResolver('a-tpu', job_name='worker').get_job_name()
+
+    assert job() == 'worker'
+    monkeypatch.setattr(defaults, '_current', Defaults(cluster=ClusterChoice(processes=2)))
+    assert f'/job:{job()}/replica:0/task:1/device:CPU:0' == embedding().hosts[1]
+
+
 def test_another_number_of_hosts_than_of_workers_is_refused(monkeypatch):
     monkeypatch.setattr(defaults, '_current', Defaults(cluster=ClusterChoice(processes=3)))
     with pytest.raises(ConfigError, match='E710 hosts: .* 3; got 2'):

@@ -1,7 +1,7 @@
 """Trains a large table on own workers, and says how much memory each process takes.
 
-`python -m harness.cluster_memory_job DIRECTORY ROWS WIDTH HOSTS` prints a line of JSON: by phase the
-highest RSS of the client and of each worker, in bytes, beyond that of the same job with a small
+`python -m harness.cluster_memory_job DIRECTORY ROWS WIDTH HOSTS` prints JSON: by phase the highest
+RSS of the client and of each worker, in bytes, beyond that of the same job with a small
 table. The workers have the rows and an accumulator of the same size.
 """
 
@@ -20,6 +20,7 @@ import tensorflow.compat.v1 as tf  # noqa: E402
 from estimator_tpu_embedding import defaults  # noqa: E402
 from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.cluster.cluster import current  # noqa: E402
+from estimator_tpu_embedding.core.specs import System  # noqa: E402
 from estimator_tpu_embedding.defaults import Defaults  # noqa: E402
 from harness import jobs  # noqa: E402
 
@@ -99,19 +100,13 @@ def main():
     """See above."""
     directory, rows, width, hosts = sys.argv[1], *map(int, sys.argv[2:])
     choice = ClusterChoice(processes=hosts, expose=True)
-    defaults.set_current(Defaults(cluster=choice, system=ete_system(hosts)))
+    defaults.set_current(Defaults(cluster=choice, system=System.sized(hosts, None)))
     cluster = current(choice)
     cluster.prepare()
     base = run(directory, 2 * hosts, width, cluster.pids())
     large = run(directory, rows, width, cluster.pids())
     print(json.dumps({phase: [one - other for one, other in zip(large[phase], base[phase])]
                       for phase in large}), flush=True)
-
-
-def ete_system(hosts):
-    """The system of so many hosts with a core each."""
-    from estimator_tpu_embedding.core.specs import System
-    return System.sized(hosts, 1)
 
 
 if __name__ == '__main__':
