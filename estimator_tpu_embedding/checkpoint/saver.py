@@ -16,7 +16,7 @@ from ..core.vocabulary import Vocabulary
 from ..errors import CheckpointWriteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory, file_names
-from .files import Storage
+from .files import Storage, created
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .pieces import SaverBuilder
@@ -90,6 +90,7 @@ class CommittingSaver:
                  options: CheckpointOptions = CheckpointOptions(),
                  vocabularies: Mapping[str, Vocabulary] | None = None,
                  lineage: Lineage | None = None, background: Background | None = None,
+                 is_of_cluster: bool = False,
                  on_phase: commit.OnPhase = lambda phase: None):
         """Wraps `saver`.
 
@@ -103,11 +104,14 @@ class CommittingSaver:
           background: checks and publishes the files while training goes on; `None` does it before
             `save` returns. TensorFlow has written the files by then, so the snapshot needs no
             memory.
+          is_of_cluster: whether operations are on devices of tasks. The `.meta` file names no
+            device then, so any process can import the graph.
           on_phase: see `commit.commit`.
         """
         self._saver, self._tables, self._config = saver, tables, config
         self._vocabularies = dict(vocabularies or {})
         self._options, self._background, self._on_phase = options, background, on_phase
+        self._is_of_cluster = is_of_cluster
         self._lineage = lineage if lineage is not None else Lineage()
         self._saved: list[Saved] | None = None
         self._retention: Retention | None = None
@@ -223,6 +227,19 @@ class CommittingSaver:
         """
         try:
             self._saver.save(session, file_names.base_of(prefix), global_step=step,
-                             write_meta_graph=write_meta_graph, write_state=False)
+                             write_meta_graph=write_meta_graph and not self._is_of_cluster,
+                             write_state=False)
         except _OF_THE_DISK as error:
             raise OSError(error.message) from error
+        if write_meta_graph and self._is_of_cluster:
+            with session.graph.as_default(), created(file_names.graph_of(prefix)) as file:
+                file.write(_without_devices(self._saver.export_meta_graph()).SerializeToString())
+
+
+def _without_devices(meta_graph: Any) -> Any:
+    """Takes the devices out of a graph and its functions, in place, and returns it."""
+    graph = meta_graph.graph_def
+    for nodes in (graph.node, *[function.node_def for function in graph.library.function]):
+        for node in nodes:
+            node.device = ''
+    return meta_graph

@@ -147,6 +147,7 @@ def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRun
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
             vocabularies=words, lineage=saving.lineage,
+            is_of_cluster=run.job.placement.is_remote,
             # A listener that is told of a checkpoint must find it.
             background=saving.background if is_beside and not any(
                 type(listener).after_save is not tf.train.CheckpointSaverListener.after_save
