@@ -27,6 +27,7 @@ class Defaults:
       checkpoint: the options of checkpoints.
       step_limit: the most steps that one call of `train()` makes, >= 1; `None` is no limit.
       cluster: the processes that are the hosts of jobs; with none all hosts are emulated.
+      input_on_workers: whether those processes have the input of their hosts.
 
     >>> Defaults(id_policy='drop').step_limit is None
     True
@@ -38,6 +39,7 @@ class Defaults:
     checkpoint: CheckpointOptions = CheckpointOptions()
     step_limit: int | None = None
     cluster: ClusterChoice = ClusterChoice()
+    input_on_workers: bool = False
 
     def problems(self) -> Iterator[Problem]:
         """Yields every problem of these choices."""

@@ -54,6 +54,31 @@ def function_of(graph: Any, name: str) -> Any:
     return None if function is None else function.cached_definition
 
 
+def replace_input(operation: Any, index: int, tensor: Any) -> None:
+    """Gives `operation` another tensor as its input number `index`, of the same type.
+
+    No session may have run the graph since `operation` was made. Checked: 2.16-2.21.
+    """
+    operation._update_input(index, tensor)
+
+
+def replace_control_inputs(operation: Any, others: Any) -> None:
+    """Lets `operation` wait for `others` alone. No session may have run it. Checked: 2.16-2.21."""
+    operation._remove_all_control_inputs()
+    operation._add_control_inputs(list(others))
+
+
+def move(operation: Any, device: str) -> None:
+    """Puts `operation` on a device; it is no longer colocated with another operation.
+
+    A colocation is of more weight than a device for TensorFlow. No session may have run the
+    operation. Checked: 2.16-2.21.
+    """
+    if '_class' in operation.node_def.attr:
+        operation._clear_attr('_class')
+    operation._set_device(device)
+
+
 def is_in_control_flow(operation: Any) -> bool:
     """Whether an operation is part of a `tf.cond` or `tf.while_loop` of control flow v1.
 

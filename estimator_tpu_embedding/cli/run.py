@@ -109,7 +109,8 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
         install(parsed.hosts, parsed.cores, parsed.ids, steps=parsed.steps,
                 contrib=parsed.contrib, tf1=parsed.tf1, checkpoint=options,
                 kernels=parsed.kernels, kernel_threads=parsed.kernel_threads,
-                workers=parsed.workers, processes=parsed.processes, expose=parsed.expose)
+                workers=parsed.workers, processes=parsed.processes, expose=parsed.expose,
+                input_on_workers=parsed.input_on_workers)
     if parsed.module is not None:
         return script.module(parsed.module)
     if parsed.script.lower().endswith('.ipynb'):

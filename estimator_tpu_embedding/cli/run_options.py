@@ -54,7 +54,9 @@ _CLUSTER: dict[str, dict[str, Any]] = {
     '--processes': {'type': int, 'metavar': 'N', 'help': 'start N workers on this machine, and end '
                     'them with the script'},
     '--expose': {**_FLAG, 'help': 'servers may listen although other machines can reach this one; '
-                 'only for private networks'}}
+                 'only for private networks'},
+    '--input-on-workers': {**_FLAG, 'help': 'each worker builds the input of its host and reads '
+                           'the files, where the script does not say it'}}
 
 _ALL = {**_GENERAL, **_CLUSTER, **_CHECKPOINTS}
 

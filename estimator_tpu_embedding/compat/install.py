@@ -17,7 +17,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
             steps: int | None = None, contrib: bool = False, tf1: bool = False,
             checkpoint: CheckpointOptions | None = None, kernels: str | None = None,
             kernel_threads: int | None = None, workers: str | Sequence[str] | None = None,
-            processes: int | None = None, expose: bool = False) -> None:
+            processes: int | None = None, expose: bool = False,
+            input_on_workers: bool = False) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
     Call it before TensorFlow is imported. It restores these names, under every path that
@@ -58,6 +59,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         `'from-script'` takes the addresses that the script has for its TPU.
       processes: workers that each job starts for itself on this machine, instead of `workers`.
       expose: whether servers of a cluster may listen where other machines reach them.
+      input_on_workers: whether the input of each host is built on its worker, for jobs whose
+        `RunConfig` does not say it. See `RunConfig`.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
@@ -88,7 +91,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
         system=_system(hosts, cores, cluster), cluster=cluster,
         id_policy='error' if ids is None else ids,
         kernels=Kernels('auto' if kernels is None else kernels, kernel_threads),
-        checkpoint=checkpoint or CheckpointOptions(), step_limit=steps))
+        checkpoint=checkpoint or CheckpointOptions(), step_limit=steps,
+        input_on_workers=input_on_workers))
     _restore_modules()
     _restore_estimator()
     _restore_names()

@@ -300,4 +300,5 @@ class TPUEstimator(WithoutTpu):
             model_dir=settings.absolute(self.model_dir), warm_start=self._warm_start_settings,
             session_config=self._session_config, checkpoint=self._checkpoint_options(),
             kernels=settings.kernels_of(config, self._session_config),
-            feed_hook=on_tpu.feed_hook, cluster=workers.cluster_of(config))
+            feed_hook=on_tpu.feed_hook, cluster=workers.cluster_of(config),
+            input_on_workers=config.input_on_workers)

@@ -40,7 +40,8 @@ class RunConfig(_PlainRunConfig):
                  checkpoint: CheckpointOptions | None = None, kernels: str = 'auto',
                  kernel_threads: int | None = None,
                  workers: str | Sequence[str] | None = None,
-                 worker_deadline_secs: float = 120.0, **kwargs: Any):
+                 worker_deadline_secs: float = 120.0, input_on_workers: bool | None = None,
+                 **kwargs: Any):
         """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
         Args:
@@ -73,6 +74,9 @@ class RunConfig(_PlainRunConfig):
           workers: addresses of the processes that are the hosts of this job, in a list or with
             commas between them. `None` takes those of `etpe run --workers` or `--processes`.
           worker_deadline_secs: seconds that a lost worker has to come back, before the run fails.
+          input_on_workers: whether the input of a host is built on its worker, which then reads
+            the files. They must have the same paths there, and nothing may call Python. `None`
+            takes `etpe run --input-on-workers`. Without workers it changes nothing.
 
         Raises:
           ValueError: if both `master` and `cluster` are given, or `cluster` with a
@@ -88,6 +92,7 @@ class RunConfig(_PlainRunConfig):
         _check_options(checkpoint)
         self._kernels = checked(Kernels(kernels, kernel_threads), 'RunConfig')
         self._workers = _workers(workers, worker_deadline_secs)
+        self._input_on_workers = input_on_workers
         self._stated_master: str | None = None
         with _tf.without_deprecation_warnings():
             super().__init__(**kwargs)
@@ -104,7 +109,7 @@ class RunConfig(_PlainRunConfig):
         if master is not None:
             self._master = master
         elif cluster is not None:
-            self._master = cluster.master()
+            self._master = str(cluster.master())
         if evaluation_master is not None:
             self._evaluation_master = evaluation_master
         elif not self._evaluation_master and self.task_type != 'evaluator':
@@ -196,6 +201,12 @@ class RunConfig(_PlainRunConfig):
     def workers(self) -> ClusterChoice:
         """The processes that this config names as hosts, and how long they may be away."""
         return self._workers
+
+    @property
+    def input_on_workers(self) -> bool:
+        """Whether the input of each host is built on its worker, if it has one."""
+        asked = self._input_on_workers
+        return defaults.current().input_on_workers if asked is None else asked
 
     @property
     def stated_master(self) -> str:

@@ -82,7 +82,7 @@ def feeds_of(job: Job, inputs: DrawnInput, queues: Sequence[CoreQueue], backend:
 
 
 def _feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQueue],
-            backend: Backend | None) -> HostFeed:
+             backend: Backend | None) -> HostFeed:
     """Returns the operations of the infeed thread of an invocation."""
     host, cores = invocation.host, invocation.cores
     enqueues = [queues[core].enqueue(inputs.rests[core]) for core in cores]

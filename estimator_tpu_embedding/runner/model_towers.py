@@ -74,7 +74,8 @@ def build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None,
                 features = {**features, **(capture.hook(core, own) if capture else own)}
             return job.call_model(core, features, labels)
 
-    towers = Towers[ModelOutput](job.topology.num_cores)
+    towers = Towers[ModelOutput](job.topology.num_cores,
+                                 None if job.cluster is None else job.placement)
     if job.seed is None:
         outputs = towers.build(build)
     else:

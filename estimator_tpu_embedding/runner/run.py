@@ -16,6 +16,7 @@ from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
 from ..proto.codec import plan_to_config
+from .crossings import prepare_for_tasks
 from .faults import DivergedError, Failures, typed
 from .graph import build_step
 from .host_feeds import drawing
@@ -137,6 +138,7 @@ class Run:
         generator has ended, also if it was closed early.
         """
         self._announce()
+        prepare_for_tasks(self.job, self.graph, fetches)
         with self._threads_ended(), \
                 tf.train.MonitoredSession(SessionCreator(
                     creator, self.job.cluster, self.shutdown, self.report,

@@ -30,6 +30,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
+from ..hosts.placement import Placement, on
 from . import writes
 from .shared_variables import SharedVariables
 from .tower_states import Tower, put_view, view_of
@@ -99,9 +100,17 @@ class Towers(Generic[T]):
       num_sums: how often the towers met.
     """
 
-    def __init__(self, count: int):
-        """Prepares `count` towers."""
+    def __init__(self, count: int, placement: Placement | None = None):
+        """Prepares towers.
+
+        Args:
+          count: how many.
+          placement: the hosts of the cores, if sums over replicas are to be made in two steps:
+            on each host, then of the hosts in their order. It does not matter for the values
+            whether the hosts are remote.
+        """
         self.count = count
+        self._placement = placement
         self.silenced: set[tf.Operation] = set()
         self._turn = threading.Condition()
         self._running: int | None = 0
@@ -174,7 +183,23 @@ class Towers(Generic[T]):
     def sum(self, value: tf.Tensor, groups: Sequence[Sequence[int]] | None) -> tf.Tensor:
         """See `cross_replica_sum`; called by the tower whose turn it is."""
         group = _group_of(_place.core, groups, self.count)
-        return self.meet(value, lambda values: tf.add_n([values[core] for core in group]), group)
+        return self.meet(value, lambda values: self._added(values, group), group)
+
+    def _added(self, values: Sequence[tf.Tensor], group: tuple[int, ...]) -> tf.Tensor:
+        """Returns the sum of the values of the cores of a group."""
+        if self._placement is None:
+            return tf.add_n([values[core] for core in group])
+        of_hosts: dict[int, list[tf.Tensor]] = {}
+        for core in sorted(group):
+            host = core // self._placement.topology.cores_per_host
+            of_hosts.setdefault(host, []).append(values[core])
+        sums = []
+        for host, own in of_hosts.items():
+            with on(self._placement.host(host)):
+                # Otherwise TensorFlow would add all values at once where they are on one device.
+                sums.append(tf.ensure_shape(tf.add_n(own), own[0].shape))
+        with on(self._placement.host(min(of_hosts))):
+            return tf.add_n(sums)
 
     def meet(self, value: T, combine: Callable[[list[T]], R], group: tuple[int, ...] = ()) -> R:
         """See the function `meet`; `combine` is called once per `group`."""

@@ -29,7 +29,8 @@ SIGNATURES = {
     'feature_to_config_dict table_to_config_dict partition_strategy profile_data_directory '
     'unknown',
     'RunConfig': 'tpu_config evaluation_master master cluster input_deadline_secs id_policy '
-    'nonfinite_gradients shutdown_deadline_secs checkpoint kernels kernel_threads kwargs',
+    'nonfinite_gradients shutdown_deadline_secs checkpoint kernels kernel_threads workers '
+    'worker_deadline_secs input_on_workers kwargs',
     'embedding_column': 'categorical_column dimension combiner initializer max_sequence_length '
     'learning_rate_fn embedding_lookup_device tensor_core_shape use_safe_embedding_lookup',
     'shared_embedding_columns': 'categorical_columns dimension combiner initializer '

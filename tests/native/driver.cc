@@ -189,7 +189,9 @@ int main() {
       {"engine", driver::check_engine},
       {"results", driver::check_results},
       {"rules", driver::check_rules},
-      {"fuzzed batches", driver::check_fuzzed}};
+      {"fuzzed batches", driver::check_fuzzed},
+      {"owners", driver::check_owners},
+      {"messages", driver::check_messages}};
   for (const auto& [name, check] : checks) {
     const auto begin = std::chrono::steady_clock::now();
     check();

@@ -85,6 +85,8 @@ void check_engine();   // lifetimes, lock, registry, many threads at once
 void check_results();  // look-ups and updates against a naive reference
 void check_rules();    // inner loops of all instruction sets, options of updates
 void check_fuzzed();   // corrupted batches
+void check_owners();   // owners of rows and cores against one engine
+void check_messages();  // what owners and cores refuse
 
 }  // namespace driver
 

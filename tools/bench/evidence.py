@@ -7,6 +7,7 @@ The file is one JSON object, which `figures.py` reads and `compare.py` compares:
 | `format` | 1 |
 | `benchmark` | the name of the script |
 | `figures` | by key: `unit`, `median`, `low`, `high` and `windows` |
+| `notes` | why figures are missing; only if some are |
 | `circumstances` | commit, date, command, machine, load and versions |
 
 `windows` is the number of measurements of a figure. `low` and `high` bound the middle half of
@@ -39,10 +40,11 @@ class Figures:
 
     Attributes:
       by_key: what the JSON file holds of each figure.
+      notes: sentences on figures that could not be measured.
     """
 
     def __init__(self):
-        self.by_key = {}
+        self.by_key, self.notes = {}, []
 
     def add(self, key, unit, windows):
         """Adds a figure, and returns its median.
@@ -87,6 +89,7 @@ def recorded(file, benchmark):
     with _sampled_load() as load:
         yield figures
     content = {'format': FORMAT, 'benchmark': benchmark, 'figures': figures.by_key,
+               **({'notes': figures.notes} if figures.notes else {}),
                'circumstances': {
                    **_commit(), 'date': began.isoformat(timespec='seconds'),
                    'command': command_of(benchmark, sys.argv[1:]), 'machine': machine(),

@@ -76,6 +76,12 @@ class Workload(NamedTuple):
         return total / len(feeds)
 
 
+def probabilities(rows):
+    """The probability of each id, of the most frequent first: float64 `[rows]`."""
+    weights = 1 / np.arange(1, rows + 1)**1.05
+    return weights / weights.sum()
+
+
 @functools.cache
 def _sums(rows):
     return np.cumsum(1 / np.arange(1, rows + 1)**1.05)

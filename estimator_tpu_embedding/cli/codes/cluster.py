@@ -62,6 +62,20 @@ ENTRIES = {
              'Workers take tensors from each other by the same addresses that the client uses. An '
              'address of loopback means another machine on each of them.',
              'Give the address by which other machines know the worker.'),
+    'E736': ('Python in the input of a worker',
+             'With input_on_workers the input of each host is built on its worker. A worker has '
+             'no Python of the job, so it cannot call functions such as those of from_generator, '
+             'py_function and numpy_function.',
+             'Leave input_on_workers off, or write that part in operations of TensorFlow.'),
+    'E737': ('input of a worker that uses a resource of another',
+             'A lookup table, a variable or a dataset stays in the process that made it. With '
+             'input_on_workers each call of input_fn builds on another worker.',
+             'Make it within input_fn, or leave input_on_workers off.'),
+    'E738': ('TPUEmbedding of TF2 with workers',
+             'The TPUEmbedding of TF2 has one variable per table, in the process of the job. It '
+             'cannot put rows on workers, and it does not ignore that workers were asked for.',
+             'Leave --workers and --processes out. A TPUEstimator, or the TPUEmbedding of TF1, '
+             'trains tables that are too large for one machine.'),
     'E741': ('worker that sees another disk',
              'All processes of a job write and read the same checkpoints. A worker finds other '
              'files under a path than the client does, or none. No table was written or read.',

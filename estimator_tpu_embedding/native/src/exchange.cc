@@ -90,15 +90,22 @@ Split::Split(const Exchange& exchange, const std::vector<FeatureIds>& features, 
 void Split::count_feature(size_t f) {
   const FeatureIds& ids = features_[f];
   check_ids(exchange_, f, ids);
-  std::vector<int32_t> last_samples(exchange_.owners(), -1);
+  struct Counter {
+    Count count;
+    int32_t last_sample;
+  };
+  // Of its own: threads that write close to each other are slow.
+  std::vector<Counter> counters(exchange_.owners(), Counter{{0, 0}, -1});
   const int32_t* const samples = ids.samples;
-  int32_t* const last = last_samples.data();
-  Count* const counts = counts_.data() + f * exchange_.owners();
-  for_places(exchange_, f, ids, [=](size_t i, uint32_t host, uint32_t) {
-    ++counts[host].ids;
-    counts[host].samples += samples[i] != last[host];
-    last[host] = samples[i];
+  for_places(exchange_, f, ids, [own = counters.data(), samples](size_t i, uint32_t host,
+                                                                uint32_t) {
+    ++own[host].count.ids;
+    own[host].count.samples += samples[i] != own[host].last_sample;
+    own[host].last_sample = samples[i];
   });
+  for (size_t o = 0; o < counters.size(); ++o) {
+    counts_[f * exchange_.owners() + o] = counters[o].count;
+  }
 }
 
 void Split::write(const std::vector<int32_t*>& messages, const std::vector<int32_t*>& positions,
@@ -109,7 +116,8 @@ void Split::write(const std::vector<int32_t*>& messages, const std::vector<int32
     add_cursors(o, messages[o], positions[o], &cursors);
   }
   pool_.run(features_.size(), [&](size_t f) {
-    write_ids(f, cursors.data() + f * exchange_.owners());
+    const auto own = cursors.begin() + static_cast<int64_t>(f * exchange_.owners());
+    write_ids(f, std::vector<Cursor>(own, own + static_cast<int64_t>(exchange_.owners())));
     if (exchange_.is_scaled(f)) write_scales(f, scales + exchange_.first_scale(f));
   });
 }
@@ -142,9 +150,10 @@ void Split::add_cursors(size_t o, int32_t* message, int32_t* positions,
   }
 }
 
-void Split::write_ids(size_t f, Cursor* cursors) const {
+void Split::write_ids(size_t f, std::vector<Cursor> own) const {
   const FeatureIds& ids = features_[f];
   const int32_t* const samples = ids.samples;
+  Cursor* const cursors = own.data();
   const int32_t first = static_cast<int32_t>(exchange_.first_position(f));
   for_places(exchange_, f, ids, [=](size_t i, uint32_t host, uint32_t row) {
     Cursor& to = cursors[host];

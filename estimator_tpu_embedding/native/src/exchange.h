@@ -83,7 +83,7 @@ class Split {
   void write_counts(size_t o, int32_t* message) const;
   void add_cursors(size_t o, int32_t* message, int32_t* positions,
                    std::vector<Cursor>* cursors) const;
-  void write_ids(size_t f, Cursor* cursors) const;
+  void write_ids(size_t f, std::vector<Cursor> own) const;
   void write_scales(size_t f, float* scales) const;
 
   const Exchange& exchange_;
