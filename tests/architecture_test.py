@@ -94,7 +94,8 @@ HOMES = {
             'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
             'session_feed', 'shutdown', 'signals', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
-        | {f'cluster/{name}.py' for name in ('children', 'control', 'worker')}),
+        | {f'cluster/{name}.py' for name in (
+            'children', 'control', 'guarded', 'heartbeats', 'watch', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),

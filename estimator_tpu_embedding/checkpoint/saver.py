@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import tensorflow.compat.v1 as tf
 
 from ..core.vocabulary import Vocabulary
-from ..errors import CheckpointWriteError, Problem, shown
+from ..errors import CheckpointWriteError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory, file_names
 from .causes import cause_of
@@ -234,6 +234,8 @@ class CommittingSaver:
             self._saver.save(session, file_names.base_of(prefix), global_step=step,
                              write_meta_graph=write_meta_graph and self._host_at is None,
                              write_state=False)
+        except EteError:  # Such as the loss of a host, which TensorFlow's class makes unavailable.
+            raise
         except _OF_THE_DISK as error:
             if self._host_at is not None and isinstance(error, _OF_A_LOST_TASK):
                 raise

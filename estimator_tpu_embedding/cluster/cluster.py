@@ -9,26 +9,24 @@ import dataclasses
 import os
 import threading
 import uuid
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 from absl import logging
 
-from .. import _tf
 from ..errors import ConfigError, Problem, bytes_text, counted, shown
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
 from . import control, environment, listening, opening, preflight
 from .addresses import Address, is_loopback, parsed, seen_by
 from .children import Children
 from .choice import ClusterChoice
-from .faults import HostLostError, HostUnavailableError
-from .guarded import Calls
-from .heartbeats import Heartbeats, Rules, Watched
+from .faults import HostUnavailableError
+from .heartbeats import Rules, Watched
 from .looking import for_all
 from .opening import Opened
 from .server import Server, Target, of_client
+from .watch import Watch
 
 _LOOPBACK = '127.0.0.1'
 _RUN = uuid.uuid4().hex
@@ -72,9 +70,7 @@ class Cluster:
         self._opened: list[Opened] = []
         self._stale: set[str] = set()
         self._loss: BaseException | None = None
-        self._heartbeats: Heartbeats | None = None
-        self._calls = Calls(self._check, self.lost)
-        self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()
+        self._watch: Watch | None = None
         self._generation = 0
         self._tables: list[list[dict[str, Any]]] = []
         atexit.register(self.close)
@@ -135,7 +131,8 @@ class Cluster:
           HostUnavailableError: E707, E711 if workers do not answer; says who does.
           SetupError: E705, E706, E708, E709, E712.
         """
-        self._check()
+        if self._watch is not None:
+            self._watch.check()
         with self._lock:
             deadline = (self.choice.connect_deadline if self._loss is None
                         else self.choice.worker_deadline)
@@ -146,7 +143,7 @@ class Cluster:
                 own or self.choice.workers, self.run, deadline, self._stale, self._say)
             self._loss = None
             if is_new:
-                self._watch()
+                self._begin_watch()
                 for line in self.description():
                     self._say(line)
 
@@ -163,7 +160,8 @@ class Cluster:
         """
         with self._lock:
             if self._loss is None and generation in (None, self._generation):
-                self._end_sessions(error)
+                if self._watch is not None:
+                    self._watch.end(error)
                 self._generation += 1
                 self._loss = error
                 self._stale.update(self.incarnations())
@@ -171,12 +169,9 @@ class Cluster:
                     self._children.kill()
 
     def guard(self, session: tf.Session) -> None:
-        """Lets all calls of a new session over the workers end once one of them is lost.
-
-        They then raise the `HostLostError` that says which and why.
-        """
-        _tf.pass_calls_through(session, self._calls.guarded)
-        self._sessions.add(session)
+        """Lets calls of a new session raise a `HostLostError` once a worker is lost."""
+        assert self._watch is not None, 'prepare() comes first'
+        self._watch.guard(session)
 
     def ask(self, host: int, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
         """Calls the worker of a host; see `control.ask`."""
@@ -249,8 +244,8 @@ class Cluster:
         if os.getpid() != self._pid:  # A forked child has no workers.
             return
         with self._lock:
-            self._end_sessions(HostLostError(Problem(
-                'E723', 'cluster', 'its sessions must end before it', 'a call after its end')))
+            if self._watch is not None:
+                self._watch.end()
             if self._children is not None:
                 self._children.end()
             else:
@@ -258,30 +253,12 @@ class Cluster:
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
 
-    def _check(self) -> None:
-        """Returns once each worker has just answered, or `lost` was told of one that did not."""
-        if self._heartbeats is not None:
-            self._heartbeats.check()
-
-    def _watch(self) -> None:
-        if self._heartbeats is not None:
-            self._heartbeats.stop()
-        give_up = functools.partial(self.lost, generation=self._generation)
-        self._calls = Calls(self._check, give_up)
-        self._heartbeats = Heartbeats(
+    def _begin_watch(self) -> None:
+        self._watch = Watch(
             [Watched(host, one.address, one.incarnation) for host, one in enumerate(self._opened)],
             Rules(run=self.run, is_own=self._children is not None, status_of=self.status_of,
-                  bytes_of=self.bytes_of, on_loss=give_up))
-
-    def _end_sessions(self, error: BaseException) -> None:
-        """Ends all calls, and leaves sessions to threads: closing one may take for ever."""
-        if self._heartbeats is not None:
-            self._heartbeats.stop()
-        self._calls.end(error)
-        for session in self._sessions:
-            threading.Thread(target=type(session).close, args=[session], name='close-session',
-                             daemon=True).start()
-        self._sessions.clear()
+                  bytes_of=self.bytes_of,
+                  on_loss=functools.partial(self.lost, generation=self._generation)))
 
     def _own_addresses(self, deadline: float) -> list[str]:
         """Returns the addresses of own workers, which are started if there are none."""
