@@ -22,11 +22,13 @@ from .native import NativeEngine
 def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
     """Splits the ids of one core, as `ops.exchange.split`. It refuses ids beyond a table."""
     own = [batch[feature.name] for feature in exchange.features]
-    return Split(*_operations().ete_split(
+    messages, positions, scales = _operations().ete_split(
         samples=[one.samples for one in own], ids=[one.ids for one in own],
         weights=[weights_of(one) for feature, one in zip(exchange.features, own)
                  if feature.weight_feature],
-        H=len(exchange.owners), **attributes(exchange)))
+        H=len(exchange.owners), **attributes(exchange))
+    return Split([_vector(each) for each in messages], [_vector(each) for each in positions],
+                 _vector(scales))
 
 
 def merge(exchange: Exchange, sums: Sequence[tf.Tensor], positions: Sequence[tf.Tensor],
@@ -42,9 +44,15 @@ def merge(exchange: Exchange, sums: Sequence[tf.Tensor], positions: Sequence[tf.
 def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
            positions: Sequence[tf.Tensor], scales: tf.Tensor) -> list[tf.Tensor]:
     """Returns the gradients for each owner, as `ops.exchange.spread`."""
-    return list(_operations().ete_spread(
+    return [_vector(each) for each in _operations().ete_spread(
         gradients=[gradients[feature.name] for feature in exchange.features],
-        positions=positions, scales=scales, **attributes(exchange)))
+        positions=positions, scales=scales, **attributes(exchange))]
+
+
+def _vector(tensor: tf.Tensor) -> tf.Tensor:
+    """Tells TensorFlow that a tensor is a vector, so that it can be packed with others."""
+    tensor.set_shape([None])
+    return tensor
 
 
 def _operations() -> Any:
@@ -74,8 +82,8 @@ class NativeOwner:
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> tf.Tensor:
         grouped, lengths = packed
-        return _operations().ete_lookup_parts(
-            engine=self._engine.now_attached(), grouped=grouped, lengths=lengths, handles=[])
+        return _vector(_operations().ete_lookup_parts(
+            engine=self._engine.now_attached(), grouped=grouped, lengths=lengths, handles=[]))
 
     def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor],
                 step: tf.Tensor) -> Examined:

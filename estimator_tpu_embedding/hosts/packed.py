@@ -73,8 +73,7 @@ def pack_crossings(graph: tf.Graph, results: Sequence[Results], client: str) -> 
     with graph.as_default(), tf.control_dependencies(None), tf.name_scope('packed'):
         packing_of_graph = _Packing(results, client)
         packing_of_graph.share_reads()
-        packing_of_graph.pack_tensors()
-        packing_of_graph.join_control_edges()
+        packing_of_graph.pack_the_rest()
 
 
 class _Packing:
@@ -98,7 +97,7 @@ class _Packing:
             read = use.tensor.op
             if read.type == 'ReadVariableOp' and read not in later:
                 handle = read.inputs[0].op
-                ways.setdefault(self._way(use), {}).setdefault(handle, []).append(use)
+                ways.setdefault(self._way(read, use.operation), {}).setdefault(handle, []).append(use)
         for way, variables in ways.items():
             for handles in _batches(variables, lambda handle: variables[handle][0].tensor):
                 uses = [variables[handle] for handle in handles]
@@ -109,40 +108,27 @@ class _Packing:
                     if write.inputs[0].op in variables:
                         _tf.wait_for(write, [message.op])
 
-    def pack_tensors(self) -> None:
-        """Packs the other tensors that cross."""
-        uses = list(self._uses())
-        levels = _levels(self._sources, {(use.tensor.op, use.operation) for use in uses})
+    def pack_the_rest(self) -> None:
+        """Packs the other tensors that cross, and the waiting for operations elsewhere."""
+        uses, waits = list(self._uses()), list(self._waits())
+        levels = _levels(self._sources, {(use.tensor.op, use.operation) for use in uses} | set(waits))
         ways: dict[_Way, dict[str, list[_Use]]] = {}
         for use in uses:
-            way = self._way(use)._replace(level=levels[use.tensor.op],
-                                          is_static=use.tensor.shape.is_fully_defined())
+            way = self._way(use.tensor.op, use.operation)._replace(
+                level=levels[use.tensor.op], is_static=use.tensor.shape.is_fully_defined())
             ways.setdefault(way, {}).setdefault(use.tensor.name, []).append(use)
         for way, tensors in ways.items():
             for names in _batches(tensors, lambda name: tensors[name][0].tensor):
                 if len(names) > 1:
                     own = [tensors[name] for name in names]
                     _send(way, [each[0].tensor for each in own], own)
-
-    def join_control_edges(self) -> None:
-        """Lets operations of one device that others wait for together send one message."""
-        pairs: dict[tuple[str, str], dict[frozenset[tf.Operation], list[tf.Operation]]] = {}
-        for operation in self._needed:
-            if not _tf.is_in_control_flow(operation):
-                for sender, others in self._awaited(operation).items():
-                    pairs.setdefault((sender, self._devices[operation]), {}).setdefault(
-                        frozenset(others), []).append(operation)
-        for (sender, _), waiting in pairs.items():
-            if len(waiting) >= len(frozenset().union(*waiting)):
-                continue
-            for others, operations in waiting.items():
-                if len(others) > 1:
-                    ordered = sorted(others, key=lambda each: each.name)
-                    with on(sender), tf.control_dependencies(ordered):
-                        joined = tf.no_op('all')
-                    for operation in operations:
-                        _tf.replace_control_inputs(operation, [joined, *[
-                            each for each in operation.control_inputs if each not in others]])
+        awaited: dict[_Way, dict[tf.Operation, list[tf.Operation]]] = {}
+        for source, operation in waits:
+            way = self._way(source, operation)._replace(level=levels[source])
+            awaited.setdefault(way, {}).setdefault(source, []).append(operation)
+        for way, sources in awaited.items():
+            if len(sources) > 1:
+                _wait_together(way, sources)
 
     def _add(self, number: int, results: Results) -> None:
         """Adds what results need; the device that an operation is on is asked for later."""
@@ -166,18 +152,17 @@ class _Packing:
                         and not _tf.is_in_control_flow(tensor.op)):
                     yield _Use(tensor, operation, index)
 
-    def _way(self, use: _Use) -> _Way:
-        return _Way(self._needed[use.operation], self._devices[use.tensor.op],
-                    self._devices[use.operation])
+    def _waits(self) -> Iterator[tuple[tf.Operation, tf.Operation]]:
+        """Yields every pair of an operation and one of another device that waits for it."""
+        for operation in self._needed:
+            if not _tf.is_in_control_flow(operation):
+                for source in operation.control_inputs:
+                    if (self._devices[source] != self._devices[operation]
+                            and source in self._needed and not _tf.is_in_control_flow(source)):
+                        yield source, operation
 
-    def _awaited(self, operation: tf.Operation) -> dict[str, list[tf.Operation]]:
-        """Returns the operations of other devices that one waits for, by device."""
-        found: dict[str, list[tf.Operation]] = {}
-        for other in operation.control_inputs:
-            device = self._devices[other]
-            if device != self._devices[operation] and not _tf.is_in_control_flow(other):
-                found.setdefault(device, []).append(other)
-        return found
+    def _way(self, source: tf.Operation, user: tf.Operation) -> _Way:
+        return _Way(self._needed[user], self._devices[source], self._devices[user])
 
 
 def _read(handle: tf.Operation, like: tf.Tensor) -> tf.Tensor:
@@ -196,6 +181,15 @@ def _send(way: _Way, tensors: Sequence[tf.Tensor], uses: Iterable[Iterable[_Use]
         for use in own:
             _tf.replace_input(use.operation, use.index, part)
     return message
+
+
+def _wait_together(way: _Way, sources: Mapping[tf.Operation, Sequence[tf.Operation]]) -> None:
+    """Lets all that wait for some of the sources wait for one operation, which waits for all."""
+    with on(way.sender), tf.control_dependencies(list(sources)):
+        together = tf.no_op('all')
+    for operation in {user: None for users in sources.values() for user in users}:
+        _tf.replace_control_inputs(operation, [together, *[
+            each for each in operation.control_inputs if each not in sources]])
 
 
 def _batches(keys: Iterable[_Key], tensor_of: Callable[[_Key], tf.Tensor]
