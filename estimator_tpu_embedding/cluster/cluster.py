@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import dataclasses
+import functools
 import os
 import threading
 import uuid
@@ -56,7 +56,7 @@ class Cluster:
         Args:
           choice: which processes are meant.
           say: is told what was found.
-          run: claims the workers; that of this process if `None`.
+          run: claims the workers; `None` takes the name of this process.
 
         Raises:
           ConfigError: with every problem of the choice.
@@ -254,7 +254,7 @@ class Cluster:
             if self._children is not None:
                 self._children.end()
             else:
-                for_all(self.addresses(), lambda address: opening.give_back(address, self.run))
+                opening.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
 
@@ -279,8 +279,9 @@ class Cluster:
             self._heartbeats.stop()
         self._calls.end(error)
         for session in self._sessions:
-            threading.Thread(target=type(session).close, args=[session], name='close-session',
-                             daemon=True).start()
+            with contextlib.suppress(RuntimeError):  # At the end of a process none may start.
+                threading.Thread(target=type(session).close, args=[session], name='close-session',
+                                 daemon=True).start()
         self._sessions.clear()
 
     def _own_addresses(self, deadline: float) -> list[str]:
