@@ -15,8 +15,8 @@ against the reference; and each road that scripts take to TensorFlow. They run j
 and of TF2, and the census job by `etpe run`. Everything that the package borrows from TensorFlow is
 used in them.
 
-With `--quickstart` it runs `tools/quickstart.py` instead, on the first supported Python that is
-there and is not the one that runs this script.
+With `--quickstart` it runs `tools/quickstart.py` instead, without and with `--cluster`, on the
+first supported Python that is there and is not the one that runs this script.
 """
 
 import argparse
@@ -93,8 +93,10 @@ def quickstart(is_required: bool) -> int:
     for version in PYTHONS:
         if version != own and (python := interpreters.find(version)):
             print(f'== the quickstart on Python {version}, {python}', flush=True)
-            return subprocess.run([python, environment.ROOT / 'tools' / 'quickstart.py',
-                                   '--environment', f'.venv-{version}']).returncode
+            command = [python, environment.ROOT / 'tools' / 'quickstart.py',
+                       '--environment', f'.venv-{version}']
+            return (subprocess.run(command).returncode
+                    or subprocess.run([*command, '--cluster']).returncode)
     print(f'== no quickstart on another Python than {own}: none of {", ".join(PYTHONS)} found')
     return int(is_required)
 

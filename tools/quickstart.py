@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """Sets everything up in `.venv` and trains the census job on an emulated TPU system.
 
-    python3 tools/quickstart.py [--environment .venv-3.12]
+    python3 tools/quickstart.py [--environment .venv-3.12] [--cluster [--expose]]
 
 needs Python >= 3.11 and pip, nothing else. The job is `tools/examples/census_tpu_job.py`, a
 TPUEstimator script in the style of 2019 that does not know this package. `etpe run` runs it
 unedited on 2 emulated hosts with 2 cores each. The job trains, evaluates, resumes, evaluates
 again, predicts and exports. Then `tools/examples/serve_census.py`, in plain TensorFlow, serves the
 export.
+
+With `--cluster` the hosts are two processes that `etpe run --processes 2` starts. Whoever reaches
+the port of such a process can run programs as its user. So they get a network of their own if the
+machine allows that. Otherwise they start only if it has no other interface than loopback, or with
+`--expose`.
 
 On the way the script prints the messages of `etpe`, and on a terminal the progress of the
 training. The whole log goes to a file, which the script names. The last lines are the results.
@@ -23,6 +28,7 @@ import threading
 from typing import TextIO
 
 import environment
+import private_network
 
 EXAMPLES = environment.ROOT / 'tools' / 'examples'
 SHOWN_OF_FAILURE = 30
@@ -34,12 +40,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--environment', default=environment.DIRECTORY,
                         help='the virtual environment to make, at the top of the checkout')
-    binaries = environment.ensure('cpu', directory=parser.parse_args().environment)
+    parser.add_argument('--cluster', action='store_true',
+                        help='let two processes on this machine be the hosts')
+    parser.add_argument('--expose', action='store_true',
+                        help='let other machines reach those processes; for private networks only')
+    options = parser.parse_args()
+    binaries = environment.ensure('cpu', directory=options.environment)
     model_dir = pathlib.Path(tempfile.mkdtemp(prefix='census-'))
     export_dir, log = model_dir / 'export', model_dir / 'log.txt'
-    print(f'training the census job on 2 emulated hosts with 2 cores each; its log: {log}',
-          flush=True)
-    job = run(log, binaries / 'etpe', 'run', '--hosts', '2', '--cores', '2',
+    before, hosts = [], ['--hosts', '2']
+    if options.cluster:
+        hosts = ['--processes', '2', *['--expose'] * options.expose]
+        before = [] if options.expose else private_network.before(binaries / 'python')
+    kind = 'hosts, each a process,' if options.cluster else 'emulated hosts'
+    print(f'training the census job on 2 {kind} with 2 cores each; its log: {log}', flush=True)
+    job = run(log, *before, binaries / 'etpe', 'run', *hosts, '--cores', '2',
               EXAMPLES / 'census_tpu_job.py', f'--model_dir={model_dir}',
               f'--export_dir={export_dir}')
     print('serving its export with plain TensorFlow', flush=True)

@@ -18,11 +18,11 @@ from .graphs import (
     replace_input, thread_local_stacks, variable_scope_state, wait_for, wait_instead)
 from .running import (
     cached_summary_writers, eager_mode, fast_callable, global_seed, is_recording_gradients,
-    is_saving_model, joined_paths, session_class, summary_writer_initializers,
+    is_saving_model, joined_paths, mark_unopened, session_class, summary_writer_initializers,
     without_deprecation_warnings)
 from .saving import (
     add_listeners, arrange_scaffold, replace_saver, saver_builder, saving_listeners)
-from .sessions import creator_that_tells, pass_calls_through
+from .sessions import ask_nothing, creator_that_tells, pass_calls_through
 from .tpu import (
     create_slots, feature_config_of, generated_tpu_ops_module, modules_of_contrib, number_of_shards,
     tpu_cluster_resolver_module, tpu_module, tpu_ops_module, tpu_shard_context)

@@ -30,6 +30,14 @@ def session_class() -> Any:
     return session.BaseSession
 
 
+def mark_unopened(session: Any) -> None:
+    """Lets a session whose `__init__` was not reached end without a message.
+
+    Its `__del__` asks for a handle that only `__init__` sets. Checked: 2.16-2.21.
+    """
+    session._session = None
+
+
 def eager_mode() -> Any:
     """Returns a context of eager mode, which leaves the graph that this thread builds alone.
 

@@ -18,6 +18,21 @@ def pass_calls_through(session: Any, wrap: Callable[[Callable[..., Any]], Callab
     session._call_tf_sessionrun = wrap(session._call_tf_sessionrun)
 
 
+def ask_nothing(session: Any) -> None:
+    """Lets the server of a session refuse a run that asks for nothing.
+
+    The server does that in a thread of its own, so it answers while steps occupy all threads that
+    run operations. `session.run` sends nothing if nothing is asked for, and `list_devices` keeps
+    Python's lock while it waits. Checked: 2.16-2.21.
+
+    Raises:
+      tf.errors.InvalidArgumentError: if the server answers.
+      tf.errors.AbortedError: if the server does not know the session: it is another process.
+      tf.errors.OpError: if nobody answers.
+    """
+    session._call_tf_sessionrun(None, {}, [], [], None)
+
+
 def creator_that_tells(told: Callable[[Any], None], *arguments: Any, **named: Any) -> Any:
     """Returns a `ChiefSessionCreator` that tells of a session before it restores or runs anything.
 

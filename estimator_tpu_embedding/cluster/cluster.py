@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import dataclasses
 import os
@@ -196,12 +197,22 @@ class Cluster:
             address, 'tables', run=self.run, tables=self._tables[hosts[address]],
             deadline=_MOST_SECONDS))
 
-    def admit(self, needed: Sequence[int], directory: str = '', checkpoint: str = '') -> None:
+    def admit(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str = '',
+              checkpoint: str = '') -> None:
         """Makes sure that the workers have memory for tables, and see the files of a job.
 
-        See `preflight.require`; the workers must be prepared.
+        Args:
+          tables: see `tell_tables`; the workers are told.
+          directory: see `preflight.require`.
+          checkpoint: see `preflight.require`.
+
+        Raises:
+          The errors of `preflight.require`.
         """
-        preflight.require(self._opened, needed, directory, checkpoint)
+        preflight.require(self._opened, [sum(one['bytes'] for one in host) for host in tables],
+                          directory, checkpoint)
+        with contextlib.suppress(control.NoAnswerError):  # Heartbeats will say so.
+            self.tell_tables(tables)
 
     def bytes_of(self, host: int) -> int:
         """Returns the bytes of the tables on a host; 0 if nobody told them yet."""

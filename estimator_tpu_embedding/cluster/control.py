@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..errors import shown
 from ..hosts.placement import device_of
 from ..proto import json_objects
@@ -113,11 +114,12 @@ class Line:
         """
         assert self._session is not None
         try:
-            self._session.list_devices()
-        except tf.errors.InvalidArgumentError as error:
-            raise NoAnswerError(_first_line(error), is_final=True) from error
+            _tf.ask_nothing(self._session)
+        except tf.errors.InvalidArgumentError:
+            return  # This is the answer.
         except tf.errors.OpError as error:
-            raise NoAnswerError(_first_line(error)) from error
+            raise NoAnswerError(_first_line(error), is_final=isinstance(
+                error, tf.errors.AbortedError)) from error
 
     def close(self) -> None:
         """Closes the session; while the worker is silent this takes as long as a call."""

@@ -12,7 +12,7 @@ import tensorflow as tf
 from .. import _tf, defaults
 from ..cluster.server import Target
 from ..errors import Problem, shown
-from ..estimator import addresses
+from ..estimator import addresses, loop_hosts
 from ..estimator.system import tpu_topology
 from ..midlevel.replicas import forget_initialized
 from .environment import COLAB_ADDRESS
@@ -56,15 +56,23 @@ def _is_emulated(given: Any) -> bool:
 
 
 def open_sessions_here() -> None:
-    """Makes every session at the address of a TPU a session of this process."""
+    """Makes every session at the address of a TPU a session of this process, or of its workers.
+
+    Sessions of graphs with tables on workers are opened there, too.
+    """
     addresses.remember(COLAB_ADDRESS)
     cls = _tf.session_class()
     original = inspect.unwrap(cls.__init__)  # An earlier install() may have been here.
 
     @functools.wraps(original)
-    def start(self: Any, target: Any = '', *args: Any, **kwargs: Any) -> None:
+    def start(self: Any, target: Any = '', graph: Any = None, config: Any = None) -> None:
+        _tf.mark_unopened(self)
+        cluster = None
         if isinstance(target, Target):
             pass  # At a worker, which is no TPU.
+        elif (cluster := loop_hosts.cluster_of_session(target, graph)) is not None:
+            cluster.prepare()
+            target, config = cluster.target, cluster.config(config)
         elif addresses.is_of_tpu(target):
             target = ''
         elif addresses.has_port_of_tpu(target):
@@ -72,7 +80,9 @@ def open_sessions_here() -> None:
                 'W930', 'tf.Session', 'TPUs are emulated in this process, but the session asks the '
                 'address that it was given', shown(repr(target)),
                 'Open it at the master() of a TPUClusterResolver, or at "".'))
-        original(self, target, *args, **kwargs)
+        original(self, target, graph, config)
+        if cluster is not None:
+            cluster.guard(self)
 
     cls.__init__ = start
 

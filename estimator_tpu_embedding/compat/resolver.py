@@ -111,12 +111,12 @@ class TPUClusterResolver(_CloudResolver):
 
     def master(self, task_type: str | None = None, task_id: int | None = None,
                rpc_layer: str | None = None) -> str:
-        """Returns `''`, because the system is in this process."""
-        return ''
+        """Returns `''`: the system is in this process, or a session finds its workers."""
+        return addresses.Master(self.stated_addresses)
 
     def get_master(self) -> str:
         """Returns `''`, as `master()` does."""
-        return ''
+        return self.master()
 
     def cluster_spec(self) -> tf.train.ClusterSpec:
         """Returns one task per emulated host, at unreachable addresses; none for `'local'`."""

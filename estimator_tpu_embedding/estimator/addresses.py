@@ -29,6 +29,22 @@ _LOCAL = (None, '', 'local')
 _known: set[str] = set()
 
 
+class Master(str):
+    """The `master()` of a resolver: an empty string which a session knows to be of a TPU.
+
+    Attributes:
+      stated: the addresses that the script gave the resolver.
+    """
+
+    stated: tuple[str, ...]
+
+    def __new__(cls, stated: tuple[str, ...] = ()) -> Master:
+        """Returns one for a resolver with these addresses."""
+        made = super().__new__(cls)
+        made.stated = stated
+        return made
+
+
 class EmulatedCluster(tf.train.ClusterSpec):
     """The hosts of an emulated system as tasks of a cluster; no task is a process."""
 
@@ -92,6 +108,11 @@ def is_of_tpu(target: Any) -> bool:
 def has_port_of_tpu(target: Any) -> bool:
     """Returns whether the target of a session has the port of a TPU."""
     return any(address.endswith(f':{TPU_PORT}') for address in _addresses_in(target))
+
+
+def stated_in(master: Any) -> tuple[str, ...]:
+    """Returns the addresses that a script means by the target of a session, in their order."""
+    return master.stated if isinstance(master, Master) else tuple(_addresses_in(master))
 
 
 def _addresses_in(value: Any) -> Iterator[str]:

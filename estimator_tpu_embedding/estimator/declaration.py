@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .. import defaults
 from ..core.specs import Topology
 from ..proto.codec import Config
-from .addresses import lead_here
+from .addresses import EMULATED, lead_here
 from .parameters_base import _OptimizationParameters
 from .system import topology_of
 from .table_config import DeviceConfig, FeatureConfig, TableConfig
@@ -39,7 +40,8 @@ def system_of(master: str | None, device_config: DeviceConfig | None,
               master_job_name: str | None) -> tuple[Topology, str]:
     """Returns the topology, and the beginning of the device strings of its hosts."""
     if device_config is None:
-        lead_here('TPUEmbedding', master=master)
+        lead_here('TPUEmbedding', 'the workers of a job' if defaults.current(
+            ).cluster.is_from_script else EMULATED, master=master)
         return topology_of(master, None, None), f'/job:{master_job_name or "localhost"}'
     hosts, cores = device_config.num_hosts, device_config.num_cores
     if cores % hosts:

@@ -69,6 +69,11 @@ def _device_of(here: str, datas: Datas) -> str:
     return first[1] if first is not None else ''
 
 
+def device_of(datas: Datas) -> str:
+    """Returns the device of the ids of one core; `''` if they have none."""
+    return next((_device(data.embedding_indices) for data in datas.values()), '')
+
+
 def _device(tensor: Any) -> str:
     return str(getattr(tensor, 'device', ''))
 

@@ -14,7 +14,8 @@ from ..hosts.backend import Activations, Backend, CoreBatch, LookupReceipt
 from ..hosts.choice import make_backend
 from ..hosts.delayed import DelayedBackend
 from ..hosts.id_queues import IdQueues
-from ..hosts.tables import HostedTable, create_slots
+from ..hosts.placement import Placement, on
+from ..hosts.tables import HostedTable, create_slots_apart
 from ..hosts.vectors import kinds_of, pack, unpack
 from ..runner import totals, towers
 from ..runner.gradients import GradientCapture
@@ -29,8 +30,15 @@ class GraphEngine:
       capture: catches gradients; `None` until `create_dummy_table_variables` was called.
     """
 
-    def __init__(self, plan: Plan):
-        """Creates nothing yet; ids may be enqueued before tables exist, or after."""
+    def __init__(self, plan: Plan, placement: Placement | None = None):
+        """Creates nothing yet; ids may be enqueued before tables exist, or after.
+
+        Args:
+          plan: the plan.
+          placement: the devices of hosts that are workers; `None` emulates them in this process.
+        """
+        self._workers = placement
+        self._client = '' if placement is None else placement.client
         self.capture: GradientCapture | None = None
         self._plan = plan
         self._backend: Backend | None = None
@@ -47,15 +55,17 @@ class GraphEngine:
         not use them.
         """
         # Each update gets the step that rates are functions of.
-        no_step = tf.zeros([], tf.int64)
-        self._backend = make_backend(self._plan, variable_names, no_step,
-                                     slot_names=slot_names, kernels=defaults.current().kernels)
-        if self._plan.pipelined and self._plan.mode == 'training':
-            self._backend = DelayedBackend(self._backend)
+        with on(self._client):
+            no_step = tf.zeros([], tf.int64)
+            self._backend = make_backend(
+                self._plan, variable_names, no_step, slot_names=slot_names,
+                kernels=defaults.current().kernels, placement=self._workers)
+            if self._plan.pipelined and self._plan.mode == 'training':
+                self._backend = DelayedBackend(self._backend)
         tables = self._backend.tables
         if self._plan.mode == 'inference':
-            tables = {name: hosted._replace(slots=create_slots(
-                self._plan, hosted.spec, hosted.spec.optimizer.slots, slot_names[name]))
+            tables = {name: hosted._replace(slots=create_slots_apart(
+                self._plan, hosted.spec, slot_names[name], self._workers))
                 if hosted.spec.optimizer is not None else hosted
                 for name, hosted in tables.items()}
         return tables
@@ -66,8 +76,8 @@ class GraphEngine:
             return self._backend.enqueue(batch, host=self._host_of(core), core=core)
         if self._early is None:
             with tf.init_scope():
-                kinds = kinds_of(self._plan)
-                self._early = IdQueues(kinds, [[''] * len(kinds)] * self._plan.topology.num_cores)
+                kinds, cores = kinds_of(self._plan), self._plan.topology.num_cores
+                self._early = IdQueues(kinds, [[self._client] * len(kinds)] * cores)
         # Later ids go here too: the steps of a graph take their ids in one place, in order.
         return self._early.enqueue(pack(self._plan, batch), core=core)
 
@@ -91,8 +101,10 @@ class GraphEngine:
         core = towers.current_core()
         handed_over = []
         if self._early is not None:
-            batch = unpack(self._plan, self._early.dequeue(core=core))
-            handed_over.append(self._backend.enqueue(batch, host=self._host_of(core), core=core))
+            with on(self._client):
+                batch = unpack(self._plan, self._early.dequeue(core=core))
+                handed_over.append(
+                    self._backend.enqueue(batch, host=self._host_of(core), core=core))
         with tf.control_dependencies(handed_over):
             activations, receipt = self._backend.lookup(core=core)
         self._receipts[core] = receipt

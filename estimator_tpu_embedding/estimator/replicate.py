@@ -14,7 +14,9 @@ import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..errors import Problem, UnsupportedError
+from ..hosts.placement import on
 from ..runner.towers import Towers
+from . import loop_hosts
 from .system import tpu_topology
 
 _TOWERS = ('estimator_tpu_embedding', 'towers')  # No string, so that no MetaGraph lists it.
@@ -63,10 +65,14 @@ def split_compile_and_replicate(
             'tf.Graph().as_default():".'))
     arguments = [tf.nest.map_structure(tf.convert_to_tensor, list(own), expand_composites=True)
                  for own in (inputs or [[]])]
-    towers = _towers(len(arguments))
+    towers, graph = _towers(len(arguments)), tf.get_default_graph()
+
+    def build(core: int) -> Any:
+        with on(loop_hosts.device_of_replica(graph, core, len(arguments))):
+            return computation(*arguments[core])
+
     try:
-        outputs = [_structured(result) for result in towers.build(
-            lambda core: computation(*arguments[core]))]
+        outputs = [_structured(result) for result in towers.build(build)]
     except BaseException:  # What they hold is half a computation.
         tf.get_collection_ref(_TOWERS).remove(towers)
         raise

@@ -109,7 +109,7 @@ class RunConfig(_PlainRunConfig):
         if master is not None:
             self._master = master
         elif cluster is not None:
-            self._master = cluster.master()
+            self._master = str(cluster.master())
         if evaluation_master is not None:
             self._evaluation_master = evaluation_master
         elif not self._evaluation_master and self.task_type != 'evaluator':

@@ -16,8 +16,9 @@ from ..core.plan import Plan, resolve
 from ..core.rates import DynamicRate
 from ..core.specs import TableSpec
 from ..errors import Problem, UnsupportedError
+from ..hosts.placement import Placement, on
 from ..proto.codec import plan_to_config
-from . import declaration, enqueue_ids
+from . import declaration, enqueue_ids, loop_hosts
 from .graph_engine import GraphEngine
 from .parameters import StochasticGradientDescentParameters
 from .slot_variables import VariablesAndOps, slot_names_of, slot_tuple
@@ -66,8 +67,8 @@ class TPUEmbedding:
           feature_to_config_dict: `FeatureConfig` by name.
           batch_size: samples of all cores per step.
           mode: `TRAINING` or `INFERENCE`.
-          master: the name or address of a system, or `None`. All mean the emulated system:
-            nothing is contacted. A line says so for the address of a real one.
+          master: the name or address of a system, or `None`. All mean the emulated system, or
+            the workers of this process. A line says that nothing is contacted.
           optimization_parameters: the optimizer of tables without their own; `None` in inference.
           cluster_def: not used.
           pipeline_execution_with_tensor_core: look-ups run a step ahead of updates.
@@ -85,12 +86,16 @@ class TPUEmbedding:
                              f'{partition_strategy}.')
         declaration.check_tables(table_to_config_dict, feature_to_config_dict)
         topology, job = declaration.system_of(master, device_config, master_job_name)
+        self._cluster = loop_hosts.cluster_of(master)
+        loop_hosts.require_hosts(self._cluster, topology)
         if batch_size % topology.num_cores:
             raise ValueError('`batch_size` is not a multiple of number of cores. `batch_size`='
                              f'{batch_size}, `_num_cores`={topology.num_cores}.')
         declaration.check_mode(mode, optimization_parameters, table_to_config_dict)
         self._tables, self._features = table_to_config_dict, feature_to_config_dict
-        self._hosts = [f'{job}/replica:0/task:{host}/device:CPU:0'
+        self._placement = Placement(
+            topology, is_remote=self._cluster is not None and self._cluster.is_remote)
+        self._hosts = [self._placement.host(host) or f'{job}/replica:0/task:{host}/device:CPU:0'
                        for host in range(topology.num_hosts)]
         self.optimization_parameters = (StochasticGradientDescentParameters(1.0)
                                         if mode == INFERENCE else optimization_parameters)
@@ -113,7 +118,7 @@ class TPUEmbedding:
 
     @property
     def hosts(self) -> list[str]:
-        """The device strings of the hosts."""
+        """The device strings of the hosts; with workers those of their tasks, whatever the job."""
         return list(self._hosts)
 
     @property
@@ -144,7 +149,10 @@ class TPUEmbedding:
                     'tf.Graph().as_default():".'))
             graph = tf.get_default_graph()
             if graph not in self._engines:
-                self._engines[graph] = GraphEngine(self.plan)
+                self._engines[graph] = GraphEngine(
+                    self.plan, None if self._cluster is None else self._placement)
+                if self._cluster is not None:
+                    loop_hosts.remember(graph, self._cluster, self._placement)
             return self._engines[graph]
 
     def create_variables_and_ops(
@@ -220,10 +228,12 @@ class TPUEmbedding:
         if len(enqueue_datas_list) > self.num_cores:
             raise ValueError(f'`enqueue_datas_list` must have at most {self.num_cores} entries, '
                              f'one per core; got {len(enqueue_datas_list)}.')
-        engine = self.engine
-        return [engine.enqueue(
-            enqueue_ids.to_batches(self.plan, datas, core=core, ragged=ragged), core=core)
-            for core, datas in enumerate(enqueue_datas_list)]
+        engine, operations = self.engine, []
+        for core, datas in enumerate(enqueue_datas_list):
+            with on(enqueue_ids.device_of(datas) or self._placement.client):
+                operations.append(engine.enqueue(enqueue_ids.to_batches(
+                    self.plan, datas, core=core, ragged=ragged), core=core))
+        return operations
 
     def get_activations(self) -> dict[str, tf.Tensor]:
         """Takes the oldest ids that wait for this core, and looks them up.

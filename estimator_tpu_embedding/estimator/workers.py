@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from .. import defaults
@@ -26,15 +27,27 @@ def choice_of(config: Any) -> ClusterChoice:
     own, general = config.workers, defaults.current().cluster
     choice = dataclasses.replace(own if own.is_used or own.is_from_script else general,
                                  expose=general.expose, worker_deadline=own.worker_deadline)
+    return choice_of_script(choice, _addresses_of_script(config))
+
+
+def choice_of_script(choice: ClusterChoice, given: Sequence[str]) -> ClusterChoice:
+    """Returns a choice with the addresses of a script in it, if it asks for them.
+
+    Args:
+      choice: the processes that are meant.
+      given: the addresses that the script has for its TPU.
+
+    Raises:
+      ConfigError: see `choice_of`.
+    """
     if not choice.is_from_script:
         return choice
-    given = _addresses_of_script(config)
     if not given or any(addresses.parsed(one) is None for one in given):
         raise ConfigError(Problem(
             'E713', 'cluster', 'the script must give its TPU as addresses, if they are asked for',
             shown(", ".join(given)) or 'none',
             'Give the addresses themselves: etpe run --workers 10.0.0.3:8470,10.0.0.4:8470.'))
-    choice = dataclasses.replace(choice, workers=given, is_from_script=False)
+    choice = dataclasses.replace(choice, workers=tuple(given), is_from_script=False)
     if problems := list(choice.problems()):
         raise ConfigError(*problems)
     return choice

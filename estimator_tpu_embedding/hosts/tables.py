@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -58,7 +59,7 @@ def create_tables(plan: Plan, variable_names: Mapping[str, str],
     Returns:
       The tables by name.
     """
-    with _placed(plan, placement):
+    with _placed(hosts_of_parts(plan), placement):
         return _create_tables(plan, variable_names, slot_names)
 
 
@@ -83,11 +84,11 @@ def tables_at(plan: Plan, tables: Mapping[str, HostedTable], host: int) -> dict[
         for table in plan.tables}
 
 
-def _placed(plan: Plan, placement: Placement | None) -> contextlib.AbstractContextManager[object]:
-    """Returns a context in which the variables of tables are made on their hosts."""
+def _placed(hosts: Iterator[int], placement: Placement | None
+            ) -> contextlib.AbstractContextManager[object]:
+    """Returns a context in which variables are made on their hosts, which are given in order."""
     if placement is None or not placement.is_remote:
         return contextlib.nullcontext()
-    hosts = hosts_of_parts(plan)
 
     def creator(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
         with on(placement.host(next(hosts))):
@@ -116,6 +117,22 @@ def parts_of(tables: Mapping[str, HostedTable]) -> list[Any]:
     """Returns all variables of tables, in the order of the parts of the native engine."""
     return [part for table in tables.values()
             for parts in (table.rows, *table.slots.values()) for part in parts]
+
+
+def create_slots_apart(plan: Plan, table: TableSpec, names: Sequence[str],
+                       placement: Placement | None) -> dict[str, tuple[tf.Variable, ...]]:
+    """Creates the variables of all slots of one table which the engine does not use.
+
+    Args:
+      plan: see `create_slots`.
+      table: one of its tables, with an optimizer.
+      names: see `create_slots`.
+      placement: see `create_tables`.
+    """
+    assert table.optimizer is not None
+    parts = range(min(table.vocabulary_size, plan.topology.num_hosts))
+    with _placed(itertools.cycle(parts), placement):
+        return create_slots(plan, table, table.optimizer.slots, names)
 
 
 def create_slots(plan: Plan, table: TableSpec, slots: Sequence[SlotSpec], names: Sequence[str]

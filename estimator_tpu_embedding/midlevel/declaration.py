@@ -12,13 +12,30 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _tf
+from .. import _process, _tf, defaults
 from ..core.names import name_problems
 from ..core.plan import Plan, problems_of, resolve
 from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from ..errors import ConfigError, InputShapeError, Problem, StructureTypeError, shown
 from .optimizers import core_optimizer, is_supported, rate_of, slot_names
+
+
+def require_this_process() -> None:
+    """Makes sure that this process may hold the tables, all of them.
+
+    Raises:
+      CallError: in a process that was forked when TensorFlow ran already.
+      ConfigError: E738 if workers were chosen.
+    """
+    _process.require_threads('TPUEmbedding')
+    chosen = defaults.current().cluster
+    if chosen.is_used or chosen.is_from_script:
+        raise ConfigError(Problem(
+            'E738', 'TPUEmbedding', 'that of TF2 has all its tables in this process',
+            'workers' + (f' {shown(", ".join(chosen.workers))}' if chosen.workers else ''),
+            'Leave --workers and --processes out, or train by a TPUEstimator or by the '
+            'TPUEmbedding of TF1.'))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from .. import _process, _tf, defaults
+from .. import _tf, defaults
 from ..core.specs import Topology
 from ..errors import CallError, ConfigError, Problem
 from ..ops.functions import not_inlined
@@ -67,9 +67,9 @@ class TPUEmbedding(_AutoTrackable):
             `TPUStrategy`.
 
         Raises:
-          ConfigError: a ValueError, with all problems.
+          ConfigError: a ValueError, with all problems; or if workers were chosen.
         """
-        _process.require_threads('TPUEmbedding')
+        declaration.require_this_process()
         given = arguments.bound(args, kwargs)
         self._replicas = Replicas(tf.distribute.get_strategy())
         self._declared = declaration.declare(

@@ -68,6 +68,10 @@ class Cluster(Protocol):
     def prepare(self) -> None:
         """Makes sure that every task answers and is empty; called before each session."""
 
+    def admit(self, tables: Sequence[Sequence[dict[str, Any]]], directory: str,
+              checkpoint: str) -> None:
+        """Makes sure that the tasks have memory for tables, and see the files of a job."""
+
     def guard(self, session: tf.Session) -> None:
         """Lets all calls of a new session end when a task is lost."""
 

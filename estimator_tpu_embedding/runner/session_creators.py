@@ -19,6 +19,7 @@ from ..checkpoint.manifest import StoredTable
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage
 from ..errors import Problem
+from .admission import admit
 from .background import Background
 from .shutdown import Shutdown
 from .faults import SessionLostError
@@ -93,6 +94,7 @@ class PlainCreator(tf.train.SessionCreator):
             return tf.train.ChiefSessionCreator(
                 self._scaffold, config=config,
                 checkpoint_filename_with_path=self._prefix).create_session()
+        admit(self._job, cluster, self._prefix)
         return _tf.creator_that_tells(
             cluster.guard, self._scaffold, cluster.target, cluster.config(config),
             checkpoint_filename_with_path=self._prefix).create_session()

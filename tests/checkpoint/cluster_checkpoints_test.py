@@ -99,7 +99,7 @@ def test_each_task_writes_and_reads_its_own_rows_and_only_names_of_files_cross(
     with hosted_by(Tasks(2)):
         estimator_of(tmp_path, 2, 'mod', kernels).train(INPUT, [crossing], max_steps=2)
     assert crossing.found
-    assert all(tensor.shape.num_elements() == 1 for tensor in crossing.found), crossing.found
+    assert [one for one in crossing.found if one.shape.num_elements() != 1] == []
     placement = Placement(Topology(num_hosts=2), is_remote=True)
     client = placement.client
     assert crossing.merged_on == client

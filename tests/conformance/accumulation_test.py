@@ -40,7 +40,7 @@ def trained(backend, place, optimizer, cores, *, start=1., steps=1, delayed=Fals
         [FeatureSpec(name=name, table='t') for name in names],
         Topology(num_hosts=hosts, cores_per_host=cores_per_host), strategy=strategy,
         batch_size=SAMPLES * hosts * cores_per_host, optimizer=optimizer)
-    with tf.Graph().as_default(), tf.Session() as session:
+    with graphs.building(backend), graphs.session_of(backend) as session:
         made = graphs.BACKENDS[backend](plan, {'t': 't'}, tf.train.create_global_step(), **kwargs)
         if delayed:
             made = DelayedBackend(made)
@@ -66,7 +66,7 @@ def trained(backend, place, optimizer, cores, *, start=1., steps=1, delayed=Fals
 
 @pytest.mark.parametrize('delayed', [False, True])
 @pytest.mark.parametrize('place', PLACES_OF_2)
-@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
+@pytest.mark.parametrize('backend', graphs.WITH_OWNERS)
 def test_the_example_of_upstreams_test_of_colliding_ids(backend, place, delayed):
     """Id 1 has gradients 1.5 and 1.0 on core 0 and 0.5 on core 1, id 2 the same ones."""
     found, _ = trained(
@@ -83,7 +83,7 @@ def test_the_example_of_upstreams_test_of_colliding_ids(backend, place, delayed)
 
 
 @pytest.mark.parametrize('place', PLACES_OF_4)
-@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
+@pytest.mark.parametrize('backend', graphs.WITH_OWNERS)
 def test_cores_come_in_ascending_order_from_that_of_the_row_and_wrap_round(backend, place):
     """With a momentum of 1/2 three gradients a, b and c in this order subtract 1.75a + 1.5b + c."""
     # Core 1 says 3 + 1 = 4 of id 5, by two features; core 2 has neither id 5 nor id 7.
@@ -99,7 +99,7 @@ def test_cores_come_in_ascending_order_from_that_of_the_row_and_wrap_round(backe
     assert not found[[0, 1, 2, 3, 4, 6, 8]].any()
 
 
-@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
+@pytest.mark.parametrize('backend', graphs.WITH_OWNERS)
 def test_weights_decay_and_are_bounded_in_every_update(backend):
     optimizer = StochasticGradientDescent(
         learning_rate=1., decay=.5, clip_weights=Bounds(lower=-1.), accumulate=False)
@@ -109,7 +109,7 @@ def test_weights_decay_and_are_bounded_in_every_update(backend):
     assert found[0] == .5 and found[1] == 1.
 
 
-@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
+@pytest.mark.parametrize('backend', graphs.WITH_OWNERS)
 def test_one_core_updates_once_whatever_the_number_of_samples_and_features(backend):
     own = [([[3, 3], [3]], [1., 2.]), ([[3], []], [4., 9.])]
     found, _ = trained(backend, ((1, 1), 'div'), Momentum(
@@ -117,7 +117,7 @@ def test_one_core_updates_once_whatever_the_number_of_samples_and_features(backe
     assert found[3].tolist() == [-8., 8.]
 
 
-@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
+@pytest.mark.parametrize('backend', graphs.WITH_OWNERS)
 def test_a_frequency_estimator_sees_a_gap_of_0_after_the_first_core(backend):
     optimizer = FrequencyEstimator(learning_rate=3., tau=.25, max_delta=4., outlier_threshold=8.,
                                    weight_exponent=1., accumulate=False)
@@ -133,7 +133,7 @@ BIG, RATE, INFINITY = 2. ** 127, 2. ** -126, float('inf')  # 2 * BIG overflows, 
     (False, [BIG, BIG], [1., 1.], None),  # The sum of a core overflows.
     (False, [BIG, 1.], [BIG, 1.], 1 - 2 - 2), (True, [BIG, 1.], [BIG, 1.], None),
     (False, [BIG, -BIG], [BIG, 1.], 1 - 2), (False, [INFINITY, 1.], [-INFINITY, 1.], None)])
-@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
+@pytest.mark.parametrize('backend', graphs.WITH_OWNERS)
 def test_what_must_be_finite_is_the_sum_of_each_core(backend, accumulate, core_0, core_1, wanted):
     optimizer = StochasticGradientDescent(learning_rate=RATE, accumulate=accumulate)
     found, refused = trained(backend, PLACES_OF_2[0], optimizer, [

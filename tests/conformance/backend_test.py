@@ -9,6 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.numpy_reference import ReferenceTable, assert_close
+from harness.parts import long_except
 
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad, Adam, Momentum, StochasticGradientDescent)
@@ -23,10 +24,13 @@ OPTIMIZERS = {  # One of each way to write rows; all the others are in optimizer
     'adagrad, no accumulation': Adagrad(learning_rate=.3, accumulate=False, decay=.05),
     'adam, not lazy': Adam(learning_rate=.1, use_non_lazy_adam=True, beta1=.7, beta2=.8)}
 TOPOLOGIES = [(1, 4), (2, 2), (5, 1)]
-PLACES = [*itertools.product(['stock'], ['div', 'mod'], TOPOLOGIES),
-          # That a place does not matter to native kernels is shown bit for bit below.
-          *[('native', strategy, topology) for strategy, topology in (
-              ('mod', (2, 2)), ('div', (5, 1)))]]
+# That a place does not matter to native kernels is shown bit for bit below.
+BRIEFLY = [*itertools.product(['stock'], ['div', 'mod'], TOPOLOGIES),
+           ('native', 'mod', (2, 2)), ('native', 'div', (5, 1)), ('native_owners', 'mod', (2, 2))]
+PLACES = long_except([graphs.of_backend(*place) for place in (
+    *BRIEFLY, ('stock_owners', 'div', (2, 2)), ('native_tasks', 'div', (5, 1)),
+    ('native_cluster', 'mod', (2, 2)), ('native_cluster', 'div', (3, 1)),
+    ('stock_cluster', 'mod', (3, 1)))], *range(len(BRIEFLY)))
 STEPS = 5
 
 
@@ -67,7 +71,7 @@ class Run:
         self.update = self.backend.update(
             [receipt for _, receipt in self.looked_up], self.gradients
         ) if plan.mode == 'training' else tf.no_op()
-        self.session = tf.Session()
+        self.session = graphs.session_of(backend)
         self.session.run([tf.global_variables_initializer(), self.backend.open()])
         for name, table in self.tables.items():
             graphs.assign_rows(self.session, plan, table, self.rows[name])
@@ -133,12 +137,11 @@ def reference_state(tables):
             for suffix, values in [(None, table.rows), *table.slots.items()]}
 
 
-@pytest.mark.parametrize('backend, strategy, topology', [
-    graphs.of_backend(*place) for place in PLACES])
+@pytest.mark.parametrize('backend, strategy, topology', PLACES)
 @pytest.mark.parametrize('optimizer', OPTIMIZERS)
 def test_five_steps_agree_with_the_reference(backend, strategy, topology, optimizer):
     generator = np.random.default_rng(11)
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         run = Run(backend, make_plan(OPTIMIZERS[optimizer], topology, strategy))
         reference = reference_of(run)
         for _ in range(STEPS):
@@ -156,7 +159,7 @@ def test_five_steps_agree_with_the_reference(backend, strategy, topology, optimi
 @pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn'])
 def test_every_combiner_agrees_with_the_reference(backend, combiner):
     generator = np.random.default_rng(12)
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 2), 'mod', combiner))
         reference = reference_of(run)
         for _ in range(STEPS):
@@ -177,7 +180,7 @@ def test_rows_are_rounded_where_they_are_looked_up_and_nowhere_else(
     plan = dataclasses.replace(plan, tables=tuple(
         dataclasses.replace(table, quantization=quantization) if table.name == 'user' else table
         for table in plan.tables))
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         run = Run(backend, plan)
         reference = reference_of(run)
         for _ in range(2):
@@ -193,7 +196,7 @@ def test_rows_are_rounded_where_they_are_looked_up_and_nowhere_else(
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
 def test_overwriting_part_1_with_zeros_changes_exactly_the_activations_of_host_1s_ids(
         backend, strategy):
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         run = Run(backend, make_plan(None, (2, 1), strategy, combiner='sum', mode='inference'))
         batches = {'friend': [[one % 7] for one in range(6)], 'self': [[]] * 6, 'side': [[0]] * 6}
         before = run(batches, {})['friend']
@@ -208,7 +211,7 @@ def test_overwriting_part_1_with_zeros_changes_exactly_the_activations_of_host_1
 
 @pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 def test_i04_absent_ids_give_exact_zeros_and_touch_no_row(backend):
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 1), 'div'))
         before = run.state()
         nothing = {'friend': [[]] * 6, 'self': [[]] * 6, 'side': [[]] * 6}
@@ -222,7 +225,7 @@ def test_i04_absent_ids_give_exact_zeros_and_touch_no_row(backend):
 @pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 def test_a_rate_of_zero_freezes_a_table_and_a_dynamic_rate_sees_the_step_of_the_lookup(backend):
     rates = {'user': DynamicRate(function=lambda step: tf.where(step < 1, 1., 0.))}
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         plan = make_plan(OPTIMIZERS['sgd'], (1, 2), 'div', 'sum', rate=rates['user'])
         run = Run(backend, plan)
         batches = {'friend': [[1], [1], [1], [], [], []], 'self': [[]] * 6, 'side': [[0]] * 6}
@@ -242,7 +245,7 @@ def test_two_runs_are_bit_equal(backend):
     states = []
     for _ in range(2):
         generator = np.random.default_rng(13)
-        with tf.Graph().as_default():
+        with graphs.building(backend):
             run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 2), 'mod'))
             for _ in range(STEPS):
                 run(*random_step(run.plan, generator))
@@ -276,7 +279,7 @@ def test_without_accumulation_the_number_of_cores_shows_but_not_that_of_hosts_no
 
 def state_after_20_steps(backend, optimizer, topology, strategy):
     generator = np.random.default_rng(14)
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         run = Run(backend, resolve_for_twelve(optimizer, topology, strategy))
         for _ in range(20):
             run(*random_step(run.plan, generator))
@@ -302,7 +305,7 @@ def resolve_for_twelve(optimizer, topology, strategy):
 @pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('waits_in', ['lookup', 'enqueue'])
 def test_closing_ends_a_wait_for_ids(backend, waits_in):
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         run = Run(backend, make_plan(None, (1, 1), 'div', mode='inference'))
         ids = {name: graphs.id_batch([[0]] * 3) for name in ('friend', 'self', 'side')}
         wait = run.looked_up[0][0]
@@ -348,12 +351,11 @@ def make_plan_of_all_kinds(topology, strategy, combiner):
         optimizer=OPTIMIZERS['adagrad'], strategy=strategy)
 
 
-@pytest.mark.parametrize('backend, strategy, topology', [
-    graphs.of_backend(*place) for place in PLACES])
+@pytest.mark.parametrize('backend, strategy, topology', PLACES)
 @pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn', None])
 def test_weights_and_sequences_agree_with_the_reference(backend, strategy, topology, combiner):
     generator = np.random.default_rng(15)
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         run = Run(backend, make_plan_of_all_kinds(topology, strategy, combiner))
         size = run.plan.global_batch_size
         tables = reference_of(run)
@@ -413,7 +415,7 @@ def test_a_row_with_a_gradient_of_0_is_updated_and_an_untouched_one_only_if_not_
 @pytest.mark.parametrize('value', [np.nan, np.inf, -np.inf])
 def test_an_engine_that_skips_says_whose_gradients_it_refused_and_changes_no_table(
         backend, bad, value):
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         plan = make_plan(OPTIMIZERS['adam, not lazy'], (2, 2), 'div')
         run = Run(backend, plan, skips_nonfinite=True)
         batches, gradients = random_step(plan, np.random.default_rng(16))
@@ -433,7 +435,7 @@ def test_an_engine_that_skips_says_whose_gradients_it_refused_and_changes_no_tab
 @pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 @pytest.mark.parametrize('bad', ['self', 'side'])
 def test_a_gradient_of_one_table_that_is_not_finite_keeps_all_tables_as_they_were(backend, bad):
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         run = Run(backend, make_plan(OPTIMIZERS['adagrad'], (2, 2), 'div'))
         batches, gradients = random_step(run.plan, np.random.default_rng(16))
         batches[bad][0] = [1]

@@ -30,7 +30,10 @@ PLACES = [
     *[('stock', strategy, topology, ALL[number::6]) for number, (strategy, topology) in enumerate(
         [('mod', (1, 1)), ('div', (2, 2)), *itertools.product(['div', 'mod'], TOPOLOGIES[2:])])],
     ('native', 'div', (1, 1), ALL), ('native', 'mod', (3, 1), ALL),
-    ('native', 'div', (2, 2), TAKES_TURNS), ('native', 'div', (5, 1), TAKES_TURNS)]
+    ('native', 'div', (2, 2), TAKES_TURNS), ('native', 'div', (5, 1), TAKES_TURNS),
+    ('native_owners', 'mod', (3, 1), ALL), ('stock_owners', 'div', (2, 2), ALL[::6]),
+    ('native_tasks', 'div', (2, 2), ALL), ('native_cluster', 'mod', (3, 1), ALL),
+    ('stock_cluster', 'div', (2, 1), ALL[1::6])]
 
 
 class Step:
@@ -110,7 +113,7 @@ class Engine:
         # engine is part of every test that is a job.
         config = tf.ConfigProto()
         config.graph_options.rewrite_options.disable_meta_optimizer = True
-        self.session = tf.Session(config=config)
+        self.session = graphs.session_of(backend, config)
 
     def _placeholders(self, shape):
         """By feature and part of it, what one core is fed for tables of one shape."""
@@ -174,7 +177,7 @@ class Engine:
     graphs.of_backend(*place) for place in PLACES], 3, 9))
 def test_five_steps_of_every_case_agree_with_the_reference(backend, strategy, topology, chosen):
     wrong = []
-    with tf.Graph().as_default():
+    with graphs.building(backend):
         engine = Engine(backend, strategy, *topology, chosen)
         for kind in kinds.KINDS:
             found = engine.run(kind)

@@ -17,7 +17,7 @@ def step(backend, samples, ids, batch_size):
     plan = resolve([TableSpec(name='t', vocabulary_size=5, dimension=1, combiner='sum')],
                    [FeatureSpec(name='f', table='t')], Topology(), batch_size=batch_size,
                    optimizer=StochasticGradientDescent(learning_rate=2.**-10))
-    with tf.Graph().as_default(), tf.Session() as session:
+    with graphs.building(backend), graphs.session_of(backend) as session:
         made = graphs.BACKENDS[backend](plan, {'t': 't'}, tf.train.create_global_step())
         session.run([tf.global_variables_initializer(), made.open()])
         graphs.assign_rows(session, plan, made.tables['t'], np.ones([5, 1]))

@@ -1,11 +1,14 @@
 """Builds small graphs for tests: global batches as tensors, tables with known rows."""
 
+import contextlib
 import functools
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.cluster import current
 from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
@@ -13,11 +16,14 @@ from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.choice import make_backend
 from estimator_tpu_embedding.hosts.engine_backend import EngineBackend
 from estimator_tpu_embedding.hosts.native_tables import make_engine
-from estimator_tpu_embedding.hosts.placement import Placement
+from estimator_tpu_embedding.hosts.placement import Placement, on
 from estimator_tpu_embedding.hosts.stock import StockEngine
 from estimator_tpu_embedding.hosts.tables import create_tables
 from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.ids import IdBatch
+
+from . import tasks
+from .parts import long_except
 
 needs_native = pytest.mark.skipif(
     bool(library.why_not()), reason=f'NO NATIVE KERNELS ARE TESTED: {library.why_not()}')
@@ -42,10 +48,27 @@ def owners_backend(choice, plan, variable_names, global_step, *, placement=None,
                         placement=placement or Placement(plan.topology), **kwargs)
 
 
+def hosts_backend(choice, plan, variable_names, global_step, **kwargs):
+    """One with an owner per host, each on a task of a cluster."""
+    return owners_backend(choice, plan, variable_names, global_step,
+                          placement=Placement(plan.topology, is_remote=True), **kwargs)
+
+
 BACKENDS = {'stock': stock_backend, 'native': native_backend,
             'stock_owners': functools.partial(owners_backend, 'stock'),
-            'native_owners': functools.partial(owners_backend, 'native')}
-"""By the name that tests have for it."""
+            'native_owners': functools.partial(owners_backend, 'native'),
+            'stock_tasks': functools.partial(hosts_backend, 'stock'),
+            'native_tasks': functools.partial(hosts_backend, 'native'),
+            'stock_cluster': functools.partial(hosts_backend, 'stock'),
+            'native_cluster': functools.partial(hosts_backend, 'native')}
+"""By the name that tests have for it.
+
+`owners` are hosts in one place, `tasks` are servers of TensorFlow in this process, and a `cluster`
+has a process per host.
+"""
+
+MOST_HOSTS = 5
+"""Of a plan in a test of every backend."""
 
 
 def of_backend(name, *others):
@@ -53,7 +76,43 @@ def of_backend(name, *others):
     return pytest.param(name, *others, marks=[needs_native] if name.startswith('native') else [])
 
 
-EVERY_BACKEND = list(map(of_backend, BACKENDS))
+@functools.cache
+def _cluster_of(kind):
+    if kind == 'tasks':
+        return tasks.Tasks(MOST_HOSTS)
+    cluster = current(ClusterChoice(processes=MOST_HOSTS, expose=True))
+    cluster.prepare()
+    return cluster
+
+
+def _kind_of(backend):
+    kind = backend.rpartition('_')[2]
+    return kind if kind in ('tasks', 'cluster') else None
+
+
+@contextlib.contextmanager
+def building(backend):
+    """A new default graph, in which all that says nothing else is where the client is."""
+    is_remote = _kind_of(backend) is not None
+    with tf.Graph().as_default(), on(Placement(Topology(), is_remote=is_remote).client):
+        yield
+
+
+def session_of(backend, config=None):
+    """A session of the default graph which has the hosts of a backend."""
+    kind, config = _kind_of(backend), config or tf.ConfigProto()
+    if kind is None:
+        return tf.Session(config=config)
+    cluster = _cluster_of(kind)
+    return tf.Session(cluster.target, config=cluster.config(config))
+
+
+EVERY_BACKEND = long_except(map(of_backend, BACKENDS), 0, 1)
+"""As parameters of a test; those that are not in the short checks are `long`."""
+
+WITH_OWNERS = long_except(map(of_backend, BACKENDS), 0, 1, 3)
+"""The same for tests of what owners do in another way than one engine."""
+
 KERNELS = list(map(of_backend, ('native', 'stock')))
 """What a job may have, as parameters of a test."""
 

@@ -29,7 +29,7 @@ class Tasks:
     def __init__(self, count):
         """Has a client and `count` hosts."""
         self.num_hosts, self.target = count, _server(0).target
-        self.prepared = 0
+        self.prepared, self.admitted, self.loss = 0, [], None
 
     def config(self, config):
         config = tf.ConfigProto.FromString(config.SerializeToString())
@@ -42,6 +42,15 @@ class Tasks:
 
     def prepare(self):
         self.prepared += 1
+
+    def admit(self, tables, directory, checkpoint):
+        self.admitted.append((tables, directory, checkpoint))
+
+    def guard(self, session):
+        pass
+
+    def lost(self, error):
+        self.loss = error
 
 
 class Owners(Tasks):
@@ -59,5 +68,7 @@ class Owners(Tasks):
 @contextlib.contextmanager
 def hosted_by(cluster):
     """While the body runs, the jobs of a TPUEstimator have this cluster; `None` is one process."""
-    with mock.patch.object(estimator, 'Job', functools.partial(estimator.Job, cluster=cluster)):
+    job = estimator.Job
+    with mock.patch.object(estimator, 'Job', lambda **fields: job(
+            **{**fields, 'cluster': cluster})):
         yield

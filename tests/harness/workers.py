@@ -37,9 +37,8 @@ class Workers:
     def start(self, index):
         """Starts a worker at its address, perhaps again; `wait` waits until it listens."""
         process = subprocess.Popen(
-            [*self._before.get(index, ()), sys.executable, "-m", "estimator_tpu_embedding",
-             "worker", "--listen",
-             self.addresses[index], '--expose', *self._flags],
+            [*self._before.get(index, ()), sys.executable, '-m', 'estimator_tpu_embedding',
+             'worker', '--listen', self.addresses[index], '--expose', *self._flags],
             stdout=subprocess.PIPE, stderr=self._logs[index], text=True,
             preexec_fn=die_with_parent,
             env={**os.environ, 'PYTHONPATH': str(ROOT), 'TF_CPP_MIN_LOG_LEVEL': '2',

@@ -96,14 +96,29 @@ Words repeated(Random& random) {
   return words;
 }
 
+void use_positions(Random& random, const Owners& owners, const Exchanged& good,
+                   const std::vector<Floats>& gradients) {
+  const size_t o = random() % owners.engines.size();
+  const Words places = corrupted(random, good.places[o]);
+  ete::Pool pool(2);
+  may_refuse([&] {
+    std::vector<ete::Positions> positions = good.positions;
+    positions[o] = ete::Positions(owners.exchange, o, places.data(), places.size());
+    std::vector<Floats> parts, out = gradients;
+    for (const ete::Positions& own : positions) parts.emplace_back(own.floats());
+    ete::spread(owners.exchange, positions, pointers_to(gradients), good.scales.data(), pool,
+                pointers_to(parts));
+    ete::merge(owners.exchange, positions, pointers_to(std::as_const(parts)),
+               good.scales.data(), pool, pointers_to(out));
+  });
+}
+
 void check_garbage(Random& random) {
   const ete::LayoutNumbers numbers = exchange_numbers(random);
   const auto whole = random_engine(random(), numbers, 2);
   const Owners owners(numbers, *whole);
-  ete::Pool pool(2);
-  const Exchanged good(owners, random_batch(random, whole->layout(), 2), pool);
+  const Exchanged good(owners, random_batch(random, whole->layout(), 2), whole->pool());
   const std::vector<Floats> gradients = random_gradients(random, whole->layout());
-  const std::vector<const float*> from = pointers_to(gradients);
   for (int round = 0; round < 40; ++round) {
     const size_t o = random() % owners.engines.size();
     Exchanged bad = good;
@@ -128,17 +143,7 @@ void check_garbage(Random& random) {
       const Floats rates(layout.tables.size(), kRate);
       may_refuse([&] { owners.engines[o]->update({core}, rates.data(), nullptr); });
     });
-    may_refuse([&] {
-      const Words places = corrupted(random, good.places[o]);
-      std::vector<ete::Positions> positions = good.positions;
-      positions[o] = ete::Positions(owners.exchange, o, places.data(), places.size());
-      std::vector<Floats> parts, out = gradients;
-      for (const ete::Positions& own : positions) parts.emplace_back(own.floats());
-      const float* scales = good.scales.data();
-      ete::spread(owners.exchange, positions, from, scales, pool, pointers_to(parts));
-      ete::merge(owners.exchange, positions, pointers_to(std::as_const(parts)), scales, pool,
-                 pointers_to(out));
-    });
+    use_positions(random, owners, good, gradients);
   }
 }
 

@@ -58,7 +58,7 @@ def test_i06_weights_of_any_sign_give_numbers_in_either_engine(backend, pair, co
     plan = resolve([TableSpec(name='t', vocabulary_size=2, dimension=1, combiner=combiner)],
                    [FeatureSpec(name='f', table='t', weight_feature='w')], Topology(),
                    batch_size=1, optimizer=Adagrad(learning_rate=.1))
-    with tf.Graph().as_default(), tf.Session() as session:
+    with graphs.building(backend), graphs.session_of(backend) as session:
         made = graphs.BACKENDS[backend](plan, {'t': 't'}, tf.train.create_global_step())
         session.run([tf.global_variables_initializer(), made.open()])
         graphs.assign_rows(session, plan, made.tables['t'], [[1.], [3.]])

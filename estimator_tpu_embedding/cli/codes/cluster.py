@@ -81,6 +81,11 @@ ENTRIES = {
              'A lookup table, a variable or a dataset stays in the process that made it. With '
              'input_on_workers each call of input_fn builds on another worker.',
              'Make it within input_fn, or leave input_on_workers off.'),
+    'E738': ('TPUEmbedding of TF2 with workers',
+             'The TPUEmbedding of TF2 has one variable per table, in the process of the job. It '
+             'cannot put rows on workers, and it does not ignore that workers were asked for.',
+             'Leave --workers and --processes out. A TPUEstimator, or the TPUEmbedding of TF1, '
+             'trains tables that are too large for one machine.'),
     'E741': ('worker that sees another disk',
              'All processes of a job write and read the same checkpoints. A worker finds other '
              'files under a path than the client does, or none. No table was written or read.',

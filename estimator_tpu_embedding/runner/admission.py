@@ -1,0 +1,34 @@
+"""Makes sure that the tasks of a cluster can hold the tables of a job and see its files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.plan import BYTES_PER_ELEMENT, Plan
+from .model import Cluster, Job
+
+
+def admit(job: Job, cluster: Cluster, checkpoint: str | None) -> None:
+    """Looks before a session is made, when the tasks are prepared.
+
+    Args:
+      job: the job.
+      cluster: its cluster.
+      checkpoint: the prefix of the one to restore, or `None`.
+
+    Raises:
+      ConfigError: E744 if tables do not fit into the memory of a task.
+      SetupError: E741, E742 if the tasks and this process do not share a disk.
+    """
+    hosts = range(job.topology.num_hosts)
+    cluster.admit([[] if job.plan is None else _parts(job.plan, host) for host in hosts],
+                  job.model_dir if job.verb == 'train' else '', checkpoint or '')
+
+
+def _parts(plan: Plan, host: int) -> list[dict[str, Any]]:
+    """Returns name, rows, and bytes with slots of each table's part on a host."""
+    rows = {table.name: plan.partition(table.name).rows_on(host) for table in plan.tables}
+    return [{'name': table.name, 'rows': rows[table.name],
+             'bytes': rows[table.name] * table.dimension * BYTES_PER_ELEMENT
+             * (1 + len(plan.slots(table.name)))}
+            for table in plan.tables if rows[table.name]]

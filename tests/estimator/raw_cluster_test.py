@@ -1,0 +1,251 @@
+"""The raw `TPUEmbedding` whose hosts are workers, in loops of a session."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import graphs, legacy_api
+from harness.numpy_reference import assert_close
+from harness.parts import long_except
+from harness.processes import run_python
+from harness.tasks import Owners, Tasks
+
+from estimator_tpu_embedding import _tf, defaults
+from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.compat import remote
+from estimator_tpu_embedding.compat.resolver import TPUClusterResolver
+from estimator_tpu_embedding.defaults import Defaults
+from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.estimator import loop_hosts, replicate, tpu_embedding_gradient
+from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
+
+BATCH = 8
+ROWS = {'user': 7, 'item': 1}  # The item has fewer rows than there are hosts.
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch):
+    """A graph in which replicas and sessions are made as after `install()`."""
+    monkeypatch.setattr(_tf.tpu_module(), 'split_compile_and_replicate',
+                        replicate.split_compile_and_replicate)
+    cls = _tf.session_class()
+    monkeypatch.setattr(cls, '__init__', cls.__init__)  # Afterwards that of before is there.
+    remote.open_sessions_here()
+    with tf.Graph().as_default():
+        yield
+
+
+def put_on(monkeypatch, cluster):
+    """Lets the loops of a test have this cluster; `None` is one process."""
+    if cluster is not None:
+        cluster.choice = ClusterChoice(processes=cluster.num_hosts)
+    monkeypatch.setattr(loop_hosts, 'cluster_of', lambda master: cluster)
+    return cluster
+
+
+def embedding(hosts=2, strategy='mod', **kwargs):
+    return legacy_api.TPUEmbedding(
+        {'user': legacy_api.TableConfig(
+            ROWS['user'], 3, tf.constant_initializer(np.arange(21).reshape(7, 3) / 16),
+            combiner='mean'),
+         'item': legacy_api.TableConfig(ROWS['item'], 1, tf.ones_initializer(), combiner='sum')},
+        {'viewer': legacy_api.FeatureConfig('user'), 'author': legacy_api.FeatureConfig('user'),
+         'watched': legacy_api.FeatureConfig('item')}, BATCH, legacy_api.TRAINING,
+        optimization_parameters=legacy_api.AdamParameters(.1), partition_strategy=strategy,
+        device_config=legacy_api.DeviceConfig(hosts, 2 * hosts, '/job:worker'), **kwargs)
+
+
+def data(samples):
+    """`EnqueueData` of lists of ids per sample."""
+    indices = [[sample, at] for sample, ids in enumerate(samples) for at in range(len(ids))]
+    ids = [one for sample in samples for one in sample]
+    return legacy_api.EnqueueData(
+        tf.constant(ids, tf.int64), tf.constant(indices, tf.int64, [len(ids), 2]), None)
+
+
+def steps_of(made, count):
+    """Operations that hand over the ids of each of some steps; those of a core are on its host."""
+    generator, enqueue = np.random.default_rng(2), []
+    for _ in range(count):
+        batch = {'viewer': graphs.random_samples(generator, BATCH, 7),
+                 'author': graphs.random_samples(generator, BATCH, 7),
+                 'watched': graphs.random_samples(generator, BATCH, 1)}
+        of_cores = []
+        for core in range(made.num_cores):
+            with tf.device(made.hosts[core // 2] if 'tpu_worker' in made.hosts[0] else None):
+                of_cores.append({name: data(graphs.split(samples, made.num_cores)[core])
+                                 for name, samples in batch.items()})
+        enqueue.append(made.generate_enqueue_ops(of_cores))
+    return enqueue
+
+
+def losses_of(made):
+    """The losses of the cores; evaluating them trains."""
+    def computation():
+        activations = made.get_activations()
+        weights = tf.get_variable('weights', [3, 1], initializer=tf.ones_initializer())
+        logits = tf.matmul(activations['viewer'] * activations['author'], weights)
+        loss = tf.reduce_mean(tf.square(logits + activations['watched'] - 1.))
+        optimizer = CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1))
+        gradients = tpu_embedding_gradient.get_gradients_through_compute_gradients(
+            optimizer, loss, activations)
+        dense = optimizer.apply_gradients([(tf.gradients(loss, weights)[0], weights)])
+        with tf.control_dependencies([made.generate_send_gradients_op(gradients), dense]):
+            return tf.reshape(loss, [1])
+    return tf.tpu.shard(computation, num_shards=made.num_cores)[0]
+
+
+def trained(made, early=False):
+    """Losses, rows, slots and weights after three steps."""
+    enqueue = steps_of(made, 3) if early else None
+    variables = made.create_variables_and_ops()
+    enqueue = enqueue or steps_of(made, 3)
+    losses, found = losses_of(made), []
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        session.run(variables.load_ops())
+        for operations in enqueue:
+            session.run(operations)
+            found.append(session.run(losses))
+        session.run(variables.retrieve_ops())
+        slots = variables.slot_variables_by_table
+        for table, rows in ROWS.items():
+            found += [graphs.whole(session, made.plan, table, parts[:rows]) for parts in (
+                variables.embedding_variables_by_table[table], slots[table].m, slots[table].v)]
+        found.append(session.run(tf.trainable_variables()[-1]))
+    return found
+
+
+def in_its_graph(work, *args, **kwargs):
+    with tf.Graph().as_default():
+        return work(*args, **kwargs)
+
+
+@pytest.mark.parametrize('hosts, strategy, pipelined, early', long_except(
+    [(2, 'mod', False, False), (2, 'div', True, False), (1, 'div', False, False),
+     (2, 'mod', False, True)], 0))
+def test_a_loop_on_workers_gives_the_bits_of_owners_in_one_process(
+        monkeypatch, hosts, strategy, pipelined, early):
+    def run(cluster):
+        put_on(monkeypatch, cluster)
+        return in_its_graph(lambda: trained(embedding(
+            hosts, strategy, pipeline_execution_with_tensor_core=pipelined), early))
+
+    on_workers, by_owners = run(Tasks(hosts)), run(Owners(hosts))
+    for one, other in zip(on_workers, by_owners, strict=True):
+        np.testing.assert_array_equal(one, other)
+    for one, other in zip(on_workers, run(None), strict=True):
+        assert_close(one, other)
+
+
+def test_sessions_of_its_graph_and_of_its_master_are_opened_on_workers_and_no_others(monkeypatch):
+    def tasks_of(session):
+        with session:
+            return {tf.DeviceSpec.from_string(each.name).job for each in session.list_devices()}
+
+    put_on(monkeypatch, Tasks(2))
+    master = TPUClusterResolver('a-tpu').master()
+    assert tasks_of(tf.Session()) == {'localhost'}
+    assert tasks_of(tf.Session(master)) == {'coordinator', 'tpu_worker'}
+    assert master == '' and tasks_of(tf.Session('a-tpu')) == {'coordinator', 'tpu_worker'}
+    embedding().create_variables_and_ops()
+    assert tasks_of(tf.Session()) == {'coordinator', 'tpu_worker'}
+    assert tasks_of(tf.Session(graph=tf.Graph())) == {'localhost'}
+
+
+def test_a_monitored_session_trains_on_workers_and_another_system_restores_what_it_saved(
+        monkeypatch, tmp_path):
+    def rows_after(cluster, strategy, steps):
+        put_on(monkeypatch, cluster)
+        made = embedding(2, strategy)
+        variables = made.create_variables_and_ops()
+        step = tf.train.get_or_create_global_step()
+        enqueue, losses = steps_of(made, 1)[0], losses_of(made)
+        with tf.control_dependencies([losses]):
+            trains = step.assign_add(1)
+        with tf.train.MonitoredTrainingSession(
+                checkpoint_dir=str(tmp_path), save_checkpoint_steps=2, save_summaries_steps=None,
+                save_summaries_secs=None, log_step_count_steps=None,
+                hooks=[tf.train.StopAtStepHook(num_steps=steps)] if steps else []) as session:
+            while steps and not session.should_stop():
+                session.run(enqueue)
+                session.run(trains)
+            parts = variables.embedding_variables_by_table['user']
+            return np.concatenate(session._tf_sess().run(list(parts)) if not steps else [[0.]])
+
+    in_its_graph(rows_after, Tasks(2), 'div', 2)
+    saved = tf.train.load_variable(str(tmp_path), 'user')
+    assert abs(saved - np.arange(21).reshape(7, 3) / 16).min(0).max() > 0
+    np.testing.assert_array_equal(in_its_graph(rows_after, None, 'div', 0), saved)
+
+
+def test_hosts_are_the_tasks_of_workers_and_each_table_part_and_core_is_on_its_own(monkeypatch):
+    put_on(monkeypatch, Tasks(2))
+    made = embedding()
+    assert made.hosts == [f'/job:tpu_worker/replica:0/task:{host}/device:CPU:0'
+                          for host in (0, 1)]
+    parts = made.create_variables_and_ops().embedding_variables_by_table['user']
+    assert [part.device for part in parts] == made.hosts
+    steps_of(made, 1)
+    devices = []
+
+    def computation():
+        devices.append(tf.reduce_sum(made.get_activations()['viewer']).device)
+        return tf.constant([0.])
+
+    tf.tpu.shard(computation, num_shards=4)
+    assert devices == [made.hosts[0], made.hosts[0], made.hosts[1], made.hosts[1]]
+
+
+def test_another_number_of_hosts_than_of_workers_is_refused(monkeypatch):
+    monkeypatch.setattr(defaults, '_current', Defaults(cluster=ClusterChoice(processes=3)))
+    with pytest.raises(ConfigError, match='E710 hosts: .* 3; got 2'):
+        embedding(hosts=2)
+
+
+LOOP = '''
+import sys
+import numpy as np
+import estimator_tpu_embedding
+estimator_tpu_embedding.install(cores=2, {install})
+import tensorflow.compat.v1 as tf
+from tensorflow.python.tpu import tpu_embedding
+tf.disable_v2_behavior()
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver('a-tpu')
+made = tpu_embedding.TPUEmbedding(
+    {{'t': tpu_embedding.TableConfig(7, 2, tf.constant_initializer(np.arange(14.).reshape(7, 2)))}},
+    {{'f': tpu_embedding.FeatureConfig('t')}}, 8, tpu_embedding.TRAINING, resolver.master(),
+    tf.tpu.experimental.AdagradParameters(.5))
+variables = made.create_variables_and_ops()
+ids = tf.reshape(tf.py_func(lambda: np.arange(8) * 3 % 7, [], tf.int64), [made.num_cores, -1])
+ids.set_shape([made.num_cores, 8 // made.num_cores])
+enqueue = made.generate_enqueue_ops([
+    {{'f': tpu_embedding.EnqueueData(ids[core])}} for core in range(made.num_cores)])
+
+
+def computation():
+    found = made.get_activations()['f']
+    with tf.control_dependencies([made.generate_send_gradients_op({{'f': found}})]):
+        return tf.reshape(tf.reduce_mean(found), [1])
+
+
+losses = tf.tpu.shard(computation, num_shards=made.num_cores)
+with tf.train.MonitoredTrainingSession(master=resolver.master()) as session:
+    for _ in range(3):
+        session.run(enqueue)
+        loss = session.run(losses)[0]
+    rows = np.concatenate(session.run(variables.embedding_variables_by_table['t']))
+print('found', made.num_cores, *loss.tolist(), *rows.ravel().tolist())
+'''
+
+
+@pytest.mark.long
+def test_an_installed_script_trains_on_processes_of_its_own_as_in_one_process():
+    def run(**install):
+        output = run_python(LOOP.format(install=', '.join(
+            f'{name}={value}' for name, value in install.items())))
+        line, = [line for line in output.splitlines() if line.startswith('found')]
+        return [float(number) for number in line.split()[1:]]
+
+    one, other = run(hosts=2), run(processes=2, expose=True)
+    assert len(one) == 1 + 4 + 14 and one[0] == other[0] == 4
+    np.testing.assert_allclose(other, one, rtol=0, atol=2e-6)
