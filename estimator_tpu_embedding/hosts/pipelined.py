@@ -17,6 +17,7 @@ from .backend import Activations, Backend, LookupReceipt
 from .components import CoreComponents
 from .packed import pack_crossings
 from .placed_queue import PlacedQueue
+from .placement import on
 from .wrapper import BackendWrapper
 
 
@@ -51,7 +52,9 @@ class PipelinedBackend(BackendWrapper):
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
-            packed, activations = self._components.unflatten(self._ahead[core].dequeue())
+            components = self._ahead[core].dequeue()
+            with on(self.placement.core(core)):
+                packed, activations = self._components.unflatten(components)
         return activations, LookupReceipt(step, tuple(packed), activations)
 
     def update(self, receipts: Sequence[LookupReceipt],

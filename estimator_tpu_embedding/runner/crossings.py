@@ -1,4 +1,4 @@
-"""Prepares the graph of a run for the tasks of a cluster, once the runs of its session are known."""
+"""Prepares the graph of a job for the tasks of a cluster, once all that is fetched is known."""
 
 from __future__ import annotations
 
