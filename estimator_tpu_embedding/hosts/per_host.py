@@ -48,7 +48,7 @@ class PerHostEngine:
         self.plan, self.tables, self.placement = plan, tables, placement
         self.kernels = next(iter(owners.values())).kernels
         self._exchange = Exchange.of(plan)
-        self._form: Any = native_exchange if self.kernels == 'native' else exchange
+        self._form: Any = exchange
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1
@@ -69,39 +69,39 @@ class PerHostEngine:
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         split = self._form.split(self._exchange, batch)
-        packed = [*split.positions, split.scales]
+        packed = [*split.links, split.scales]
         for (host, owner), message in zip(self._owners.items(), split.messages):
             with on(self.placement.host(host)):
                 packed += owner.pack(message)
         return packed
 
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        positions, _, parts = self._parts_of(packed)
+        links, _, parts = self._parts_of(packed)
         found: dict[str, list[IdBatch]] = {feature.name: [] for feature in self.plan.features}
-        for (host, owner), of_owner, places in zip(self._owners.items(), parts, positions):
+        for (host, owner), of_owner, own in zip(self._owners.items(), parts, links):
             with on(self.placement.host(host)):
                 batches = owner.unpack(of_owner)
             for name, batch in exchange.of_core(
-                    self._exchange, owner.plan, batches, places).items():
+                    self._exchange, owner.plan, batches, own).items():
                 found[name].append(batch)
         return {name: exchange.joined(batches) for name, batches in found.items()}
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
-        positions, scales, parts = self._parts_of(packed)
+        links, scales, parts = self._parts_of(packed)
         sums = []
         for (host, owner), own in zip(self._owners.items(), parts):
             with on(self.placement.host(host)):
                 sums.append(owner.lookup(own))
-        merged = self._form.merge(self._exchange, sums, positions, scales)
+        merged = self._form.merge(self._exchange, sums, links, scales)
         return {feature.name: merged[feature.name] for feature in self.plan.features}
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
                rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
         spread, kept = [], []
         for core, (of_core, gradient) in enumerate(zip(packed, gradients)):
-            positions, scales, parts = self._parts_of(of_core)
+            links, scales, parts = self._parts_of(of_core)
             with on(self.placement.core(core)):
-                spread.append(self._form.spread(self._exchange, gradient, positions, scales))
+                spread.append(self._form.spread(self._exchange, gradient, links, scales))
             kept.append(parts)
         examined = {}
         for number, (host, owner) in enumerate(self._owners.items()):
@@ -128,10 +128,10 @@ class PerHostEngine:
 
     def _parts_of(self, packed: Sequence[tf.Tensor]
                   ) -> tuple[list[tf.Tensor], tf.Tensor, list[list[tf.Tensor]]]:
-        """Returns the positions, the scales, and what each owner keeps."""
-        *positions, scales = packed[:self._kept]
+        """Returns the links, the scales, and what each owner keeps."""
+        *links, scales = packed[:self._kept]
         rest = iter(packed[self._kept:])
-        return positions, scales, [[next(rest) for _ in owner.kinds]
+        return links, scales, [[next(rest) for _ in owner.kinds]
                                    for owner in self._owners.values()]
 
     def _counted(self, by_host: Mapping[int, tf.Tensor]) -> tf.Tensor:

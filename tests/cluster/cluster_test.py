@@ -1,7 +1,6 @@
 """Workers in real processes: found, claimed, used, given back."""
 
 import os
-import signal
 import threading
 import time
 
@@ -13,7 +12,6 @@ from harness.processes import free_addresses
 from estimator_tpu_embedding.cluster import control
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster, current
-from estimator_tpu_embedding.cluster.control import NoAnswerError
 from estimator_tpu_embedding.cluster.faults import HostLostError, HostUnavailableError
 from estimator_tpu_embedding.errors import ConfigError, EteError, Problem, SetupError
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, device_of
@@ -123,19 +121,6 @@ def test_h02_nobody_at_an_address_is_an_error_at_the_deadline_that_lists_who_ans
     assert caught.value.code == 'E707' and caught.value.hosts == (0,)
     assert nobody in str(caught.value) and 'Workers that answered: none.' in str(caught.value)
     assert not isinstance(caught.value, tf.errors.UnavailableError)  # It would be tried again.
-
-
-def test_h03_a_call_of_a_frozen_worker_ends_at_its_deadline(cluster, two):
-    two.processes[1].send_signal(signal.SIGSTOP)
-    try:
-        began = time.monotonic()
-        with pytest.raises(NoAnswerError, match='no answer within 1 s'):
-            cluster.ask(1, 'status', deadline=1)
-        assert time.monotonic() - began < 60
-        assert cluster.ask(0, 'status', deadline=60)['pid'] == two.processes[0].pid
-    finally:
-        two.processes[1].send_signal(signal.SIGCONT)
-    assert cluster.ask(1, 'status', deadline=60)['pid'] == two.processes[1].pid
 
 
 def test_what_is_no_worker_says_so_at_once(cluster):

@@ -174,6 +174,18 @@ def test_after_a_loss_a_foreign_worker_begins_anew_with_all_memory_free():
         cluster.close()
 
 
+def test_h03_a_call_of_a_frozen_worker_ends_at_its_deadline_and_it_answers_when_it_thaws():
+    with workers.running(1) as running:
+        address, = running.addresses
+        running.processes[0].send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(NoAnswerError, match='no answer within 1 s'):
+            control.ask(address, 'status', deadline=1)
+        assert time.monotonic() - began < 60
+        running.processes[0].send_signal(signal.SIGCONT)
+        assert control.ask(address, 'status', deadline=DEADLINE)['pid'] == running.processes[0].pid
+
+
 def test_h04_a_worker_that_was_started_again_is_another_incarnation():
     with workers.running(1) as running:
         cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
