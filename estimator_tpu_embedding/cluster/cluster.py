@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import dataclasses
+import functools
 import os
 import threading
 import uuid
@@ -15,20 +15,17 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from absl import logging
 
-from ..errors import ConfigError, Problem, bytes_text, counted, shown
+from ..errors import ConfigError
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
-from . import control, environment, listening, opening, threads, preflight
-from .addresses import Address, is_loopback, parsed, seen_by
+from . import control, description, listening, opening, preflight, threads
 from .children import Children
 from .choice import ClusterChoice
-from .faults import HostUnavailableError
 from .heartbeats import Rules, Watched
 from .looking import for_all
 from .opening import Opened
-from .server import Server, Target, of_client
+from .server import Server, Target, for_workers
 from .watch import Watch
 
-_LOOPBACK = '127.0.0.1'
 _RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
@@ -57,7 +54,7 @@ class Cluster:
         Args:
           choice: which processes are meant.
           say: is told what was found.
-          run: claims the workers; that of this process if `None`.
+          run: claims the workers; `None` takes the name of this process.
 
         Raises:
           ConfigError: with every problem of the choice.
@@ -141,7 +138,8 @@ class Cluster:
                         else self.choice.worker_deadline)
             is_new = self._loss is not None or not self._opened
             own = self._own_addresses(deadline) if self._children is not None else None
-            self._start_server(own or self.choice.workers)
+            if self._server is None:
+                self._server = for_workers(own or self.choice.workers, self.choice.expose)
             self._opened = opening.opened(
                 own or self.choice.workers, self.run, deadline, self._stale, self._say)
             self._loss = None
@@ -226,21 +224,7 @@ class Cluster:
 
     def description(self) -> list[str]:
         """Returns lines for people: who was found, and who can reach this process."""
-        lines = [f'{counted(self.num_hosts, "worker")}: ' + ', '.join(
-            f'host {host} is {one.address} (process {one.status.get("pid")})'
-            for host, one in enumerate(self._opened))]
-        versions = dict(self._opened[0].status['versions'])
-        lines.append('all have ' + ', '.join(
-            f'{name} {shown(version)}' for name, version in versions.items() if name != 'Python'))
-        others = listening.interfaces()
-        if others:
-            lines.append(
-                f'this process listens on {", ".join(self._running().listens)}, which other '
-                'machines reach by ' + ', '.join(
-                    f'{name} ({address})' for name, address in sorted(others.items())))
-        lines += [f'host {host} holds {counted(len(tables), "table")}, '
-                  f'{bytes_text(self.bytes_of(host))}' for host, tables in enumerate(self._tables)]
-        return lines
+        return description.of(self._opened, self._running(), self._tables)
 
     def close(self) -> None:
         """Gives the workers back, and ends own ones; `prepare` may be called again."""
@@ -252,7 +236,7 @@ class Cluster:
             if self._children is not None:
                 self._children.end()
             else:
-                for_all(self.addresses(), lambda address: opening.give_back(address, self.run))
+                opening.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
         threads.wait(_MOST_LEFT)
@@ -271,22 +255,6 @@ class Cluster:
         if self._loss is None and self._opened and not self._children.have_ended():
             return self.addresses()
         return self._children.start(deadline)
-
-    def _start_server(self, workers: Sequence[str]) -> None:
-        """Starts the server of this process, which the workers take tensors from."""
-        places = [place for place in map(parsed, workers) if place is not None]
-        hosts = [place.host for place in places]
-        environment.avoid_proxies(hosts)
-        if self._server is None:
-            far = [host for host in hosts if not is_loopback(host)]
-            try:
-                own = seen_by(far[0]) if far else _LOOPBACK
-            except OSError as error:
-                raise HostUnavailableError(Problem(
-                    'E707', f'worker at {far[0]}', 'there must be a way to it',
-                    str(error.strerror), 'Look at the network of this machine.')) from error
-            environment.avoid_proxies([own])
-            self._server = of_client(Address(own, 0), expose=self.choice.expose)
 
     def _running(self) -> Server:
         if self._server is None:
