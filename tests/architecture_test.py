@@ -64,11 +64,11 @@ HOMES = {
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
             'engine_backend', 'lease', 'native', 'stock')},
-        {f'hosts/{name}.py' for name in ('choice', 'native_tables', 'owner')}),
+        {f'hosts/{name}.py' for name in ('choice', 'native_exchange', 'native_tables', 'owner')}),
     'the compiled engine': (  # `install` only says why there is none.
         imports, {f'{NAME}.native.library', f'{NAME}.native.layout'},
         {'native', 'compat/install.py', *(f'hosts/{name}.py' for name in (
-            'choice', 'lease', 'native', 'native_tables')),
+            'choice', 'lease', 'native', 'native_exchange', 'native_tables')),
          'cluster/facts.py'}),  # Graphs of other processes use it in a worker.
     'calls of a worker': (imports, {f'{NAME}.cluster.control'}, {'cluster'}),
     'components of a queue': (
@@ -94,7 +94,8 @@ HOMES = {
             'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
             'session_feed', 'shutdown', 'signals', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
-        | {f'cluster/{name}.py' for name in ('children', 'control', 'worker')}),
+        | {f'cluster/{name}.py' for name in (
+            'children', 'control', 'guarded', 'heartbeats', 'watch', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),

@@ -7,8 +7,8 @@ from harness.source import NAME, PACKAGE, at, compare, sources, undocumented
 
 # The verbs of engines and backends are documented once, in the protocols of hosts/backend.py.
 UNDOCUMENTED = {f'hosts/{name}.py' for name in (
-    'delayed', 'engine_backend', 'native', 'observed', 'owner', 'per_host', 'pipelined', 'stock',
-    'wrapper')}
+    'delayed', 'engine_backend', 'native', 'native_exchange', 'observed', 'owner', 'per_host',
+    'pipelined', 'stock', 'wrapper')}
 
 SEAMS = {'runner': (6, 13)}  # folder: most arguments of a function, most attributes of an object
 WIDE = {'runner/async_saver.py'}  # a signature of TensorFlow

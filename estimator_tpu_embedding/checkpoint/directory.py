@@ -44,16 +44,33 @@ def claimed(directory: str) -> Iterator[int]:
     except OSError as error:
         raise CheckpointWriteError(_unwritable(directory, error)) from error
     with lock.held(directory), Storage(directory) as storage:
-        replacement.finish_all(storage)
-        count = removal.clean(storage)
-        if count:
-            logging.info('%s: removed what %d saves or deletions that did not end had left.',
-                         directory, count)
+        count = _tidy(storage)
         status = storage.status(POINTER)
         if status is not None and not (stat.S_ISREG(status.st_mode)
                                        or stat.S_ISLNK(status.st_mode)):
             _set_pointer_aside(directory)  # Some tools could neither read nor replace it.
         yield count
+
+
+def tidy(directory: str) -> None:
+    """Deletes what a save of this job left that was given up, as with a task that was lost.
+
+    The job has claimed the directory, and saves nothing meanwhile. A task may have written while
+    the save was given up, so part of a stage may be there. If it still runs and goes on, it can
+    make no file: its stage is gone, and the next stage has another name.
+    """
+    with Storage(directory) as storage:
+        _tidy(storage)
+
+
+def _tidy(storage: Storage) -> int:
+    """Ends or deletes what saves and deletions left; returns how many."""
+    replacement.finish_all(storage)
+    count = removal.clean(storage)
+    if count:
+        logging.info('%s: removed what %d saves or deletions that did not end had left.',
+                     storage.path(''), count)
+    return count
 
 
 def require_writable(directory: str) -> None:

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 import tensorflow.compat.v1 as tf
 
 from ..core.vocabulary import Vocabulary
-from ..errors import CheckpointWriteError, Problem, shown
+from ..errors import CheckpointWriteError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory, file_names
-from .files import Storage
+from .causes import cause_of
+from .files import Storage, created
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .pieces import SaverBuilder
@@ -27,6 +28,9 @@ _OF_THE_DISK = (
     tf.errors.UnknownError, tf.errors.InternalError, tf.errors.DataLossError,
     tf.errors.OutOfRangeError, tf.errors.UnavailableError, tf.errors.AbortedError)
 """Errors that TensorFlow raises when it cannot write a file."""
+
+_OF_A_LOST_TASK = (tf.errors.UnavailableError, tf.errors.AbortedError)
+"""Those of them that mean in a cluster that a task is gone; a new session goes on then."""
 
 
 def default_saver(max_to_keep: int, keep_every_n_hours: float, client: str = ''
@@ -90,6 +94,7 @@ class CommittingSaver:
                  options: CheckpointOptions = CheckpointOptions(),
                  vocabularies: Mapping[str, Vocabulary] | None = None,
                  lineage: Lineage | None = None, background: Background | None = None,
+                 host_at: Callable[[str], int | None] | None = None,
                  on_phase: commit.OnPhase = lambda phase: None):
         """Wraps `saver`.
 
@@ -103,11 +108,15 @@ class CommittingSaver:
           background: checks and publishes the files while training goes on; `None` does it before
             `save` returns. TensorFlow has written the files by then, so the snapshot needs no
             memory.
+          host_at: tells the host on a device of a cluster, `None` for a device of the client. Left
+            out, the job has no cluster. The `.meta` file names no device of a cluster, so any
+            process can import the graph.
           on_phase: see `commit.commit`.
         """
         self._saver, self._tables, self._config = saver, tables, config
         self._vocabularies = dict(vocabularies or {})
         self._options, self._background, self._on_phase = options, background, on_phase
+        self._host_at = host_at
         self._lineage = lineage if lineage is not None else Lineage()
         self._saved: list[Saved] | None = None
         self._retention: Retention | None = None
@@ -223,6 +232,29 @@ class CommittingSaver:
         """
         try:
             self._saver.save(session, file_names.base_of(prefix), global_step=step,
-                             write_meta_graph=write_meta_graph, write_state=False)
+                             write_meta_graph=write_meta_graph and self._host_at is None,
+                             write_state=False)
+        except EteError:  # Such as the loss of a host, which TensorFlow's class makes unavailable.
+            raise
         except _OF_THE_DISK as error:
-            raise OSError(error.message) from error
+            if self._host_at is not None and isinstance(error, _OF_A_LOST_TASK):
+                raise
+            raise OSError(self._told(error)) from error
+        if write_meta_graph and self._host_at is not None:
+            with session.graph.as_default(), created(file_names.graph_of(prefix)) as file:
+                file.write(_without_devices(self._saver.export_meta_graph()).SerializeToString())
+
+    def _told(self, error: tf.errors.OpError) -> str:
+        """Returns what an error says, and which host it happened on."""
+        device, text = cause_of(error.message)
+        host = self._host_at(device) if self._host_at is not None else None
+        return text if host is None else f'host {host}: {text}'
+
+
+def _without_devices(meta_graph: Any) -> Any:
+    """Takes the devices out of a graph and its functions, in place, and returns it."""
+    graph = meta_graph.graph_def
+    for nodes in (graph.node, *[function.node_def for function in graph.library.function]):
+        for node in nodes:
+            node.device = ''
+    return meta_graph

@@ -26,12 +26,14 @@ _IN_EXPORTS = os.path.join('variables', 'variables')
 def resolved(settings: Any, options: CheckpointOptions) -> Any:
     """Returns `WarmStartSettings` with the checkpoint that is meant in the place of a directory.
 
-    TensorFlow would take the one that the file `checkpoint` names, which may be another one.
+    TensorFlow would take the one that the file `checkpoint` names, which may be another one. A path
+    on a disk becomes absolute, since the tasks of a cluster have other working directories.
 
     Raises:
       CorruptCheckpointError: if it is not whole.
     """
-    checkpoint = checkpoint_of(settings.ckpt_to_initialize_from, options)
+    source = settings.ckpt_to_initialize_from
+    checkpoint = checkpoint_of(source if '://' in source else os.path.abspath(source), options)
     return (settings if checkpoint is None
             else settings._replace(ckpt_to_initialize_from=checkpoint))
 

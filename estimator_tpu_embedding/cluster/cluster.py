@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import dataclasses
+import functools
 import os
 import threading
 import uuid
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 from absl import logging
 
-from .. import _tf
-from ..errors import ConfigError, Problem, bytes_text, counted, shown
+from ..errors import ConfigError
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
-from . import control, environment, listening, opening, preflight
-from .addresses import Address, is_loopback, parsed, seen_by
+from . import control, description, listening, opening, preflight
 from .children import Children
 from .choice import ClusterChoice
-from .faults import HostLostError, HostUnavailableError
-from .guarded import Calls
-from .heartbeats import Heartbeats, Rules, Watched
+from .heartbeats import Rules, Watched
 from .looking import for_all
 from .opening import Opened
-from .server import Server, Target, of_client
+from .server import Server, Target, for_workers
+from .watch import Watch
 
-_LOOPBACK = '127.0.0.1'
 _RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
@@ -56,7 +51,7 @@ class Cluster:
         Args:
           choice: which processes are meant.
           say: is told what was found.
-          run: claims the workers; that of this process if `None`.
+          run: claims the workers; `None` takes the name of this process.
 
         Raises:
           ConfigError: with every problem of the choice.
@@ -72,9 +67,7 @@ class Cluster:
         self._opened: list[Opened] = []
         self._stale: set[str] = set()
         self._loss: BaseException | None = None
-        self._heartbeats: Heartbeats | None = None
-        self._calls = Calls(self._check, self.lost)
-        self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()
+        self._watch: Watch | None = None
         self._generation = 0
         self._tables: list[list[dict[str, Any]]] = []
         atexit.register(self.close)
@@ -135,18 +128,20 @@ class Cluster:
           HostUnavailableError: E707, E711 if workers do not answer; says who does.
           SetupError: E705, E706, E708, E709, E712.
         """
-        self._check()
+        if self._watch is not None:
+            self._watch.check()
         with self._lock:
             deadline = (self.choice.connect_deadline if self._loss is None
                         else self.choice.worker_deadline)
             is_new = self._loss is not None or not self._opened
             own = self._own_addresses(deadline) if self._children is not None else None
-            self._start_server(own or self.choice.workers)
+            if self._server is None:
+                self._server = for_workers(own or self.choice.workers, self.choice.expose)
             self._opened = opening.opened(
                 own or self.choice.workers, self.run, deadline, self._stale, self._say)
             self._loss = None
             if is_new:
-                self._watch()
+                self._begin_watch()
                 for line in self.description():
                     self._say(line)
 
@@ -163,7 +158,8 @@ class Cluster:
         """
         with self._lock:
             if self._loss is None and generation in (None, self._generation):
-                self._end_sessions(error)
+                if self._watch is not None:
+                    self._watch.end(error)
                 self._generation += 1
                 self._loss = error
                 self._stale.update(self.incarnations())
@@ -171,12 +167,9 @@ class Cluster:
                     self._children.kill()
 
     def guard(self, session: tf.Session) -> None:
-        """Lets all calls of a new session over the workers end once one of them is lost.
-
-        They then raise the `HostLostError` that says which and why.
-        """
-        _tf.pass_calls_through(session, self._calls.guarded)
-        self._sessions.add(session)
+        """Lets calls of a new session raise a `HostLostError` once a worker is lost."""
+        assert self._watch is not None, 'prepare() comes first'
+        self._watch.guard(session)
 
     def ask(self, host: int, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
         """Calls the worker of a host; see `control.ask`."""
@@ -228,60 +221,28 @@ class Cluster:
 
     def description(self) -> list[str]:
         """Returns lines for people: who was found, and who can reach this process."""
-        lines = [f'{counted(self.num_hosts, "worker")}: ' + ', '.join(
-            f'host {host} is {one.address} (process {one.status.get("pid")})'
-            for host, one in enumerate(self._opened))]
-        versions = dict(self._opened[0].status['versions'])
-        lines.append('all have ' + ', '.join(
-            f'{name} {shown(version)}' for name, version in versions.items() if name != 'Python'))
-        others = listening.interfaces()
-        if others:
-            lines.append(
-                f'this process listens on {", ".join(self._running().listens)}, which other '
-                'machines reach by ' + ', '.join(
-                    f'{name} ({address})' for name, address in sorted(others.items())))
-        lines += [f'host {host} holds {counted(len(tables), "table")}, '
-                  f'{bytes_text(self.bytes_of(host))}' for host, tables in enumerate(self._tables)]
-        return lines
+        return description.of(self._opened, self._running(), self._tables)
 
     def close(self) -> None:
         """Gives the workers back, and ends own ones; `prepare` may be called again."""
         if os.getpid() != self._pid:  # A forked child has no workers.
             return
         with self._lock:
-            self._end_sessions(HostLostError(Problem(
-                'E723', 'cluster', 'its sessions must end before it', 'a call after its end')))
+            if self._watch is not None:
+                self._watch.end()
             if self._children is not None:
                 self._children.end()
             else:
-                for_all(self.addresses(), lambda address: opening.give_back(address, self.run))
+                opening.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
 
-    def _check(self) -> None:
-        """Returns once each worker has just answered, or `lost` was told of one that did not."""
-        if self._heartbeats is not None:
-            self._heartbeats.check()
-
-    def _watch(self) -> None:
-        if self._heartbeats is not None:
-            self._heartbeats.stop()
-        give_up = functools.partial(self.lost, generation=self._generation)
-        self._calls = Calls(self._check, give_up)
-        self._heartbeats = Heartbeats(
+    def _begin_watch(self) -> None:
+        self._watch = Watch(
             [Watched(host, one.address, one.incarnation) for host, one in enumerate(self._opened)],
             Rules(run=self.run, is_own=self._children is not None, status_of=self.status_of,
-                  bytes_of=self.bytes_of, on_loss=give_up))
-
-    def _end_sessions(self, error: BaseException) -> None:
-        """Ends all calls, and leaves sessions to threads: closing one may take for ever."""
-        if self._heartbeats is not None:
-            self._heartbeats.stop()
-        self._calls.end(error)
-        for session in self._sessions:
-            threading.Thread(target=type(session).close, args=[session], name='close-session',
-                             daemon=True).start()
-        self._sessions.clear()
+                  bytes_of=self.bytes_of,
+                  on_loss=functools.partial(self.lost, generation=self._generation)))
 
     def _own_addresses(self, deadline: float) -> list[str]:
         """Returns the addresses of own workers, which are started if there are none."""
@@ -290,22 +251,6 @@ class Cluster:
         if self._loss is None and self._opened and not self._children.have_ended():
             return self.addresses()
         return self._children.start(deadline)
-
-    def _start_server(self, workers: Sequence[str]) -> None:
-        """Starts the server of this process, which the workers take tensors from."""
-        places = [place for place in map(parsed, workers) if place is not None]
-        hosts = [place.host for place in places]
-        environment.avoid_proxies(hosts)
-        if self._server is None:
-            far = [host for host in hosts if not is_loopback(host)]
-            try:
-                own = seen_by(far[0]) if far else _LOOPBACK
-            except OSError as error:
-                raise HostUnavailableError(Problem(
-                    'E707', f'worker at {far[0]}', 'there must be a way to it',
-                    str(error.strerror), 'Look at the network of this machine.')) from error
-            environment.avoid_proxies([own])
-            self._server = of_client(Address(own, 0), expose=self.choice.expose)
 
     def _running(self) -> Server:
         if self._server is None:

@@ -47,7 +47,7 @@ def of_now() -> dict[str, Any]:
 
 
 def room() -> int:
-    """Returns the bytes of memory that tables may take here: what is free, within its limits."""
+    """Returns the bytes of memory that tables may take here: free bytes, within its limits."""
     machine, limit = memory.figures('/proc/meminfo'), memory.limit()
     free = machine.get('MemAvailable', 0) + machine.get('SwapFree', 0)
     return free if limit is None else min(free, limit.bytes)

@@ -75,7 +75,7 @@ class Calls:
       loss: the error with which all calls end, once there is one.
     """
 
-    def __init__(self, check: Callable[[], None], give_up: Callable[[BaseException], None]):
+    def __init__(self, check: Callable[[], None], give_up: Callable[[HostLostError], None]):
         """Begins without calls.
 
         Args:
@@ -88,7 +88,7 @@ class Calls:
         self.loss: BaseException | None = None
 
     def end(self, loss: BaseException) -> None:
-        """Ends all calls, also those that are still to come; any thread may do so."""
+        """Ends all calls, and every later one at once; any thread may do so."""
         with self._lock:
             self.loss = self.loss or loss
             for reply in self._waiting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -13,8 +14,12 @@ from .faults import HostUnavailableError
 from .looking import for_all
 
 _PAUSE = .2
-_RESTART = 30.0
+_RESTART = 60.0
 """Seconds that a worker may take to begin anew."""
+
+
+_GIVING_BACK, _ANSWER = 10.0, 2.0
+"""Seconds for all workers, and for each, to take a claim back."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,8 +70,7 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
     silent = tuple(host for host, one in enumerate(found)
                    if isinstance(one, _Refused) and one.code == 'E707')
     if problems:
-        for one in ours:
-            give_back(one.address, run)
+        give_back([one.address for one in ours], run)
         who = ', '.join(one.address for one in ours) or 'none'
         first, *others = problems
         first = dataclasses.replace(first, remedy=f'{first.remedy} Workers that answered: {who}.')
@@ -77,12 +81,18 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
     return ours
 
 
-def give_back(address: str, run: str, deadline: float = 2.0) -> None:
-    """Ends the claim of a run on a worker, if it answers; otherwise its lease ends."""
-    try:
-        control.ask(address, 'release', run=run, deadline=deadline)
-    except control.NoAnswerError:
-        pass
+def give_back(addresses: Sequence[str], run: str) -> None:
+    """Ends the claims of a run on workers that answer at once; the others have their leases.
+
+    No thread is started: a process that is about to end may not be able to.
+    """
+    end = time.monotonic() + _GIVING_BACK
+    for address in addresses:
+        left = min(end - time.monotonic(), _ANSWER)
+        if left > 0:
+            with contextlib.suppress(control.NoAnswerError), \
+                    control.Line(address, deadline=left) as line:
+                line.call('release', run=run)
 
 
 def _open(address: str, run: str, deadline: float, stale: Collection[str],
@@ -146,8 +156,7 @@ def _require_one_version(ours: Sequence[Opened], run: str) -> None:
     wrong = {address: facts.differences(own, versions) for address, versions in others.items()}
     if not any(wrong.values()):
         return
-    for one in ours:
-        give_back(one.address, run)
+    give_back([one.address for one in ours], run)
     names = ', '.join(sorted(set().union(*wrong.values())))
     table = [f'{who}: ' + ', '.join(
         f'{name} {shown(versions.get(name, "unknown"))}' for name in facts.VERSIONS)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem, SetupError, shown
-from . import listening
-from .addresses import Address, number_of
+from . import environment, listening
+from .addresses import Address, is_loopback, number_of, parsed, seen_by
+from .faults import HostUnavailableError
 
 BOOT_JOB = 'etpe_boot'
 """The job that a server belongs to while no session tells it about a cluster.
@@ -41,6 +43,7 @@ class Server:
     listens: list[str]
 
 
+_LOOPBACK = '127.0.0.1'
 _running: list[Any] = []
 _of_client: dict[str, Server] = {}
 
@@ -76,19 +79,29 @@ def start(where: str, asked: Address, *, expose: bool, threads: int | None = Non
         one for one in listening.addresses_of() if one.endswith(f':{address.port}')])
 
 
-def of_client(asked: Address, *, expose: bool) -> Server:
-    """Returns the server of this process for its jobs, which is started once: it cannot end.
+def for_workers(workers: Sequence[str], expose: bool) -> Server:
+    """Returns the server of this process for its jobs; one that was started cannot end.
 
     Args:
-      asked: see `start`.
+      workers: their addresses; they take tensors from it.
       expose: see `start`.
 
     Raises:
+      HostUnavailableError: E707 if there is no way to them.
       SetupError, ExposedServerError: see `start`.
     """
-    if asked.host not in _of_client:
-        _of_client[asked.host] = start('the server of this process', asked, expose=expose)
-    return _of_client[asked.host]
+    hosts = [place.host for place in map(parsed, workers) if place is not None]
+    far = [host for host in hosts if not is_loopback(host)]
+    try:
+        own = seen_by(far[0]) if far else _LOOPBACK
+    except OSError as error:
+        raise HostUnavailableError(Problem(
+            'E707', f'worker at {far[0]}', 'there must be a way to it', str(error.strerror),
+            'Look at the network of this machine.')) from error
+    environment.avoid_proxies([*hosts, own])
+    if own not in _of_client:
+        _of_client[own] = start('the server of this process', Address(own, 0), expose=expose)
+    return _of_client[own]
 
 
 def _require_own(where: str, asked: Address) -> None:

@@ -72,7 +72,8 @@ def open_sessions_here() -> None:
             pass  # At a worker, which is no TPU.
         elif (cluster := loop_hosts.cluster_of_session(target, graph)) is not None:
             cluster.prepare()
-            target, config = cluster.target, cluster.config(config)
+            target = cluster.target
+            config = cluster.config(tf.compat.v1.ConfigProto() if config is None else config)
         elif addresses.is_of_tpu(target):
             target = ''
         elif addresses.has_port_of_tpu(target):

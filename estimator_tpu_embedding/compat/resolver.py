@@ -12,6 +12,7 @@ from ..core.specs import System
 from ..errors import ConfigError
 from ..estimator import addresses
 from ..estimator.system import tpu_topology
+from ..hosts.placement import HOST_JOB
 from ..runner.progress import announce
 from . import devices
 
@@ -62,7 +63,7 @@ class TPUClusterResolver(_CloudResolver):
             names; here they have a cluster like any name.
           zone: ignored, like all arguments that only the cloud needs.
           project: ignored.
-          job_name: job of the emulated hosts in `cluster_spec()`.
+          job_name: job of the emulated hosts in `cluster_spec()`; workers have one of their own.
           coordinator_name: another job in `cluster_spec()`; no server is started.
           coordinator_address: address of that job; by default it leads nowhere.
           credentials: ignored.
@@ -113,6 +114,11 @@ class TPUClusterResolver(_CloudResolver):
                rpc_layer: str | None = None) -> str:
         """Returns `''`: the system is in this process, or a session finds its workers."""
         return addresses.Master(self.stated_addresses)
+
+    def get_job_name(self) -> str:
+        """Returns the job of the hosts, as scripts write it into the names of devices."""
+        chosen = defaults.current().cluster
+        return HOST_JOB if chosen.is_used or chosen.is_from_script else super().get_job_name()
 
     def get_master(self) -> str:
         """Returns `''`, as `master()` does."""

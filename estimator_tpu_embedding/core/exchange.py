@@ -83,3 +83,8 @@ class Exchange:
     def is_scaled(self, number: int) -> bool:
         """Returns whether the core scales the sums of a feature, by its number."""
         return self.plan.table(self.features[number].table).combiner in SCALED
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether some feature has weights."""
+        return any(feature.weight_feature for feature in self.features)

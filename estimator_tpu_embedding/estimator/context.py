@@ -10,8 +10,8 @@ import tensorflow.compat.v1 as tf
 from ..core.deployment import Deployment, Invocation
 from .system import tpu_topology
 
-_HOST_DEVICE = '/replica:0/task:0/device:CPU:0'
-"""All emulated hosts are this process, so a `tf.device` scope of any host can be placed."""
+_HOST_DEVICE = '/device:CPU:0'
+"""A `tf.device` scope with it stays in the process that has the surrounding operations."""
 
 
 class TPUContext:

@@ -196,7 +196,9 @@ class TPUEstimator(WithoutTpu):
           tf.errors.OutOfRangeError: if the data ends before the last step.
         """
         _process.require_threads('evaluate')
-        found = following.chosen(self.model_dir, checkpoint_path, self._checkpoint_options())
+        found = following.chosen(
+            settings.absolute(self.model_dir),
+            checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options())
         if not (self._use_tpu and self._eval_on_tpu):
             if self._use_tpu:
                 tf.logging.info('_is_running_on_cpu: eval_on_tpu disabled')
@@ -242,7 +244,9 @@ class TPUEstimator(WithoutTpu):
           IncompatibleCheckpointError: if the checkpoint does not fit the model.
         """
         _process.require_threads('predict')
-        found = following.chosen(self.model_dir, checkpoint_path, self._checkpoint_options())
+        found = following.chosen(
+            settings.absolute(self.model_dir),
+            checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options())
         if not self._use_tpu:
             yield from self._predict_without_tpu(
                 found, input_fn, predict_keys, hooks, found and found.prefix,

@@ -62,8 +62,9 @@ def refuse_unsupported(config: RunConfig) -> None:
     if tpu_config.experimental_feed_hook is not None:
         found += feed_hook.problems_of(tpu_config.experimental_feed_hook)
     if config.cluster_spec:
-        found += [Problem('E907', where, 'a cluster of processes is not supported yet', remedy=(
-            f'{_WITHOUT_CLUSTER.get(where, "Leave it out")}: hosts are emulated in one process.'))
+        found += [Problem('E907', where, 'a cluster of processes is for plain Estimators', remedy=(
+            f'{_WITHOUT_CLUSTER.get(where, "Leave it out")}: hosts are emulated in one process, or '
+            'they are workers: see etpe docs cluster.'))
             for where in config.clusters_named_by or ['RunConfig.cluster_spec']]
     if config.train_distribute or config.eval_distribute:
         found.append(Problem(

@@ -1,6 +1,7 @@
 """The native engine: looks up and updates rows on emulated hosts with the kernels of `native/`.
 
-It serves any number of emulated hosts and cores in this process. The engine owns the memory of all
+It serves any number of emulated hosts and cores in this process, or the rows of one host that is a
+process of its own. The engine owns the memory of all
 rows and slots, and the variables are views of it, so they show what the engine writes. An
 assignment gives a variable a buffer of TensorFlow's instead. The engine takes its values over at
 the beginning of the next run that looks up or updates.

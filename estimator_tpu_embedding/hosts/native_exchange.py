@@ -68,7 +68,7 @@ class NativeOwner:
     kernels = 'native'
 
     def __init__(self, engine: NativeEngine):
-        """Makes `engine`, whose plan is that of one host, an owner."""
+        """Makes an engine whose plan has one host an owner."""
         self.plan = engine.plan
         self.kinds = [tf.int32, tf.int32]  # Grouped ids; how many samples each feature has.
         self.open, self.load = engine.open, engine.load

@@ -17,6 +17,7 @@ import tensorflow.compat.v1 as tf
 from ..core.plan import Plan
 from . import routes
 from .backend import Activations, CoreBatch, Engine
+from .placement import on
 from .wrapper import ExecutorWrapper
 
 Arrays = Sequence[np.ndarray]
@@ -131,8 +132,9 @@ class ObservedEngine(ExecutorWrapper):
                                  for end, group in zip(ends, groups)])
             return np.zeros([], np.int64)
 
-        return tf.numpy_function(
-            told, [tensor for group in groups for tensor in group], tf.int64)
+        with on(self.placement.client):  # Where this function is.
+            return tf.numpy_function(
+                told, [tensor for group in groups for tensor in group], tf.int64)
 
     def _tell_rows(self, wanted: Callable[[int, int], np.ndarray], after: tf.Tensor) -> tf.Tensor:
         """Tells the rows and slots of the ids that the observer wants, some at a time.
@@ -146,7 +148,7 @@ class ObservedEngine(ExecutorWrapper):
 
             def some(last: tf.Tensor, number: int = number, hosted: Any = hosted,
                      partition: Any = partition) -> tf.Tensor:
-                with tf.control_dependencies([last]):
+                with tf.control_dependencies([last]), on(self.placement.client):
                     ids = tf.ensure_shape(tf.numpy_function(functools.partial(
                         wanted, self._number, number), [], tf.int64), [None])
                 told = self._tell(

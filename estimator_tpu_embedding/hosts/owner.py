@@ -1,4 +1,4 @@
-"""The owner of the rows of one host: an engine that is reached by the messages of `ops/exchange`.
+"""The owner of the rows of one host: an engine that is reached by the messages of `ops/exchange.py`.
 
 It looks up the ids of a message, and sends sums back. For an update it gets gradients of the same
 samples.
@@ -12,7 +12,7 @@ from typing import Protocol
 import tensorflow.compat.v1 as tf
 
 from ..core.plan import Plan
-from ..ops import exchange
+from ..ops import messages
 from ..ops.ids import IdBatch
 from .backend import Examined
 from .native import NativeEngine
@@ -42,7 +42,7 @@ class Owner(Protocol):
         """Returns the ids of a message in the form of this owner."""
 
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        """Returns the rows of a message by feature; samples are those of the message."""
+        """Returns the rows of a message by feature; its groups stand for samples."""
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> tf.Tensor:
         """Returns the sums of the ids that `pack` gave."""
@@ -70,18 +70,18 @@ class EngineOwner:
         self._engine = engine
 
     def pack(self, message: tf.Tensor) -> list[tf.Tensor]:
-        batch, lengths = exchange.read_message(self.plan, message)
+        batch, lengths = messages.read_message(self.plan, message)
         return [*self._engine.pack(batch), lengths]
 
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
         return self._engine.unpack(packed[:-1])
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> tf.Tensor:
-        return exchange.write_sums(self.plan, self._engine.lookup(packed[:-1]), packed[-1])
+        return messages.write_sums(self.plan, self._engine.lookup(packed[:-1]), packed[-1])
 
     def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[tf.Tensor],
                 step: tf.Tensor) -> Examined:
         return self._engine.examine(
             [of_core[:-1] for of_core in packed],
-            [exchange.read_gradients(self.plan, gradient, of_core[-1])
+            [messages.read_gradients(self.plan, gradient, of_core[-1])
              for gradient, of_core in zip(gradients, packed)])

@@ -48,7 +48,7 @@ class PerHostEngine:
         self.plan, self.tables, self.placement = plan, tables, placement
         self.kernels = next(iter(owners.values())).kernels
         self._exchange = Exchange.of(plan)
-        self._form: Any = native_exchange if self.kernels == 'native' else exchange
+        self._form: Any = exchange
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1
@@ -69,69 +69,81 @@ class PerHostEngine:
 
     def pack(self, batch: CoreBatch) -> list[tf.Tensor]:
         split = self._form.split(self._exchange, batch)
-        packed = [*split.positions, split.scales]
+        packed = [*split.links, split.scales]
         for (host, owner), message in zip(self._owners.items(), split.messages):
             with on(self.placement.host(host)):
                 packed += owner.pack(message)
         return packed
 
     def unpack(self, packed: Sequence[tf.Tensor]) -> dict[str, IdBatch]:
-        positions, _, parts = self._parts_of(packed)
+        links, _, parts = self._parts_of(packed)
         found: dict[str, list[IdBatch]] = {feature.name: [] for feature in self.plan.features}
-        for (host, owner), of_owner, places in zip(self._owners.items(), parts, positions):
+        for (host, owner), of_owner, own in zip(self._owners.items(), parts, links):
             with on(self.placement.host(host)):
                 batches = owner.unpack(of_owner)
             for name, batch in exchange.of_core(
-                    self._exchange, owner.plan, batches, places).items():
+                    self._exchange, owner.plan, batches, own).items():
                 found[name].append(batch)
         return {name: exchange.joined(batches) for name, batches in found.items()}
 
     def lookup(self, packed: Sequence[tf.Tensor]) -> Activations:
-        positions, scales, parts = self._parts_of(packed)
+        links, scales, parts = self._parts_of(packed)
         sums = []
         for (host, owner), own in zip(self._owners.items(), parts):
             with on(self.placement.host(host)):
                 sums.append(owner.lookup(own))
-        merged = self._form.merge(self._exchange, sums, positions, scales)
+        merged = self._form.merge(self._exchange, sums, links, scales)
         return {feature.name: merged[feature.name] for feature in self.plan.features}
 
     def update(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations],
                rates: Mapping[str, tf.Tensor], step: tf.Tensor) -> tf.Tensor:
         spread, kept = [], []
         for core, (of_core, gradient) in enumerate(zip(packed, gradients)):
-            positions, scales, parts = self._parts_of(of_core)
+            links, scales, parts = self._parts_of(of_core)
             with on(self.placement.core(core)):
-                spread.append(self._form.spread(self._exchange, gradient, positions, scales))
+                spread.append(self._form.spread(self._exchange, gradient, links, scales))
             kept.append(parts)
-        examined = {}
+        examined, own_rates = {}, {}
         for number, (host, owner) in enumerate(self._owners.items()):
+            own_rates[host], own_step = self._sent(host, rates, step)
             with on(self.placement.host(host)):
-                examined[host] = owner.examine([parts[number] for parts in kept],
-                                               [parts[number] for parts in spread], step)
+                # Copies here: what a condition reads from elsewhere crosses once more for it.
+                examined[host] = owner.examine([parts[number] for parts in kept], [
+                    tf.identity(parts[number]) for parts in spread], own_step)
         bad = self._counted({host: one.nonfinite for host, one in examined.items()})
         names = [table.name for table in self.plan.tables]
         required = [] if self._skips_nonfinite else [require_finite(names, bad, step)]
         with tf.control_dependencies(required):
             accepted = tf.reduce_all(tf.equal(bad, 0))
-        done = [self._written(host, one, rates, accepted) for host, one in examined.items()]
+        done = [self._written(host, one, own_rates[host], accepted)
+                for host, one in examined.items()]
         with tf.control_dependencies(done):
             return bad > 0
 
     def _written(self, host: int, examined: Examined, rates: Mapping[str, tf.Tensor],
                  accepted: tf.Tensor) -> tf.Tensor:
         """Lets an owner write if all have accepted; returns whether it did."""
-        names = [table.name for table in self._owners[host].plan.tables]
-        together = tf.stack([rates[name] for name in names])  # One message.
         with on(self.placement.host(host)):
-            return tf.cond(accepted, lambda: examined.write(dict(zip(names, tf.unstack(together)))),
+            return tf.cond(tf.identity(accepted), lambda: examined.write(rates),
                            lambda: tf.constant(False))
+
+    def _sent(self, host: int, rates: Mapping[str, tf.Tensor], step: tf.Tensor
+              ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Sends an owner the rates of its tables and the step, in one message."""
+        names = [table.name for table in self._owners[host].plan.tables]
+        message = tf.concat([tf.bitcast(tf.cast(step, tf.int64), tf.int32), tf.bitcast(
+            tf.stack([rates[name] for name in names]), tf.int32)], 0)
+        with on(self.placement.host(host)):
+            message = tf.identity(message)
+            arrived = tf.unstack(tf.bitcast(message[2:], tf.float32), len(names))
+            return dict(zip(names, arrived)), tf.bitcast(message[:2], tf.int64)
 
     def _parts_of(self, packed: Sequence[tf.Tensor]
                   ) -> tuple[list[tf.Tensor], tf.Tensor, list[list[tf.Tensor]]]:
-        """Returns the positions, the scales, and what each owner keeps."""
-        *positions, scales = packed[:self._kept]
+        """Returns the links, the scales, and what each owner keeps."""
+        *links, scales = packed[:self._kept]
         rest = iter(packed[self._kept:])
-        return positions, scales, [[next(rest) for _ in owner.kinds]
+        return links, scales, [[next(rest) for _ in owner.kinds]
                                    for owner in self._owners.values()]
 
     def _counted(self, by_host: Mapping[int, tf.Tensor]) -> tf.Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 
 import tensorflow.compat.v1 as tf
 
@@ -26,6 +27,16 @@ def device_of(job: str, task: int) -> str:
     '/job:tpu_worker/replica:0/task:1/device:CPU:0'
     """
     return f'/job:{job}/replica:0/task:{task}/device:CPU:0'
+
+
+def host_at(device: str) -> int | None:
+    """Returns the host that is on a device, or `None` for any other device.
+
+    >>> host_at(device_of(HOST_JOB, 1)), host_at(device_of(CLIENT_JOB, 0))
+    (1, None)
+    """
+    found = re.match(rf'/job:{HOST_JOB}/replica:0/task:(\d+)(/|$)', device)
+    return int(found[1]) if found is not None else None
 
 
 def on(device: str) -> contextlib.AbstractContextManager[object]:

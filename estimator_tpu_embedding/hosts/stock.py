@@ -1,7 +1,8 @@
 """The stock engine: looks up and updates rows on emulated hosts with TensorFlow's own operations.
 
-It needs no compiled library. It serves any number of emulated hosts and cores in this process, and
-is several times slower than the engine in `native.py`.
+It needs no compiled library. It serves any number of emulated hosts and cores in this process, or
+the rows of one host that is a process of its own. It is several times slower than the engine in
+`native.py`.
 """
 
 from __future__ import annotations

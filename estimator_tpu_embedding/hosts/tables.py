@@ -60,7 +60,8 @@ def create_tables(plan: Plan, variable_names: Mapping[str, str],
       The tables by name.
     """
     with _placed(hosts_of_parts(plan), placement):
-        return _create_tables(plan, variable_names, slot_names)
+        return _create_tables(plan, variable_names, slot_names,
+                              '' if placement is None else placement.client)
 
 
 def hosts_of_parts(plan: Plan) -> Iterator[int]:
@@ -98,13 +99,14 @@ def _placed(hosts: Iterator[int], placement: Placement | None
 
 
 def _create_tables(plan: Plan, variable_names: Mapping[str, str],
-                   slot_names: Mapping[str, Sequence[str]] | None) -> dict[str, HostedTable]:
+                   slot_names: Mapping[str, Sequence[str]] | None, client: str
+                   ) -> dict[str, HostedTable]:
     tables = {}
     for table in plan.tables:
         name = variable_names[table.name]
         parts = min(table.vocabulary_size, plan.topology.num_hosts)
         shape = (table.vocabulary_size, table.dimension)
-        rows = _partitioned(name, shape, parts, _initializer(plan, table))
+        rows = _partitioned(name, shape, parts, _initializer(plan, table, client))
         slots = plan.slots(table.name)
         own_names = (slot_names[table.name] if slot_names is not None
                      else [f'{name}/{slot.suffix}' for slot in slots])
@@ -154,8 +156,8 @@ def create_slots(plan: Plan, table: TableSpec, slots: Sequence[SlotSpec], names:
         tf.constant_initializer(slot.initial_value)) for slot, name in zip(slots, names)}
 
 
-def _initializer(plan: Plan, table: TableSpec) -> Callable[..., Any]:
-    """Returns the initializer of the rows of one host."""
+def _initializer(plan: Plan, table: TableSpec, client: str) -> Callable[..., Any]:
+    """Returns the initializer of the rows of one host; its Python is on the device `client`."""
     initializer: Any = table.initializer or tf.truncated_normal_initializer(
         stddev=1 / math.sqrt(table.dimension))
     if inspect.isclass(initializer):  # As `tf.get_variable` calls it.
@@ -178,7 +180,8 @@ def _initializer(plan: Plan, table: TableSpec) -> Callable[..., Any]:
         host = hosts[first_row]
         if not _is_large(shape):
             return tf.constant(matrix[partition.ids_on(host)], dtype)
-        return _in_slices(shape, lambda start, end: matrix[partition.ids_on(host)[start:end]])
+        return _in_slices(
+            shape, lambda start, end: matrix[partition.ids_on(host)[start:end]], client)
 
     return rows_of_host
 
@@ -195,22 +198,25 @@ def _known_when_run(number: int | Sequence[int]) -> tf.Tensor:
     return tf.raw_ops.Empty(shape=np.shape(number), dtype=tf.int32, init=True) + number
 
 
-def _in_slices(shape: Sequence[int], rows_between: Callable[[int, int], np.ndarray]
-               ) -> tf.Tensor:
+def _in_slices(shape: Sequence[int], rows_between: Callable[[int, int], np.ndarray],
+               client: str) -> tf.Tensor:
     """Fills a float32 tensor in place, so that at most one slice exists twice.
 
     Args:
       shape: `[rows, width]`.
       rows_between: returns the rows from one number up to another.
+      client: the device of the process that has this function.
     """
     rows, width = shape
     step = max(1, SLICE_BYTES // (4 * width))
     whole = tf.raw_ops.Empty(shape=shape, dtype=tf.float32)
     for start in range(0, rows, step):
         end = min(start + step, rows)
-        with tf.control_dependencies([whole]):  # Otherwise all slices exist at once.
+        # Without the dependency all slices would exist at once.
+        with tf.control_dependencies([whole]), on(client):
             values = tf.numpy_function(
-                lambda start=start, end=end: rows_between(start, end).astype(np.float32),
+                lambda start=start, end=end: rows_between(start, end).astype(
+                    np.float32, copy=False),
                 [], tf.float32)
         whole = tf.raw_ops.InplaceUpdate(
             x=whole, i=tf.range(_known_when_run(start), end), v=values)

@@ -3,13 +3,25 @@
 These are the messages between a core and an owner, with TensorFlow's own operations. `F` counts
 the features of the owner, in exchange order (see `core/exchange.py`):
 
-- *ids*, int32: `n[F]`, `m[F]`, then the row of each id, the compact sample of each id, and the bits
-  of the weights of weighted features. `n` counts ids. `m` counts the samples with an id at this
-  owner; these samples are renumbered from 0 on, and only they take part in what follows.
+- *ids*, int32: `n[F]`, `m[F]`, then the row of each id, the group of each id, and the bits of the
+  weights of weighted features. `n` counts ids, and `m` counts groups, numbered from 0 on.
 - *sums* and *gradients*, float32: for each feature `[m, D]`, one after another.
 
-The core keeps the *positions* of the samples of each owner, int32 ascending. It also keeps the
+A group is what the owner sums. There are two ways, and each feature takes the one with fewer
+groups, for each owner and step by itself:
+
+- *By sample*: a group is a sample with an id at this owner.
+- *By row*: a group is a distinct row, which travels once, with weight 1. The core adds the row to
+  each sample that has it, and sums the gradients of the row over its samples.
+
+The core keeps the *links* of each owner, int32: `m` of all features of the plan, then the group and
+the position of each link. Groups count on from feature to feature; positions ascend. If the plan
+has weighted features, the bits of the weight of each link follow. The core also keeps the
 *scales*: for each sample of each feature with combiner mean or sqrtn the factor of its sum.
+
+For example, 2 samples with the ids 5, 7 and 5 of one owner have 2 groups either way. So they are
+grouped by sample: rows 5 7 5, groups 0 0 1, links 0-0 and 1-1. With the ids 5 and 5 they have the
+one group of row 5, and the links 0-0 and 0-1.
 """
 
 from __future__ import annotations
@@ -23,19 +35,38 @@ from ..core.exchange import Exchange
 from ..core.plan import Plan
 from .ids import IdBatch
 
+_ROWS = 2**32
+"""More than any row number; features times this keep their rows apart."""
+
 
 class Split(NamedTuple):
     """The ids of one core and step, split by owners.
 
     Attributes:
       messages: to each owner, see above.
-      positions: of the samples of each owner.
+      links: of each owner.
       scales: float32, see above.
     """
 
     messages: list[tf.Tensor]
-    positions: list[tf.Tensor]
+    links: list[tf.Tensor]
     scales: tf.Tensor
+
+
+class _Links(NamedTuple):
+    """The links of one owner for the features of one width.
+
+    Attributes:
+      groups: int32 `[e]`, from 0 on.
+      positions: int32 `[e]`, from 0 on.
+      weights: float32 `[e, 1]`, or `None` if all are 1.
+      count: the number of groups, an int32 scalar.
+    """
+
+    groups: tf.Tensor
+    positions: tf.Tensor
+    weights: tf.Tensor | None
+    count: tf.Tensor
 
 
 def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
@@ -44,38 +75,107 @@ def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
     located = [exchange.plan.partition(feature.table).locate(one.ids, tf.maximum)
                for feature, one in zip(exchange.features, own)]
     hosts = tf.concat([hosts for hosts, _ in located], 0)
-    rows = tf.concat([tf.cast(rows, tf.int32) for _, rows in located], 0)
+    rows = tf.concat([rows for _, rows in located], 0)
     places = tf.concat([one.samples + begin for one, begin in zip(own, exchange.bounds)], 0)
-    messages, positions = [], []
+    weights = tf.concat([weights_of(one) for one in own], 0) if exchange.is_weighted else None
+    messages, links = [], []
     for host in exchange.owners:
         here = tf.where(tf.equal(hosts, host))[:, 0]
-        weights = [tf.boolean_mask(weights_of(own[number]), tf.equal(located[number][0], host))
-                   for number in exchange.numbers_at(host)
-                   if exchange.features[number].weight_feature]
-        message, kept = _message(exchange, host, tf.gather(rows, here), tf.gather(places, here),
-                                 weights)
-        messages.append(message)
-        positions.append(kept)
-    return Split(messages, positions, _scales(exchange, own))
+        groups = _Groups(exchange, tf.gather(rows, here), tf.gather(places, here),
+                         None if weights is None else tf.gather(weights, here))
+        messages.append(groups.message(host))
+        links.append(groups.links())
+    return Split(messages, links, _scales(exchange, own))
 
 
-def _message(exchange: Exchange, host: int, rows: tf.Tensor, places: tf.Tensor,
-             weights: Sequence[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the message to one owner, and the positions of its samples."""
-    positions, compact = tf.unique(places)
-    ids_before, samples_before = (_counts_before(exchange, each) for each in (places, positions))
-    ids = ids_before[1:] - ids_before[:-1]
-    compact -= tf.repeat(samples_before[:-1], ids)
-    numbers = tf.constant(exchange.numbers_at(host), tf.int32)
-    counts = [tf.gather(ids, numbers),
-              tf.gather(samples_before[1:] - samples_before[:-1], numbers)]
-    return tf.concat([*counts, rows, compact,
-                      *[tf.bitcast(each, tf.int32) for each in weights]], 0), positions
+class _Groups:
+    """The ids of one core at one owner, in groups.
+
+    Attributes are tensors: `ids` and `groups` count per feature.
+    """
+
+    def __init__(self, exchange: Exchange, rows: tf.Tensor, places: tf.Tensor,
+                 weights: tf.Tensor | None):
+        """Groups ids by ascending positions.
+
+        Args:
+          exchange: of the plan.
+          rows: int64 `[n]`, at the owner.
+          places: int32 `[n]`, the position of each id's sample.
+          weights: float32 `[n]`, or `None` without weighted features.
+        """
+        self._exchange, self._rows, self._places = exchange, rows, places
+        self._weights = weights
+        ids, ids_before = _counts(exchange, places)
+        self._feature = _repeated(ids)
+        self._positions, self._sample = tf.unique(places)
+        samples, self._samples_before = _counts(exchange, self._positions)
+        self._distinct, self._row = tf.unique(tf.cast(self._feature, tf.int64) * _ROWS + rows)
+        self._of_distinct = tf.cast(self._distinct // _ROWS, tf.int32)
+        self._rows_before = tf.searchsorted(self._of_distinct, tf.range(len(exchange.features) + 1))
+        distinct = self._rows_before[1:] - self._rows_before[:-1]
+        self._by_row = distinct < samples
+        self._groups = tf.where(self._by_row, distinct, samples)
+        self._ids = tf.where(self._by_row, distinct, ids)
+        del ids_before
+
+    def message(self, host: int) -> tf.Tensor:
+        """Returns the ids for an owner."""
+        by_sample = tf.where(~tf.gather(self._by_row, self._feature))[:, 0]
+        by_row = tf.where(tf.gather(self._by_row, self._of_distinct))[:, 0]
+        feature = [tf.gather(self._feature, by_sample), tf.gather(self._of_distinct, by_row)]
+        order = tf.argsort(tf.concat(feature, 0), stable=True)
+
+        def ordered(*parts: tf.Tensor) -> tf.Tensor:
+            return tf.gather(tf.concat([tf.cast(part, tf.int32) for part in parts], 0), order)
+
+        numbers = tf.constant(self._exchange.numbers_at(host), tf.int32)
+        parts = [tf.gather(self._ids, numbers), tf.gather(self._groups, numbers),
+                 ordered(tf.gather(self._rows, by_sample),
+                         tf.gather(self._distinct, by_row) % _ROWS),
+                 ordered(tf.gather(self._sample, by_sample)
+                         - tf.gather(self._samples_before, feature[0]),
+                         tf.cast(by_row, tf.int32) - tf.gather(self._rows_before, feature[1]))]
+        if self._weights is not None:
+            bits = ordered(tf.bitcast(tf.gather(self._weights, by_sample), tf.int32),
+                           tf.bitcast(tf.ones_like(by_row, tf.float32), tf.int32))
+            is_weighted = tf.constant([bool(feature.weight_feature)
+                                       for feature in self._exchange.features])
+            parts.append(tf.boolean_mask(bits, tf.gather(is_weighted, ordered(*feature))))
+        return tf.concat(parts, 0)
+
+    def links(self) -> tf.Tensor:
+        """Returns what the core keeps."""
+        first = tf.cumsum(self._groups, exclusive=True)
+        of_position = _repeated(self._samples_before[1:] - self._samples_before[:-1])
+        by_sample = tf.where(~tf.gather(self._by_row, of_position))[:, 0]
+        by_row = tf.where(tf.gather(self._by_row, self._feature))[:, 0]
+        feature = [tf.gather(of_position, by_sample), tf.gather(self._feature, by_row)]
+        order = tf.argsort(tf.concat(feature, 0), stable=True)
+        group = tf.concat([
+            tf.cast(by_sample, tf.int32) + tf.gather(first - self._samples_before[:-1],
+                                                     feature[0]),
+            tf.gather(self._row, by_row) + tf.gather(first - self._rows_before[:-1],
+                                                     feature[1])], 0)
+        position = tf.concat([tf.gather(self._positions, by_sample),
+                              tf.gather(self._places, by_row)], 0)
+        parts = [self._groups, tf.gather(group, order), tf.gather(position, order)]
+        if self._weights is not None:
+            weights = tf.concat([tf.ones_like(by_sample, tf.float32),
+                                 tf.gather(self._weights, by_row)], 0)
+            parts.append(tf.bitcast(tf.gather(weights, order), tf.int32))
+        return tf.concat(parts, 0)
 
 
-def _counts_before(exchange: Exchange, places: tf.Tensor) -> tf.Tensor:
-    """Returns how many of some ascending positions lie before each bound of a feature."""
-    return tf.searchsorted(places, tf.constant(exchange.bounds, tf.int32))
+def _counts(exchange: Exchange, places: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Counts some ascending positions by feature: int32 `[F]`, and `[F + 1]` those before."""
+    before = tf.searchsorted(places, tf.constant(exchange.bounds, tf.int32))
+    return before[1:] - before[:-1], before
+
+
+def _repeated(counts: tf.Tensor) -> tf.Tensor:
+    """Returns each number in `[0, F)` as often as `counts` says, int32."""
+    return tf.repeat(tf.range(tf.size(counts)), counts)
 
 
 def weights_of(batch: IdBatch) -> tf.Tensor:
@@ -96,68 +196,30 @@ def _scales(exchange: Exchange, own: Sequence[IdBatch]) -> tf.Tensor:
     return tf.concat(scales, 0)
 
 
-def read_message(owner: Plan, message: tf.Tensor) -> tuple[dict[str, IdBatch], tf.Tensor]:
-    """Returns the ids of a message by feature, and int32 `[F]`, the number of samples of each."""
-    count = len(owner.features)
-    ids, lengths = message[:count], message[count:2 * count]
-    total = tf.reduce_sum(ids)
-    weighted = [number for number, feature in enumerate(owner.features)
-                if feature.weight_feature]
-    rows, samples, weights = tf.split(message[2 * count:], tf.stack([
-        total, total, tf.reduce_sum(tf.gather(ids, tf.constant(weighted, tf.int32)))]))
-    of_rows = tf.split(tf.cast(rows, tf.int64), ids, num=count)
-    of_samples = tf.split(samples, ids, num=count)
-    of_weights = dict(zip(weighted, tf.split(
-        tf.bitcast(weights, tf.float32), tf.gather(ids, weighted), num=len(weighted))
-        if weighted else []))
-    return {feature.name: IdBatch(
-        tf.ensure_shape(of_samples[number], [None]), tf.ensure_shape(of_rows[number], [None]),
-        owner.num_samples(feature), of_weights.get(number))
-        for number, feature in enumerate(owner.features)}, lengths
-
-
-def write_sums(owner: Plan, activations: Mapping[str, tf.Tensor], lengths: tf.Tensor
-               ) -> tf.Tensor:
-    """Returns the sums that an owner sends: the first activations of each feature, flat."""
-    return tf.concat([tf.reshape(activations[feature.name][:lengths[number]], [-1])
-                      for number, feature in enumerate(owner.features)], 0)
-
-
-def read_gradients(owner: Plan, gradients: tf.Tensor, lengths: tf.Tensor
-                   ) -> dict[str, tf.Tensor]:
-    """Returns the gradients of a core by feature; samples without ids here have zeros."""
-    widths = [owner.table(feature.table).dimension for feature in owner.features]
-    parts = tf.split(gradients, lengths * tf.constant(widths), num=len(widths))
-    padded = {}
-    for number, (feature, part) in enumerate(zip(owner.features, parts)):
-        samples = owner.num_samples(feature)
-        whole = tf.pad(tf.reshape(part, [-1, widths[number]]),
-                       [[0, samples - lengths[number]], [0, 0]])
-        padded[feature.name] = tf.ensure_shape(whole, [samples, widths[number]])
-    return padded
-
-
-def merge(exchange: Exchange, sums: Sequence[tf.Tensor], positions: Sequence[tf.Tensor],
+def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor],
           scales: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the activations of a core: the sums of owners, added in their order, then scaled.
 
     Args:
       exchange: of the plan.
       sums: of each owner.
-      positions: of the samples of each owner.
+      links: of each owner.
       scales: of the core.
 
     Returns:
       By feature float32 of `plan.output_shape(feature)`.
     """
-    pieces = [_by_width(exchange, *each) for each in zip(sums, positions)]
+    pieces = [_by_width(exchange, one) for one in links]
+    values = [tf.split(one, [of_width.count * width.width for of_width, width in zip(
+        piece, exchange.widths)], num=len(piece)) for one, piece in zip(sums, pieces)]
     factors = dict(_scales_by_number(exchange, scales))
     activations = {}
     for level, width in enumerate(exchange.widths):
         whole = tf.zeros([width.end - width.begin, width.width])
-        for of_owner in pieces:
-            at, values = of_owner[level]
-            whole = tf.tensor_scatter_nd_add(whole, at[:, tf.newaxis], values)
+        for of_owner, piece in zip(values, pieces):
+            linked = tf.gather(tf.reshape(of_owner[level], [-1, width.width]), piece[level].groups)
+            whole = tf.tensor_scatter_nd_add(
+                whole, piece[level].positions[:, tf.newaxis], _weighted(linked, piece[level]))
         parts = tf.split(whole, exchange.samples[width.first:width.stop])
         for number, part in enumerate(parts, width.first):
             feature = exchange.features[number]
@@ -168,7 +230,7 @@ def merge(exchange: Exchange, sums: Sequence[tf.Tensor], positions: Sequence[tf.
 
 
 def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
-           positions: Sequence[tf.Tensor], scales: tf.Tensor) -> list[tf.Tensor]:
+           links: Sequence[tf.Tensor], scales: tf.Tensor) -> list[tf.Tensor]:
     """Returns for each owner the gradients of the activations of a core, scaled and flat."""
     factors = dict(_scales_by_number(exchange, scales))
     wholes = []
@@ -179,9 +241,13 @@ def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
             part if number not in factors else part * factors[number]
             for number, part in enumerate(parts, width.first)], 0))
     return [tf.concat([
-        tf.reshape(tf.gather(whole, at), [-1])
-        for whole, at in zip(wholes, _positions_by_width(exchange, own))], 0)
-        for own in positions]
+        tf.reshape(tf.math.unsorted_segment_sum(
+            _weighted(tf.gather(whole, one.positions), one), one.groups, one.count), [-1])
+        for whole, one in zip(wholes, _by_width(exchange, own))], 0) for own in links]
+
+
+def _weighted(rows: tf.Tensor, links: _Links) -> tf.Tensor:
+    return rows if links.weights is None else rows * links.weights
 
 
 def _scales_by_number(exchange: Exchange, scales: tf.Tensor) -> list[tuple[int, tf.Tensor]]:
@@ -191,47 +257,63 @@ def _scales_by_number(exchange: Exchange, scales: tf.Tensor) -> list[tuple[int, 
     return [(number, part[:, tf.newaxis]) for number, part in zip(scaled, parts)]
 
 
-def _positions_by_width(exchange: Exchange, positions: tf.Tensor) -> list[tf.Tensor]:
-    """Splits the positions of the samples of an owner by width; each counts from 0."""
-    if len(exchange.widths) == 1:
-        return [positions]
+def _parts_of(exchange: Exchange, links: tf.Tensor) -> list[tf.Tensor]:
+    """Returns the counts of groups, then groups, positions and the bits of weights, if any."""
+    count = len(exchange.features)
+    return [links[:count],
+            *tf.split(links[count:], 3 if exchange.is_weighted else 2)]
+
+
+def _by_width(exchange: Exchange, links: tf.Tensor) -> list[_Links]:
+    """Returns the links of an owner for each width."""
+    counts, groups, positions, *bits = _parts_of(exchange, links)
     ends = tf.searchsorted(positions, tf.constant(
         [width.end for width in exchange.widths], tf.int32))
-    parts = tf.split(positions, ends - tf.concat([[0], ends[:-1]], 0), num=len(exchange.widths))
-    return [part - width.begin for part, width in zip(parts, exchange.widths)]
-
-
-def _by_width(exchange: Exchange, sums: tf.Tensor, positions: tf.Tensor
-              ) -> list[tuple[tf.Tensor, tf.Tensor]]:
-    """Returns for each width the positions of an owner's samples, and their sums `[m, D]`."""
-    places = _positions_by_width(exchange, positions)
-    sizes = tf.stack([tf.size(at) * width.width
-                      for at, width in zip(places, exchange.widths)])
-    parts = tf.split(sums, sizes, num=len(exchange.widths))
-    return [(at, tf.reshape(part, [-1, width.width]))
-            for at, part, width in zip(places, parts, exchange.widths)]
+    sizes = ends - tf.concat([[0], ends[:-1]], 0)
+    parts = [tf.split(one, sizes, num=len(exchange.widths))
+             for one in (groups, positions, *[tf.bitcast(one, tf.float32) for one in bits])]
+    found = []
+    before: tf.Tensor | int = 0
+    for width, (own, places, *weights) in zip(exchange.widths, zip(*parts)):
+        count = tf.reduce_sum(counts[width.first:width.stop])
+        found.append(_Links(own - before, places - width.begin,
+                            weights[0][:, tf.newaxis] if weights else None, count))
+        before += count
+    return found
 
 
 def of_core(exchange: Exchange, owner: Plan, batches: Mapping[str, IdBatch],
-            positions: tf.Tensor) -> dict[str, IdBatch]:
+            links: tf.Tensor) -> dict[str, IdBatch]:
     """Returns the ids of an owner's message with the ids and samples that the core knows.
 
     Args:
       exchange: of the plan.
       owner: the plan of the owner.
-      batches: rows and compact samples, by feature.
-      positions: of the samples of the owner.
+      batches: rows and groups, by feature.
+      links: of the owner.
     """
-    begins = _counts_before(exchange, positions)
+    counts, groups, positions, *bits = _parts_of(exchange, links)
+    sizes, _ = _counts(exchange, positions)
+    first = tf.cumsum(counts, exclusive=True)
+    parts = [tf.split(one, sizes, num=len(exchange.features))
+             for one in (groups, positions, *[tf.bitcast(one, tf.float32) for one in bits])]
     found = {}
     for number, feature in enumerate(exchange.features):
         if feature.name not in batches:
             continue
         batch = batches[feature.name]
-        first, stride = owner.ids_of_rows(feature.table)
+        own, places, *weights = [one[number] for one in parts]
+        # Grouped by row, id `i` is of group `i`; grouped by sample, link `i` is.
+        by_row = tf.equal(tf.size(batch.ids), counts[number])
+        ids, links_at = tf.cond(
+            by_row, lambda own=own, number=number: (own - first[number], tf.range(tf.size(own))),
+            lambda batch=batch: (tf.range(tf.size(batch.ids)), batch.samples))
+        start, stride = owner.ids_of_rows(feature.table)
         found[feature.name] = batch._replace(
-            samples=tf.gather(positions, batch.samples + begins[number])
-            - exchange.bounds[number], ids=batch.ids * stride + first)
+            samples=tf.gather(places, links_at) - exchange.bounds[number],
+            ids=tf.gather(batch.ids, ids) * stride + start,
+            weights=None if batch.weights is None else (
+                tf.gather(batch.weights, ids) * tf.gather(weights[0], links_at)))
     return found
 
 

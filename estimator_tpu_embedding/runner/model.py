@@ -55,12 +55,14 @@ class Cluster(Protocol):
     """The tasks that are the hosts of a job; see `cluster.Cluster`.
 
     Attributes:
-      target: where sessions are opened.
       is_remote: whether hosts are tasks of their own; otherwise they are owners in this process.
     """
 
-    target: str
     is_remote: bool
+
+    @property
+    def target(self) -> str:
+        """Where sessions are opened."""
 
     def config(self, config: tf.ConfigProto) -> tf.ConfigProto:
         """Returns the config of a session that has the tasks."""

@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from .. import _tf
+from ..checkpoint import directory
 from ..checkpoint.manifest import StoredTable
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage
@@ -127,6 +128,8 @@ class RecoveringCreator(tf.train.SessionCreator):
           SessionLostError: if only checkpoints with other tables are left.
         """
         self._background.wait()
+        if self._begun:
+            directory.tidy(self._job.model_dir)
         found = recover(self._job.model_dir, self._job.checkpoint)
         prefix = found.prefix if found is not None else None
         if self._begun and found is not None and prefix != self._first and (

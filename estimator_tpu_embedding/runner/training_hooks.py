@@ -12,6 +12,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..checkpoint.saver import CommittingSaver, Lineage, graph_written
 from ..checkpoint.vocabularies import recorded
+from ..hosts.placement import host_at
 from .async_saver import AsyncCheckpointSaverHook
 from .background import Background
 from .finite import FiniteLoss, FiniteWeights
@@ -147,6 +148,7 @@ def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRun
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
             vocabularies=words, lineage=saving.lineage,
+            host_at=host_at if run.job.placement.is_remote else None,
             # A listener that is told of a checkpoint must find it.
             background=saving.background if is_beside and not any(
                 type(listener).after_save is not tf.train.CheckpointSaverListener.after_save

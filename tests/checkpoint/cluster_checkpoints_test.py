@@ -1,5 +1,7 @@
 """Checkpoints of jobs whose hosts are tasks of a cluster; here the tasks live in this process."""
 
+import pathlib
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -8,8 +10,9 @@ from harness.graphs import KERNELS
 from harness.parts import long_except
 from harness.tasks import Owners, Tasks, hosted_by
 
+from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.core.specs import Topology
-from estimator_tpu_embedding.hosts.placement import Placement
+from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, Placement
 
 ROWS = 11
 TABLE = 'dense_features/a_embedding/embedding_weights'
@@ -20,12 +23,13 @@ INPUT = jobs.input_fn_of([
 COLUMNS = [jobs.embedding('a', ROWS, 3)]
 
 
-def estimator_of(directory, hosts, strategy='mod', kernels='native', **kwargs):
+def estimator_of(directory, hosts, strategy='mod', kernels='auto', warm_start_from=None,
+                 **kwargs):
     """A job whose batch of 12 suits 1, 2 and 3 hosts."""
     return jobs.estimator(
         jobs.linear_model_fn(COLUMNS), COLUMNS,
         jobs.run_config(directory, hosts=hosts, kernels=kernels, iterations=1, **kwargs),
-        batch_size=12, strategy=strategy)
+        batch_size=12, strategy=strategy, warm_start_from=warm_start_from)
 
 
 class First(tf.train.SessionRunHook):
@@ -108,3 +112,72 @@ def test_each_task_writes_and_reads_its_own_rows_and_only_names_of_files_cross(
     assert tf.int64 in crossing.files[client]  # The global step.
     assert sorted(path.name for path in tmp_path.glob('model.ckpt-2.data*')) == [
         f'model.ckpt-2.data-0000{file}-of-00003' for file in range(3)]
+
+
+@pytest.mark.long
+def test_the_graph_of_a_checkpoint_and_an_export_name_no_task_so_any_process_opens_them(tmp_path):
+    with hosted_by(Tasks(2)):
+        job = estimator_of(tmp_path, 2, 'div', checkpoint_save_graph_def=True)
+        job.train(INPUT, max_steps=1)
+        exported = job.export_saved_model(str(tmp_path / 'export'), _receiver)
+    saved = (pathlib.Path(exported.decode()) / 'saved_model.pb').read_bytes()
+    graph = (tmp_path / 'model.ckpt-1.meta').read_bytes()
+    for job_name in (CLIENT_JOB, HOST_JOB):
+        assert job_name.encode() not in saved + graph
+        assert job_name in (tmp_path / 'graph.pbtxt').read_text()  # TensorBoard colours by tasks.
+    with tf.Graph().as_default(), tf.Session() as session:
+        saver = tf.train.import_meta_graph(str(tmp_path / 'model.ckpt-1.meta'))
+        saver.restore(session, str(tmp_path / 'model.ckpt-1'))
+        parts = session.run([f'{TABLE}/part_{host}:0' for host in (0, 1)])
+    np.testing.assert_array_equal(np.concatenate(parts), jobs.stored(tmp_path, TABLE, 'div', 2))
+
+
+def _receiver():
+    features = {'a': tf.placeholder(tf.int64, [None, 2])}
+    return _legacy.load().export.ServingInputReceiver(features, features)
+
+
+@pytest.mark.parametrize('source, target', long_except([
+    ((None, 1, 'div'), (Tasks, 2, 'mod')), ((Tasks, 2, 'mod'), (None, 1, 'div')),
+    ((Tasks, 3, 'mod'), (Tasks, 2, 'mod'))], 0))
+def test_tables_start_warm_with_the_rows_of_their_ids(tmp_path, monkeypatch, source, target):
+    cluster, hosts, strategy = source
+    with hosted_by(cluster and cluster(hosts)):
+        estimator_of(tmp_path / 'source', hosts, strategy).train(INPUT, max_steps=1)
+    before = stored(tmp_path / 'source', strategy, hosts)
+    cluster, hosts, strategy = target
+    first = First(strategy)
+    monkeypatch.chdir(tmp_path)
+    with hosted_by(cluster and cluster(hosts)):
+        estimator_of(tmp_path / 'target', hosts, strategy, warm_start_from='source').train(
+            INPUT, [first], max_steps=1)
+    np.testing.assert_array_equal(first.values[TABLE], before[TABLE])
+
+
+def test_a_relative_model_dir_is_absolute_for_tasks(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cluster = Tasks(2)
+    with hosted_by(cluster):
+        job = estimator_of('model', 2)
+        job.train(INPUT, max_steps=1)
+        job.evaluate(INPUT, steps=1, checkpoint_path='model/model.ckpt-1')
+        job.evaluate(INPUT, steps=1)
+    directory, checkpoint = str(tmp_path / 'model'), str(tmp_path / 'model' / 'model.ckpt-1')
+    assert [admitted[1:] for admitted in cluster.admitted] == [
+        (directory, ''), ('', checkpoint), ('', checkpoint)]
+    assert [[(part['rows'], part['bytes']) for host in admitted[0] for part in host]
+            for admitted in cluster.admitted] == [
+        [(6, 6 * 3 * 4 * 2), (5, 5 * 3 * 4 * 2)], *[[(6, 6 * 3 * 4), (5, 5 * 3 * 4)]] * 2]
+
+
+@pytest.mark.parametrize('kernels', KERNELS[1:])
+def test_a_random_initializer_gives_a_cluster_the_rows_of_one_process(tmp_path, kernels):
+    found = {}
+    for name, cluster in (('block', None), ('owners', Owners(3)), ('tasks', Tasks(3))):
+        first = First('mod')
+        with hosted_by(cluster):
+            estimator_of(tmp_path / name, 3, 'mod', kernels).train(INPUT, [first], max_steps=1)
+        found[name] = {**first.values, 'w': jobs.stored(tmp_path / name, 'w/kernel')}
+    assert_same(found['block'], found['owners'])
+    assert_same(found['tasks'], found['owners'])
+    assert len(np.unique(found['tasks'][TABLE])) == found['tasks'][TABLE].size

@@ -17,7 +17,7 @@ def test_an_input_fn_learns_its_host_and_how_many_replicas_it_feeds():
     assert (index, invocations, replicas, context.current_host) == (1, 2, 4, 1)
     assert (context.num_hosts, context.num_replicas, context.num_of_replicas_per_host) == (
         2, 8, 4)
-    assert device == context.tpu_host_placement_function(1) == '/replica:0/task:0/device:CPU:0'
+    assert device == context.tpu_host_placement_function(1) == '/device:CPU:0'
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         with tf.device(device), tf.device(context.tpu_host_placement_function(0)):
             assert session.run(tf.constant(3)) == 3  # the device exists here
@@ -32,7 +32,7 @@ def test_a_model_fn_learns_the_size_but_no_host():
     assert (context.num_hosts, context.num_of_replicas_per_host) == (2, 4)
     assert [context.device_for_replica(replica) for replica in (0, 3, 5)] == [
         ('/task:0/device:CPU:0', ordinal) for ordinal in (0, 3, 1)]
-    assert context.tpu_host_placement_function(1) == '/replica:0/task:0/device:CPU:0'
+    assert context.tpu_host_placement_function(1) == '/device:CPU:0'
     for ask in (context.current_input_fn_deployment, lambda: context.current_host):
         with pytest.raises(RuntimeError, match='must not be called from model_fn.'):
             ask()

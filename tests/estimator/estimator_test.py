@@ -119,8 +119,8 @@ def test_all_that_is_not_supported_yet_is_named_at_once(tmp_path, monkeypatch):
     assert str(caught.value) == (
         'E907 TPUConfig.experimental_feed_hook: it must be a subclass of '
         "TPUInfeedOutfeedSessionHook, without which nothing would feed; got <class 'object'>.\n"
-        'E907 TF_CONFIG: a cluster of processes is not supported yet.  '
-        'Unset it: hosts are emulated in one process.')
+        'E907 TF_CONFIG: a cluster of processes is for plain Estimators.  Unset it: hosts are '
+        'emulated in one process, or they are workers: see etpe docs cluster.')
 
 
 def ones(params):

@@ -37,7 +37,8 @@ def random_batch(generator, exchange):
     batch = {}
     for feature, count in zip(exchange.features, exchange.samples):
         most = generator.choice([0, 1, 4])
-        samples = np.repeat(np.arange(count, dtype=np.int32), generator.integers(0, most + 1, count))
+        samples = np.repeat(np.arange(count, dtype=np.int32),
+                            generator.integers(0, most + 1, count))
         rows = exchange.plan.table(feature.table).vocabulary_size
         batch[feature.name] = (
             samples, generator.integers(0, rows, len(samples)),

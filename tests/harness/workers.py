@@ -13,7 +13,7 @@ from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.cluster.lease import Lease
 from estimator_tpu_embedding.cluster.worker import TOKEN, Worker
 
-from .processes import ROOT, die_with_parent, free_addresses
+from .processes import ROOT, die_with_parent, free_addresses, path_with_harness
 
 
 class Workers:
@@ -24,10 +24,10 @@ class Workers:
       processes: the `subprocess.Popen` of each.
     """
 
-    def __init__(self, addresses, stack, flags, before, environment):
+    def __init__(self, addresses, stack, flags, before, modules, environment):
         self.addresses, self.processes = list(addresses), [None] * len(addresses)
         self._stack, self._flags, self._environment = stack, flags, environment
-        self._before = before or {}
+        self._before, self._modules = before or {}, modules or {}
         self._logs = [stack.enter_context(tempfile.TemporaryFile('w+')) for _ in addresses]
         for index in range(len(addresses)):
             self.start(index)
@@ -37,12 +37,13 @@ class Workers:
     def start(self, index):
         """Starts a worker at its address, perhaps again; `wait` waits until it listens."""
         process = subprocess.Popen(
-            [*self._before.get(index, ()), sys.executable, '-m', 'estimator_tpu_embedding',
+            [*self._before.get(index, ()), sys.executable, '-m',
+             self._modules.get(index, 'estimator_tpu_embedding'),
              'worker', '--listen', self.addresses[index], '--expose', *self._flags],
             stdout=subprocess.PIPE, stderr=self._logs[index], text=True,
-            preexec_fn=die_with_parent,
-            env={**os.environ, 'PYTHONPATH': str(ROOT), 'TF_CPP_MIN_LOG_LEVEL': '2',
-                 **self._environment})
+            preexec_fn=die_with_parent, cwd=ROOT, env={
+                **os.environ, 'PYTHONPATH': path_with_harness(), 'TF_CPP_MIN_LOG_LEVEL': '2',
+                **self._environment})
         self.processes[index] = process
         self._stack.callback(_end, process)
 
@@ -71,7 +72,7 @@ def _end(process):
 
 
 @contextlib.contextmanager
-def running(count, *flags, before=None, **environment):
+def running(count, *flags, before=None, modules=None, **environment):
     """While the body runs, so do `count` workers on free ports of 127.0.0.1.
 
     Each is `etpe worker --listen 127.0.0.1:PORT --expose` with `flags` besides, in a process that
@@ -81,6 +82,7 @@ def running(count, *flags, before=None, **environment):
       count: of workers.
       *flags: see above.
       before: by number of the worker, a command that runs the command line which follows it.
+      modules: by number of the worker, the module that is `etpe` instead of the package.
       **environment: variables of all.
 
     Yields:
@@ -89,7 +91,7 @@ def running(count, *flags, before=None, **environment):
     workers = None
     with contextlib.ExitStack() as stack:
         try:
-            workers = Workers(free_addresses(count), stack, flags, before, environment)
+            workers = Workers(free_addresses(count), stack, flags, before, modules, environment)
             yield workers
         finally:
             for index, address in enumerate(workers.addresses if workers else ()):

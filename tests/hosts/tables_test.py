@@ -6,6 +6,7 @@ from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts import tables
+from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.hosts.tables import create_tables
 
 
@@ -137,6 +138,18 @@ def test_a_large_constant_of_the_whole_table_is_copied_by_slices(monkeypatch):
     matrix = tf.constant_initializer(np.ones([7, 2]))
     # 7 rows are 2 + 2 + 2 + 1; 4 and 3 rows are 2 + 2 and 2 + 1.
     assert [initial_values(7, hosts, initializer=matrix)[2] for hosts in (1, 2)] == [4, 4]
+
+
+def test_the_python_of_a_large_constant_is_on_the_client_and_the_parts_are_on_their_hosts(
+        monkeypatch):
+    monkeypatch.setattr(tables, 'LARGE_BYTES', 0)
+    plan = plan_of(7, 2, initializer=tf.constant_initializer(np.ones([7, 2])))
+    placement = Placement(plan.topology, is_remote=True)
+    with tf.Graph().as_default() as graph:
+        made = create_tables(plan, {'t': 't'}, placement=placement)
+    assert {operation.device for operation in graph.get_operations()
+            if operation.type == 'PyFunc'} == {placement.client}
+    assert [part.device for part in made['t'].rows] == [placement.host(0), placement.host(1)]
 
 
 def test_a_large_part_does_not_hide_that_an_initializer_gives_the_wrong_shape(monkeypatch):

@@ -7,6 +7,9 @@ import pytest
 import tensorflow as tf
 from harness import replicas
 
+from estimator_tpu_embedding import defaults
+from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import (
     CallError, ConfigError, InputShapeError, NotInFunctionError, StructureTypeError,
     UnsupportedError)
@@ -25,6 +28,16 @@ def embedding_of(strategy='none', optimizer=None, features=None, **kwargs):
     return replicas.embedding_under(
         replicas.make(strategy), features or {'a': api.FeatureConfig(table_of())},
         api.SGD(.5) if optimizer is None else optimizer, **kwargs)
+
+
+@pytest.mark.parametrize('chosen, said', [
+    (ClusterChoice(processes=2), 'got workers.'),
+    (ClusterChoice(('10.0.0.3:8470', '10.0.0.4:8470')), 'workers 10.0.0.3:8470, 10.0.0.4:8470'),
+    (ClusterChoice(is_from_script=True), 'got workers.')])
+def test_chosen_workers_are_refused_and_not_ignored(monkeypatch, chosen, said):
+    monkeypatch.setattr(defaults, '_current', Defaults(cluster=chosen))
+    with pytest.raises(ConfigError, match=f'E738 TPUEmbedding: .* all its tables in .*{said}'):
+        embedding_of()
 
 
 def traced(function, *args):

@@ -105,8 +105,8 @@ class Owners:
     def update(self, host, grouped, lengths, parts, *, counted=(), rates=None):
         return self.library.ete_update_parts(
             engine=self.engines[host], grouped=[grouped], lengths=[lengths], parts=[parts],
-            rates=rates or tf.fill([2 - host], 1.), counted=tf.constant(counted, tf.int32, [len(counted)]),
-            handles=[]).numpy().tolist()
+            rates=rates or tf.fill([2 - host], 1.), handles=[],
+            counted=tf.constant(counted, tf.int32, [len(counted)])).numpy().tolist()
 
     def count(self, host, grouped, lengths, parts):
         return self.library.ete_count_parts(

@@ -188,7 +188,9 @@ def test_all_parts_are_compared_and_none_may_be_missing(operations):
     ({'patience_ms': 2**40}, 'patience_ms'), ({'table_widths': [3]}, 'table'),
     ({'table_rows': [0, 7]}, '"item"'), ({'num_hosts': 0}, 'host'), ({'strategy': 2}, 'strategy'),
     ({'feature_tables': [0, 1, 2]}, '"self"'), ({'feature_samples': [4, 4, -4]}, '"self"'),
-    ({'table_combiners': [7, 0]}, '"item"'), ({'table_options': []}, 'table')])
+    ({'table_combiners': [7, 0]}, '"item"'), ({'table_options': []}, 'table'),
+    ({'table_ids': [0]}, 'table_ids.*4 entries'), ({'table_ids': [0, 1, 0, 0]}, '"user".*stride'),
+    ({'table_ids': [-1, 1, 0, 1]}, '"item".*first id')])
 def test_an_engine_of_numbers_that_contradict_each_other_is_refused(changes, says):
     with tf.Graph().as_default(), pytest.raises(WRONG, match=says):
         Operations(**changes)

@@ -62,6 +62,23 @@ ENTRIES = {
              'Workers take tensors from each other by the same addresses that the client uses. An '
              'address of loopback means another machine on each of them.',
              'Give the address by which other machines know the worker.'),
+    'E721': ('lost worker',
+             'A worker of a running job has ended, stands still, cannot be reached any more, or '
+             'began anew, so the rows that it held are gone. The message says which of them. The '
+             'job ends all workers, starts or awaits new ones, and goes on with the last '
+             'checkpoint; no step counts twice.',
+             'Nothing, if it happens rarely. After exit -9 look whether the machine ran out of '
+             'memory.'),
+    'E722': ('the same failure at the same step',
+             'A job began anew after a failure, came to the same step, and failed in the same way '
+             'on the same host, three times. It would do so for ever.',
+             'Look at the log for what that step does on that host. Everything that was saved is '
+             'there, so the job can go on when the cause is gone.'),
+    'E723': ('cut connection to a worker',
+             'A call between the processes of a job failed, though all workers answer. It may have '
+             'changed some rows, so nothing of the session is used any more. The job goes on '
+             'with the last checkpoint.',
+             'If it happens often, look at the network between the machines.'),
     'E731': ('engine of another host',
              'Each host has an engine with its own rows. An operation of that engine was placed '
              'on another host, where it would read rows of other ids.',

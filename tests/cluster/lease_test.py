@@ -1,0 +1,61 @@
+"""A worker is one run's at a time, as long as its client says so."""
+
+import pytest
+
+from estimator_tpu_embedding.cluster.lease import Lease
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def lease(clock):
+    return Lease(60, clock)
+
+
+def test_h16_only_one_run_has_a_worker(lease):
+    assert lease.claim('run-1', 'alice') and lease.claim('run-1', 'alice')
+    assert not lease.claim('run-2', 'bob') and not lease.renew('run-2')
+    assert not lease.release('run-2') and not lease.is_over()
+    assert lease.as_data() == {
+        'run': 'run-1', 'client': 'alice', 'silent_seconds': 0.0, 'seconds_left': 60.0}
+
+
+def test_a_client_keeps_its_worker_by_saying_so_in_time(lease, clock):
+    assert lease.claim('run-1', 'alice')
+    for _ in range(3):
+        clock.now += 59
+        assert lease.renew('run-1') and not lease.is_over()
+
+
+def test_h05_the_claim_of_a_silent_client_ends_and_cannot_be_renewed(lease, clock):
+    assert lease.claim('run-1', 'alice') and not lease.is_over()
+    clock.now += 60
+    assert lease.is_over() and lease.as_data()['seconds_left'] == 0
+    assert not lease.renew('run-1') and not lease.claim('run-1', 'alice')
+
+
+def test_a_claim_that_was_given_back_is_over_and_no_second_run_gets_it(lease):
+    assert lease.claim('run-1', 'alice') and lease.release('run-1')
+    assert lease.is_over() and not lease.claim('run-2', 'bob') and not lease.claim('run-1', 'alice')
+
+
+def test_a_worker_without_a_client_stays_as_it_is(lease, clock):
+    clock.now += 1e6
+    assert not lease.is_over() and lease.as_data() is None and not lease.renew('run-1')
+
+
+def test_an_own_worker_has_its_client_for_ever(clock):
+    lease = Lease(float('inf'), clock)
+    assert lease.claim('run-1', 'alice')
+    clock.now += 1e9
+    assert not lease.is_over() and lease.as_data()['seconds_left'] is None

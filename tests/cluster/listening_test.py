@@ -1,0 +1,84 @@
+"""What a process listens on is read from the system, and not from what it was told to do."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+from harness.processes import run_python
+
+from estimator_tpu_embedding.cluster import listening
+from estimator_tpu_embedding.errors import ExposedServerError, SetupError
+
+ASK = '''
+import subprocess, sys
+from estimator_tpu_embedding.cluster import listening
+from estimator_tpu_embedding.errors import ExposedServerError
+subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
+assert listening.interfaces() == {}
+listening.require_private('test', expose=False)
+for command in ('link add away0 type bridge', 'addr add 10.9.8.7/24 dev away0',
+                'link set away0 up'):
+    subprocess.run(['ip', *command.split()], check=True)
+assert listening.interfaces() == {'away0': '10.9.8.7'}
+listening.require_private('test', expose=True)
+try:
+    listening.require_private('test', expose=False)
+except ExposedServerError as error:
+    print(error)
+'''
+
+
+@pytest.fixture
+def listener():
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        yield server
+
+
+def test_h13_what_is_really_bound_is_seen(listener):
+    port = listener.getsockname()[1]
+    with socket.socket() as silent, socket.create_server(('::', 0), family=socket.AF_INET6) as all:
+        silent.bind(('127.0.0.1', 0))
+        seen = listening.addresses_of()
+        assert {f'127.0.0.1:{port}', f'[::]:{all.getsockname()[1]}'} <= set(seen)
+        assert not any(one.endswith(f':{silent.getsockname()[1]}') for one in seen)
+
+
+def test_h13_a_process_that_cannot_be_seen_listens_nowhere():
+    assert listening.addresses_of(2**22 + 1) == []
+
+
+def test_h14_a_port_in_use_names_the_port_and_the_process(listener):
+    port = listener.getsockname()[1]
+    with pytest.raises(SetupError, match=f'E706 worker 3: port {port} must be free; '
+                                         f'got process {os.getpid()} listens on it'):
+        listening.require_free('worker 3', port)
+
+
+def test_h14_a_port_of_another_process_names_that_process(tmp_path):
+    code = ('import socket, sys; s = socket.create_server(("127.0.0.1", 0)); '
+            'print(s.getsockname()[1], flush=True); sys.stdin.read()')
+    with subprocess.Popen([sys.executable, '-c', code], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        port = int(process.stdout.readline())
+        with pytest.raises(SetupError, match=f'{port} .*process {process.pid} listens'):
+            listening.require_free('worker 3', port)
+        process.stdin.close()
+    listening.require_free('worker 3', port)
+
+
+def test_a_free_port_and_any_port_are_free():
+    listening.require_free('worker 3', 0)
+
+
+def test_h13_only_a_machine_with_loopback_alone_lets_a_server_start_unasked():
+    if subprocess.run(['unshare', '-rn', 'ip', 'link'], capture_output=True).returncode:
+        pytest.skip('this system makes no network namespaces')
+    ended = run_python('-c', ASK, before=('unshare', '-rn'))
+    assert ended.returncode == 0 and ended.stdout.startswith('E705 test: a server of TensorFlow')
+    assert 'away0 (10.9.8.7)' in ended.stdout and '--expose' in ended.stdout
+
+
+def test_an_exposed_server_is_an_error_of_the_set_up():
+    assert issubclass(ExposedServerError, SetupError)

@@ -1,0 +1,227 @@
+"""What becomes of workers when processes end, freeze, or are of another version."""
+
+import json
+import os
+import pathlib
+import signal
+import time
+
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import workers
+from harness.processes import DEADLINE, run_python, started
+
+from estimator_tpu_embedding.cluster import control
+from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.cluster import Cluster
+from estimator_tpu_embedding.cluster.control import NoAnswerError
+from estimator_tpu_embedding.errors import SetupError
+from estimator_tpu_embedding.hosts.placement import HOST_JOB, device_of
+
+pytestmark = pytest.mark.long
+
+LEASE = 3
+ASK = '''
+import sys
+from estimator_tpu_embedding.cluster import control
+print(control.ask(sys.argv[1], 'status', deadline=60)['pid'])
+'''
+
+
+def until(condition):
+    """Waits until a condition holds."""
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(.05)
+
+
+def is_gone(pid):
+    """Whether a process has ended; one that nobody has reaped yet has."""
+    try:
+        return pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] == 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def incarnation(address):
+    return control.ask(address, 'status', deadline=DEADLINE)['incarnation']
+
+
+def fill(cluster, host):
+    """Returns a session that has 400 MB on a host."""
+    with tf.Graph().as_default() as graph, tf.device(device_of(HOST_JOB, host)):
+        value = tf.get_variable('v', initializer=lambda: tf.ones([100_000_000]), use_resource=True)
+        session = tf.Session(cluster.target, graph=graph, config=cluster.config())
+        session.run(value.initializer)
+        return session
+
+
+def used(cluster, host):
+    return cluster.ask(host, 'status', deadline=DEADLINE)['memory']['used']
+
+
+@pytest.fixture
+def own():
+    cluster = Cluster(ClusterChoice(processes=2, expose=True, connect_deadline=DEADLINE))
+    cluster.prepare()
+    yield cluster
+    cluster.close()
+
+
+def test_after_a_loss_own_workers_are_other_processes_and_the_old_ones_are_gone(own):
+    before = own.pids()
+    os.kill(before[1], signal.SIGKILL)
+    until(lambda: own.status_of(1) is not None)
+    assert (own.status_of(0), own.status_of(1)) == (None, -signal.SIGKILL)
+    own.lost(RuntimeError('host 1'), generation=0)
+    own.lost(RuntimeError('host 1 again'))
+    assert own.generation == 1 and str(own.loss) == 'host 1'
+    until(lambda: all(map(is_gone, before)))
+    own.prepare()
+    assert own.loss is None and not set(own.pids()) & set(before)
+    own.lost(RuntimeError('late news of those that are gone'), generation=0)
+    assert own.generation == 1 and own.loss is None
+
+
+def test_own_workers_that_ended_between_two_sessions_are_started_anew(own):
+    before = own.pids()
+    os.kill(before[0], signal.SIGKILL)
+    until(lambda: own.status_of(0) is not None)
+    own.prepare()
+    assert own.generation == 0 and not set(own.pids()) & set(before)
+    assert [own.ask(host, 'status', deadline=DEADLINE)['pid'] for host in (0, 1)] == own.pids()
+
+
+def test_signals_that_tell_a_client_to_end_leave_its_workers_to_it(own):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        for pid in own.pids():
+            os.kill(pid, number)
+    assert [own.ask(host, 'status', deadline=DEADLINE)['pid'] for host in (0, 1)] == own.pids()
+    own.close()
+    assert own.pids() == [] == own.addresses()
+
+
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
+def test_h05_own_workers_never_outlive_their_client(number):
+    with started('-m', 'harness.cluster_client', '2') as (client, lines):
+        pids = json.loads(next(lines))['pids']
+        # The thread that had them started has ended, and they live all the same.
+        assert len(pids) == 2 and not any(map(is_gone, pids))
+        client.send_signal(number)
+        client.wait()
+        until(lambda: all(map(is_gone, pids)))
+
+
+def test_own_workers_end_with_a_client_that_ends_in_order():
+    with started('-m', 'harness.cluster_client', '2') as (client, lines):
+        pids = json.loads(next(lines))['pids']
+        client.stdin.close()
+        assert client.wait() == 0
+        until(lambda: all(map(is_gone, pids)))
+
+
+def test_h05_a_worker_frees_what_a_dead_client_had_when_its_lease_ends():
+    with workers.running(1, '--lease', str(LEASE)) as running:
+        address, = running.addresses
+        with started('-m', 'harness.cluster_client', address) as (client, lines):
+            before, = json.loads(next(lines))['incarnations']
+            client.kill()
+            client.wait()
+            until(lambda: incarnation(address) != before)
+        status = control.ask(address, 'status', deadline=DEADLINE)
+        assert status['claim'] is None and status['pid'] == running.processes[0].pid
+
+
+def test_a_client_that_ends_in_order_gives_its_worker_back():
+    with workers.running(1, '--lease', '1000000') as running:
+        address, = running.addresses
+        with started('-m', 'harness.cluster_client', address) as (client, lines):
+            before, = json.loads(next(lines))['incarnations']
+            assert incarnation(address) == before
+            client.stdin.close()
+            assert client.wait() == 0
+            until(lambda: incarnation(address) != before)
+
+
+def test_a_run_waits_for_the_lease_of_a_dead_client_to_end():
+    with workers.running(1, '--lease', str(LEASE)) as running:
+        address, = running.addresses
+        assert control.ask(address, 'claim', run='dead', client='a client', deadline=DEADLINE)[
+            'is_ours']
+        said = []
+        cluster = Cluster(ClusterChoice((address,), expose=True, connect_deadline=DEADLINE),
+                          said.append)
+        cluster.prepare()
+        assert 'claimed by run dead of a client' in said[0] and 'waiting' in said[0]
+        cluster.close()
+
+
+def test_after_a_loss_a_foreign_worker_begins_anew_with_all_memory_free():
+    with workers.running(2) as running:
+        cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
+        cluster.prepare()
+        empty, before = used(cluster, 1), cluster.incarnations()
+        session = fill(cluster, 1)
+        assert used(cluster, 1) > empty + 380e6
+        cluster.lost(RuntimeError('host 0'))
+        cluster.prepare()
+        assert not set(before) & set(cluster.incarnations())
+        assert used(cluster, 1) < empty + 200e6
+        assert [process.poll() for process in running.processes] == [None, None]
+        with pytest.raises(tf.errors.OpError):
+            session.run('v/Read/ReadVariableOp:0')
+        cluster.close()
+
+
+def test_h03_a_call_of_a_frozen_worker_ends_at_its_deadline_and_it_answers_when_it_thaws():
+    with workers.running(1) as running:
+        address, = running.addresses
+        running.processes[0].send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        with pytest.raises(NoAnswerError, match='no answer within 1 s'):
+            control.ask(address, 'status', deadline=1)
+        assert time.monotonic() - began < 60
+        running.processes[0].send_signal(signal.SIGCONT)
+        assert control.ask(address, 'status', deadline=DEADLINE)['pid'] == running.processes[0].pid
+
+
+def test_h04_a_worker_that_was_started_again_is_another_incarnation():
+    with workers.running(1) as running:
+        cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
+        cluster.prepare()
+        before, = cluster.incarnations()
+        running.kill(0)
+        with pytest.raises(NoAnswerError):
+            cluster.ask(0, 'status', deadline=1)
+        running.start(0)
+        running.wait(0)
+        answer = cluster.ask(0, 'renew', run=cluster.run, deadline=DEADLINE)
+        assert answer['incarnation'] != before and not answer['is_ours']
+        cluster.prepare()
+        assert cluster.incarnations() == [answer['incarnation']]
+        cluster.close()
+
+
+def test_h17_a_worker_of_another_version_is_refused_with_a_table_of_all():
+    with workers.running(2, modules={1: 'harness.other_version'}) as running:
+        cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
+        with pytest.raises(SetupError) as caught:
+            cluster.prepare()
+        text = str(caught.value)
+        assert text.startswith('E709 cluster: all processes must have the same etpe; got this ')
+        assert f'{running.addresses[1]}: etpe 0.0.9, TensorFlow {tf.__version__}' in text
+        assert f'{running.addresses[0]}: etpe 0' in text
+
+
+def test_a_proxy_for_web_pages_is_not_used():
+    with workers.running(1, http_proxy='http://127.0.0.1:9') as running:
+        ended = run_python('-c', ASK, running.addresses[0], http_proxy='http://127.0.0.1:9')
+        assert ended.stdout.strip() == str(running.processes[0].pid)
+
+
+@pytest.mark.parametrize('number, status', [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_a_worker_at_once(number, status):
+    with workers.running(1) as running:
+        running.processes[0].send_signal(number)
+        assert running.processes[0].wait(60) == status

@@ -1,0 +1,25 @@
+"""What the processes of a job hold of its tables: each worker its own part, nobody else any."""
+
+import json
+
+import pytest
+from harness.processes import ROOT, run_python
+
+ROWS, WIDTH, HOSTS = 400_000, 128, 2
+PART = 2 * ROWS * WIDTH * 4 / HOSTS  # Bytes of rows and accumulators on each: 195 MiB.
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize('first', ['drawn', 'given'])
+def test_a_worker_holds_its_part_once_and_the_client_none_of_any_table(tmp_path, first):
+    done = run_python('-m', 'harness.cluster_memory_job', tmp_path, first, ROWS, WIDTH, HOSTS,
+                      deadline=800, PYTHONPATH=f'{ROOT}:{ROOT / "tests"}')
+    assert done.returncode == 0, done.stderr
+    phases = json.loads(done.stdout.splitlines()[-1])
+    assert list(phases) == ['create', 'train', 'save', 'restore', 'evaluate']
+    ratios = {phase: [one / PART for one in found] for phase, found in phases.items()}
+    for phase, (client, *workers) in ratios.items():
+        # A slice of first values is 16 MiB, and there may be a few at once.
+        assert client < .4, (phase, ratios)
+        assert all(.9 < worker < 1.4 for worker in workers), (phase, ratios)
