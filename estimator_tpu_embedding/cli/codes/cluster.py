@@ -85,8 +85,8 @@ ENTRIES = {
              'This is a defect of the package: report it with the message.'),
     'E732': ('Python that uses what a host holds',
              'Workers have no Python of the job, so operations of model_fn that call Python, '
-             'such as those of py_func, are executed by the client. What is tied to a variable, '
-             'a lookup table or a dataset of a host cannot move there.',
+             'such as those of py_func, are executed by the client. An operation that uses a '
+             'variable, a lookup table or a dataset of a host cannot move there.',
              'Read the variable outside of the function, or do that part in host_call, '
              'eval_metrics or input_fn.'),
     'E736': ('Python in the input of a worker',
