@@ -181,3 +181,18 @@ def test_a_random_initializer_gives_a_cluster_the_rows_of_one_process(tmp_path, 
     assert_same(found['block'], found['owners'])
     assert_same(found['tasks'], found['owners'])
     assert len(np.unique(found['tasks'][TABLE])) == found['tasks'][TABLE].size
+
+
+@pytest.mark.long
+def test_a_training_with_evaluations_in_between_goes_on_from_its_own_checkpoints(tmp_path):
+    results = {}
+    for name, cluster in (('owners', Owners(2)), ('tasks', Tasks(2))):
+        with hosted_by(cluster):
+            job = estimator_of(tmp_path / name, 2, save_checkpoints_steps=2)
+            results[name] = _legacy.load().train_and_evaluate(
+                job, _legacy.load().TrainSpec(INPUT, max_steps=4),
+                _legacy.load().EvalSpec(INPUT, steps=1, start_delay_secs=0, throttle_secs=0))
+            assert len(list(job.predict(INPUT))) == 12 * 8
+    assert results['tasks'][0]['global_step'] == 4
+    assert results['tasks'] == results['owners']
+    assert_same(*[stored(tmp_path / name, 'mod', 2) for name in results])
