@@ -14,8 +14,8 @@ from .columns import (
 from .graphs import (
     copied_variable_store, discarded_graph, function_of, global_step_read, is_compiled_by_xla,
     is_in_control_flow, is_inside_control_flow, keras_name_counters, move,
-    put_keras_name_counters, put_variable_scope_state, replace_control_inputs, replace_input,
-    thread_local_stacks, variable_scope_state, wait_for, wait_instead)
+    put_keras_name_counters, put_on, put_variable_scope_state, replace_control_inputs,
+    replace_input, thread_local_stacks, variable_scope_state, wait_for, wait_instead)
 from .running import (
     cached_summary_writers, eager_mode, fast_callable, global_seed, is_recording_gradients,
     is_saving_model, joined_paths, mark_unopened, session_class, summary_writer_initializers,

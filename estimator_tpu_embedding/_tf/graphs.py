@@ -76,6 +76,14 @@ def move(operation: Any, device: str) -> None:
     """
     if '_class' in operation.node_def.attr:
         operation._clear_attr('_class')
+    put_on(operation, device)
+
+
+def put_on(operation: Any, device: str) -> None:
+    """Gives `operation` a device; `''` takes it away. No session may have run the operation.
+
+    Checked: 2.16-2.21.
+    """
     operation._set_device(device)
 
 

@@ -31,6 +31,11 @@ class Devices:
             self._known[each] = self._known[operation]
         return self._known[operation]
 
+    @staticmethod
+    def follows(operation: tf.Operation) -> bool:
+        """Returns whether an operation is where another one is, whatever it says."""
+        return _leader_of(operation) is not None
+
 
 def _leader_of(operation: tf.Operation) -> tf.Operation | None:
     """Returns the operation whose device another one shares, or `None`."""

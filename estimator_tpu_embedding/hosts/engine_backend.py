@@ -51,16 +51,38 @@ class EngineBackend(ExecutorWrapper):
 
     def update(self, receipts: Sequence[LookupReceipt],
                gradients: Sequence[Activations]) -> tf.Tensor:
+        step, packed = receipts[0].step, [receipt.packed for receipt in receipts]
+        if self.placement.is_remote:
+            return self._engine.update(packed, self._after_lookups(receipts, gradients),
+                                       self._legal_rates(step), step)
         looked_up = [activation for receipt in receipts
                      for activation in receipt.activations.values()]
-        step = receipts[0].step
         # As one operation: otherwise every operation below would wait for each of them by itself.
         with tf.control_dependencies([tf.group(*looked_up)]):
             rates = rates_at(self.plan, step)
             legal = require_rates(self.plan, rates, step)
         with tf.control_dependencies([tf.group(legal, *looked_up)]):
-            return self._engine.update([receipt.packed for receipt in receipts], gradients,
-                                       rates, step)
+            return self._engine.update(packed, gradients, rates, step)
+
+    def _after_lookups(self, receipts: Sequence[LookupReceipt],
+                       gradients: Sequence[Activations]) -> list[Activations]:
+        """Returns gradients that exist when their core has looked up.
+
+        An owner writes when it has the gradients of all cores. So no task has to tell others that
+        all look-ups are done, which would take two messages more, one after the other.
+        """
+        found = []
+        for core, (receipt, of_core) in enumerate(zip(receipts, gradients)):
+            with on(self.placement.core(core)), tf.control_dependencies(
+                    [tf.group(*receipt.activations.values())]):
+                found.append({name: tf.identity(one) for name, one in of_core.items()})
+        return found
+
+    def _legal_rates(self, step: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the learning rates of a step, once it is known that they are legal."""
+        rates = rates_at(self.plan, step)
+        with tf.control_dependencies([require_rates(self.plan, rates, step)]):
+            return {name: tf.identity(rate) for name, rate in rates.items()}
 
     def retrieve(self) -> tf.Operation:
         return tf.no_op()

@@ -36,11 +36,11 @@ Results = Sequence[tf.Tensor | tf.Operation]
 
 
 class _Use(NamedTuple):
-    """A tensor that an operation of another device takes: its input number `index`."""
+    """A tensor that an operation of another device takes: its input number `place`."""
 
     tensor: tf.Tensor
     operation: tf.Operation
-    index: int
+    place: int
 
 
 class _Way(NamedTuple):
@@ -96,13 +96,14 @@ class _Packing:
         for use in self._uses():
             read = use.tensor.op
             if read.type == 'ReadVariableOp' and read not in later:
-                handle = read.inputs[0].op
-                ways.setdefault(self._way(read, use.operation), {}).setdefault(handle, []).append(use)
+                variables = ways.setdefault(self._way(read, use.operation), {})
+                variables.setdefault(read.inputs[0].op, []).append(use)
         for way, variables in ways.items():
             for handles in _batches(variables, lambda handle: variables[handle][0].tensor):
                 uses = [variables[handle] for handle in handles]
                 with on(way.sender):
-                    values = [_read(handle, own[0].tensor) for handle, own in zip(handles, uses)]
+                    values = [_read(handle, own[0].tensor)
+                              for handle, own in zip(handles, uses)]
                 message = _send(way, values, uses)
                 for write in writes:
                     if write.inputs[0].op in variables:
@@ -111,7 +112,8 @@ class _Packing:
     def pack_the_rest(self) -> None:
         """Packs the other tensors that cross, and the waiting for operations elsewhere."""
         uses, waits = list(self._uses()), list(self._waits())
-        levels = _levels(self._sources, {(use.tensor.op, use.operation) for use in uses} | set(waits))
+        levels = _levels(self._sources, {
+            *waits, *[(use.tensor.op, use.operation) for use in uses]})
         ways: dict[_Way, dict[str, list[_Use]]] = {}
         for use in uses:
             way = self._way(use.tensor.op, use.operation)._replace(
@@ -145,12 +147,12 @@ class _Packing:
         """Yields every use of a tensor on another device that may be redirected."""
         for operation in self._needed:
             device = self._devices[operation]
-            for index, tensor in enumerate(operation.inputs):
+            for place, tensor in enumerate(operation.inputs):
                 if (self._devices[tensor.op] != device and tensor.op in self._needed
                         and packing.is_packable(tensor)
                         and not _tf.is_in_control_flow(operation)
                         and not _tf.is_in_control_flow(tensor.op)):
-                    yield _Use(tensor, operation, index)
+                    yield _Use(tensor, operation, place)
 
     def _waits(self) -> Iterator[tuple[tf.Operation, tf.Operation]]:
         """Yields every pair of an operation and one of another device that waits for it."""
@@ -179,7 +181,7 @@ def _send(way: _Way, tensors: Sequence[tf.Tensor], uses: Iterable[Iterable[_Use]
         parts = packing.unpack(message, tensors)
     for part, own in zip(parts, uses):
         for use in own:
-            _tf.replace_input(use.operation, use.index, part)
+            _tf.replace_input(use.operation, use.place, part)
     return message
 
 

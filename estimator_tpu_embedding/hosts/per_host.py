@@ -103,28 +103,40 @@ class PerHostEngine:
             with on(self.placement.core(core)):
                 spread.append(self._form.spread(self._exchange, gradient, links, scales))
             kept.append(parts)
-        examined = {}
+        examined, own_rates = {}, {}
         for number, (host, owner) in enumerate(self._owners.items()):
+            own_rates[host], own_step = self._sent(host, rates, step)
             with on(self.placement.host(host)):
-                examined[host] = owner.examine([parts[number] for parts in kept],
-                                               [parts[number] for parts in spread], step)
+                # Copies here: what a condition reads from elsewhere crosses once more for it.
+                examined[host] = owner.examine([parts[number] for parts in kept], [
+                    tf.identity(parts[number]) for parts in spread], own_step)
         bad = self._counted({host: one.nonfinite for host, one in examined.items()})
         names = [table.name for table in self.plan.tables]
         required = [] if self._skips_nonfinite else [require_finite(names, bad, step)]
         with tf.control_dependencies(required):
             accepted = tf.reduce_all(tf.equal(bad, 0))
-        done = [self._written(host, one, rates, accepted) for host, one in examined.items()]
+        done = [self._written(host, one, own_rates[host], accepted)
+                for host, one in examined.items()]
         with tf.control_dependencies(done):
             return bad > 0
 
     def _written(self, host: int, examined: Examined, rates: Mapping[str, tf.Tensor],
                  accepted: tf.Tensor) -> tf.Tensor:
         """Lets an owner write if all have accepted; returns whether it did."""
-        names = [table.name for table in self._owners[host].plan.tables]
-        together = tf.stack([rates[name] for name in names])  # One message.
         with on(self.placement.host(host)):
-            return tf.cond(accepted, lambda: examined.write(dict(zip(names, tf.unstack(together)))),
+            return tf.cond(tf.identity(accepted), lambda: examined.write(rates),
                            lambda: tf.constant(False))
+
+    def _sent(self, host: int, rates: Mapping[str, tf.Tensor], step: tf.Tensor
+              ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+        """Sends an owner the rates of its tables and the step, in one message."""
+        names = [table.name for table in self._owners[host].plan.tables]
+        message = tf.concat([tf.bitcast(tf.cast(step, tf.int64), tf.int32), tf.bitcast(
+            tf.stack([rates[name] for name in names]), tf.int32)], 0)
+        with on(self.placement.host(host)):
+            message = tf.identity(message)
+            arrived = tf.unstack(tf.bitcast(message[2:], tf.float32), len(names))
+            return dict(zip(names, arrived)), tf.bitcast(message[:2], tf.int64)
 
     def _parts_of(self, packed: Sequence[tf.Tensor]
                   ) -> tuple[list[tf.Tensor], tf.Tensor, list[list[tf.Tensor]]]:

@@ -15,7 +15,9 @@ import tensorflow.compat.v1 as tf
 from ..ops.ids import IdBatch
 from .backend import Activations, Backend, LookupReceipt
 from .components import CoreComponents
+from .packed import pack_crossings
 from .placed_queue import PlacedQueue
+from .placement import on
 from .wrapper import BackendWrapper
 
 
@@ -41,7 +43,7 @@ class PipelinedBackend(BackendWrapper):
         self._components = CoreComponents(self)
         self._ahead = [PlacedQueue(1, self._components.kinds, self._components.places(core),
                                    f'looked_up_for_core_{core}') for core in self._cores]
-        self._next = tf.cond(self.has_next, self._look_ahead, lambda: tf.constant(0))
+        self._next = tf.cond(self.has_next, self._look_ahead_packed, lambda: tf.constant(0))
 
     def begin(self) -> tf.Operation:
         """Looks up the first batch; run once per session before its first step."""
@@ -50,7 +52,9 @@ class PipelinedBackend(BackendWrapper):
     def lookup(self, *, core: int) -> tuple[Activations, LookupReceipt]:
         step = tf.identity(self._global_step)
         with tf.control_dependencies([step]):
-            packed, activations = self._components.unflatten(self._ahead[core].dequeue())
+            components = self._ahead[core].dequeue()
+            with on(self.placement.core(core)):
+                packed, activations = self._components.unflatten(components)
         return activations, LookupReceipt(step, tuple(packed), activations)
 
     def update(self, receipts: Sequence[LookupReceipt],
@@ -70,6 +74,13 @@ class PipelinedBackend(BackendWrapper):
             tf.zeros([0], tf.int32), tf.zeros([0], tf.int64), 0,
             tf.zeros([0]) if feature.weight_feature else None) for feature in self.plan.features}
         return self._backend.enqueue(empty, host=host, core=core)
+
+    def _look_ahead_packed(self) -> tf.Tensor:
+        """Looks ahead within a function, which nobody else can rewrite once it is made."""
+        done = self._look_ahead()
+        if self.placement.is_remote:
+            pack_crossings(tf.get_default_graph(), [[done]], self.placement.client)
+        return done
 
     def _look_ahead(self) -> tf.Tensor:
         """Looks up the next batch of every core; returns 0 when that is done."""

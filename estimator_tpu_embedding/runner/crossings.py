@@ -1,4 +1,4 @@
-"""Prepares the graph of a run for the tasks of a cluster, once the runs of its session are known."""
+"""Prepares the graph of a job for the tasks of a cluster, once all that is fetched is known."""
 
 from __future__ import annotations
 
@@ -8,20 +8,27 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..hosts.packed import pack_crossings
+from ..hosts.placed_graph import put_python_on_client, require_engines
 from .graph import StepGraph
 from .model import Job
 
 
 def prepare_for_tasks(job: Job, graph: StepGraph, fetches: Any) -> None:
-    """Packs what crosses between the tasks of a job; changes nothing of a job without tasks.
+    """Moves Python to the client and packs what crosses; a job without tasks stays as it is.
 
     Args:
       job: the job.
       graph: of the job. No session has run it.
       fetches: what is fetched besides of every step, nested.
+
+    Raises:
+      ConfigError: E731, E732 for what cannot work where it is.
     """
     if job.placement.is_remote:
-        pack_crossings(graph.global_step.graph, _results_of(graph, fetches), job.placement.client)
+        whole, placement = graph.global_step.graph, job.placement
+        put_python_on_client(whole, placement)
+        require_engines(whole, placement)
+        pack_crossings(whole, _results_of(graph, fetches), placement.client)
 
 
 def _results_of(graph: StepGraph, fetches: Any) -> list[Sequence[tf.Tensor | tf.Operation]]:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
 from ..core.deployment import Invocation
 from ..errors import ConfigError, Problem
+from ..hosts.called import python_in
 from ..hosts.placement import Placement, on
 
-_PYTHON = frozenset({'PyFunc', 'PyFuncStateless', 'EagerPyFunc'})
-"""The types of operations that call Python."""
 _REMEDY = 'Leave input_on_workers off: the client then has the input, with all of its Python.'
 
 
@@ -36,15 +33,15 @@ def built_on_host(placement: Placement, invocation: Invocation) -> Iterator[None
         yield
     if device != placement.client:
         made = graph.get_operations()[before:]
-        if problems := [*_of_python(graph, made, invocation), *_of_resources(made, invocation)]:
+        if problems := [*_of_python(made, invocation), *_of_resources(made, invocation)]:
             raise ConfigError(*problems)
 
 
-def _of_python(graph: tf.Graph, operations: Sequence[tf.Operation], invocation: Invocation
+def _of_python(operations: Sequence[tf.Operation], invocation: Invocation
                ) -> Iterator[Problem]:
     """Yields a problem for each operation that calls Python, itself or by its functions."""
     for operation in operations:
-        kind = _python_in(graph, operation.type, _called_by(operation))
+        kind = python_in(operation)
         if kind is not None:
             within = '' if kind == operation.type else f', in a function of {operation.type}'
             yield Problem(
@@ -68,46 +65,3 @@ def _of_resources(operations: Sequence[tf.Operation], invocation: Invocation
                     'make the tables, variables and datasets that it uses, since they stay where '
                     'they are made', f'{maker.type} "{maker.name}" for {operation.type} '
                     f'"{operation.name}"', f'Make it within each call of input_fn. {_REMEDY}')
-
-
-def _python_in(graph: tf.Graph, kind: str, functions: Sequence[str]) -> str | None:
-    """Returns the type of the first operation that calls Python, or `None`.
-
-    Args:
-      graph: has the functions.
-      kind: the type of an operation.
-      functions: that it calls.
-    """
-    if kind in _PYTHON:
-        return kind
-    waiting, seen = [kind, *functions], set[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        definition = _tf.function_of(graph, name)
-        for node in definition.node_def if definition is not None else ():
-            if node.op in _PYTHON:
-                return str(node.op)
-            waiting += [node.op, *(each for value in node.attr.values()
-                                   for each in _functions_in(value))]
-    return None
-
-
-def _called_by(operation: tf.Operation) -> list[str]:
-    """Returns the names of the functions that an operation has as attributes."""
-    found = []
-    for attribute in operation.op_def.attr:
-        if attribute.type in ('func', 'list(func)'):
-            value = operation.get_attr(attribute.name)
-            found += [each.name for each in (value if isinstance(value, list) else [value])]
-    return found
-
-
-def _functions_in(value: Any) -> list[str]:
-    """Returns the names of functions in an `AttrValue`."""
-    kind = value.WhichOneof('value')
-    if kind == 'func':
-        return [value.func.name]
-    return [each.name for each in value.list.func] if kind == 'list' else []

@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..errors import Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
+from ..hosts.placed_graph import keep_on_host
 from ..hosts.placement import Placement, on
 from ..ops import checks
 from .gradients import GradientCapture
@@ -81,6 +82,9 @@ def build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None,
     else:
         with random_states_kept(job.seed):
             outputs = towers.build(build)
+    if job.placement.is_remote:
+        for core in cores:
+            keep_on_host(towers.operations_of(core), job.placement.core(core), job.placement)
     _tf.forget_column_scopes(tf.get_default_graph())
     return BuiltTowers(
         outputs=outputs, rows=[batch.rows for batch in batches if batch.rows is not None],

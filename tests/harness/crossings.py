@@ -1,10 +1,7 @@
-"""Counts what crosses between the tasks of a cluster in one run of a session: messages and bytes.
+"""Counts what crosses between the tasks of a cluster in one run of a session.
 
-    python -m harness.crossings
-
-is no program; import it. A run is traced with `OPTIONS`; `messages` and `bytes_sent` read the
-`tf.RunMetadata` of it. Both give a Counter by (sender, receiver), for example
-`{('tpu_worker 0', 'coordinator 0'): 3}`.
+The run is made with `options=OPTIONS` and a `tf.RunMetadata`, which the functions read. Pairs are
+(sender, receiver), for example `('tpu_worker 0', 'coordinator 0')`.
 """
 
 import collections
@@ -13,8 +10,7 @@ import re
 import tensorflow.compat.v1 as tf
 
 OPTIONS = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
-_SIZE = re.compile(r'\[([\d.]+)([KMG]?B)\]')
-_UNITS = {'B': 1, 'KB': 2**10, 'MB': 2**20, 'GB': 2**30}
+_TRANSFER = re.compile(r' from (\S+) to (\S+)$')
 
 
 def task_of(device):
@@ -37,3 +33,22 @@ def sends_of(metadata):
 def messages(metadata):
     """How many tensors and control edges cross from one task to another."""
     return collections.Counter((sender, receiver) for sender, receiver, _ in sends_of(metadata))
+
+
+def bytes_sent(metadata):
+    """How many bytes of tensors crossed from one task to another."""
+    total = collections.Counter()
+    for device in metadata.step_stats.dev_stats:
+        for node in device.node_stats:
+            if node.node_name == 'RecvTensor':
+                sender, receiver = _TRANSFER.search(node.timeline_label).groups()
+                total[task_of(sender), task_of(receiver)] += sum(
+                    each.tensor_description.allocation_description.requested_bytes
+                    for each in node.output)
+    return total
+
+
+def traced(session, fetches):
+    """The values of a run, and its metadata."""
+    metadata = tf.RunMetadata()
+    return session.run(fetches, options=OPTIONS, run_metadata=metadata), metadata

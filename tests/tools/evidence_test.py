@@ -13,10 +13,13 @@ from harness.processes import ROOT
 
 FOLDER = ROOT / 'tools' / 'bench'
 HELPERS = {
-    'compare', 'evidence', 'figures', 'laws', 'ours', 'peers', 'sessions', 'turns', 'workloads'}
+    'cluster_engines', 'compare', 'evidence', 'exchange_model', 'figures', 'laws', 'networks',
+    'ours', 'peers', 'sessions', 'turns', 'workloads'}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
 TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],
+    'cluster': ['--shrink=500', '--tasks=2', '--windows=1', '--steps=1', '--starts=0',
+                '--models=W2'],
     'engine': ['W2', '--shrink=500', '--windows=1', '--steps=1', '--bandwidth'],
     'job': ['--shrink=500', '--rounds=1', '--steps=100'],
     'keras_fit': ['--shrink=500', '--windows=1', '--steps=2'],
@@ -56,6 +59,12 @@ def test_a_figure_is_the_median_and_the_middle_half_of_its_windows(evidence, tmp
         'a': {'unit': 'ms', 'median': 3, 'low': 2, 'high': 4, 'windows': 5},
         'b': {'unit': 's', 'median': .123457, 'low': .123457, 'high': .123457, 'windows': 1}}
     assert (content['format'], content['benchmark']) == (1, 'job')
+
+
+def test_what_could_not_be_measured_is_noted(evidence, tmp_path):
+    content = recorded(evidence, tmp_path / 'a.json', lambda figures: figures.notes.append('no x'))
+    assert content['notes'] == ['no x']
+    assert 'notes' not in recorded(evidence, tmp_path / 'a.json', lambda figures: None)
 
 
 def test_a_figure_needs_a_key_of_its_own_and_a_measurement(evidence):

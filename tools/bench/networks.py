@@ -22,7 +22,8 @@ BURST = '256kb'
 """What a link lets pass at once; a message of a step is much longer."""
 
 _BRIDGE = 'bench'
-_PROBE_BYTES = 2**28
+PROBE_BYTES = 2**28
+"""That `gbit_of_socket` sends."""
 
 
 def why_not():
@@ -105,7 +106,7 @@ def _send(address):
     for _ in range(100):
         with contextlib.suppress(ConnectionRefusedError), socket.create_connection(address) as one:
             part = bytes(2**20)
-            for _ in range(_PROBE_BYTES // len(part)):
+            for _ in range(PROBE_BYTES // len(part)):
                 one.sendall(part)
             return
         threading.Event().wait(.05)

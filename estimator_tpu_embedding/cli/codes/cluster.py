@@ -79,6 +79,16 @@ ENTRIES = {
              'changed some rows, so nothing of the session is used any more. The job goes on '
              'with the last checkpoint.',
              'If it happens often, look at the network between the machines.'),
+    'E731': ('engine of another host',
+             'Each host has an engine with its own rows. An operation of that engine was placed '
+             'on another host, where it would read rows of other ids.',
+             'This is a defect of the package: report it with the message.'),
+    'E732': ('Python that uses what a host holds',
+             'Workers have no Python of the job, so operations of model_fn that call Python, '
+             'such as those of py_func, are executed by the client. What is tied to a variable, '
+             'a lookup table or a dataset of a host cannot move there.',
+             'Read the variable outside of the function, or do that part in host_call, '
+             'eval_metrics or input_fn.'),
     'E736': ('Python in the input of a worker',
              'With input_on_workers the input of each host is built on its worker. A worker has '
              'no Python of the job, so it cannot call functions such as those of from_generator, '

@@ -1,0 +1,125 @@
+"""Puts the operations of a graph where they can work in a cluster, and checks that they are there.
+
+A host has the engine of its own rows, and no Python of the job. Devices that a user names in
+model_fn mean nothing here, as on the hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import tensorflow.compat.v1 as tf
+
+from .. import _tf
+from ..errors import ConfigError, Problem
+from .called import functions_of, functions_of_node, python_in
+from .devices import Devices
+from .placement import Placement
+
+_ENGINE = 'EteEngine'
+_Engines = Callable[[str], str | None]
+"""The device of the engine that an input of a node is, or `None` if it is something else."""
+
+
+def keep_on_host(operations: Sequence[tf.Operation], device: str, placement: Placement) -> None:
+    """Puts operations whose device is none of a job on one that is.
+
+    What is colocated with another operation, or uses its resource, stays with it.
+
+    Args:
+      operations: of one tower.
+      device: of its core.
+      placement: the devices of the job.
+    """
+    allowed = {placement.client, *map(placement.host, range(placement.topology.num_hosts))}
+    devices = Devices()
+    for operation in operations:
+        if operation.device not in allowed:
+            _tf.put_on(operation, '' if devices.follows(operation) else device)
+
+
+def put_python_on_client(graph: tf.Graph, placement: Placement) -> None:
+    """Moves operations that call Python to the client.
+
+    Raises:
+      ConfigError: E732 for those that use something that a host holds.
+    """
+    devices, problems = Devices(placement.client), []
+    for operation in graph.get_operations():
+        kind = python_in(operation)
+        if kind is None or devices[operation] == placement.client and not (
+                devices.follows(operation)):
+            continue
+        if 'Dataset' in operation.type or any(
+                each.dtype == tf.resource for each in [*operation.inputs, *operation.outputs]):
+            within = '' if kind == operation.type else f', in a function of {operation.type}'
+            problems.append(Problem(
+                'E732', 'model_fn', 'what calls Python is executed by the client of a cluster, '
+                'so it must not use a variable, a table or a dataset of a host',
+                f'{kind}{within} "{operation.name}"', 'Read the variable outside of the function, '
+                'or do that part in host_call, eval_metrics or input_fn.'))
+        else:
+            _tf.move(operation, placement.client)
+    if problems:
+        raise ConfigError(*problems)
+
+
+def require_engines(graph: tf.Graph, placement: Placement) -> None:
+    """Makes sure that each operation of an engine is where its engine is.
+
+    The same number may mean another engine there, and its rows would be read.
+
+    Raises:
+      ConfigError: E731.
+    """
+    devices = Devices(placement.client)
+    problems: list[Problem] = []
+    for operation in graph.get_operations():
+        inputs = [_engine_of(tensor, devices) for tensor in operation.inputs]
+        problems += _misplaced(operation.type, operation.name, devices[operation], inputs)
+        for name in functions_of(operation):
+            problems += _misplaced_in(graph, name, devices[operation], inputs)
+    if problems:
+        raise ConfigError(*problems)
+
+
+def _engine_of(tensor: tf.Tensor, devices: Devices) -> str | None:
+    """Returns the device of the engine that a tensor is; `None` if it is something else."""
+    operation = tensor.op
+    while operation.type == 'Identity':
+        operation = operation.inputs[0].op
+    return devices[operation] if operation.type == _ENGINE else None
+
+
+def _misplaced(kind: str, name: str, device: str, engines: Sequence[str | None]
+               ) -> Iterator[Problem]:
+    for engine in engines:
+        if kind.startswith('Ete') and engine not in (None, device):
+            yield Problem(
+                'E731', f'operation "{name}" of type {kind}', 'it must be on the device of its '
+                f'engine, {engine}', device, 'This is a defect of the package: report it.')
+
+
+def _misplaced_in(graph: tf.Graph, name: str, device: str, inputs: Sequence[str | None]
+                  ) -> Iterator[Problem]:
+    """Yields the problems of a function that is called on a device.
+
+    Args:
+      graph: has the function.
+      name: of the function.
+      device: of what calls it, which holds for nodes that name none.
+      inputs: for each input of the caller the device of the engine that it is, or `None`. The last
+        of them are the arguments.
+    """
+    definition = _tf.function_of(graph, name)
+    arguments = definition.signature.input_arg if definition is not None else []
+    if not any(inputs) or not arguments:
+        return
+    engines = dict(zip([each.name for each in arguments], inputs[-len(arguments):]))
+    for node in definition.node_def:
+        own = [engines.get(each.split(':')[0]) for each in node.input if each[0] != '^']
+        if node.op == 'Identity':
+            engines[node.name] = own[0]
+        yield from _misplaced(node.op, f'{name}/{node.name}', node.device or device, own)
+        for inner in functions_of_node(node):
+            yield from _misplaced_in(graph, inner, node.device or device, own)

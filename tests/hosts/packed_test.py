@@ -1,0 +1,169 @@
+"""Graphs over the tasks of a cluster in this process: what they compute, and what crosses."""
+
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import crossings
+from harness.tasks import Tasks
+
+from estimator_tpu_embedding.core.specs import Topology
+from estimator_tpu_embedding.hosts import devices, packed
+from estimator_tpu_embedding.hosts.placement import Placement, on
+
+PLACEMENT = Placement(Topology(num_hosts=2), is_remote=True)
+CLIENT, FIRST, SECOND = PLACEMENT.client, PLACEMENT.host(0), PLACEMENT.host(1)
+THERE, BACK = ('tpu_worker 0', 'tpu_worker 1'), ('tpu_worker 1', 'tpu_worker 0')
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph, on(CLIENT):
+        yield graph
+
+
+def number(value, device, **kwargs):
+    """A number of a device that TensorFlow does not know before it runs."""
+    with on(device):
+        return tf.identity(tf.raw_ops.Empty(shape=[], dtype=tf.float32, init=True) + value,
+                           **kwargs)
+
+
+def variable(value, device=FIRST):
+    with on(device):
+        return tf.Variable(float(value), use_resource=True)
+
+
+def run(results, *, others=(), times=1):
+    """(the values of the last run of results once all is packed, the messages of that run)."""
+    packed.pack_crossings(tf.get_default_graph(), [results, *others], CLIENT)
+    tasks = Tasks(2)
+    with tf.Session(tasks.target, config=tasks.config(tf.ConfigProto())) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(times):
+            values, metadata = crossings.traced(session, results)
+    return values, crossings.messages(metadata)
+
+
+def test_what_is_ready_together_crosses_as_one():
+    ones = [number(each, FIRST) for each in range(5)]
+    with on(SECOND):
+        doubled = [2 * each for each in ones]
+    with on(FIRST):
+        total = tf.add_n(doubled)
+    values, messages = run([total])
+    assert values == [20] and (messages[THERE], messages[BACK]) == (1, 1)
+
+
+def test_what_waits_for_an_answer_crosses_later():
+    value = number(1, FIRST)
+    late = []
+    for _ in range(3):
+        with on(SECOND):
+            pair = [value + 1, value + 2]
+        with on(FIRST):
+            value = tf.identity(pair[0] * pair[1])
+            late.append(value + 10)
+    with on(SECOND):
+        total = tf.add_n([*late, value])
+    # 1 gives 2 * 3 = 6, which gives 7 * 8 = 56, which gives 57 * 58 = 3306.
+    values, messages = run([total])
+    assert values == [6 + 56 + 3306 + 30 + 3306]
+    assert (messages[THERE], messages[BACK]) == (4, 3)
+
+
+def test_variables_are_read_once_for_each_task_and_before_they_change():
+    variables = [variable(each) for each in (1, 2, 3)]
+    with on(SECOND):  # As two towers, each of which reads for itself.
+        sums = [tf.add_n([each.read_value() for each in variables]) for _ in range(2)]
+    with on(FIRST):
+        writes = [each.assign_add(10., read_value=False) for each in variables]
+    values, messages = run([*sums, *writes], times=20)
+    # Before step n, counted from 0, each variable has had 10 added n times.
+    assert values[:2] == [6 + 3 * 190] * 2
+    assert messages[THERE] == 1
+
+
+def test_a_read_after_a_change_sees_it():
+    changed, other = variable(1), variable(5)
+    with on(SECOND):
+        before = changed + other
+        with tf.control_dependencies([changed.assign_add(1., read_value=False)]):
+            after = tf.identity(changed.read_value())
+    values, _ = run([before, after], times=3)
+    assert values == [3 + 5, 4]
+
+
+def test_what_another_run_needs_is_not_computed():
+    needed = [number(each, FIRST) for each in (1, 2)]
+    with on(FIRST), tf.control_dependencies([tf.Assert(False, ['a run of its own'])]):
+        costly = tf.identity(needed[0])
+    with on(SECOND):
+        total, summary = tf.add_n(needed), costly + 1
+    values, messages = run([total], others=[[summary]])
+    assert values == [3] and messages[THERE] == 1
+
+
+def test_what_nothing_needs_stays_as_it_is():
+    value = number(1, FIRST)
+    with on(FIRST), tf.control_dependencies([tf.Assert(False, ['never run'])]):
+        unused = tf.identity(value)
+    with on(SECOND):
+        total, _ = value + 1, unused + 1
+    assert run([total])[0] == [2]
+
+
+def test_loops_and_branches_over_tasks_still_work():
+    begin, factor = number(1, FIRST), number(2, FIRST)
+    with on(SECOND):
+        _, looped = tf.while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, x * factor),
+                                  [tf.constant(0), begin])
+        chosen = tf.cond(looped > 7, lambda: begin + factor, lambda: begin - factor)
+        total = looped + chosen + begin
+    assert run([total])[0] == [8 + 3 + 1]
+
+
+def test_loops_of_the_old_control_flow_still_work():
+    tf.disable_control_flow_v2()
+    try:
+        test_loops_and_branches_over_tasks_still_work()
+    finally:
+        tf.enable_control_flow_v2()
+
+
+def test_operations_that_are_waited_for_from_elsewhere_send_one_message():
+    written = [variable(each).assign_add(1., read_value=False) for each in range(4)]
+    with on(SECOND):
+        waiting = []
+        for each in written:
+            with tf.control_dependencies([each]):
+                waiting.append(number(1, SECOND))
+        total = tf.add_n(waiting)
+    values, messages = run([total])
+    assert values == [4] and messages[THERE] == 1
+
+
+def test_large_tensors_cross_by_themselves(monkeypatch):
+    monkeypatch.setattr(packed, '_MOST_BYTES', 8)  # two numbers
+    numbers = [number(each, FIRST) for each in range(5)]
+    with on(SECOND):
+        total = tf.add_n(numbers)
+    values, messages = run([total])
+    assert values == [10] and messages[THERE] == 3
+
+
+def test_text_and_numbers_cross_side_by_side():
+    with on(FIRST):
+        text = tf.as_string(number(1, FIRST), precision=0)
+        numbers = [number(2, FIRST), number(3, FIRST)]
+    with on(SECOND):
+        joined = tf.strings.join([text, tf.as_string(tf.add_n(numbers), precision=0)])
+    values, messages = run([joined])
+    assert values == [b'15'] and messages[THERE] == 2
+
+
+@pytest.mark.parametrize('says', ['', CLIENT, '/job:worker/task:7'])
+def test_what_uses_a_variable_is_where_the_variable_is(says):
+    value = variable(3)
+    with tf.device(None), tf.device(says):
+        read = value.read_value().op.inputs[0].op
+    assert read.type == 'ReadVariableOp'
+    assert devices.Devices(CLIENT)[read] == FIRST
