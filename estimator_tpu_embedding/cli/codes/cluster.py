@@ -112,6 +112,10 @@ ENTRIES = {
              'who cannot, and why. Nothing was trained.',
              'Let the user of that worker write there and make room on the disk, or take another '
              'directory.'),
+    'E743': ('saver that gathers the tables of a cluster',
+             'A saver of the model that is not sharded moves all variables to one process. No '
+             'tensor of 2 GiB can leave its process.',
+             'Make it with tf.train.Saver(sharded=True), or leave it out.'),
     'E744': ('tables larger than the memory of a worker',
              'A worker holds a part of each table, and its slots. The message names the worker, '
              'the bytes of its part, and the bytes that it could still use when it began.',
