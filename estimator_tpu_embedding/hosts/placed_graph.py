@@ -17,7 +17,6 @@ from .devices import Devices
 from .placement import Placement
 
 _ENGINE = 'EteEngine'
-_STAYS = (tf.resource, tf.variant)
 _Engines = Callable[[str], str | None]
 """The device of the engine that an input of a node is, or `None` if it is something else."""
 
@@ -51,8 +50,8 @@ def put_python_on_client(graph: tf.Graph, placement: Placement) -> None:
         if kind is None or devices[operation] == placement.client and not (
                 devices.follows(operation)):
             continue
-        ties = [each for each in [*operation.inputs, *operation.outputs] if each.dtype in _STAYS]
-        if ties:
+        if 'Dataset' in operation.type or any(
+                each.dtype == tf.resource for each in [*operation.inputs, *operation.outputs]):
             within = '' if kind == operation.type else f', in a function of {operation.type}'
             problems.append(Problem(
                 'E732', 'model_fn', 'what calls Python is executed by the client of a cluster, '

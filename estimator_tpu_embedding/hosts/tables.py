@@ -215,7 +215,8 @@ def _in_slices(shape: Sequence[int], rows_between: Callable[[int, int], np.ndarr
         # Without the dependency all slices would exist at once.
         with tf.control_dependencies([whole]), on(client):
             values = tf.numpy_function(
-                lambda start=start, end=end: rows_between(start, end).astype(np.float32),
+                lambda start=start, end=end: rows_between(start, end).astype(
+                    np.float32, copy=False),
                 [], tf.float32)
         whole = tf.raw_ops.InplaceUpdate(
             x=whole, i=tf.range(_known_when_run(start), end), v=values)

@@ -16,6 +16,7 @@ from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.defaults import Defaults
 
 BATCH, SAMPLES, STEPS = 12, 48, 4
+SPARSE = 'g', 'w', 'walk', 'one'
 Mode = ete.InputPipelineConfig
 
 
@@ -48,7 +49,7 @@ def input_fn_of(samples=None, bad_ids=False):
         if samples is None:
             data = data.repeat()
         return data.batch(params['batch_size'], drop_remainder=samples is None).map(
-            lambda features, labels: ({name: sparse(values) if name in ('g', 'w', 'walk')
+            lambda features, labels: ({name: sparse(values) if name in SPARSE
                                        else values for name, values in features.items()}, labels))
     return input_fn
 
@@ -167,7 +168,9 @@ def on_processes(hosts):
 def assert_same(one, other, **tolerance):
     assert one.keys() == other.keys()
     for name, value in one.items():
-        if tolerance and name != 'profiles':
+        if name == 'profiles':
+            assert value == other[name]
+        elif tolerance:
             np.testing.assert_allclose(value, other[name], err_msg=name, **tolerance)
         else:
             np.testing.assert_array_equal(value, other[name], name)
@@ -240,5 +243,5 @@ def _same_for_all_hosts(params):
         {name: values[:1].repeat(params['batch_size'], 0) for name, values in features.items()},
         labels[:1].repeat(params['batch_size']))).repeat()
     return data.map(lambda features, labels: (
-        {name: sparse(values) if name in ('g', 'w', 'walk') else values
+        {name: sparse(values) if name in SPARSE else values
          for name, values in features.items()}, labels))

@@ -11,8 +11,9 @@ PART = 2 * ROWS * WIDTH * 4 / HOSTS  # Bytes of rows and accumulators on each: 1
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_a_worker_holds_its_part_once_and_the_client_none_of_any_table(tmp_path):
-    done = run_python('-m', 'harness.cluster_memory_job', tmp_path, ROWS, WIDTH, HOSTS,
+@pytest.mark.parametrize('first', ['drawn', 'given'])
+def test_a_worker_holds_its_part_once_and_the_client_none_of_any_table(tmp_path, first):
+    done = run_python('-m', 'harness.cluster_memory_job', tmp_path, first, ROWS, WIDTH, HOSTS,
                       deadline=800, PYTHONPATH=f'{ROOT}:{ROOT / "tests"}')
     assert done.returncode == 0, done.stderr
     phases = json.loads(done.stdout.splitlines()[-1])

@@ -1,8 +1,10 @@
 """Trains a large table on own workers, and says how much memory each process takes.
 
-`python -m harness.cluster_memory_job DIRECTORY ROWS WIDTH HOSTS` prints JSON: by phase the highest
-RSS of the client and of each worker, in bytes, beyond that of the same job with a small
-table. The workers have the rows and an accumulator of the same size.
+`python -m harness.cluster_memory_job DIRECTORY FIRST ROWS WIDTH HOSTS` prints a line of JSON. By
+phase it has the highest RSS of the client and of each worker, in bytes, beyond that of the same job
+with a small table. The workers have the rows, and an accumulator of the same size. FIRST says where
+the first values come from. They are `drawn` on the workers, or `given` by a matrix of the client,
+which takes no memory.
 """
 
 import json
@@ -63,8 +65,10 @@ class Watch(tf.train.SessionRunHook):
         self._peaks.note('train')
 
 
-def job(directory, rows, width, first_rows):
-    columns = [jobs.embedding('f', rows, width, initializer=tf.constant_initializer(first_rows))]
+def job(directory, first, rows, width):
+    initializer = None if first == 'drawn' else tf.constant_initializer(
+        np.broadcast_to(np.float32(.5), (rows, width)))
+    columns = [jobs.embedding('f', rows, width, initializer=initializer)]
     return ete.TPUEstimator(
         model_fn=jobs.linear_model_fn(columns), train_batch_size=BATCH, eval_batch_size=BATCH,
         config=ete.RunConfig(
@@ -74,19 +78,16 @@ def job(directory, rows, width, first_rows):
             columns, ete.AdagradParameters(.1), partition_strategy='mod'))
 
 
-def run(directory, rows, width, pids):
+def run(directory, first, rows, width, pids):
     """Trains, saves, restores, trains and evaluates; returns the peaks by phase."""
     def input_fn(params):
         generator = np.random.default_rng(1)
         return tf.data.Dataset.from_tensor_slices((
-            {'f': generator.integers(0, rows, [BATCH * 16, 4])},
+            {'f': generator.integers(1, rows, [BATCH * 16, 4])},
             np.ones([BATCH * 16], np.float32))).repeat().batch(
                 params['batch_size'], drop_remainder=True)
 
-    # A page of this file is in memory only while it is copied.
-    first_rows = np.memmap(pathlib.Path(directory) / f'rows{rows}', np.float32, 'w+',
-                           shape=(rows, width))
-    made, peaks = job(f'{directory}/{rows}', rows, width, first_rows), Peaks(pids)
+    made, peaks = job(f'{directory}/{first}{rows}', first, rows, width), Peaks(pids)
     made.train(input_fn, [Watch(peaks, 'create')], max_steps=4)
     peaks.note('save')
     made.train(input_fn, [Watch(peaks, 'restore')], max_steps=8)
@@ -98,13 +99,14 @@ def run(directory, rows, width, pids):
 
 def main():
     """See above."""
-    directory, rows, width, hosts = sys.argv[1], *map(int, sys.argv[2:])
+    directory, first = sys.argv[1:3]
+    rows, width, hosts = map(int, sys.argv[3:])
     choice = ClusterChoice(processes=hosts, expose=True)
     defaults.set_current(Defaults(cluster=choice, system=System.sized(hosts, None)))
     cluster = current(choice)
     cluster.prepare()
-    base = run(directory, 2 * hosts, width, cluster.pids())
-    large = run(directory, rows, width, cluster.pids())
+    base = run(directory, first, 2 * hosts, width, cluster.pids())
+    large = run(directory, first, rows, width, cluster.pids())
     print(json.dumps({phase: [one - other for one, other in zip(large[phase], base[phase])]
                       for phase in large}), flush=True)
 
