@@ -17,7 +17,12 @@ from absl import logging
 
 from ..errors import ConfigError
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
+<<<<<<< HEAD
 from . import control, description, listening, opening, preflight
+=======
+from . import control, environment, listening, opening, threads, preflight
+from .addresses import Address, is_loopback, parsed, seen_by
+>>>>>>> h-B
 from .children import Children
 from .choice import ClusterChoice
 from .heartbeats import Rules, Watched
@@ -29,6 +34,9 @@ from .watch import Watch
 _RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
+
+_MOST_LEFT = 6.0
+"""Seconds that the end waits for threads that wait for silent workers."""
 
 
 class Cluster:
@@ -236,6 +244,7 @@ class Cluster:
                 opening.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
+        threads.wait(_MOST_LEFT)
 
     def _begin_watch(self) -> None:
         self._watch = Watch(
