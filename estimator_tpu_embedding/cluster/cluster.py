@@ -17,12 +17,7 @@ from absl import logging
 
 from ..errors import ConfigError
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
-<<<<<<< HEAD
-from . import control, description, listening, opening, preflight
-=======
-from . import control, environment, listening, opening, threads, preflight
-from .addresses import Address, is_loopback, parsed, seen_by
->>>>>>> h-B
+from . import control, description, listening, opening, preflight, threads
 from .children import Children
 from .choice import ClusterChoice
 from .heartbeats import Rules, Watched
