@@ -48,7 +48,7 @@ class PerHostEngine:
         self.plan, self.tables, self.placement = plan, tables, placement
         self.kernels = next(iter(owners.values())).kernels
         self._exchange = Exchange.of(plan)
-        self._form: Any = exchange
+        self._form: Any = native_exchange if self.kernels == 'native' else exchange
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1
