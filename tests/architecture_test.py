@@ -37,7 +37,8 @@ BELOW['cli'] = BELOW['migration'] | {'migration'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
-    'cli': {'cluster', 'compat', 'runner'}, 'migration': {'compat', 'defaults', 'hosts', 'midlevel'},
+    'cli': {'cluster', 'compat', 'runner'},
+    'migration': {'compat', 'defaults', 'hosts', 'midlevel'},
     '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import
@@ -83,7 +84,8 @@ HOMES = {
     'a manifest of another checkpoint': (
         strings, {'E614'}, {'checkpoint/layout.py', 'cli/codes/checkpoints.py'}),
     'environment': (
-        uses, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py', 'cluster/environment.py'}),
+        uses, {'os.environ', 'os.getenv', 'os.putenv'},
+        {'compat/environment.py', 'cluster/environment.py'}),
     'files that change': (
         uses,
         {'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},
@@ -95,7 +97,7 @@ HOMES = {
             'session_feed', 'shutdown', 'signals', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
         | {f'cluster/{name}.py' for name in (
-            'children', 'control', 'guarded', 'heartbeats', 'watch', 'worker')}),
+            'children', 'guarded', 'threads', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
@@ -152,6 +154,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'checkpoint._open': 'locks that this process holds: a child that it forks drops them',
     'cluster._running': 'servers of TensorFlow, which end with their process',
     'cluster._of_client': 'a process has one server for all its jobs, since none can be ended',
+    'cluster._begun': 'threads that wait for silent workers are awaited before Python ends',
     'cluster._clusters': 'claims on workers, and own workers, live as long as the process',
     'estimator._known': 'addresses of TPUs: a session at one of them is opened here',
     'estimator._of_graphs': 'a session of a graph with tables on workers is opened there',

@@ -22,7 +22,7 @@ from .running import (
     without_deprecation_warnings)
 from .saving import (
     add_listeners, arrange_scaffold, replace_saver, saver_builder, saving_listeners)
-from .sessions import ask_nothing, creator_that_tells, pass_calls_through
+from .sessions import ask_nothing, creator_that_tells, leave_session, pass_calls_through
 from .tpu import (
     create_slots, feature_config_of, generated_tpu_ops_module, modules_of_contrib, number_of_shards,
     tpu_cluster_resolver_module, tpu_module, tpu_ops_module, tpu_shard_context)

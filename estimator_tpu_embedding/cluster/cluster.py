@@ -17,7 +17,7 @@ from absl import logging
 
 from ..errors import ConfigError
 from ..hosts.placement import CLIENT_JOB, HOST_JOB
-from . import control, description, listening, opening, preflight
+from . import control, description, listening, opening, preflight, threads
 from .children import Children
 from .choice import ClusterChoice
 from .heartbeats import Rules, Watched
@@ -29,6 +29,9 @@ from .watch import Watch
 _RUN = uuid.uuid4().hex
 _MOST_SECONDS = 10.0
 """Seconds for a call of a worker that answered just before."""
+
+_MOST_LEFT = 6.0
+"""Seconds that the end waits for threads that wait for silent workers."""
 
 
 class Cluster:
@@ -236,6 +239,7 @@ class Cluster:
                 opening.give_back(self.addresses(), self.run)
             self._stale.update(self.incarnations())
             self._opened, self._loss = [], None
+        threads.wait(_MOST_LEFT)
 
     def _begin_watch(self) -> None:
         self._watch = Watch(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -17,7 +16,7 @@ from .. import _tf
 from ..errors import shown
 from ..hosts.placement import device_of
 from ..proto import json_objects
-from . import environment
+from . import environment, threads
 from .addresses import parsed
 from .server import BOOT_JOB, Target
 from .worker import TOKEN
@@ -121,6 +120,12 @@ class Line:
             raise NoAnswerError(_first_line(error), is_final=isinstance(
                 error, tf.errors.AbortedError)) from error
 
+    def leave(self) -> None:
+        """Forgets the session, which the worker then keeps."""
+        if self._session is not None:
+            _tf.leave_session(self._session)
+            self._session = None
+
     def close(self) -> None:
         """Closes the session; while the worker is silent this takes as long as a call."""
         if self._session is not None:
@@ -152,8 +157,7 @@ def ask(address: str, verb: str, *, deadline: float, **arguments: Any) -> dict[s
             failed.append(error)
 
     # TensorFlow may wait for ever while a peer is silent. Then this thread is left behind.
-    thread = threading.Thread(target=work, name=f'ask-{address}', daemon=True)
-    thread.start()
+    thread = threads.begin(work, f'ask-{address}')
     thread.join(deadline + _GRACE)
     if found:
         return found[0]

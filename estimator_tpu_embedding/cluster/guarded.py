@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem, shown
+from . import threads
 from .faults import HostLostError
 
 _SUSPECT = (
@@ -63,6 +64,7 @@ class _Owner:
 
     def __del__(self) -> None:
         self.second.end()
+        threads.remember(self.second)
 
 
 _of_thread = threading.local()

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from ..errors import Problem, bytes_text
-from . import control
+from . import control, threads
 from .addresses import parsed
 from .faults import HostLostError
 from .patience import Patience
@@ -27,7 +27,8 @@ _LATE = .5
 
 _MOST_REFUSALS = 3
 _RENEWAL = 5.0
-_CALL = 30.0
+_CALL = SILENCE + 1
+"""Seconds after which a thread looks again whether it is still needed."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -91,11 +92,11 @@ class Heartbeats:
         self._has_ended = threading.Event()
         self._clock = Patience(2 * _LOOK)
         self._is_urgent = False
-        self._start(self._supervise, f'watch-{rules.run[:4]}')
+        threads.begin(self._supervise, 'watch-workers')
         for one in workers:
-            self._start(self._beat, f'heartbeat-{one.host}', one)
+            threads.begin(self._beat, f'heartbeat-{one.host}', one)
             if not rules.is_own:
-                self._start(self._renew, f'lease-{one.host}', one)
+                threads.begin(self._renew, f'lease-{one.host}', one)
 
     def stop(self) -> None:
         """Ends the threads, without a wait for them."""
@@ -113,41 +114,38 @@ class Heartbeats:
                 one.answered >= number for one, number in asked), 4 * SILENCE)
             self._is_urgent = False
 
-    @staticmethod
-    def _start(work: Callable[..., None], name: str, *arguments: Watched) -> None:
-        threading.Thread(target=work, args=arguments, name=name, daemon=True).start()
-
     def _beat(self, one: Watched) -> None:
-        with control.Line(one.address, deadline=_CALL) as line:
-            is_open = False
-            while not self._has_ended.is_set():
-                with self._change:
-                    one.questions += 1
-                    one.asked = self._clock.now if one.asked is None else one.asked
-                try:
-                    if is_open:
-                        line.beat()
-                    else:
-                        self._note(one, line.call('renew', run=self._rules.run))
-                        is_open = True
-                except control.NoAnswerError as error:
-                    one.has_begun_anew |= error.is_final
-                    self._has_ended.wait(_LOOK)
-                    continue
-                with self._change:
-                    one.asked, one.answered, one.refusals = None, one.questions, 0
-                    self._change.notify_all()
-                    if not self._is_urgent:
-                        self._change.wait(PERIOD)
+        line, is_open = control.Line(one.address, deadline=_CALL), False
+        while not self._has_ended.is_set():
+            with self._change:
+                one.questions += 1
+                one.asked = self._clock.now if one.asked is None else one.asked
+            try:
+                if is_open:
+                    line.beat()
+                else:
+                    self._note(one, line.call('renew', run=self._rules.run))
+                    is_open = True
+            except control.NoAnswerError as error:
+                one.has_begun_anew |= error.is_final
+                self._has_ended.wait(_LOOK)
+                continue
+            with self._change:
+                one.asked, one.answered, one.refusals = None, one.questions, 0
+                self._change.notify_all()
+                if not self._is_urgent and not self._has_ended.is_set():
+                    self._change.wait(PERIOD)
+        line.leave()  # The worker may be silent, and it begins anew before it works again.
 
     def _renew(self, one: Watched) -> None:
         """Renews a claim; steps may delay that for long, so it says nothing about silence."""
-        with control.Line(one.address, deadline=_CALL) as line:
-            while not self._has_ended.wait(_RENEWAL):
-                try:
-                    self._note(one, line.call('renew', run=self._rules.run))
-                except control.NoAnswerError:
-                    continue
+        line = control.Line(one.address, deadline=_CALL)
+        while not self._has_ended.wait(_RENEWAL):
+            try:
+                self._note(one, line.call('renew', run=self._rules.run))
+            except control.NoAnswerError:
+                continue
+        line.leave()
 
     @staticmethod
     def _note(one: Watched, answer: dict[str, object]) -> None:

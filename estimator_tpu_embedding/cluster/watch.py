@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import weakref
 from collections.abc import Sequence
 
@@ -40,7 +38,7 @@ class Watch:
         self._sessions.add(session)
 
     def end(self, error: BaseException | None = None) -> None:
-        """Ends all calls, and leaves sessions to threads: closing one may take for ever.
+        """Ends all calls, and leaves the sessions as they are: closing one may take for ever.
 
         Args:
           error: that ends the calls; `None` says that the cluster was closed.
@@ -51,7 +49,5 @@ class Watch:
         self._heartbeats.stop()
         self._calls.end(error)
         for session in self._sessions:
-            with contextlib.suppress(RuntimeError):  # At the end of a process none may start.
-                threading.Thread(target=type(session).close, args=[session], name='close-session',
-                                 daemon=True).start()
+            _tf.leave_session(session)
         self._sessions.clear()
