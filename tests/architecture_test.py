@@ -37,7 +37,8 @@ BELOW['cli'] = BELOW['migration'] | {'migration'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
-    'cli': {'cluster', 'compat', 'runner'}, 'migration': {'compat', 'defaults', 'hosts', 'midlevel'},
+    'cli': {'cluster', 'compat', 'runner'},
+    'migration': {'compat', 'defaults', 'hosts', 'midlevel'},
     '__init__': {'compat'}}
 
 FOREIGN = {  # folder: top-level packages it must not import
@@ -83,7 +84,8 @@ HOMES = {
     'a manifest of another checkpoint': (
         strings, {'E614'}, {'checkpoint/layout.py', 'cli/codes/checkpoints.py'}),
     'environment': (
-        uses, {'os.environ', 'os.getenv', 'os.putenv'}, {'compat/environment.py', 'cluster/environment.py'}),
+        uses, {'os.environ', 'os.getenv', 'os.putenv'},
+        {'compat/environment.py', 'cluster/environment.py'}),
     'files that change': (
         uses,
         {'os.rename', 'os.replace', 'os.remove', 'os.unlink', 'shutil.rmtree', 'tf.train.Saver'},

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import tensorflow.compat.v1 as tf
 
 from ..core.vocabulary import Vocabulary
-from ..errors import CheckpointWriteError, EteError, Problem, shown
+from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory, file_names
 from .causes import cause_of
@@ -28,6 +28,9 @@ _OF_THE_DISK = (
     tf.errors.UnknownError, tf.errors.InternalError, tf.errors.DataLossError,
     tf.errors.OutOfRangeError, tf.errors.UnavailableError, tf.errors.AbortedError)
 """Errors that TensorFlow raises when it cannot write a file."""
+
+_MOST_BYTES = 2**31
+"""What a tensor must be smaller than to cross from a task to another one."""
 
 _OF_A_LOST_TASK = (tf.errors.UnavailableError, tf.errors.AbortedError)
 """Those of them that mean in a cluster that a task is gone; a new session goes on then."""
@@ -229,7 +232,9 @@ class CommittingSaver:
 
         Raises:
           OSError: if it cannot.
+          ConfigError: E743 if a table cannot leave its task, and the saver wants it to.
         """
+        self._require_sharded()
         try:
             self._saver.save(session, file_names.base_of(prefix), global_step=step,
                              write_meta_graph=write_meta_graph and self._host_at is None,
@@ -243,6 +248,17 @@ class CommittingSaver:
         if write_meta_graph and self._host_at is not None:
             with session.graph.as_default(), created(file_names.graph_of(prefix)) as file:
                 file.write(_without_devices(self._saver.export_meta_graph()).SerializeToString())
+
+    def _require_sharded(self) -> None:
+        """Makes sure that no saver of the user moves a large table of a cluster to one task."""
+        largest = max((4 * one.width * -(-one.rows // one.hosts) for one in self._tables.values()),
+                      default=0)
+        if (self._host_at is not None and largest >= _MOST_BYTES
+                and not self._saver.saver_def.sharded):
+            raise ConfigError(Problem(
+                'E743', 'scaffold', 'its saver must be sharded, since no tensor of '
+                f'{_MOST_BYTES:,} bytes can leave its host', f'{largest:,} bytes of a table on one '
+                'host', 'Make it with tf.train.Saver(sharded=True), or leave it out.'))
 
     def _told(self, error: tf.errors.OpError) -> str:
         """Returns what an error says, and which host it happened on."""

@@ -71,7 +71,7 @@ def open_sessions_here() -> None:
         if isinstance(target, Target):
             pass  # At a worker, which is no TPU.
         elif (cluster := loop_hosts.cluster_of_session(target, graph)) is not None:
-            cluster.prepare()
+            loop_hosts.prepare(cluster, graph)
             target = cluster.target
             config = cluster.config(tf.compat.v1.ConfigProto() if config is None else config)
         elif addresses.is_of_tpu(target):

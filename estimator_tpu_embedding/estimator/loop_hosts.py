@@ -7,22 +7,38 @@ TPU. A session belongs to the workers if its graph has tables there, or if it is
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from .. import defaults
 from ..cluster.cluster import Cluster, current
+from ..core.plan import Plan
 from ..core.specs import Topology
 from ..errors import ConfigError
 from ..hosts.placement import Placement
+from ..runner.admission import parts_on
 from ..runner.progress import announce
 from . import addresses
 from .workers import choice_of_script
 
+
+class _Hosts(NamedTuple):
+    """Where the tables of a graph are.
+
+    Attributes:
+      cluster: the workers.
+      placement: the devices of cores and hosts.
+      plans: of all tables.
+    """
+
+    cluster: Cluster
+    placement: Placement
+    plans: list[Plan]
+
+
 # Weak: a collection of the graph cannot take its place, since a MetaGraph cannot hold clusters.
-_of_graphs: weakref.WeakKeyDictionary[tf.Graph, tuple[Cluster, Placement]] = (
-    weakref.WeakKeyDictionary())
+_of_graphs: weakref.WeakKeyDictionary[tf.Graph, _Hosts] = weakref.WeakKeyDictionary()
 
 
 def cluster_of(master: Any) -> Cluster | None:
@@ -45,9 +61,9 @@ def require_hosts(cluster: Cluster | None, topology: Topology) -> None:
         raise ConfigError(problem)
 
 
-def remember(graph: tf.Graph, cluster: Cluster, placement: Placement) -> None:
-    """Notes that a graph has tables on a cluster."""
-    _of_graphs[graph] = cluster, placement
+def remember(graph: tf.Graph, cluster: Cluster, placement: Placement, plan: Plan) -> None:
+    """Notes that a graph has the tables of a plan on a cluster."""
+    _of_graphs.setdefault(graph, _Hosts(cluster, placement, [])).plans.append(plan)
 
 
 def device_of_replica(graph: tf.Graph, replica: int, count: int) -> str:
@@ -55,10 +71,10 @@ def device_of_replica(graph: tf.Graph, replica: int, count: int) -> str:
 
     Replicas are cores only if there are as many.
     """
-    _, placement = _of_graphs.get(graph, (None, None))
-    if placement is None or placement.topology.num_cores != count:
+    hosts = _of_graphs.get(graph)
+    if hosts is None or hosts.placement.topology.num_cores != count:
         return ''
-    return placement.core(replica)
+    return hosts.placement.core(replica)
 
 
 def cluster_of_session(target: Any, graph: tf.Graph | None) -> Cluster | None:
@@ -72,5 +88,22 @@ def cluster_of_session(target: Any, graph: tf.Graph | None) -> Cluster | None:
         return cluster_of(target)
     if target:
         return None
-    found, _ = _of_graphs.get(tf.get_default_graph() if graph is None else graph, (None, None))
-    return found
+    hosts = _of_graphs.get(tf.get_default_graph() if graph is None else graph)
+    return None if hosts is None else hosts.cluster
+
+
+def prepare(cluster: Cluster, graph: tf.Graph | None) -> None:
+    """Makes sure that workers are there for a session, and have memory for the tables of a graph.
+
+    Args:
+      cluster: the workers.
+      graph: see `cluster_of_session`.
+
+    Raises:
+      The errors of `Cluster.prepare` and `Cluster.admit`.
+    """
+    cluster.prepare()
+    hosts = _of_graphs.get(tf.get_default_graph() if graph is None else graph)
+    if hosts is not None:
+        cluster.admit([[part for plan in hosts.plans for part in parts_on(plan, host)]
+                       for host in range(cluster.num_hosts)], '', '')

@@ -152,7 +152,7 @@ class TPUEmbedding:
                 self._engines[graph] = GraphEngine(
                     self.plan, None if self._cluster is None else self._placement)
                 if self._cluster is not None:
-                    loop_hosts.remember(graph, self._cluster, self._placement)
+                    loop_hosts.remember(graph, self._cluster, self._placement, self.plan)
             return self._engines[graph]
 
     def create_variables_and_ops(

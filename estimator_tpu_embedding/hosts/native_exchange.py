@@ -1,6 +1,6 @@
 """The exchange between cores and owners with native kernels: the same as `ops/exchange.py`.
 
-Messages, positions, scales, sums and gradients have the form that is described there.
+Messages, links, scales, sums and gradients have the form that is described there.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from .native import NativeEngine
 def split(exchange: Exchange, batch: Mapping[str, IdBatch]) -> Split:
     """Splits the ids of one core, as `ops.exchange.split`. It refuses ids beyond a table."""
     own = [batch[feature.name] for feature in exchange.features]
-    messages, positions, scales = _operations().ete_split(
+    messages, links, scales = _operations().ete_split(
         samples=[one.samples for one in own], ids=[one.ids for one in own],
         weights=[weights_of(one) for feature, one in zip(exchange.features, own)
                  if feature.weight_feature],
         H=len(exchange.owners), **attributes(exchange))
-    return Split([_vector(each) for each in messages], [_vector(each) for each in positions],
+    return Split([_vector(each) for each in messages], [_vector(each) for each in links],
                  _vector(scales))
 
 
-def merge(exchange: Exchange, sums: Sequence[tf.Tensor], positions: Sequence[tf.Tensor],
+def merge(exchange: Exchange, sums: Sequence[tf.Tensor], links: Sequence[tf.Tensor],
           scales: tf.Tensor) -> dict[str, tf.Tensor]:
     """Returns the activations of a core, as `ops.exchange.merge`."""
     merged = _operations().ete_merge(
-        sums=sums, positions=positions, scales=scales, F=len(exchange.features),
+        sums=sums, links=links, scales=scales, F=len(exchange.features),
         **attributes(exchange))
     return {feature.name: tf.reshape(one, exchange.plan.output_shape(feature))
             for feature, one in zip(exchange.features, merged)}
 
 
 def spread(exchange: Exchange, gradients: Mapping[str, tf.Tensor],
-           positions: Sequence[tf.Tensor], scales: tf.Tensor) -> list[tf.Tensor]:
+           links: Sequence[tf.Tensor], scales: tf.Tensor) -> list[tf.Tensor]:
     """Returns the gradients for each owner, as `ops.exchange.spread`."""
     return [_vector(each) for each in _operations().ete_spread(
         gradients=[gradients[feature.name] for feature in exchange.features],
-        positions=positions, scales=scales, **attributes(exchange))]
+        links=links, scales=scales, **attributes(exchange))]
 
 
 def _vector(tensor: tf.Tensor) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""The owner of the rows of one host: an engine that is reached by the messages of `ops/exchange.py`.
+"""The owner of the rows of one host: an engine that the messages of `ops/exchange.py` reach.
 
 It looks up the ids of a message, and sends sums back. For an update it gets gradients of the same
 samples.

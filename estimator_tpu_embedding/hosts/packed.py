@@ -1,10 +1,10 @@
 """Lets what crosses between two devices of a cluster travel in few messages.
 
 Each tensor that crosses is a message, and a message costs more time than a thousand numbers in it.
-So a graph is rewritten once all of it is there, before a session sees it. Tensors with the same
-way that do not wait for each other are packed into one on their device, and taken apart where they
-are used. *Levels* say what waits: tensors of level 0 need nothing that crosses, those of level
-`n + 1` need one of level `n`. So no pack waits for itself.
+So a graph is rewritten once all of it is there, before a session sees it. Tensors that have the
+same way are packed into one, and taken apart where they are used. None of them may need another
+one. *Levels* see to that. Tensors of level 0 need nothing that crosses, and tensors of level
+`n + 1` need something of level `n`.
 
 Only what certain results need is packed, and only with tensors that the same results need. So
 nothing is computed that was not needed before. Variables that are read before a step changes them

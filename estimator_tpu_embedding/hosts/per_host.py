@@ -48,7 +48,7 @@ class PerHostEngine:
         self.plan, self.tables, self.placement = plan, tables, placement
         self.kernels = next(iter(owners.values())).kernels
         self._exchange = Exchange.of(plan)
-        self._form: Any = exchange
+        self._form: Any = native_exchange if self.kernels == 'native' else exchange
         self._owners = dict(sorted(owners.items()))
         self._skips_nonfinite = skips_nonfinite
         self._kept = len(owners) + 1
@@ -144,7 +144,7 @@ class PerHostEngine:
         *links, scales = packed[:self._kept]
         rest = iter(packed[self._kept:])
         return links, scales, [[next(rest) for _ in owner.kinds]
-                                   for owner in self._owners.values()]
+                               for owner in self._owners.values()]
 
     def _counted(self, by_host: Mapping[int, tf.Tensor]) -> tf.Tensor:
         """Adds up counts per table of owners: int32, one per table of the plan."""

@@ -24,7 +24,7 @@ _Engines = Callable[[str], str | None]
 def keep_on_host(operations: Sequence[tf.Operation], device: str, placement: Placement) -> None:
     """Puts operations whose device is none of a job on one that is.
 
-    What is colocated with another operation, or uses its resource, stays with it.
+    Operations that are colocated with another one, or use its resource, stay with it.
 
     Args:
       operations: of one tower.
@@ -42,7 +42,7 @@ def put_python_on_client(graph: tf.Graph, placement: Placement) -> None:
     """Moves operations that call Python to the client.
 
     Raises:
-      ConfigError: E732 for those that use something that a host holds.
+      ConfigError: E732 for operations that use a resource of a host.
     """
     devices, problems = Devices(placement.client), []
     for operation in graph.get_operations():

@@ -21,11 +21,11 @@ def admit(job: Job, cluster: Cluster, checkpoint: str | None) -> None:
       SetupError: E741, E742 if the tasks and this process do not share a disk.
     """
     hosts = range(job.topology.num_hosts)
-    cluster.admit([[] if job.plan is None else _parts(job.plan, host) for host in hosts],
+    cluster.admit([[] if job.plan is None else parts_on(job.plan, host) for host in hosts],
                   job.model_dir if job.verb == 'train' else '', checkpoint or '')
 
 
-def _parts(plan: Plan, host: int) -> list[dict[str, Any]]:
+def parts_on(plan: Plan, host: int) -> list[dict[str, Any]]:
     """Returns name, rows, and bytes with slots of each table's part on a host."""
     rows = {table.name: plan.partition(table.name).rows_on(host) for table in plan.tables}
     return [{'name': table.name, 'rows': rows[table.name],

@@ -19,7 +19,7 @@ def prepare_for_tasks(job: Job, graph: StepGraph, fetches: Any) -> None:
     Args:
       job: the job.
       graph: of the job. No session has run it.
-      fetches: what is fetched besides of every step, nested.
+      fetches: nested tensors and operations that every step is fetched with.
 
     Raises:
       ConfigError: E731, E732 for what cannot work where it is.

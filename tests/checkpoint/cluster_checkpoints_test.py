@@ -11,7 +11,9 @@ from harness.parts import long_except
 from harness.tasks import Owners, Tasks, hosted_by
 
 from estimator_tpu_embedding import _legacy
+from estimator_tpu_embedding.checkpoint import saver
 from estimator_tpu_embedding.core.specs import Topology
+from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, Placement
 
 ROWS = 11
@@ -57,7 +59,7 @@ def assert_same(one, other):
         np.testing.assert_array_equal(one[name], other[name], name)
 
 
-@pytest.mark.parametrize('kernels', KERNELS)
+@pytest.mark.parametrize('kernels', long_except(KERNELS, 0))
 @pytest.mark.parametrize('places', long_except([
     [(None, 1, 'div'), (Tasks, 2, 'mod'), (None, 3, 'mod')],
     [(Tasks, 3, 'div'), (Tasks, 3, 'mod'), (Tasks, 1, 'div'), (None, 2, 'div'), (Tasks, 2, 'div'),
@@ -126,8 +128,8 @@ def test_the_graph_of_a_checkpoint_and_an_export_name_no_task_so_any_process_ope
         assert job_name.encode() not in saved + graph
         assert job_name in (tmp_path / 'graph.pbtxt').read_text()  # TensorBoard colours by tasks.
     with tf.Graph().as_default(), tf.Session() as session:
-        saver = tf.train.import_meta_graph(str(tmp_path / 'model.ckpt-1.meta'))
-        saver.restore(session, str(tmp_path / 'model.ckpt-1'))
+        imported = tf.train.import_meta_graph(str(tmp_path / 'model.ckpt-1.meta'))
+        imported.restore(session, str(tmp_path / 'model.ckpt-1'))
         parts = session.run([f'{TABLE}/part_{host}:0' for host in (0, 1)])
     np.testing.assert_array_equal(np.concatenate(parts), jobs.stored(tmp_path, TABLE, 'div', 2))
 
@@ -137,9 +139,10 @@ def _receiver():
     return _legacy.load().export.ServingInputReceiver(features, features)
 
 
-@pytest.mark.parametrize('source, target', long_except([
+@pytest.mark.long
+@pytest.mark.parametrize('source, target', [
     ((None, 1, 'div'), (Tasks, 2, 'mod')), ((Tasks, 2, 'mod'), (None, 1, 'div')),
-    ((Tasks, 3, 'mod'), (Tasks, 2, 'mod'))], 0))
+    ((Tasks, 3, 'mod'), (Tasks, 2, 'mod'))])
 def test_tables_start_warm_with_the_rows_of_their_ids(tmp_path, monkeypatch, source, target):
     cluster, hosts, strategy = source
     with hosted_by(cluster and cluster(hosts)):
@@ -170,7 +173,8 @@ def test_a_relative_model_dir_is_absolute_for_tasks(tmp_path, monkeypatch):
         [(6, 6 * 3 * 4 * 2), (5, 5 * 3 * 4 * 2)], *[[(6, 6 * 3 * 4), (5, 5 * 3 * 4)]] * 2]
 
 
-@pytest.mark.parametrize('kernels', KERNELS[1:])
+@pytest.mark.long
+@pytest.mark.parametrize('kernels', KERNELS)
 def test_a_random_initializer_gives_a_cluster_the_rows_of_one_process(tmp_path, kernels):
     found = {}
     for name, cluster in (('block', None), ('owners', Owners(3)), ('tasks', Tasks(3))):
@@ -181,3 +185,32 @@ def test_a_random_initializer_gives_a_cluster_the_rows_of_one_process(tmp_path, 
     assert_same(found['block'], found['owners'])
     assert_same(found['tasks'], found['owners'])
     assert len(np.unique(found['tasks'][TABLE])) == found['tasks'][TABLE].size
+
+
+@pytest.mark.long
+def test_a_training_with_evaluations_in_between_goes_on_from_its_own_checkpoints(tmp_path):
+    results = {}
+    for name, cluster in (('owners', Owners(2)), ('tasks', Tasks(2))):
+        with hosted_by(cluster):
+            job = estimator_of(tmp_path / name, 2, save_checkpoints_steps=2)
+            results[name] = _legacy.load().train_and_evaluate(
+                job, _legacy.load().TrainSpec(INPUT, max_steps=4),
+                _legacy.load().EvalSpec(INPUT, steps=1, start_delay_secs=0, throttle_secs=0))
+            assert len(list(job.predict(INPUT))) == 12 * 8
+    assert results['tasks'][0]['global_step'] == 4
+    assert results['tasks'] == results['owners']
+    assert_same(*[stored(tmp_path / name, 'mod', 2) for name in results])
+
+
+def test_a_saver_of_the_user_that_gathers_large_tables_is_refused_before_the_first_step(
+        tmp_path, monkeypatch):
+    monkeypatch.setattr(saver, '_MOST_BYTES', 6 * 3 * 4)  # Host 0 has 6 rows of width 3.
+    model = jobs.linear_model_fn(COLUMNS)
+
+    def gathering(features, labels, mode, params):
+        return model(features, labels, mode, params)._replace(
+            scaffold_fn=lambda: tf.train.Scaffold(saver=tf.train.Saver()))
+
+    with hosted_by(Tasks(2)), pytest.raises(ConfigError, match='E743.*72 bytes of a table'):
+        jobs.estimator(gathering, COLUMNS, jobs.run_config(tmp_path, hosts=2),
+                       batch_size=12).train(INPUT, max_steps=1)

@@ -1,6 +1,9 @@
 """The quickstart shows what a person wants to see, and keeps the rest in a log."""
 
+import errno
 import importlib
+import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -44,3 +47,38 @@ def test_a_failure_ends_it_and_names_the_log(quickstart, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert 'I1122 saved' in shown and 'accuracy 0.85' in shown
     assert shown.endswith(f'exit status 3; the whole log is in {tmp_path}/log.txt\n')
+
+
+@pytest.mark.parametrize('flags, wanted', [
+    ([], ['etpe', 'run', '--hosts', '2', '--cores', '2']),
+    (['--cluster'], ['alone', 'etpe', 'run', '--processes', '2', '--cores', '2']),
+    (['--cluster', '--expose'], ['etpe', 'run', '--processes', '2', '--expose', '--cores', '2'])])
+def test_two_hosts_are_emulated_or_processes(quickstart, monkeypatch, tmp_path, flags, wanted):
+    commands = []
+    monkeypatch.setattr(sys, 'argv', ['quickstart.py', *flags])
+    monkeypatch.setattr(quickstart.environment, 'ensure', lambda *_, **__: pathlib.Path(''))
+    monkeypatch.setattr(quickstart.private_network, 'before', lambda python: ['alone'])
+    monkeypatch.setattr(quickstart.tempfile, 'mkdtemp', lambda **_: str(tmp_path))
+    (tmp_path / 'export' / '1').mkdir(parents=True)
+    monkeypatch.setattr(quickstart, 'run', lambda log, *command: commands.append(
+        [str(word) for word in command]) or '')
+    quickstart.main()
+    assert commands[0][:len(wanted)] == wanted
+    assert commands[1][-1] == str(tmp_path / 'export' / '1')
+
+
+ALONE = '''
+import socket
+listener = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(listener.getsockname()).close()
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+    print(other.connect_ex(("192.0.2.1", 9)))  # To an address of documents; nothing is sent.
+'''
+
+
+def test_a_private_network_has_loopback_alone(quickstart):
+    before = quickstart.private_network.before(sys.executable)
+    if not before:
+        pytest.skip('this machine gives no process a network of its own')
+    done = subprocess.run([*before, sys.executable, '-c', ALONE], capture_output=True, text=True)
+    assert done.stdout == f'{errno.ENETUNREACH}\n'

@@ -142,13 +142,18 @@ def test_sessions_of_its_graph_and_of_its_master_are_opened_on_workers_and_no_ot
         with session:
             return {tf.DeviceSpec.from_string(each.name).job for each in session.list_devices()}
 
-    put_on(monkeypatch, Tasks(2))
+    cluster = put_on(monkeypatch, Tasks(2))
     master = TPUClusterResolver('a-tpu').master()
     assert tasks_of(tf.Session()) == {'localhost'}
     assert tasks_of(tf.Session(master)) == {'coordinator', 'tpu_worker'}
     assert master == '' and tasks_of(tf.Session('a-tpu')) == {'coordinator', 'tpu_worker'}
     embedding().create_variables_and_ops()
+    assert not cluster.admitted
     assert tasks_of(tf.Session()) == {'coordinator', 'tpu_worker'}
+    [(tables, _, _)] = cluster.admitted
+    # Three numbers per row of 4 of 7 users, twice again as slots; one item in all.
+    assert [{one['name']: one['bytes'] for one in host} for host in tables] == [
+        {'user': 4 * 3 * 4 * 3, 'item': 1 * 3 * 4}, {'user': 3 * 3 * 4 * 3}]
     assert tasks_of(tf.Session(graph=tf.Graph())) == {'localhost'}
 
 

@@ -67,7 +67,7 @@ class Watch(tf.train.SessionRunHook):
 
 def job(directory, first, rows, width):
     initializer = None if first == 'drawn' else tf.constant_initializer(
-        np.broadcast_to(np.float32(.5), (rows, width)))
+        np.broadcast_to(np.float32(2.**-10), (rows, width)))
     columns = [jobs.embedding('f', rows, width, initializer=initializer)]
     return ete.TPUEstimator(
         model_fn=jobs.linear_model_fn(columns), train_batch_size=BATCH, eval_batch_size=BATCH,

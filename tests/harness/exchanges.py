@@ -57,25 +57,53 @@ def as_tensors(exchange, batch):
 
 
 def naive_split(exchange, batch):
-    """Returns messages, positions and scales, made id by id."""
-    plan, messages, positions = exchange.plan, [], []
+    """Returns messages, links and scales, made id by id, and which ways there were."""
+    messages, links, ways = [], [], set()
     for host in exchange.owners:
-        counts, lengths, rows, samples, weights, places = [], [], [], [], [], []
-        for number in exchange.numbers_at(host):
-            feature = exchange.features[number]
-            of, ids, own = batch[feature.name]
-            held = plan.partition(feature.table).ids_on(host).tolist()
-            here = [at for at, one in enumerate(ids) if one in held]
-            found = sorted({int(of[at]) for at in here})
-            counts.append(len(here))
-            lengths.append(len(found))
-            rows += [held.index(ids[at]) for at in here]
-            samples += [found.index(of[at]) for at in here]
-            weights += [] if own is None else own[here].view(np.int32).tolist()
-            places += [exchange.bounds[number] + one for one in found]
-        messages.append(counts + lengths + rows + samples + weights)
-        positions.append(places)
-    return messages, positions, naive_scales(exchange, batch)
+        message, counts, linked = [[] for _ in range(5)], [], [[] for _ in range(3)]
+        for number, feature in enumerate(exchange.features):
+            sent, own, is_by_row = naive_groups(exchange, batch, host, number)
+            first, m = sum(counts), len({group for _, group, _ in sent})
+            counts.append(m)
+            if sent:
+                ways.add('row' if is_by_row else 'sample')
+            linked[0] += [first + group for group, _, _ in own]
+            linked[1] += [exchange.bounds[number] + sample for _, sample, _ in own]
+            linked[2] += [bits_of(weight) for _, _, weight in own]
+            if number in exchange.numbers_at(host):
+                rows, groups, weights = ([one[part] for one in sent] for part in range(3))
+                weights = map(bits_of, weights) if feature.weight_feature else ()
+                for part, values in zip(message, ([len(sent)], [m], rows, groups, weights)):
+                    part += values
+        messages.append(sum(message, []))
+        links.append(counts + sum(linked[:3 if exchange.is_weighted else 2], []))
+    return messages, links, naive_scales(exchange, batch), ways
+
+
+def bits_of(weight):
+    """The int32 that has the bits of a float32."""
+    return int(np.float32(weight).view(np.int32))
+
+
+def naive_groups(exchange, batch, host, number):
+    """Returns what a feature sends: `(row, group, weight)`, its links, and whether by row.
+
+    A link is `(group, sample, weight)`.
+    """
+    feature = exchange.features[number]
+    held = exchange.plan.partition(feature.table).ids_on(host).tolist()
+    of, ids, own = batch[feature.name]
+    here = [at for at, one in enumerate(ids) if one in held]
+    samples = [int(of[at]) for at in here]
+    rows = [held.index(ids[at]) for at in here]
+    weights = [1 if own is None else own[at] for at in here]
+    distinct, found = list(dict.fromkeys(rows)), list(dict.fromkeys(samples))
+    if len(distinct) < len(found):
+        return ([(row, group, 1) for group, row in enumerate(distinct)],
+                [(distinct.index(row), *rest) for row, *rest in zip(rows, samples, weights)], True)
+    return ([(row, found.index(sample), weight)
+             for row, sample, weight in zip(rows, samples, weights)],
+            [(group, sample, 1) for group, sample in enumerate(found)], False)
 
 
 def naive_scales(exchange, batch):

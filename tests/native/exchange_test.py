@@ -42,30 +42,48 @@ def test_a_split_is_that_of_numpy_and_of_stock_operations(world):
         batch = exchanges.random_batch(generator, exchange)
         tensors = exchanges.as_tensors(exchange, batch)
         native, stock = both(session, lambda form: form.split(exchange, tensors))
-        messages, positions, scales = exchanges.naive_split(exchange, batch)
+        messages, links, scales, _ = exchanges.naive_split(exchange, batch)
         for found in (native, stock):
             assert [one.tolist() for one in found.messages] == messages
-            assert [one.tolist() for one in found.positions] == positions
+            assert [one.tolist() for one in found.links] == links
             np.testing.assert_allclose(found.scales, scales, rtol=1e-6)
         np.testing.assert_array_equal(native.scales, stock.scales)
 
 
-def test_merged_sums_and_spread_gradients_are_those_of_stock_operations(world):
-    generator, exchange, session = world
-    batch = exchanges.as_tensors(exchange, exchanges.random_batch(generator, exchange))
-    split = session.run(stock_exchange.split(exchange, batch))
-    widths = np.repeat([exchange.plan.table(feature.table).dimension
-                        for feature in exchange.features], exchange.samples)
-    sums = [random_rows(generator, widths[positions].sum()) for positions in split.positions]
+def test_random_batches_group_features_of_one_step_in_both_ways():
+    generator, steps = np.random.default_rng(0), []
+    for _ in range(20):
+        exchange = exchanges.random_exchange(generator)
+        steps.append(exchanges.naive_split(
+            exchange, exchanges.random_batch(generator, exchange))[-1])
+    assert steps.count({'row', 'sample'}) > 5
+
+
+def sums_for(generator, exchange, links):
+    """Random sums of each owner."""
+    widths = [exchange.plan.table(feature.table).dimension for feature in exchange.features]
+    return [random_rows(generator, int(np.dot(one[:len(widths)], widths))) for one in links]
+
+
+def check_values(generator, exchange, session, batch):
+    """Compares what both forms make of random sums and gradients, bit for bit."""
+    split = session.run(stock_exchange.split(exchange, exchanges.as_tensors(exchange, batch)))
+    sums = sums_for(generator, exchange, split.links)
     native, stock = both(session, lambda form: form.merge(
-        exchange, sums, split.positions, split.scales))
+        exchange, sums, split.links, split.scales))
     for name, activations in stock.items():
         np.testing.assert_array_equal(native[name], activations)
     gradients = {name: random_rows(generator, *one.shape) for name, one in stock.items()}
     native, stock = both(session, lambda form: form.spread(
-        exchange, gradients, split.positions, split.scales))
-    for found, wanted in zip(native, stock):
+        exchange, gradients, split.links, split.scales))
+    for found, wanted, own in zip(native, stock, sums):
         np.testing.assert_array_equal(found, wanted)
+        assert found.shape == own.shape
+
+
+def test_merged_sums_and_spread_gradients_are_those_of_stock_operations(world):
+    generator, exchange, session = world
+    check_values(generator, exchange, session, exchanges.random_batch(generator, exchange))
 
 
 class Owners:

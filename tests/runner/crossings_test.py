@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import crossings, jobs
-from harness.parts import long_except
 from harness.tasks import Owners, Tasks, hosted_by
 
 import estimator_tpu_embedding as ete
@@ -33,7 +32,7 @@ def batches(cores):
              'label': generator.random(2 * cores).astype(np.float32)} for _ in range(STEPS)]
 
 
-def model_fn_of(function=lambda net: net, make_loss=None):
+def model_fn_of(function=lambda net: net):
     """A model of two dense layers, whose inputs pass through `function`."""
     def model_fn(features, labels, mode, params):
         del params
@@ -49,19 +48,19 @@ def model_fn_of(function=lambda net: net, make_loss=None):
     return model_fn
 
 
-def trained(tmp_path, cluster, model_fn, *, hosts=2, cores=2, hooks=(), **kwargs):
+def trained(tmp_path, cluster, model_fn, *, hosts=2, cores=2, hooks=()):
     """The bytes of all that a training saved, by name."""
     config = jobs.run_config(tmp_path / type(cluster).__name__, hosts, cores)
-    estimator = jobs.estimator(model_fn, COLUMNS, config, batch_size=2 * hosts * cores, **kwargs)
+    estimator = jobs.estimator(model_fn, COLUMNS, config, batch_size=2 * hosts * cores)
     with hosted_by(cluster):
         estimator.train(jobs.input_fn_of(batches(hosts * cores)), steps=STEPS, hooks=hooks)
     return {name: estimator.get_variable_value(name).tobytes()
             for name in estimator.get_variable_names()}
 
 
-def assert_same(tmp_path, model_fn, *, hosts=2, **kwargs):
+def assert_same(tmp_path, model_fn, *, hosts=2):
     alone = trained(tmp_path, Owners(hosts), model_fn, hosts=hosts)
-    assert trained(tmp_path, Tasks(hosts), model_fn, hosts=hosts, **kwargs) == alone
+    assert trained(tmp_path, Tasks(hosts), model_fn, hosts=hosts) == alone
 
 
 def test_a_step_sends_few_messages_and_the_numbers_of_one_process(tmp_path, monkeypatch):
@@ -86,3 +85,74 @@ def test_a_step_sends_few_messages_and_the_numbers_of_one_process(tmp_path, monk
     assert max(sent.values()) <= 8
     # Seven features and labels of two cores and their ids; both owners get ids.
     assert all(each['coordinator 0', f'tpu_worker {host}'] <= 2 for each in fed for host in (0, 1))
+
+
+def scaled(net):
+    return (net * tf.get_variable('scale', [], initializer=tf.ones_initializer()) + 1) * 2
+
+
+def scaled_elsewhere(net):
+    """The same, on devices that no job has."""
+    with tf.device('/job:worker/task:3'):
+        net = net * tf.get_variable('scale', [], initializer=tf.ones_initializer())
+    with tf.device('/gpu:0'):
+        net = net + 1
+    with tf.device(None):
+        return net * 2
+
+
+@pytest.mark.long
+def test_devices_that_a_model_names_mean_nothing(tmp_path):
+    assert trained(tmp_path, Tasks(2), model_fn_of(scaled_elsewhere)) == trained(
+        tmp_path, Owners(2), model_fn_of(scaled))
+
+
+def python(net):
+    doubled = tf.ensure_shape(tf.numpy_function(lambda x: x * 2, [net], tf.float32), net.shape)
+    return net + tf.stop_gradient(doubled)
+
+
+def batch_norm(net):
+    cores = ete.cross_replica_sum(tf.constant(1.))
+    mean = ete.cross_replica_sum(tf.reduce_mean(net, 0)) / cores
+    variance = ete.cross_replica_sum(tf.reduce_mean(tf.square(net - mean), 0)) / cores
+    return (net - mean) * tf.rsqrt(variance + .1)
+
+
+def grouped(net):
+    return net + ete.cross_replica_sum(tf.reduce_mean(net, 0), [[0, 3], [2, 1]])
+
+
+def branches(net):
+    weight = tf.get_variable('weight', [], initializer=tf.ones_initializer())
+    chosen = tf.cond(tf.reduce_sum(net) > 0, lambda: net * weight, lambda: net - weight)
+    _, looped = tf.while_loop(lambda i, _: i < 2, lambda i, x: (i + 1, x * weight),
+                              [tf.constant(0), chosen])
+    return looped
+
+
+def rows(net):
+    table = tf.get_variable('table', [3, 2])
+    return tf.concat([net, tf.nn.embedding_lookup(table, tf.cast(net[:, 0] > 0, tf.int32))], 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('function', [python, batch_norm, grouped, branches, rows])
+def test_a_model_computes_on_tasks_what_it_computes_in_one_process(tmp_path, function):
+    assert_same(tmp_path, model_fn_of(function))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('hosts', [1, 3])
+def test_one_and_three_tasks_compute_what_one_process_computes(tmp_path, hosts):
+    assert_same(tmp_path, model_fn_of(batch_norm), hosts=hosts)
+
+
+def test_python_that_must_stay_with_a_variable_is_refused_before_a_session(tmp_path):
+    def with_variable(net):
+        weight = tf.get_variable('weight', [], initializer=tf.ones_initializer())
+        return net * tf.cond(tf.reduce_sum(net) > 0, lambda: tf.ensure_shape(tf.numpy_function(
+            np.abs, [weight.read_value()], tf.float32), []), lambda: 1.)
+
+    with pytest.raises(ConfigError, match='^E732'):
+        trained(tmp_path, Tasks(2), model_fn_of(with_variable))

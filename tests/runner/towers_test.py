@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
+from estimator_tpu_embedding.hosts.placement import Placement
 from estimator_tpu_embedding.runner.towers import Towers, cross_replica_sum
 
 
@@ -36,6 +38,17 @@ def test_every_core_gets_the_sum_of_all(count):
 def test_groups_sum_among_themselves():
     graph, sums, _ = build(4, lambda core: cross_replica_sum(10.**core, [[0, 2], [3, 1]]))
     assert evaluate(graph, sums) == [101., 1010., 101., 1010.]
+
+
+@pytest.mark.section('8')
+@pytest.mark.parametrize('placement, total', [
+    (None, 1.), (Placement(Topology(num_hosts=2, cores_per_host=2)), 0.)])
+def test_hosts_of_a_cluster_add_their_own_values_first(placement, total):
+    values = [1., 1e8, -1e8, 1.]  # In float32 1 + 1e8 is 1e8.
+    with tf.Graph().as_default() as graph:
+        sums = Towers(4, placement).build(lambda core: cross_replica_sum(
+            tf.raw_ops.Empty(shape=[], dtype=tf.float32, init=True) + values[core]))
+    assert evaluate(graph, sums) == [total] * 4
 
 
 @pytest.mark.section('8')

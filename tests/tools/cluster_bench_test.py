@@ -30,6 +30,15 @@ def test_the_examples_of_the_model_hold(model):
     assert doctest.testmod(model).failed == 0
 
 
+def given(model, *ids):
+    """A workload of samples with two of these ids each, and rows of width 2."""
+    class Given(model.Workload):
+        def feeds(self):
+            return [[np.array(ids)]]
+
+    return Given(*of_one_table(model, rows=8, width=2, per_sample=2, batch=len(ids) // 2))
+
+
 def test_bytes_of_sums_are_those_of_a_count_by_hand(model):
     """Width 2, so a sum and a gradient take 8 bytes, as an id with its sample does.
 
@@ -37,29 +46,34 @@ def test_bytes_of_sums_are_those_of_a_count_by_hand(model):
     for a gradient, and gets 8. Host 1 has (1, 1) and (0, 2), of which one sample is at host 0: it
     sends 16 for two ids and 8 for a gradient, and gets 8.
     """
-    class Given(model.Workload):
-        def feeds(self):
-            return [[np.array([0, 1, 2, 2, 1, 1, 0, 2])]]
-
-    workload = Given(*of_one_table(model, rows=4, width=2, per_sample=2, batch=4))
-    sent, received = model.exact_bytes(workload, 2, 'mod')
+    sent, received = model.exact_bytes(given(model, 0, 1, 2, 2, 1, 1, 0, 2), 2, 'mod')
     assert sent.tolist() == [8 + 8 + 8, 16 + 8 + 8]
     assert received.tolist() == [8 + 16 + 8, 8 + 8 + 8]
+
+
+def test_bytes_of_rows_are_those_of_a_count_by_hand(model):
+    """Both samples of host 0 have ids 1 and 1, all at host 1, and those of host 1 have 3 and 3.
+
+    By sums host 0 sends 4 ids and 2 gradients. By rows it sends an id and a gradient: 8 and 8.
+    """
+    sent, received = model.exact_bytes(given(model, 1, 1, 1, 1, 3, 3, 3, 3), 2, 'mod')
+    assert sent.tolist() == received[::-1].tolist() == [8 + 8, 8]
 
 
 def test_the_model_expects_what_drawn_ids_give(model):
     workload = model.ALL['W1'].shrunk(50)
     sent, received = model.exact_bytes(workload, 2, 'mod')
     assert sent.sum() == received.sum()
-    assert sent.mean() == pytest.approx(
-        model.by_sums(workload, 2, workload.batch / 2).total, rel=.05)
+    expected = model.by_fewer(workload, 2, workload.batch / 2)
+    assert sent.mean() == pytest.approx(expected.total, rel=.05)
+    assert expected == model.by_sums(workload, 2, workload.batch / 2)
     found = [np.unique(ids).size for batch in workload.feeds() for ids in batch]
     assert np.mean(found) == pytest.approx(
         model.distinct(workload.tables[0][0], workload.batch * 10), rel=.02)
 
 
 def test_rows_are_never_more_bytes_than_sums_if_samples_have_one_id(model):
-    workload = of_one_table(model, rows=1000, width=4, per_sample=1, batch=64)
+    workload = of_one_table(model, rows=1000, width=4, per_sample=1, batch=4096)
     for samples_at in model.growths(workload).values():
         assert model.first_by_rows(workload, samples_at) == 2
 
@@ -80,6 +94,17 @@ def test_more_hosts_turn_sums_into_more_bytes_than_rows(model):
                       for way in (model.by_sums, model.by_rows)]
         assert (rows < sums) == (hosts == first)
     assert 2 < first < 64
+
+
+def test_each_feature_takes_the_better_way(model):
+    """20 ids per sample at 2 hosts are fewer by sums, one id of few rows is fewer by rows."""
+    both = model.Workload('both', ((10**6, 4), (5, 4)), (
+        model.Feature(0, 20), model.Feature(1, 1)), 64, 'sum')
+    alone = [both._replace(features=(one,)) for one in both.features]
+    fewer = model.by_fewer(both, 2, 32)
+    assert fewer.total == (model.by_sums(alone[0], 2, 32).total
+                           + model.by_rows(alone[1], 2, 32).total)
+    assert fewer.total < min(way(both, 2, 32).total for way in (model.by_sums, model.by_rows))
 
 
 def test_links_count_what_crosses_and_limit_it(bench, tmp_path):

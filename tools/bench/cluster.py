@@ -6,7 +6,8 @@
 
 runs in an environment with the extra `cpu`, on Linux. Each engine takes turns, window by window,
 with the engine of one process (*block*), so that other load disturbs both alike; a ratio is the
-median over these pairs. Ids are enqueued in a thread beside the steps, as in a job. The engines:
+median over these pairs. Ids are enqueued in a thread beside the steps, as in a job. All processes
+run in a network of their own, where the system lets users make one. The engines:
 
 * `owners`: an owner per host, all in this process;
 * `N tasks`: an owner per worker, on this machine; ids come from datasets on the workers;
@@ -30,17 +31,22 @@ import tempfile
 import threading
 import time
 
-import evidence
-import exchange_model
-import networks
-import numpy as np
-from cluster_engines import STRATEGY, HostsEngine, die_with_parent, link_of, workload_of
-from engine import compare
-
-from estimator_tpu_embedding.cluster.choice import ClusterChoice
-from estimator_tpu_embedding.cluster.cluster import Cluster
-
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+import evidence  # noqa: E402
+import exchange_model  # noqa: E402
+import networks  # noqa: E402
+import numpy as np  # noqa: E402
+import private_network  # noqa: E402
+from cluster_engines import (  # noqa: E402
+    STRATEGY, HostsEngine, die_with_parent, link_of, workload_of)
+from engine import compare  # noqa: E402
+
+from estimator_tpu_embedding.cluster import listening  # noqa: E402
+from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
+from estimator_tpu_embedding.cluster.cluster import Cluster  # noqa: E402
+
 JOB = HERE.parent / 'examples' / 'census_tpu_job.py'
 HOSTS_OF_BLOCK = 2
 FIRST_STEP = re.compile(r'loss = .*, step = \d')
@@ -114,7 +120,7 @@ class Bench:
     def tasks(self, hosts):
         """Times owners in workers on this machine."""
         for at_client in (False, True):
-            cluster = Cluster(ClusterChoice(processes=hosts, expose=True), say=lambda line: None)
+            cluster = Cluster(ClusterChoice(processes=hosts), say=lambda line: None)
             with contextlib.closing(cluster):
                 cluster.prepare()
                 engine = HostsEngine(self.workload(hosts), hosts, has_owners=True,
@@ -220,6 +226,13 @@ def show_steps(parsed, figures):
     return bench.link
 
 
+def keep_private():
+    """Goes on in a network of its own: servers of TensorFlow obey everybody who reaches them."""
+    words = private_network.before(sys.executable) if listening.interfaces() else []
+    if words:
+        os.execvp(str(words[0]), [*map(str, words), sys.executable, *sys.argv])
+
+
 def main():
     """Does what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
@@ -235,6 +248,7 @@ def main():
                         help='workloads of the model')
     evidence.add_argument(parser)
     parsed = parser.parse_args()
+    keep_private()
     with evidence.recorded(parsed.json, 'cluster') as figures:
         link = show_steps(parsed, figures)
         if parsed.starts:

@@ -5,19 +5,21 @@ what belongs to them, travel between all pairs of hosts:
 
 * by *sums*: a host sends an owner each id and its sample. The owner adds the rows of a sample up
   and sends one sum per sample that has an id there. A gradient per sum goes the other way.
-* by *rows*: a host sends an owner each distinct id once per table. The owner sends these rows. A
-  gradient per row goes the other way, summed over the host's samples.
+* by *rows*: a host sends an owner each distinct id of a feature, and its number. The owner sends
+  these rows. A gradient per row goes the other way, summed over the host's samples.
 
-Both ways take the same number of messages, so bytes decide. A number takes 4 bytes.
+The engine takes the way with fewer sums or rows, for each feature, owner and step. Both ways take
+the same number of messages. A number takes 4 bytes.
 
 The ids are those of `workloads.py`, drawn independently, and the owner of an id is any host with
 the same probability. So the counts of the model are expected values. The bytes are those that one
 host sends. It receives as many.
 
-With `exact_bytes` the same is counted for ids that are given.
+With `exact_bytes` the bytes of the engine are counted for ids that are given.
 """
 
 import functools
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +28,6 @@ from workloads import WORKLOADS, Feature, Workload, probabilities
 from estimator_tpu_embedding.core.partition import Partition
 
 HOSTS = range(2, 65)
-WAYS = ('sums', 'rows')
 BYTES = 4
 """Of a number, whether of a row, a sample or an activation."""
 
@@ -88,12 +89,9 @@ def by_sums(workload, hosts, samples):
     >>> by_sums(one, hosts=2, samples=4)  # 2 of 4 ids are at the other host.
     Sent(ids=16.0, values=16.0, gradients=16.0)
     """
-    ids = values = 0.0
-    for feature in workload.features:
-        width = workload.tables[feature.table][1]
-        ids += 2 * BYTES * samples * feature.per_sample * (hosts - 1) / hosts
-        values += BYTES * width * (hosts - 1) * samples_there(samples, feature.per_sample, hosts)
-    return Sent(ids, values, values)
+    return _sum_of(workload, lambda feature: (
+        samples * feature.per_sample * (hosts - 1) / hosts,
+        (hosts - 1) * samples_there(samples, feature.per_sample, hosts)))
 
 
 def by_rows(workload, hosts, samples):
@@ -101,16 +99,29 @@ def by_rows(workload, hosts, samples):
 
     >>> one = Workload('', ((1, 2),), (Feature(0, 1),), 4, 'sum')
     >>> by_rows(one, hosts=2, samples=4)  # The only row is at the other host every other time.
-    Sent(ids=2.0, values=4.0, gradients=4.0)
+    Sent(ids=4.0, values=4.0, gradients=4.0)
     """
-    ids = values = 0.0
-    for table, (rows, width) in enumerate(workload.tables):
-        draws = samples * sum(feature.per_sample for feature in workload.features
-                              if feature.table == table)
-        elsewhere = distinct(rows, draws) * (hosts - 1) / hosts
-        ids += BYTES * elsewhere
-        values += BYTES * width * elsewhere
-    return Sent(ids, values, values)
+    def counts(feature):
+        rows = distinct(workload.tables[feature.table][0], samples * feature.per_sample)
+        return (rows * (hosts - 1) / hosts,) * 2
+
+    return _sum_of(workload, counts)
+
+
+def by_fewer(workload, hosts, samples):
+    """Returns what a host with so many samples sends, if each feature takes the better way."""
+    alone = [workload._replace(features=(feature,)) for feature in workload.features]
+    return Sent(*map(sum, zip(*(min(
+        [way(one, hosts, samples) for way in (by_sums, by_rows)],
+        key=lambda sent: sent.values) for one in alone))))
+
+
+def _sum_of(workload, counts):
+    """Adds bytes of features up; counts is (feature) -> how many ids, and how many values."""
+    found = [(*counts(feature), workload.tables[feature.table][1])
+             for feature in workload.features]
+    values = sum(BYTES * width * values for _, values, width in found)
+    return Sent(sum(2 * BYTES * ids for ids, _, _ in found), values, values)
 
 
 def first_by_rows(workload, samples_at):
@@ -136,7 +147,9 @@ def growths(workload):
 
 
 def exact_bytes(workload, hosts, strategy):
-    """Returns the bytes that each host sends in a step, and those that it receives, by sums.
+    """Returns the bytes that each host sends in a step, and those that it receives.
+
+    Each feature takes the better way, as the engine does.
 
     Args:
       workload: its feeds are the ids; host h has the h-th part of each batch.
@@ -151,18 +164,23 @@ def exact_bytes(workload, hosts, strategy):
     for batch in feeds:
         for ids, feature in zip(batch, workload.features):
             rows, width = workload.tables[feature.table]
+            ids = ids.reshape([hosts, -1, feature.per_sample])
             owners = Partition(strategy=strategy, vocabulary_size=rows, num_hosts=hosts).locate(
-                ids, np.maximum)[0].reshape([hosts, -1, feature.per_sample])
-            for core in range(hosts):
-                for owner in set(range(hosts)) - {core}:
-                    there = owners[core] == owner
-                    request = 2 * BYTES * there.sum()
-                    values = BYTES * width * there.any(1).sum()
-                    sent[core] += request + values
-                    received[core] += values
-                    received[owner] += request + values
-                    sent[owner] += values
+                ids, np.maximum)[0]
+            for core, owner in itertools.permutations(range(hosts), 2):
+                there = owners[core] == owner
+                samples, distinct_ids = there.any(1).sum(), np.unique(ids[core][there]).size
+                values = BYTES * width * min(samples, distinct_ids)
+                request = values + 2 * BYTES * (
+                    distinct_ids if distinct_ids < samples else there.sum())
+                sent[core] += request
+                received[owner] += request
+                sent[owner] += values
+                received[core] += values
     return sent / len(feeds), received / len(feeds)
+
+
+WAYS = {'sums': by_sums, 'rows': by_rows, 'fewer': by_fewer}
 
 
 def milliseconds(sent, hosts, link):
@@ -175,28 +193,27 @@ def milliseconds(sent, hosts, link):
     return 1e3 * (messages * link.seconds_per_message + sent.total / link.bytes_per_second)
 
 
-def add_to(figures, workloads, link=None, hosts=(2, 4, 8, 16, 32, 64)):
+def add_to(figures, workloads, link=None, hosts=(2, 4, 8, 16, 64)):
     """Adds bytes of both ways to figures, and prints a line per workload and growth.
 
     Args:
       figures: see `evidence.py`.
       workloads: each with any batch.
-      link: gives milliseconds too, if it is known.
+      link: gives milliseconds of the engine's way too, if it is known.
       hosts: the numbers of hosts to show.
     """
-    print(f'{"model: MB per step that a host sends, by sums and by rows":58}'
-          + ''.join(f'{count:>8} hosts' for count in hosts) + '   rows are fewer')
+    print(f'{"model: MB per step that a host sends by sums, rows, fewer":58}'
+          + ''.join(f'{count:>15} hosts' for count in hosts) + '   rows are fewer')
     for workload in workloads:
         for growth, samples_at in growths(workload).items():
             line = f'{workload.name}, {growth}'
             cells = []
             for count in hosts:
-                both = [way(workload, count, samples_at(count)) for way in (by_sums, by_rows)]
-                cells.append('{:7.2f}{:7.2f}'.format(*(sent.total / 1e6 for sent in both)))
-                for name, sent in zip(WAYS, both):
+                for name, way in WAYS.items():
+                    sent = way(workload, count, samples_at(count))
                     key = f'model, {line}, {count} hosts, by {name}'
-                    figures.add(key, 'MB/step', [sent.total / 1e6])
-                    if link is not None:
+                    cells.append(f'{figures.add(key, "MB/step", [sent.total / 1e6]):7.2f}')
+                    if link is not None and way is by_fewer:
                         figures.add(f'{key}, messages', 'ms/step',
                                     [milliseconds(sent, count, link)])
             first = first_by_rows(workload, samples_at)

@@ -85,8 +85,8 @@ ENTRIES = {
              'This is a defect of the package: report it with the message.'),
     'E732': ('Python that uses what a host holds',
              'Workers have no Python of the job, so operations of model_fn that call Python, '
-             'such as those of py_func, are executed by the client. What is tied to a variable, '
-             'a lookup table or a dataset of a host cannot move there.',
+             'such as those of py_func, are executed by the client. An operation that uses a '
+             'variable, a lookup table or a dataset of a host cannot move there.',
              'Read the variable outside of the function, or do that part in host_call, '
              'eval_metrics or input_fn.'),
     'E736': ('Python in the input of a worker',
@@ -112,6 +112,10 @@ ENTRIES = {
              'who cannot, and why. Nothing was trained.',
              'Let the user of that worker write there and make room on the disk, or take another '
              'directory.'),
+    'E743': ('saver that gathers the tables of a cluster',
+             'A saver of the model that is not sharded moves all variables to one process. No '
+             'tensor of 2 GiB can leave its process.',
+             'Make it with tf.train.Saver(sharded=True), or leave it out.'),
     'E744': ('tables larger than the memory of a worker',
              'A worker holds a part of each table, and its slots. The message names the worker, '
              'the bytes of its part, and the bytes that it could still use when it began.',

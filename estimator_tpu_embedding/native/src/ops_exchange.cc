@@ -7,6 +7,7 @@
 #include "exchange.h"
 #include "ops_inputs.h"
 #include "parts.h"
+#include "split.h"
 
 namespace ete {
 namespace {
@@ -62,35 +63,35 @@ class SplitKernel {
     const IdInputs ids(context, 0, exchange_->layout());
     const Split split(*exchange_, ids.features(), shared_pool());
     std::vector<Tensor> tensors;
-    std::vector<int32_t*> messages, positions;
+    std::vector<int32_t*> messages, links;
     for (int o = 0; o < exchange_.owners(); ++o) {
       const size_t owner = static_cast<size_t>(o);
       tensors.push_back(context.allocate_again(
-          o, kTfInt32, {static_cast<int64_t>(split.words(owner))}, scratch));
+          o, kTfInt32, {static_cast<int64_t>(split.message_words(owner))}, scratch));
       messages.push_back(tensors.back().data<int32_t>());
       tensors.push_back(context.allocate_again(
-          exchange_.owners() + o, kTfInt32, {static_cast<int64_t>(split.positions(owner))},
+          exchange_.owners() + o, kTfInt32, {static_cast<int64_t>(split.link_words(owner))},
           scratch));
-      positions.push_back(tensors.back().data<int32_t>());
+      links.push_back(tensors.back().data<int32_t>());
     }
     const int64_t scales = static_cast<int64_t>(exchange_->first_scale(exchange_->features()));
     tensors.push_back(
         context.allocate_again(2 * exchange_.owners(), kTfFloat, {scales}, scratch));
-    split.write(messages, positions, tensors.back().data<float>());
+    split.write(messages, links, tensors.back().data<float>());
   }
 
  private:
   const Declared exchange_;
 };
 
-// The positions of all owners, and the scales of all samples; keeps their tensors.
-class PositionInputs {
+// The links of all owners, and the scales of all samples; keeps their tensors.
+class LinkInputs {
  public:
   // `first` is the number of the first of these inputs.
-  PositionInputs(const Context& context, int first, const Exchange& exchange) {
+  LinkInputs(const Context& context, int first, const Exchange& exchange) {
     for (size_t o = 0; o < exchange.owners(); ++o) {
-      tensors_.push_back(vector_input(context, first++, kTfInt32, "positions"));
-      positions_.emplace_back(exchange, o, tensors_.back().data<int32_t>(),
+      tensors_.push_back(vector_input(context, first++, kTfInt32, "links"));
+      links_.emplace_back(exchange, o, tensors_.back().data<int32_t>(),
                               tensors_.back().elements());
     }
     tensors_.push_back(vector_input(context, first, kTfFloat, "scales"));
@@ -98,12 +99,12 @@ class PositionInputs {
                   tensors_.back().elements());
   }
 
-  const std::vector<Positions>& of_owners() const { return positions_; }
+  const std::vector<Links>& of_owners() const { return links_; }
   const float* scales() const { return tensors_.back().data<float>(); }
 
  private:
   std::vector<Tensor> tensors_;
-  std::vector<Positions> positions_;
+  std::vector<Links> links_;
 };
 
 class MergeKernel {
@@ -111,13 +112,13 @@ class MergeKernel {
   explicit MergeKernel(const Attributes& attributes) : exchange_(attributes) {}
 
   void compute(Context& context) {
-    const PositionInputs positions(context, exchange_.owners(), *exchange_);
+    const LinkInputs links(context, exchange_.owners(), *exchange_);
     std::vector<Tensor> tensors;
     std::vector<const float*> sums;
     for (int o = 0; o < exchange_.owners(); ++o) {
       tensors.push_back(vector_input(context, o, kTfFloat, "sums"));
       require_count("Input sums of owner " + std::to_string(o) + ", floats",
-                    positions.of_owners()[static_cast<size_t>(o)].floats(),
+                    links.of_owners()[static_cast<size_t>(o)].floats(),
                     tensors.back().elements());
       sums.push_back(tensors.back().data<float>());
     }
@@ -130,7 +131,7 @@ class MergeKernel {
           shared_pool().scratch()));
       activations.push_back(tensors.back().data<float>());
     }
-    merge(*exchange_, positions.of_owners(), sums, positions.scales(), shared_pool(),
+    merge(*exchange_, links.of_owners(), sums, links.scales(), shared_pool(),
           activations);
   }
 
@@ -143,7 +144,7 @@ class SpreadKernel {
   explicit SpreadKernel(const Attributes& attributes) : exchange_(attributes) {}
 
   void compute(Context& context) {
-    const PositionInputs positions(context, exchange_.features(), *exchange_);
+    const LinkInputs links(context, exchange_.features(), *exchange_);
     std::vector<Tensor> tensors;
     std::vector<const float*> gradients;
     for (int f = 0; f < exchange_.features(); ++f) {
@@ -157,12 +158,12 @@ class SpreadKernel {
     }
     std::vector<float*> parts;
     for (int o = 0; o < exchange_.owners(); ++o) {
-      const size_t floats = positions.of_owners()[static_cast<size_t>(o)].floats();
+      const size_t floats = links.of_owners()[static_cast<size_t>(o)].floats();
       tensors.push_back(context.allocate_again(o, kTfFloat, {static_cast<int64_t>(floats)},
                                                shared_pool().scratch()));
       parts.push_back(tensors.back().data<float>());
     }
-    spread(*exchange_, positions.of_owners(), gradients, positions.scales(), shared_pool(),
+    spread(*exchange_, links.of_owners(), gradients, links.scales(), shared_pool(),
            parts);
   }
 
@@ -183,13 +184,13 @@ std::vector<Operation> exchange_operations() {
   return {
       operation<SplitKernel>("EteSplit",
                              {"samples: F * int32", "ids: F * int64", "weights: W * float"},
-                             {"messages: H * int32", "positions: H * int32", "scales: float"},
+                             {"messages: H * int32", "links: H * int32", "scales: float"},
                              with_weights, unknown_shapes),
       operation<MergeKernel>("EteMerge",
-                             {"sums: H * float", "positions: H * int32", "scales: float"},
+                             {"sums: H * float", "links: H * int32", "scales: float"},
                              {"activations: F * float"}, declared, unknown_shapes),
       operation<SpreadKernel>("EteSpread",
-                              {"gradients: F * float", "positions: H * int32", "scales: float"},
+                              {"gradients: F * float", "links: H * int32", "scales: float"},
                               {"parts: H * float"}, declared, unknown_shapes)};
 }
 
