@@ -13,7 +13,7 @@ from typing import Any
 from ..checkpoint.options import CheckpointOptions
 from ..core.kernels import Kernels
 from ..core.specs import Topology
-from ..errors import ConfigError, SetupError
+from ..errors import ConfigError, EteError
 from . import run_options, status_line, tracebacks
 
 
@@ -57,7 +57,9 @@ def run(parsed: argparse.Namespace) -> int:
     script.put_folder_first(parsed.script if parsed.module is None else None)
     try:
         program = _prepared(parsed, options)
-    except (ConfigError, SetupError) as error:
+        from ..compat import workers
+        workers.contact()
+    except EteError as error:
         return _refuse(str(error))
     return _executed(program, parsed)
 

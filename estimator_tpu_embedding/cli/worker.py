@@ -61,9 +61,9 @@ def _serve(parsed: argparse.Namespace) -> int:
     if address is None:
         return parsed.refuse('--listen must have a machine, a colon and a port, such as '
                              f'10.0.0.3:8470, not {parsed.listen!r}')
-    from ..compat import environment
-    environment.hide_facts_of_tensorflow()
-    from ..cluster import environment as variables, worker
+    from ..compat import console
+    with console.quiet_start():
+        from ..cluster import environment as variables, worker
     variables.forget_proxies()
     lease = worker.LEASE_SECONDS if parsed.lease is None else parsed.lease
     options = worker.Options(address=address, expose=parsed.expose, threads=parsed.threads,
@@ -103,7 +103,9 @@ def _write(text: str) -> None:
 
 def _report(parsed: argparse.Namespace) -> Report:
     """Returns the report about workers, each asked at the same time."""
-    from ..cluster import looking
+    from ..compat import console
+    with console.quiet_start():
+        from ..cluster import looking
     found = looking.at(parsed.addresses, parsed.deadline)
     silent = [one for one in found if one['why_not']]
     blocks: list[Line | Grid] = [Grid(

@@ -106,6 +106,22 @@ def _is_loopback(number: str) -> bool:
     return ipaddress.ip_address(number.partition('%')[0]).is_loopback
 
 
+def is_refused(address: Address, seconds: float) -> bool:
+    """Whether a machine says that nobody listens there; one that says nothing may be slow.
+
+    Args:
+      address: of a worker.
+      seconds: to wait for its machine.
+    """
+    try:
+        socket.create_connection(address, timeout=seconds).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
 def seen_by(host: str) -> str:
     """Returns the address of this machine that another one reaches it by.
 

@@ -7,13 +7,12 @@ thread for all of them looks at how long each has been silent.
 from __future__ import annotations
 
 import dataclasses
-import socket
 import threading
 from collections.abc import Callable, Sequence
 
 from ..errors import Problem, bytes_text
 from . import control, threads
-from .addresses import parsed
+from .addresses import is_refused, parsed
 from .faults import HostLostError
 from .patience import Patience
 
@@ -177,22 +176,10 @@ class Heartbeats:
         silent = 0.0 if asked is None else self._clock.now - asked
         if silent > _LATE and not self._rules.is_own and self._clock.now > one.next_look:
             one.next_look = self._clock.now + _LATE
-            one.refusals += not _is_listening(one.address)
+            place = parsed(one.address)
+            one.refusals += place is not None and is_refused(place, _LOOK)
         if one.refusals >= _MOST_REFUSALS:
             return 'connection refused: its process has ended'
         if silent > SILENCE:
             return f'frozen or cut off: no answer for {silent:.1f} s'
         return None
-
-
-def _is_listening(address: str) -> bool:
-    """Whether somebody listens, as far as this machine is told."""
-    place = parsed(address)
-    assert place is not None
-    try:
-        socket.create_connection(place, timeout=_LOOK).close()
-    except ConnectionRefusedError:
-        return False
-    except OSError:
-        pass  # No answer at all is silence, which has its own deadline.
-    return True

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from ..errors import ConfigError
 from . import addresses, control
 
+REFUSED = 'connection refused: nobody listens there'
 _Found = TypeVar('_Found')
 
 
@@ -30,6 +31,9 @@ def at(text: str, deadline: float) -> list[dict[str, Any]]:
         raise ConfigError(*problems)
 
     def look(address: str) -> dict[str, Any]:
+        place = addresses.parsed(address)
+        if place is not None and addresses.is_refused(place, deadline):
+            return {'address': address, 'why_not': REFUSED}
         try:
             return {**control.ask(address, 'status', deadline=deadline),
                     'address': address, 'why_not': ''}

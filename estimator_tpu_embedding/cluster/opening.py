@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ..errors import EteError, Problem, SetupError, shown
 from . import control, facts
+from .addresses import is_refused, parsed
 from .faults import HostUnavailableError
-from .looking import for_all
+from .looking import REFUSED, for_all
 
 _PAUSE = .2
+_LOOK = 1.0
+"""Seconds in which a machine says that nobody listens at a port of it."""
+
+_SOON = 2.0
+"""Seconds after which a wait for a worker that does not listen is told."""
+
 _RESTART = 60.0
 """Seconds that a worker may take to begin anew."""
 
@@ -99,8 +107,8 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
           say: Callable[[str], None]) -> Opened | _Refused:
     """Asks one worker until it is ours, or until the deadline."""
     end = time.monotonic() + deadline
-    why, has_waited, before = 'nothing was asked', False, 0.0
-    while (left := end - time.monotonic()) > 0:
+    why, has_waited, before = REFUSED, False, 0.0
+    while _listens(address, end, say) and (left := end - time.monotonic()) > 0:
         try:
             answer = control.ask(address, 'claim', run=run, client=facts.who(), deadline=left)
         except control.NoAnswerError as error:
@@ -132,6 +140,23 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
         time.sleep(_PAUSE)
     return _Refused('E707', f'it must answer within {deadline:g} s', why,
                     'Look whether "etpe worker" runs there, with "etpe worker ls".')
+
+
+def _listens(address: str, end: float, say: Callable[[str], None]) -> bool:
+    """Returns whether somebody listens at an address, once that is so or it is too late.
+
+    If the machine does not say that nobody does, somebody may.
+    """
+    place, told_at = parsed(address), time.monotonic() + _SOON
+    while place is not None and is_refused(place, _LOOK):
+        now = time.monotonic()
+        if now > end:
+            return False
+        if now > told_at:
+            told_at = math.inf
+            say(f'worker {address}: {REFUSED}; waiting {end - now:.0f} s more')
+        time.sleep(_PAUSE)
+    return True
 
 
 def _reset(address: str, run: str, left: float) -> None:

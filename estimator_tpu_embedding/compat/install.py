@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from ..checkpoint.options import CheckpointOptions
+from ..cluster import listening
 from ..cluster.choice import ClusterChoice
 from ..core.specs import System
 from ..errors import ConfigError
@@ -65,6 +66,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
         package is missing.
+      ExposedServerError: if workers were chosen, other machines could reach the server that this
+        process needs for them, and `expose` is false.
       ConfigError: with every argument that is out of range or unknown; or for a value of
         TF_TPU_GRACEFUL_SHUTDOWN_MODE that the original refuses.
 
@@ -85,6 +88,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from ..runner.progress import announce
     from . import cpu_tables, step_limit, plain_training, remote, tf2
     cluster = ClusterChoice.of(workers, processes, expose=expose)
+    if cluster.is_used or cluster.is_from_script:
+        listening.require_private('install(workers=) or install(processes=)', expose)
     for problem in without_effect:
         announce(str(problem))
     defaults.set_current(defaults.Defaults(

@@ -53,7 +53,9 @@ class Run:
     """
 
     def __init__(self, job: Job):
-        """Builds the graph of the job in the default graph."""
+        """Builds the graph of the job in the default graph, once its workers have answered."""
+        if job.cluster is not None and job.cluster.is_remote:
+            job.cluster.prepare()  # Before the graph: people learn at once who is missing.
         self.job = job
         self.failures = Failures()
         self.report = RunReport(job.verb, job.batch_size,

@@ -28,12 +28,19 @@ def test_h15_ls_names_all_problems_of_its_addresses(etpe):
     assert [line.split()[3] for line in said.splitlines()] == ['E702', 'E703']
 
 
-def test_ls_says_who_does_not_answer(etpe):
+def test_ls_tells_at_once_where_nobody_listens(etpe):
     nobody, = free_addresses(1)
-    arguments = ('worker', 'ls', nobody, '--deadline', '.5')
-    assert f'{nobody}: no answer within 0.5 s' in etpe(*arguments, status=1)
-    assert etpe.json(*arguments, status=1)['workers'] == [
-        {'address': nobody, 'why_not': 'no answer within 0.5 s'}]
+    arguments = ('worker', 'ls', nobody, '--deadline', '1000')
+    why = 'connection refused: nobody listens there'
+    assert f'{nobody}: {why}' in etpe(*arguments, status=1)
+    assert etpe.json(*arguments, status=1)['workers'] == [{'address': nobody, 'why_not': why}]
+
+
+def test_ls_gives_up_at_its_deadline_where_somebody_listens_and_says_nothing(etpe):
+    with socket.create_server(('127.0.0.1', 0)) as silent:
+        address = f'127.0.0.1:{silent.getsockname()[1]}'
+        assert f'{address}: no answer within 0.5 s' in etpe(
+            'worker', 'ls', address, '--deadline', '.5', status=1)
 
 
 @pytest.mark.long
