@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -18,6 +19,9 @@ from .looking import REFUSED, for_all
 _PAUSE = .2
 _LOOK = 1.0
 """Seconds in which a machine says that nobody listens at a port of it."""
+
+_RENEWAL = 5.0
+"""Seconds after which a claim is renewed while others are awaited, perhaps beyond a lease."""
 
 _SOON = 2.0
 """Seconds after which a wait for a worker that does not listen is told."""
@@ -70,7 +74,7 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
       SetupError: E703 if two addresses lead to one worker, E708 if another run has one, E709 if
         versions differ, E712 if something else answers.
     """
-    found = for_all(workers, lambda address: _open(address, run, deadline, stale, say))
+    found = _held(workers, run, lambda address: _open(address, run, deadline, stale, say))
     ours = [one for one in found if isinstance(one, Opened)]
     problems = [Problem(one.code, f'worker {address} of host {host}', one.rule, one.why, one.remedy)
                 for host, (address, one) in enumerate(zip(workers, found))
@@ -88,6 +92,29 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
     _require_one_each(ours, run)
     _require_one_version(ours, run)
     return ours
+
+
+def _held(workers: Sequence[str], run: str, work: Callable[[str], Opened | _Refused]
+          ) -> list[Opened | _Refused]:
+    """Opens all workers at once. Those that are ours stay claimed while others are awaited.
+
+    That may take longer than a lease, and another run would take them.
+    """
+    awaited, is_over = set(workers), threading.Event()
+
+    def open_and_hold(address: str) -> Opened | _Refused:
+        try:
+            one = work(address)
+        finally:
+            awaited.discard(address)
+            if not awaited:
+                is_over.set()
+        while isinstance(one, Opened) and not is_over.wait(_RENEWAL):
+            with contextlib.suppress(control.NoAnswerError):  # Heartbeats will say so.
+                control.ask(address, 'renew', run=run, deadline=_ANSWER)
+        return one
+
+    return for_all(workers, open_and_hold)
 
 
 def give_back(addresses: Sequence[str], run: str) -> None:

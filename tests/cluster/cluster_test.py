@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from harness import workers
 from harness.processes import free_addresses
 
-from estimator_tpu_embedding.cluster import control
+from estimator_tpu_embedding.cluster import control, opening
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster, current
 from estimator_tpu_embedding.cluster.faults import HostLostError, HostUnavailableError
@@ -123,11 +123,28 @@ def test_h02_nobody_at_an_address_is_an_error_at_the_deadline_that_lists_who_ans
     assert not isinstance(caught.value, tf.errors.UnavailableError)  # It would be tried again.
 
 
+@pytest.mark.long
+def test_workers_that_answered_stay_claimed_while_another_is_awaited(cluster, monkeypatch):
+    held, asked, real = cluster.addresses()[0], [], control.ask
+
+    def ask(address, verb, **arguments):
+        answer = real(address, verb, **arguments)
+        asked.append((address, verb, answer['is_ours']))
+        return answer
+
+    monkeypatch.setattr(control, 'ask', ask)
+    monkeypatch.setattr(opening, '_RENEWAL', .2)
+    with pytest.raises(HostUnavailableError):
+        Cluster(ClusterChoice((held, free_addresses(1)[0]), expose=True, connect_deadline=6),
+                run='run-1').prepare()
+    assert asked[:2] == [(held, 'claim', True), (held, 'renew', True)]
+
+
 def test_two_addresses_of_one_worker_are_refused_when_it_answers_at_both(cluster):
     one = cluster.addresses()[0]
-    other = one.replace('127.0.0.1', '127.0.0.2')
-    with pytest.raises(SetupError, match=f'E703 worker {other} of host 1: .* answers at {one}, too'):
-        Cluster(ClusterChoice((one, other), expose=True), run='run-1').prepare()
+    other = one.replace('127.0.0.1', 'localhost')  # As two interfaces of a machine.
+    with pytest.raises(SetupError, match=f'E703 worker {other} of host 1: .* at {one}, too'):
+        opening.opened((one, other), 'run-1', 60., (), print)
 
 
 def test_what_is_no_worker_says_so_at_once(cluster):
