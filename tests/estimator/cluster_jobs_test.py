@@ -176,6 +176,7 @@ def assert_same(one, other, **tolerance):
             np.testing.assert_array_equal(value, other[name], name)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize('case', long_except(CASES, 0))
 def test_a_job_on_tasks_has_the_bits_of_owners_in_one_process_and_nearly_those_of_one_engine(
         tmp_path, case):
@@ -188,6 +189,7 @@ def test_a_job_on_tasks_has_the_bits_of_owners_in_one_process_and_nearly_those_o
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize('case', ['all in one', 'three hosts, adam', 'one host, ftrl',
                                   'no accumulation', 'steps that are skipped'])
 def test_a_job_on_processes_has_these_bits_too_each_time(tmp_path, case):
@@ -205,6 +207,7 @@ def test_a_gradient_that_is_not_finite_ends_a_job_on_processes_and_names_its_tab
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_a_training_moves_from_system_to_system_and_ends_as_one_that_stayed_in_one_process(
         tmp_path):
     """Checkpoints of either open in the other, on any number of hosts."""
@@ -222,6 +225,7 @@ def test_a_training_moves_from_system_to_system_and_ends_as_one_that_stayed_in_o
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_hosts_and_strategies_of_processes_give_nearly_the_same_tables(tmp_path):
     states = []
     for hosts, strategy in ((1, 'div'), (2, 'div'), (2, 'mod'), (3, 'div'), (3, 'mod')):

@@ -20,6 +20,8 @@ def test_a_worker_holds_its_part_once_and_the_client_none_of_any_table(tmp_path,
     assert list(phases) == ['create', 'train', 'save', 'restore', 'evaluate']
     ratios = {phase: [one / PART for one in found] for phase, found in phases.items()}
     for phase, (client, *workers) in ratios.items():
-        # A slice of first values is 16 MiB, and there may be a few at once.
-        assert client < .4, (phase, ratios)
-        assert all(.9 < worker < 1.4 for worker in workers), (phase, ratios)
+        # A slice of first values is 16 MiB, and for each host there are a few of it on the way.
+        assert client < .8, (phase, ratios)
+        # An evaluation has no accumulators. Some buffers of messages stay with malloc.
+        assert all((.45 if phase == 'evaluate' else .9) < worker < 1.55 for worker in workers), (
+            phase, ratios)

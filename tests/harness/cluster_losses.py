@@ -9,16 +9,18 @@ its name, the error or `null`, the digest of all variables, and what the run ann
 """
 
 import argparse
-import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import threading
 import time
+import traceback
 import unittest.mock
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
@@ -241,6 +243,16 @@ def frozen(client):
     client.train('frozen', [AtStep(STRIKE, Strike(client, kills=False))])
 
 
+def asked(client):
+    """Somebody else disturbs: it prints `disturb`, and waits for a line of its input."""
+    def disturb():
+        print('disturb', flush=True)
+        sys.stdin.readline()
+
+    strikes = [disturb]
+    client.train('asked', [AtStep(STRIKE, lambda: strikes and strikes.pop()())])
+
+
 def slow(client):
     """A worker stands still for half a second, again and again, which is no loss."""
     pid, is_over = client.pid(1), threading.Event()
@@ -296,43 +308,53 @@ def beside(client):
 
 def kills(client, number, seed=1):
     """Workers die at random times of a job that goes on until they have died often enough."""
-    chance, died = random.Random(seed), []
+    chance, died, has_run = random.Random(seed), [], threading.Event()
 
     class Pace(tf.train.SessionRunHook):
         def after_run(self, run_context, run_values):
-            time.sleep(.02)
+            has_run.set()
             if len(died) >= number:
                 run_context.request_stop()
 
     def kill():
         while len(died) < number:
-            time.sleep(chance.uniform(0, 2))
-            with contextlib.suppress(IndexError, ProcessLookupError):  # None runs just now.
-                os.kill(client.cluster().pids()[chance.randrange(2)], signal.SIGKILL)
-                died.append(None)
-                print('killed', len(died), flush=True)
+            has_run.clear()
+            has_run.wait()  # A worker that dies before it listens is another fault.
+            time.sleep(chance.uniform(0, 1))
+            os.kill(client.cluster().pids()[chance.randrange(2)], signal.SIGKILL)
+            died.append(None)
+            print('killed', len(died), flush=True)
+            time.sleep(1)
 
     thread = threading.Thread(target=kill)
     thread.start()
     client.train(f'kills-{number}', [Pace()], until=10**9)
     thread.join()
-    last = recover(os.path.join(client.folder, f'kills-{number}')).step
-    until = last + PER_SAVE - last % PER_SAVE
+    until = recover(os.path.join(client.folder, f'kills-{number}')).step // PER_SAVE * PER_SAVE
+    until += 2 * PER_SAVE
     client.train(f'kills-{number}', until=until)
     client.train(f'plain-{number}', until=until)
     assert client.digest(f'kills-{number}') == client.digest(f'plain-{number}')
 
 
 SCENARIOS = {one.__name__: one for one in (
-    undisturbed, enqueue, lookup, update, save, restore, frozen, slow, again, evaluated, predicted,
-    beside)}
+    undisturbed, enqueue, lookup, update, save, restore, frozen, asked, slow, again, evaluated,
+    predicted, beside)}
+
+
+def scenario(name):
+    """The function of a name; `kills-5` is `kills` with 5."""
+    first, _, number = name.partition('-')
+    if first == 'kills' and number.isdecimal():
+        return functools.partial(kills, number=int(number))
+    return SCENARIOS[name]
 
 
 def main():
     """Plays the scenarios of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('folder')
-    parser.add_argument('scenarios', nargs='+', choices=SCENARIOS)
+    parser.add_argument('scenarios', nargs='+')
     parser.add_argument('--workers', default='')
     parser.add_argument('--deadline', type=float, default=200.)
     parsed = parser.parse_args()
@@ -342,10 +364,12 @@ def main():
     client = Client(parsed.folder, parsed.deadline)
     for name in parsed.scenarios:
         client.told.clear()
+        shutil.rmtree(os.path.join(parsed.folder, name), ignore_errors=True)
         error, began = None, time.monotonic()
         try:
-            SCENARIOS[name](client)
+            scenario(name)(client)
         except Exception as found:
+            traceback.print_exc()
             error = f'{type(found).__name__}: {found}'
         print('scenario', json.dumps({
             'name': name, 'error': error, 'told': client.told,

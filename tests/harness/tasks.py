@@ -62,7 +62,7 @@ class Owners(Tasks):
     is_remote, target = False, ''
 
     def __init__(self, count):
-        self.num_hosts, self.prepared = count, 0
+        self.num_hosts, self.prepared, self.admitted, self.loss = count, 0, [], None
 
     def config(self, config):
         return config
