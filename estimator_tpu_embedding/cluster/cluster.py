@@ -174,6 +174,10 @@ class Cluster:
         assert self._watch is not None, 'prepare() comes first'
         self._watch.guard(session)
 
+    def answers(self) -> str:
+        """Says how fast each worker has answered since the last call, the slowest first."""
+        return '' if self._watch is None else self._watch.answers()
+
     def ask(self, host: int, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
         """Calls the worker of a host; see `control.ask`."""
         return control.ask(self.addresses()[host], verb, deadline=deadline, **arguments)

@@ -177,7 +177,7 @@ def test_a_job_with_python_in_its_input_is_refused_before_anything_runs(tmp_path
     with mock.patch.object(workers, 'cluster_of', lambda config: cluster):
         with pytest.raises(ConfigError, match='E736 input_fn of host 0: .* PyFunc, in a function '):
             estimator_of(tmp_path, True).train(input_fn, steps=1)
-    assert not cluster.prepared
+    assert not cluster.admitted
 
 
 FILE_JOB = '''

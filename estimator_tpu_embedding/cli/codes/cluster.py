@@ -62,6 +62,10 @@ ENTRIES = {
              'Workers take tensors from each other by the same addresses that the client uses. An '
              'address of loopback means another machine on each of them.',
              'Give the address by which other machines know the worker.'),
+    'W701': ('training that uses no workers',
+             'Workers were chosen, but a plain Estimator, or a TPUEstimator with use_tpu=False, '
+             'trains in the process of the script. Its tables must fit there.',
+             'Say use_tpu=True, or leave the workers out.'),
     'E721': ('lost worker',
              'A worker of a running job has ended, stands still, cannot be reached any more, or '
              'began anew, so the rows that it held are gone. The message says which of them. The '
