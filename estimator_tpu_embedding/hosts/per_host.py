@@ -144,7 +144,7 @@ class PerHostEngine:
         *links, scales = packed[:self._kept]
         rest = iter(packed[self._kept:])
         return links, scales, [[next(rest) for _ in owner.kinds]
-                                   for owner in self._owners.values()]
+                               for owner in self._owners.values()]
 
     def _counted(self, by_host: Mapping[int, tf.Tensor]) -> tf.Tensor:
         """Adds up counts per table of owners: int32, one per table of the plan."""
