@@ -14,6 +14,7 @@ from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts import native_exchange
 from estimator_tpu_embedding.native import layout, library
 from estimator_tpu_embedding.ops import exchange as stock_exchange
+from estimator_tpu_embedding.ops import messages
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
@@ -42,9 +43,9 @@ def test_a_split_is_that_of_numpy_and_of_stock_operations(world):
         batch = exchanges.random_batch(generator, exchange)
         tensors = exchanges.as_tensors(exchange, batch)
         native, stock = both(session, lambda form: form.split(exchange, tensors))
-        messages, links, scales, _ = exchanges.naive_split(exchange, batch)
+        wanted, links, scales, _ = exchanges.naive_split(exchange, batch)
         for found in (native, stock):
-            assert [one.tolist() for one in found.messages] == messages
+            assert [one.tolist() for one in found.messages] == wanted
             assert [one.tolist() for one in found.links] == links
             np.testing.assert_allclose(found.scales, scales, rtol=1e-6)
         np.testing.assert_array_equal(native.scales, stock.scales)
@@ -104,14 +105,31 @@ def test_weights_and_duplicates_are_grouped_alike_and_summed_in_one_order(combin
         np.array(samples, np.int32), np.array(ids, np.int64),
         np.array(weights, np.float32) if feature.weight_feature else None)
         for feature in features for samples, ids, weights in [ONES[feature.name.split(',')[0]]]}
-    messages, links, _, ways = exchanges.naive_split(exchange, batch)
+    wanted, links, _, ways = exchanges.naive_split(exchange, batch)
     assert ways == {'row', 'sample'}
     with tf.Graph().as_default(), tf.Session() as session:
         for found in both(session, lambda form: form.split(
                 exchange, exchanges.as_tensors(exchange, batch))):
-            assert [one.tolist() for one in found.messages] == messages
+            assert [one.tolist() for one in found.messages] == wanted
             assert [one.tolist() for one in found.links] == links
         check_values(np.random.default_rng(0), exchange, session, batch)
+
+
+def test_ids_come_back_from_both_ways_with_their_samples_and_weights(world):
+    generator, exchange, session = world
+    batch = exchanges.random_batch(generator, exchange)
+    split = native_exchange.split(exchange, exchanges.as_tensors(exchange, batch))
+    found = {name: [] for name in batch}
+    for plan, message, links in zip(exchange.owners.values(), split.messages, split.links):
+        sent, _ = messages.read_message(plan, message)
+        for name, one in stock_exchange.of_core(exchange, plan, sent, links).items():
+            found[name].append(one)
+    for name, ids in session.run({name: stock_exchange.joined(parts)._asdict()
+                                  for name, parts in found.items()}).items():
+        samples, wanted, weights = batch[name]
+        back = zip(ids['samples'], ids['ids'], wanted * 0 if weights is None else ids['weights'])
+        given = zip(samples, wanted, wanted * 0 if weights is None else weights)
+        assert sorted(back) == sorted(given)
 
 
 class Owners:
