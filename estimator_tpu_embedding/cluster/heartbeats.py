@@ -40,7 +40,7 @@ class Answers:
     >>> answers.add(.1), answers.add(.5)
     (None, None)
     >>> print(answers)
-    0.30 s, longest 0.50 s
+    300 ms, longest 500 ms
     """
 
     count: int = 0
@@ -54,7 +54,8 @@ class Answers:
         self.most = max(self.most, seconds)
 
     def __str__(self) -> str:
-        return f'{self.seconds / max(self.count, 1):.2f} s, longest {self.most:.2f} s'
+        return (f'{1000 * self.seconds / max(self.count, 1):.0f} ms, '
+                f'longest {1000 * self.most:.0f} ms')
 
 
 @dataclasses.dataclass(slots=True)

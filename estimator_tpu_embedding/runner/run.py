@@ -182,7 +182,7 @@ class Run:
             tf.logging.info('%s', plan)
         announce(line)
         if plan is not None and job.placement.is_remote:
-            announce(f'{job.verb}: {admission.shares(plan)}, slots included')
+            announce(f'{job.verb}: {admission.shares(plan)}')
 
     @contextlib.contextmanager
     def _threads_ended(self) -> Iterator[None]:
