@@ -37,6 +37,20 @@ def split(text: str) -> list[str]:
     return [part.removeprefix('grpc://') for part in parts if part]
 
 
+def listed(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns the addresses that a user gave: in a list, or separated by commas.
+
+    Where there is none, an empty one stands, so that it is refused: `--workers "$WORKERS"`
+    without that variable must not train elsewhere than it was told.
+
+    >>> listed('10.0.0.3:8470,10.0.0.4:8470'), listed('')
+    (('10.0.0.3:8470', '10.0.0.4:8470'), ('',))
+    """
+    if isinstance(given, str):
+        return tuple(split(given)) or (given,)
+    return tuple(given) or ('',) if isinstance(given, (list, tuple)) else (given,)
+
+
 def parsed(text: str, *, lowest_port: int = 1) -> Address | None:
     """Returns an address, or `None` if it is none.
 
@@ -66,10 +80,10 @@ def problems(texts: Sequence[str]) -> Iterator[Problem]:
     local: dict[bool, int] = {}
     for index, text in enumerate(texts):
         where = f'worker {index}'
-        address = parsed(text)
+        address = parsed(text) if isinstance(text, str) else None
         if address is None:
             yield Problem('E702', where, f'its address must have a machine, a colon and a port in '
-                          f'[1, {_MOST_PORT}]', shown(text), _REMEDY)
+                          f'[1, {_MOST_PORT}]', _seen(text), _REMEDY)
             continue
         number = number_of(address.host)
         if number is None:
@@ -85,6 +99,11 @@ def problems(texts: Sequence[str]) -> Iterator[Problem]:
         yield Problem('E715', f'worker {local[True]}', 'workers reach each other by their '
                       'addresses, so an address of loopback fits only if all are of loopback',
                       shown(texts[local[True]]), 'Give the address that other machines know.')
+
+
+def _seen(given: object) -> str:
+    text = shown(given) if isinstance(given, str) else repr(given)
+    return text if text.strip() else 'nothing'
 
 
 def number_of(host: str) -> str | None:

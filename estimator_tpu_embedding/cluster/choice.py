@@ -46,16 +46,15 @@ class ClusterChoice:
         """Returns what arguments of users mean, unchecked.
 
         Args:
-          workers: addresses, in a list or separated by commas; or `'from-script'`.
+          workers: addresses, in a list or separated by commas; or `'from-script'`. A list or
+            text without any address has problems: it does not mean that none are asked for.
           processes: workers to start.
           expose: whether servers may listen where other machines reach them.
 
         >>> ClusterChoice.of('10.0.0.3:8470,10.0.0.4:8470').num_hosts
         2
         """
-        if isinstance(workers, str):
-            workers = addresses.split(workers)
-        given = tuple(workers or ())
+        given = () if workers is None else addresses.listed(workers)
         is_from_script = given == (FROM_SCRIPT,)
         return cls(() if is_from_script else given, 0 if processes is None else processes, expose,
                    is_from_script=is_from_script)

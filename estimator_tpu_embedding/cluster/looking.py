@@ -26,7 +26,7 @@ def at(text: str, deadline: float) -> list[dict[str, Any]]:
     Raises:
       ConfigError: with every problem of the addresses; then nobody was contacted.
     """
-    given = addresses.split(text)
+    given = addresses.listed(text)
     if problems := list(addresses.problems(given)):
         raise ConfigError(*problems)
 

@@ -21,6 +21,12 @@ def test_nothing_given_emulates_all_hosts():
     assert ClusterChoice.of(None) == ClusterChoice() and not ClusterChoice().is_used
 
 
+@pytest.mark.parametrize('given', ['', ' ', ',', [], [''], [None], 8470, b'127.0.0.1:1'])
+def test_workers_that_are_no_addresses_are_refused_and_never_emulated(given):
+    choice = ClusterChoice.of(given)
+    assert choice.is_used and codes(choice) == ['E702']
+
+
 def test_addresses_from_a_script_are_not_known_yet():
     choice = ClusterChoice.of('from-script')
     assert choice.is_from_script and not choice.is_used and not codes(choice)
