@@ -308,14 +308,17 @@ def beside(client):
 
 def kills(client, number, seed=1):
     """Workers die at random times of a job that goes on until they have died often enough."""
-    chance, died, has_run = random.Random(seed), [], threading.Event()
+    chance, died, has_run, sessions = random.Random(seed), [], threading.Event(), []
 
     class Pace(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            sessions.append(len(died))
+
         def after_run(self, run_context, run_values):
             has_run.set()
             # The next training draws the first batch, which fits only steps 0, 4, 8 and so on.
             step = run_context.session.run(tf.train.get_global_step())
-            if len(died) >= number and step % PER_SAVE == 0:
+            if sessions[-1] >= number and step % PER_SAVE == 0:  # The last loss is over.
                 run_context.request_stop()
 
     def kill():
