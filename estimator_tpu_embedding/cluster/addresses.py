@@ -48,7 +48,7 @@ def listed(given: str | Sequence[str]) -> tuple[str, ...]:
     """
     if isinstance(given, str):
         return tuple(split(given)) or (given,)
-    return tuple(given) or ('',) if isinstance(given, (list, tuple)) else (given,)
+    return tuple(given) or ('',) if isinstance(given, (list, tuple)) else (repr(given),)
 
 
 def parsed(text: str, *, lowest_port: int = 1) -> Address | None:

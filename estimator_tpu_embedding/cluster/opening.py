@@ -67,8 +67,8 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
 
     Raises:
       HostUnavailableError: E707 for each worker that does not answer; names the others.
-      SetupError: E708 if another run has one, E709 if versions differ, E712 if something else
-        answers.
+      SetupError: E703 if two addresses lead to one worker, E708 if another run has one, E709 if
+        versions differ, E712 if something else answers.
     """
     found = for_all(workers, lambda address: _open(address, run, deadline, stale, say))
     ours = [one for one in found if isinstance(one, Opened)]
@@ -85,6 +85,7 @@ def opened(workers: Sequence[str], run: str, deadline: float, stale: Collection[
         error: EteError = (HostUnavailableError(first, *others, hosts=silent) if silent
                            else SetupError(first, *others))
         raise error
+    _require_one_each(ours, run)
     _require_one_version(ours, run)
     return ours
 
@@ -168,6 +169,23 @@ def _reset(address: str, run: str, left: float) -> None:
 
 def _seconds_left(claim: dict[str, Any]) -> float:
     return float(claim.get('seconds_left') or 0.0)
+
+
+def _require_one_each(ours: Sequence[Opened], run: str) -> None:
+    """Makes sure that no worker was given by two names or interfaces of its machine.
+
+    Raises:
+      SetupError: E703 for each address that leads to the worker of an earlier one.
+    """
+    first: dict[str, str] = {}
+    problems = [Problem('E703', f'worker {one.address} of host {host}', 'each worker must be '
+                        'another process', 'the one that answers at '
+                        f'{first[one.incarnation]}, too', 'Leave one of the addresses out.')
+                for host, one in enumerate(ours)
+                if first.setdefault(one.incarnation, one.address) != one.address]
+    if problems:
+        give_back(list(first.values()), run)
+        raise SetupError(*problems)
 
 
 def _require_one_version(ours: Sequence[Opened], run: str) -> None:
