@@ -249,7 +249,7 @@ class Cluster:
         self._watch = Watch(
             [Watched(host, one.address, one.incarnation) for host, one in enumerate(self._opened)],
             Rules(run=self.run, is_own=self._children is not None, status_of=self.status_of,
-                  bytes_of=self.bytes_of,
+                  bytes_of=self.bytes_of, step_deadline=lambda: self.choice.step_deadline,
                   on_loss=functools.partial(self.lost, generation=self._generation)))
 
     def _own_addresses(self, deadline: float) -> list[str]:
@@ -278,7 +278,8 @@ def current(choice: ClusterChoice, say: Callable[[str], None] = logging.info) ->
     Raises:
       ConfigError: with every problem of the choice.
     """
-    key = dataclasses.replace(choice, connect_deadline=1.0, worker_deadline=1.0)
+    key = dataclasses.replace(choice, connect_deadline=1.0, worker_deadline=1.0,
+                              step_deadline=None)
     if key not in _clusters:
         _clusters[key] = Cluster(choice, say)
     _clusters[key].choice = choice

@@ -97,6 +97,7 @@ class Rules:
       status_of: host -> how its process ended, such as -9, or `None`.
       bytes_of: host -> bytes of its tables.
       on_loss: told of the first loss.
+      step_deadline: returns the one of the `ClusterChoice`, which may change between runs.
     """
 
     run: str
@@ -104,6 +105,7 @@ class Rules:
     status_of: Callable[[int], int | None]
     bytes_of: Callable[[int], int]
     on_loss: Callable[[HostLostError], None]
+    step_deadline: Callable[[], float | None] = lambda: None
 
 
 class Heartbeats:

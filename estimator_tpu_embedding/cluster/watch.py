@@ -25,7 +25,7 @@ class Watch:
           rules: about them; `on_loss` must call `end`.
         """
         self._heartbeats = Heartbeats(workers, rules)
-        self._calls = Calls(self._heartbeats.check, rules.on_loss)
+        self._calls = Calls(self._heartbeats.check, rules.on_loss, rules.step_deadline)
         self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()
 
     def check(self) -> None:

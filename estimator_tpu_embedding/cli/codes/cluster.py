@@ -83,6 +83,12 @@ ENTRIES = {
              'changed some rows, so nothing of the session is used any more. The job goes on '
              'with the last checkpoint.',
              'If it happens often, look at the network between the machines.'),
+    'E724': ('call that takes too long',
+             'All workers answer the client, but a step or a save did not end within '
+             'RunConfig(step_deadline_secs=...). Nothing of the session is used any more; the job '
+             'goes on with the last checkpoint.',
+             'Look whether each worker reaches each other one: packets between two of them may get '
+             'lost. If steps or saves are just slow, give them more time.'),
     'E731': ('engine of another host',
              'Each host has an engine with its own rows. An operation of that engine was placed '
              'on another host, where it would read rows of other ids.',
