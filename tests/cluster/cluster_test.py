@@ -126,7 +126,8 @@ def test_h02_nobody_at_an_address_is_an_error_at_the_deadline_that_lists_who_ans
 def test_two_addresses_of_one_worker_are_refused_when_it_answers_at_both(cluster):
     one = cluster.addresses()[0]
     other = one.replace('127.0.0.1', '127.0.0.2')
-    with pytest.raises(SetupError, match=f'E703 worker {other} of host 1: .* answers at {one}, too'):
+    with pytest.raises(
+            SetupError, match=f'E703 worker {other} of host 1: .* answers at {one}, too'):
         Cluster(ClusterChoice((one, other), expose=True), run='run-1').prepare()
 
 
