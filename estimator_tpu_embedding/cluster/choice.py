@@ -25,6 +25,8 @@ class ClusterChoice:
       expose: whether servers may listen where other machines reach them.
       connect_deadline: seconds until all workers must have answered, > 0.
       worker_deadline: seconds in which a lost worker must come back, > 0.
+      step_deadline: seconds that a call of a session may take, such as a step or a save, > 0;
+        `None` is no limit.
 
     >>> ClusterChoice().is_used, ClusterChoice(processes=2).num_hosts
     (False, 2)
@@ -39,6 +41,7 @@ class ClusterChoice:
     connect_deadline: float = 60.0
     worker_deadline: float = 120.0
     is_from_script: bool = False
+    step_deadline: float | None = None
 
     @classmethod
     def of(cls, workers: str | Sequence[str] | None, processes: int | None = None, *,
@@ -80,8 +83,10 @@ class ClusterChoice:
         if len(self.workers) > limits.MAX_HOSTS:
             yield Problem('E701', 'cluster', f'there must be at most {limits.MAX_HOSTS} workers',
                           str(len(self.workers)))
-        for name, seconds in (('connect_deadline', self.connect_deadline),
-                              ('worker_deadline', self.worker_deadline)):
+        for name in ('connect_deadline', 'worker_deadline', 'step_deadline'):
+            seconds = getattr(self, name)
+            if seconds is None and name == 'step_deadline':
+                continue
             if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not (
                     0 < seconds < float('inf')):
                 yield Problem('E701', f'cluster {name}', 'it must be a number of seconds above 0',

@@ -174,6 +174,10 @@ class Cluster:
         assert self._watch is not None, 'prepare() comes first'
         self._watch.guard(session)
 
+    def answers(self) -> str:
+        """Says how fast each worker has answered since the last call, the slowest first."""
+        return '' if self._watch is None else self._watch.answers()
+
     def ask(self, host: int, verb: str, *, deadline: float, **arguments: Any) -> dict[str, Any]:
         """Calls the worker of a host; see `control.ask`."""
         return control.ask(self.addresses()[host], verb, deadline=deadline, **arguments)
@@ -245,7 +249,7 @@ class Cluster:
         self._watch = Watch(
             [Watched(host, one.address, one.incarnation) for host, one in enumerate(self._opened)],
             Rules(run=self.run, is_own=self._children is not None, status_of=self.status_of,
-                  bytes_of=self.bytes_of,
+                  bytes_of=self.bytes_of, step_deadline=lambda: self.choice.step_deadline,
                   on_loss=functools.partial(self.lost, generation=self._generation)))
 
     def _own_addresses(self, deadline: float) -> list[str]:
@@ -274,7 +278,8 @@ def current(choice: ClusterChoice, say: Callable[[str], None] = logging.info) ->
     Raises:
       ConfigError: with every problem of the choice.
     """
-    key = dataclasses.replace(choice, connect_deadline=1.0, worker_deadline=1.0)
+    key = dataclasses.replace(choice, connect_deadline=1.0, worker_deadline=1.0,
+                              step_deadline=None)
     if key not in _clusters:
         _clusters[key] = Cluster(choice, say)
     _clusters[key].choice = choice

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -23,7 +22,9 @@ from .server import BOOT_JOB, Target
 from .worker import TOKEN
 
 _MOST_VALUES = 100_000
-_FORGOTTEN = re.compile('Session .* is not found')
+_FORGOTTEN = (tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.NotFoundError)
+"""What a call ends with if the process begins anew meanwhile: nobody there knows its session."""
+
 _GRACE = 1.0
 """Seconds that TensorFlow gets beyond a deadline to notice it by itself."""
 
@@ -97,7 +98,7 @@ class Line:
         except tf.errors.UnavailableError as error:
             raise NoAnswerError(_first_line(error)) from error
         except (tf.errors.OpError, ValueError, RecursionError) as error:
-            if _has_begun_anew(error):
+            if isinstance(error, _FORGOTTEN):
                 self.leave()  # Another session will find the new process.
                 raise NoAnswerError(_first_line(error)) from error
             raise NoAnswerError('what answers there is no worker of this package: '
@@ -167,12 +168,6 @@ def ask(address: str, verb: str, *, deadline: float, **arguments: Any) -> dict[s
     if found:
         return found[0]
     raise failed[0] if failed else NoAnswerError(f'no answer within {deadline:g} s')
-
-
-def _has_begun_anew(error: Exception) -> bool:
-    """Whether a call was cut off, or its session forgotten, because the process began anew."""
-    return isinstance(error, (tf.errors.AbortedError, tf.errors.CancelledError)) or (
-        isinstance(error, tf.errors.OpError) and _FORGOTTEN.search(error.message) is not None)
 
 
 def _first_line(error: Exception) -> str:

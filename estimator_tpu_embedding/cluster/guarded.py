@@ -77,14 +77,17 @@ class Calls:
       loss: the error with which all calls end, once there is one.
     """
 
-    def __init__(self, check: Callable[[], None], give_up: Callable[[HostLostError], None]):
+    def __init__(self, check: Callable[[], None], give_up: Callable[[HostLostError], None],
+                 deadline: Callable[[], float | None] = lambda: None):
         """Begins without calls.
 
         Args:
           check: returns once every worker was seen alive, or `end` was called.
           give_up: told of an error that makes all sessions useless; it calls `end`.
+          deadline: returns the seconds for a call of a thread that is no daemon, or `None` for no
+            limit. The daemons are the threads of the input, which wait for steps.
         """
-        self._check, self._give_up = check, give_up
+        self._check, self._give_up, self._deadline = check, give_up, deadline
         self._lock = threading.Lock()
         self._waiting: set[_Reply] = set()
         self.loss: BaseException | None = None
@@ -120,12 +123,29 @@ class Calls:
         owner = getattr(_of_thread, 'owner', None) or _Owner()
         _of_thread.owner = None  # It is busy until the result comes: Ctrl-C may end the wait.
         owner.second.submit(call, arguments, reply)
-        result, error = reply.get()
+        deadline = None if threading.current_thread().daemon else self._deadline()
+        try:
+            result, error = reply.get(timeout=deadline)
+        except queue.Empty:
+            result, error = None, self._too_late(deadline)
         if error is None or error is not self.loss:
             _of_thread.owner = owner
         with self._lock:
             self._waiting.discard(reply)
         return result, error
+
+    def _too_late(self, deadline: float | None) -> BaseException:
+        """Gives the sessions up because of a call that takes too long; returns the error."""
+        self._check()
+        if self.loss is None:
+            self._give_up(HostLostError(Problem(
+                'E724', 'cluster', 'every call of the session must end within the '
+                f'{deadline:g} s of RunConfig(step_deadline_secs=...)',
+                'none, though all workers answer',
+                'Look whether the workers reach each other. All begin anew with the last '
+                'checkpoint.')))
+        assert self.loss is not None, 'giving up ends all calls'
+        return self.loss
 
     def _better(self, error: BaseException) -> BaseException:
         """Returns the loss that explains the error of a call, or that error."""

@@ -25,12 +25,16 @@ class Watch:
           rules: about them; `on_loss` must call `end`.
         """
         self._heartbeats = Heartbeats(workers, rules)
-        self._calls = Calls(self._heartbeats.check, rules.on_loss)
+        self._calls = Calls(self._heartbeats.check, rules.on_loss, rules.step_deadline)
         self._sessions: weakref.WeakSet[tf.Session] = weakref.WeakSet()
 
     def check(self) -> None:
         """Returns once each worker has just answered, or `on_loss` was told that one did not."""
         self._heartbeats.check()
+
+    def answers(self) -> str:
+        """Says how fast each worker has answered since the last call, the slowest first."""
+        return self._heartbeats.answers()
 
     def guard(self, session: tf.Session) -> None:
         """Lets all calls of a session end once a worker is lost, with the error that says why."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from .. import _legacy, _process
+from .. import _legacy, _process, defaults
+from ..errors import Problem
 from ..estimator import without_tpu
 from ..runner.plain_steps import PlainSteps
-from ..runner.progress import RunReport
+from ..runner.progress import RunReport, announce
 
 
 def count_steps() -> None:
@@ -24,6 +25,7 @@ def _counted(training: _legacy.Training) -> Iterator[PlainSteps]:
     """Reports one training; yields the hook that counts its steps."""
     _process.require_threads('train')
     estimator, spec = training.estimator, training.spec
+    _tell_of_workers(estimator)
     report = RunReport('train', without_tpu.train_batch_size(estimator) or 0,
                        trainer=_name_of(estimator), directory=estimator.model_dir)
     saves = (estimator.config.save_checkpoints_secs or estimator.config.save_checkpoints_steps
@@ -35,6 +37,15 @@ def _counted(training: _legacy.Training) -> Iterator[PlainSteps]:
         yield PlainSteps(report, training.global_step, spec.loss)
     finally:
         report.finish()
+
+
+def _tell_of_workers(estimator: Any) -> None:
+    """Says that workers were chosen, and that this training does not use them."""
+    choices = [getattr(estimator.config, 'workers', None), defaults.current().cluster]
+    if any(one.is_used or one.is_from_script for one in choices if one is not None):
+        announce(str(Problem(
+            'W701', _name_of(estimator), 'it trains in this process, and uses no workers',
+            'workers were chosen', 'Only a TPUEstimator with use_tpu=True uses them.')))
 
 
 def _name_of(estimator: Any) -> str:

@@ -1,4 +1,4 @@
-"""Contacts the workers of the process before a script runs, so that its first lines tell of them."""
+"""Contacts the workers of the process before a script runs: its first lines tell of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..runner.progress import announce
 def contact() -> None:
     """Finds or starts the workers that `install()` chose, and announces them.
 
-    Those that a script names itself are found when its first job begins.
+    Workers that a script names itself are found when its first job begins.
 
     Raises:
       The errors of `Cluster.prepare`.

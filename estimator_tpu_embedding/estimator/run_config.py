@@ -40,7 +40,8 @@ class RunConfig(_PlainRunConfig):
                  checkpoint: CheckpointOptions | None = None, kernels: str = 'auto',
                  kernel_threads: int | None = None,
                  workers: str | Sequence[str] | None = None,
-                 worker_deadline_secs: float = 120.0, input_on_workers: bool | None = None,
+                 worker_deadline_secs: float = 120.0,
+                 step_deadline_secs: float | None = None, input_on_workers: bool | None = None,
                  **kwargs: Any):
         """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
@@ -74,6 +75,8 @@ class RunConfig(_PlainRunConfig):
           workers: addresses of the processes that are the hosts of this job, in a list or with
             commas between them. `None` takes those of `etpe run --workers` or `--processes`.
           worker_deadline_secs: seconds that a lost worker has to come back, before the run fails.
+          step_deadline_secs: seconds that a step or a save over workers may take. Then all begin
+            anew with the last checkpoint. `None` is no limit while all workers answer the client.
           input_on_workers: whether the input of a host is built on its worker, which then reads
             the files. They must have the same paths there, and nothing may call Python. `None`
             takes `etpe run --input-on-workers`. Without workers it changes nothing.
@@ -91,7 +94,7 @@ class RunConfig(_PlainRunConfig):
                 repr(nonfinite_gradients)))
         _check_options(checkpoint)
         self._kernels = checked(Kernels(kernels, kernel_threads), 'RunConfig')
-        self._workers = _workers(workers, worker_deadline_secs)
+        self._workers = _workers(workers, worker_deadline_secs, step_deadline_secs)
         self._input_on_workers = input_on_workers
         self._stated_master: str | None = None
         with _tf.without_deprecation_warnings():
@@ -239,8 +242,10 @@ def _check_options(checkpoint: Any) -> None:
                                     repr(checkpoint))))
 
 
-def _workers(workers: str | Sequence[str] | None, deadline: float) -> ClusterChoice:
-    choice = dataclasses.replace(ClusterChoice.of(workers), worker_deadline=deadline)
+def _workers(workers: str | Sequence[str] | None, deadline: float, of_step: float | None
+             ) -> ClusterChoice:
+    choice = dataclasses.replace(ClusterChoice.of(workers), worker_deadline=deadline,
+                                 step_deadline=of_step)
     if problems := list(choice.problems()):
         raise ConfigError(*problems)
     return choice

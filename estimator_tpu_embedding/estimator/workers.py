@@ -26,7 +26,8 @@ def choice_of(config: Any) -> ClusterChoice:
     """
     own, general = config.workers, defaults.current().cluster
     choice = dataclasses.replace(own if own.is_used or own.is_from_script else general,
-                                 expose=general.expose, worker_deadline=own.worker_deadline)
+                                 expose=general.expose, worker_deadline=own.worker_deadline,
+                                 step_deadline=own.step_deadline)
     return choice_of_script(choice, _addresses_of_script(config))
 
 

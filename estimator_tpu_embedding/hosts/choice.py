@@ -25,7 +25,7 @@ from .native import NativeEngine
 from .native_exchange import NativeOwner
 from .native_tables import make_engine, make_engines
 from .observed import observed
-from .owner import EngineOwner
+from .owner import StockOwner
 from .per_host import PerHostEngine
 from .placement import Placement
 from .stock import StockEngine
@@ -86,7 +86,7 @@ def _make_owners(plan: Plan, variable_names: Mapping[str, str],
                    for host, own in Exchange.of(plan).owners.items()}
     return PerHostEngine(
         plan, tables, {host: NativeOwner(engine) if isinstance(engine, NativeEngine)
-                       else EngineOwner(engine) for host, engine in engines.items()}, placement,
+                       else StockOwner(engine) for host, engine in engines.items()}, placement,
         skips_nonfinite=skips_nonfinite)
 
 

@@ -23,7 +23,7 @@ from ..ops import checks
 from ..ops.functions import not_inlined
 from ..ops.ids import IdBatch
 from .attached import AttachedIn
-from .backend import Activations, CoreBatch, Examined
+from .backend import Activations, CoreBatch
 from .rates import at_step, require_finite
 from .tables import HostedTable, parts_of
 from .wrapper import LocalEngine
@@ -125,23 +125,6 @@ class NativeEngine(LocalEngine):
                 required.append(require_finite(names, bad, step))
         with tf.control_dependencies(required):
             return bad > 0
-
-    def examine(self, packed: Sequence[Sequence[tf.Tensor]], gradients: Sequence[Activations]
-                ) -> Examined:
-        """Examines gradients; takes arguments of `update`."""
-        flags = []
-        for table in self.plan.tables:
-            own = [gradient[feature.name] for gradient in gradients
-                   for feature in self.plan.features_of(table.name)]
-            flags.append(tf.add_n([tf.reduce_sum(tf.cast(
-                ~tf.math.is_finite(one), tf.int32)) for one in own]))
-
-        def write(rates: Mapping[str, tf.Tensor]) -> tf.Tensor:
-            refused = self.update(packed, gradients, rates, tf.constant(0, tf.int64))
-            with tf.control_dependencies([refused]):
-                return tf.constant(True)
-
-        return Examined(tf.stack(flags), write)
 
     def _shaped(self, feature: FeatureSpec, rows: tf.Tensor) -> tf.Tensor:
         """Gives the rows of a core's samples the shape of a feature's activation."""

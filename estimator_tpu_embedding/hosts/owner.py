@@ -1,7 +1,7 @@
 """The owner of the rows of one host: an engine that the messages of `ops/exchange.py` reach.
 
 It looks up the ids of a message, and sends sums back. For an update it gets gradients of the same
-samples.
+groups.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from ..core.plan import Plan
 from ..ops import messages
 from ..ops.ids import IdBatch
 from .backend import Examined
-from .native import NativeEngine
 from .stock import StockEngine
 
 
@@ -58,13 +57,14 @@ class Owner(Protocol):
         """
 
 
-class EngineOwner:
-    """An owner made of any engine, with TensorFlow's own operations. See `Owner`."""
+class StockOwner:
+    """An owner that is a stock engine. See `Owner`."""
 
-    def __init__(self, engine: NativeEngine | StockEngine):
+    kernels = 'stock'
+
+    def __init__(self, engine: StockEngine):
         """Makes an engine an owner; its plan is `Plan.plan_of_owner`."""
         self.plan = engine.plan
-        self.kernels = engine.kernels
         self.kinds = [*engine.kinds, tf.int32]
         self.open, self.load = engine.open, engine.load
         self._engine = engine

@@ -7,8 +7,9 @@ one. *Levels* see to that. Tensors of level 0 need nothing that crosses, and ten
 `n + 1` need something of level `n`.
 
 Only what certain results need is packed, and only with tensors that the same results need. So
-nothing is computed that was not needed before. Variables that are read before a step changes them
-are read once for each device, and the changes wait for that.
+nothing is computed that was not needed before. Variables whose reads wait for nothing are read
+once for each device, and what may change them waits for that. A read that waits for something
+stays as it is: it must see what came before, and what it waits for must run.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..ops import packing
+from .called import functions_of
 from .devices import Devices
 from .placement import on
 
@@ -89,13 +91,10 @@ class _Packing:
 
     def share_reads(self) -> None:
         """Reads each variable once for every other device that uses its value from before."""
-        writes = [each for each in self._needed if each.type.startswith(_WRITES)
-                  and each.inputs and each.inputs[0].dtype == tf.resource]
-        later = _descendants(writes, self._sources)
         ways: dict[_Way, dict[tf.Operation, list[_Use]]] = {}
         for use in self._uses():
             read = use.tensor.op
-            if read.type == 'ReadVariableOp' and read not in later:
+            if read.type == 'ReadVariableOp' and not read.control_inputs:
                 variables = ways.setdefault(self._way(read, use.operation), {})
                 variables.setdefault(read.inputs[0].op, []).append(use)
         for way, variables in ways.items():
@@ -105,9 +104,8 @@ class _Packing:
                     values = [_read(handle, own[0].tensor)
                               for handle, own in zip(handles, uses)]
                 message = _send(way, values, uses)
-                for write in writes:
-                    if write.inputs[0].op in variables:
-                        _tf.wait_for(write, [message.op])
+                for write in self._writes(variables):
+                    _tf.wait_for(write, [message.op])
 
     def pack_the_rest(self) -> None:
         """Packs the other tensors that cross, and the waiting for operations elsewhere."""
@@ -131,6 +129,13 @@ class _Packing:
         for way, sources in awaited.items():
             if len(sources) > 1:
                 _wait_together(way, sources)
+
+    def _writes(self, handles: Collection[tf.Operation]) -> Iterator[tf.Operation]:
+        """Yields what changes a variable of some handles, or calls functions that may do so."""
+        for operation in self._needed:
+            if (operation.type.startswith(_WRITES) or functions_of(operation)) and any(
+                    each.dtype == tf.resource and each.op in handles for each in operation.inputs):
+                yield operation
 
     def _add(self, number: int, results: Results) -> None:
         """Adds what results need; the device that an operation is on is asked for later."""
@@ -209,20 +214,6 @@ def _batches(keys: Iterable[_Key], tensor_of: Callable[[_Key], tf.Tensor]
         total += size
     if batch:
         yield batch
-
-
-def _descendants(operations: Iterable[tf.Operation],
-                 sources: Mapping[tf.Operation, Iterable[tf.Operation]]) -> set[tf.Operation]:
-    """Returns operations and all that need one of them."""
-    users = _users(sources)
-    found: set[tf.Operation] = set()
-    pending = list(operations)
-    while pending:
-        operation = pending.pop()
-        if operation not in found:
-            found.add(operation)
-            pending += users.get(operation, [])
-    return found
 
 
 def _levels(sources: Mapping[tf.Operation, Iterable[tf.Operation]],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.plan import BYTES_PER_ELEMENT, Plan
+from ..errors import bytes_text, counted
 from .model import Cluster, Job
 
 
@@ -23,6 +24,23 @@ def admit(job: Job, cluster: Cluster, checkpoint: str | None) -> None:
     hosts = range(job.topology.num_hosts)
     cluster.admit([[] if job.plan is None else parts_on(job.plan, host) for host in hosts],
                   job.model_dir if job.verb == 'train' else '', checkpoint or '')
+
+
+_MOST_NAMED = 8
+
+
+def shares(plan: Plan) -> str:
+    """Says how many rows and bytes each task has: each of a few, or the least and the most."""
+    parts = [parts_on(plan, host) for host in range(plan.topology.num_hosts)]
+    sizes = [(sum(one['bytes'] for one in part), sum(one['rows'] for one in part))
+             for part in parts]
+    if len(sizes) > _MOST_NAMED:
+        return f'each host holds from {_size_text(min(sizes))} to {_size_text(max(sizes))}'
+    return ', '.join(f'host {host} holds {_size_text(size)}' for host, size in enumerate(sizes))
+
+
+def _size_text(size: tuple[int, int]) -> str:
+    return f'{counted(size[1], "row")} of {bytes_text(size[0])}'
 
 
 def parts_on(plan: Plan, host: int) -> list[dict[str, Any]]:

@@ -78,7 +78,6 @@ def build_step(job: Job) -> StepGraph:
     trained, refused = _training_step(job, backend, towers, gradients)
     step = tf.group(*trained, *towers.rows, towers.taken, loss)
     dense = tf.group(loss, *trained[:1], *tf.nest.flatten(gradients))
-    dense = tf.group(loss, *trained[:1], *tf.nest.flatten(gradients))
     host_call = _host_call(job, towers, step, global_step)
     if host_call is not None and job.verb != 'train':
         step, host_call = tf.group(step, host_call), None

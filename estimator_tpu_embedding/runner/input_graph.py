@@ -19,7 +19,7 @@ from . import padding
 from .blocked import called_in_time
 from .host_feeds import HostFeed
 from .input import Batch, CoreQueue, Input, open_input
-from .input_placement import built_on_host
+from .input_placement import built_on_host, without_tuner
 from .model import Featurized, Job
 
 
@@ -56,6 +56,8 @@ def draw_input(job: Job) -> DrawnInput:
 
 def _take_apart(job: Job, invocation: Invocation, source: Any, inputs: DrawnInput) -> None:
     """Draws batches from the value of an invocation, and adds those of its cores to `inputs`."""
+    if job.placement.is_remote:
+        source = without_tuner(source)
     drawn = open_input(source, job.deployment, invocation, axes=job.batch_axes,
                        padded=job.verb == 'predict')
     inputs.sources.append(drawn)

@@ -7,7 +7,9 @@ lookup table or an iterator, is used on the device that holds it: only tensors t
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -15,6 +17,7 @@ from ..core.deployment import Invocation
 from ..errors import ConfigError, Problem
 from ..hosts.called import python_in
 from ..hosts.placement import Placement, on
+from .input import DATASETS
 
 _REMEDY = 'Leave input_on_workers off: the client then has the input, with all of its Python.'
 
@@ -35,6 +38,25 @@ def built_on_host(placement: Placement, invocation: Invocation) -> Iterator[None
         made = graph.get_operations()[before:]
         if problems := [*_of_python(made, invocation), *_of_resources(made, invocation)]:
             raise ConfigError(*problems)
+
+
+def without_tuner(source: Any) -> Any:
+    """Returns the value of an input_fn; if it is a dataset, no thread of TensorFlow tunes it.
+
+    A session over tasks closes only when its iterators have ended. The thread that tunes one sleeps
+    up to a minute between two looks. It is woken before it is told to end, so on busy cores it
+    sleeps again, and the end of the session waits for it.
+    """
+    if not isinstance(source, DATASETS):
+        return source
+    with warnings.catch_warnings():  # In a graph, `options` warns that it sees only Python's.
+        warnings.simplefilter('ignore', UserWarning)
+        asked = source.options().autotune
+    if asked != tf.data.experimental.AutotuneOptions():
+        return source
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return source.with_options(options)
 
 
 def _of_python(operations: Sequence[tf.Operation], invocation: Invocation

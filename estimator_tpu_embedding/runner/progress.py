@@ -81,6 +81,7 @@ class RunReport:
       skipped_steps: steps that changed no table, since gradients were not finite.
       refused: by table the number of skipped steps in which its gradients were not finite.
       time: the seconds by phase.
+      answers: says how fast the tasks of a cluster answered; empty without a cluster.
     """
 
     verb: str
@@ -97,6 +98,7 @@ class RunReport:
     skipped_steps: int = 0
     refused: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     time: TimeSplit = dataclasses.field(default_factory=TimeSplit)
+    answers: str = ''
     _counted: tuple[str, ...] = dataclasses.field(default=(), repr=False)
     _sums: Any = dataclasses.field(default=0, repr=False, compare=False)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, repr=False)
@@ -166,6 +168,8 @@ class RunReport:
             parts.append(f'saved in {self.directory}')
         if self.kernels:
             parts.append(self._ids())
+        if self.answers:
+            parts.append(self.answers)
         return '; '.join(parts)
 
     def _ids(self) -> str:

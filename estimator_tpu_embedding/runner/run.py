@@ -16,6 +16,7 @@ from ..checkpoint.manifest import StoredTable, stored_tables
 from ..checkpoint.recover import newest_checkpoint
 from ..errors import CheckpointError, Problem, counted
 from ..proto.codec import plan_to_config
+from . import admission
 from .crossings import prepare_for_tasks
 from .faults import DivergedError, Failures, typed
 from .graph import build_step
@@ -180,6 +181,8 @@ class Run:
             line += f'; {counted(len(plan.tables), f"{plan.strategy}-partitioned table")}{trained}'
             tf.logging.info('%s', plan)
         announce(line)
+        if plan is not None and job.placement.is_remote:
+            announce(f'{job.verb}: {admission.shares(plan)}')
 
     @contextlib.contextmanager
     def _threads_ended(self) -> Iterator[None]:
@@ -201,6 +204,8 @@ class Run:
             self.infeed.stop()
             if self.profiler is not None:
                 self.profiler.save()
+            if self.job.cluster is not None:
+                self.report.answers = self.job.cluster.answers()
             self.report.finish()
 
     def _newest_checkpoint(self) -> str | None:

@@ -17,8 +17,9 @@ def loss():
 class Workers:
     """Stands for heartbeats: counts how often it was asked, and may find a loss then."""
 
-    def __init__(self, found=None):
-        self.calls, self.asked, self.given_up = Calls(self.check, self.give_up), 0, []
+    def __init__(self, found=None, deadline=None):
+        self.calls, self.asked, self.given_up = Calls(
+            self.check, self.give_up, lambda: deadline), 0, []
         self._found = found
 
     def check(self):
@@ -105,3 +106,26 @@ def test_an_error_of_the_job_itself_stays():
             workers.calls.guarded(raising(kind(None, None, 'x')))()
         assert workers.asked == asked
     assert not workers.given_up
+
+
+@pytest.mark.parametrize('found, code', [(None, 'E724'), (loss(), 'E721')])
+def test_h03_a_step_that_never_ends_is_given_up_at_its_deadline_though_all_workers_answer(
+        found, code):
+    workers, thawed = Workers(found, deadline=.1), threading.Event()
+    with pytest.raises(HostLostError) as raised:
+        workers.calls.guarded(thawed.wait)()
+    assert raised.value.code == code and workers.asked == 1
+    assert len(workers.given_up) == (found is None)
+    thawed.set()
+
+
+def test_h03_threads_of_the_input_wait_for_steps_without_a_deadline():
+    workers, taken, results = Workers(deadline=.05), threading.Event(), []
+    thread = threading.Thread(target=lambda: results.append(
+        workers.calls.guarded(taken.wait)()), daemon=True)
+    thread.start()
+    thread.join(.3)
+    assert thread.is_alive() and not workers.given_up
+    taken.set()
+    thread.join(60)
+    assert results == [True]

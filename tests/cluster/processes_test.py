@@ -9,7 +9,7 @@ import time
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import workers
-from harness.processes import DEADLINE, run_python, started
+from harness.processes import DEADLINE, run_etpe, run_python, started
 
 from estimator_tpu_embedding.cluster import control
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
@@ -225,3 +225,42 @@ def test_a_signal_ends_a_worker_at_once(number, status):
     with workers.running(1) as running:
         running.processes[0].send_signal(number)
         assert running.processes[0].wait(60) == status
+
+
+def test_two_runs_after_each_other_have_the_same_workers_without_a_wait_for_a_lease(tmp_path):
+    (tmp_path / 'job.py').write_text('print("the script")\n1 / 0\n')
+    with workers.running(1, '--lease', '1000000') as running:
+        for _ in range(2):
+            done = run_etpe('run', '--workers', running, '--expose', tmp_path / 'job.py')
+            assert (done.returncode, done.stdout) == (1, 'the script\n')
+            assert f'[etpe] 1 worker: host 0 is {running}' in done.stderr
+            assert 'ZeroDivisionError' in done.stderr and 'E70' not in done.stderr
+        status = control.ask(str(running), 'status', deadline=DEADLINE)
+        assert status['claim'] is None or status['claim']['seconds_left'] == 0
+
+
+def test_h18_a_host_that_is_slow_is_named_and_is_not_lost():
+    with workers.running(2) as running:
+        cluster = Cluster(ClusterChoice(tuple(running.addresses), expose=True))
+        cluster.prepare()
+        for _ in range(4):
+            running.processes[1].send_signal(signal.SIGSTOP)
+            time.sleep(1.2)  # An answer may take 3 seconds.
+            running.processes[1].send_signal(signal.SIGCONT)
+            time.sleep(.3)
+        said = cluster.answers()
+        assert said.startswith(f'hosts answered: 1 ({running.addresses[1]}) in '), said
+        slow, fast = (int(part.split(' ms')[0]) for part in said.split('longest ')[1:])
+        assert slow > 200 and slow > fast and cluster.loss is None and cluster.generation == 0
+        cluster.close()
+
+
+def test_a_call_that_a_new_beginning_cuts_off_may_be_made_again():
+    with workers.running(1) as running, control.Line(str(running), deadline=DEADLINE) as line:
+        before = line.call('claim', run='r', client='c')['incarnation']
+        control.ask(str(running), 'reset', run='r', deadline=DEADLINE)
+        until(lambda: incarnation(str(running)) != before)
+        with pytest.raises(NoAnswerError) as caught:
+            line.call('status')
+        assert not caught.value.is_final
+        assert line.call('status')['incarnation'] != before

@@ -1,10 +1,15 @@
 """What install() changes: global state, so each test has a process of its own."""
 
 import pytest
-from harness.processes import run_python
+from harness.processes import free_addresses, run_python
 
-from estimator_tpu_embedding.compat import environment
-from estimator_tpu_embedding.errors import SetupError
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import defaults
+from estimator_tpu_embedding.cluster import listening
+from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.cluster.faults import HostUnavailableError
+from estimator_tpu_embedding.compat import environment, workers
+from estimator_tpu_embedding.errors import ExposedServerError, SetupError
 
 
 def check(code, loaded=False, **environment):
@@ -236,3 +241,22 @@ estimator.train(lambda params: tf.data.Dataset.from_tensors(
     (dict(f=np.arange(params['batch_size'])), 0.)).repeat(), steps=2)
 assert estimator.get_variable_value('global_step') == 2
 ''', loaded=True)
+
+
+@pytest.mark.parametrize('chosen', [
+    {'processes': 2}, {'workers': '127.0.0.1:1'}, {'workers': 'from-script'}])
+def test_h13_workers_where_others_reach_this_machine_are_refused_before_anything_else(
+        chosen, monkeypatch):
+    monkeypatch.setattr(listening, 'interfaces', lambda: {'eth9': '10.0.0.3'})
+    with pytest.raises(ExposedServerError, match=r'E705 install.*got eth9 \(10.0.0.3\)'):
+        ete.install(**chosen)
+
+
+def test_h02_workers_are_contacted_before_a_script_runs(monkeypatch):
+    nobody, = free_addresses(1)
+    monkeypatch.setattr(defaults, '_current', defaults.Defaults())
+    workers.contact()  # There are none, so nothing happens.
+    monkeypatch.setattr(defaults, '_current', defaults.Defaults(
+        cluster=ClusterChoice((nobody,), expose=True, connect_deadline=.5)))
+    with pytest.raises(HostUnavailableError, match=f'E707 worker {nobody}.* connection refused'):
+        workers.contact()

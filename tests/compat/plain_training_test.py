@@ -3,7 +3,14 @@
 import re
 import textwrap
 
+import pytest
 from harness.processes import run_etpe
+
+import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import defaults
+from estimator_tpu_embedding.cluster.choice import ClusterChoice
+from estimator_tpu_embedding.compat import plain_training
+from estimator_tpu_embedding.defaults import Defaults
 
 SCRIPT = '''
     import sys
@@ -67,3 +74,17 @@ def test_every_training_is_told_with_its_steps_and_where_it_lies(tmp_path):
         rf'train 1 step, [\d,]+ examples/s, nothing saved; {time}']
     for line, pattern in zip(said, expected, strict=True):
         assert re.fullmatch(pattern, line), (pattern, line)
+
+
+@pytest.mark.parametrize('of_config, of_process, lines', [
+    (None, ClusterChoice(), 0), (['127.0.0.1:1'], ClusterChoice(), 1),
+    (None, ClusterChoice(processes=2), 1)])
+def test_a_training_that_uses_no_workers_says_so_if_some_were_chosen(
+        of_config, of_process, lines, monkeypatch, tmp_path):
+    said = []
+    monkeypatch.setattr(plain_training, 'announce', said.append)
+    monkeypatch.setattr(defaults, '_current', Defaults(cluster=of_process))
+    plain_training._tell_of_workers(ete.TPUEstimator(
+        lambda features, mode, params: None, use_tpu=False, train_batch_size=2,
+        config=ete.RunConfig(model_dir=str(tmp_path), workers=of_config)))
+    assert [line[:34] for line in said] == ['W701 TPUEstimator without TPU: it '] * lines

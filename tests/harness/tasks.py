@@ -49,6 +49,9 @@ class Tasks:
     def guard(self, session):
         pass
 
+    def answers(self):
+        return 'hosts answered at once'
+
     def lost(self, error):
         self.loss = error
 

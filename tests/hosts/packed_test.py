@@ -92,6 +92,42 @@ def test_a_read_after_a_change_sees_it():
     assert values == [3 + 5, 4]
 
 
+@pytest.mark.parametrize('change', [
+    lambda value: value.assign_add(1., read_value=False),
+    lambda value: tf.cond(tf.ones([]) > 0, lambda: value.assign_add(1.), lambda: tf.zeros([])),
+], ids=['always', 'in a branch'])
+def test_a_change_that_only_a_later_read_needs_is_made_and_seen(change):
+    value, other = variable(1), variable(5)
+    with on(FIRST):
+        changed = change(value)
+    with on(SECOND), tf.control_dependencies([changed]):
+        after = tf.identity(value.read_value()) + other
+    values, _ = run([after], times=3)
+    assert values == [1 + 3 + 5]
+
+
+def test_what_a_read_waits_for_runs():
+    value = variable(1)
+    with on(SECOND), tf.control_dependencies([tf.Assert(False, ['seen'])]):
+        read = tf.identity(value.read_value())
+    with pytest.raises(tf.errors.InvalidArgumentError, match='seen'):
+        run([read])
+
+
+def test_a_branch_that_changes_variables_waits_for_their_reads():
+    value, other = variable(1), variable(5)
+    with on(SECOND):
+        before = value + other
+    with on(FIRST):
+        changed = tf.cond(number(1, FIRST) > 0, lambda: value.assign_add(1.),
+                          lambda: tf.zeros([]))
+    branch, graph = changed.op, tf.get_default_graph()
+    while branch.type not in ('If', 'StatelessIf'):
+        branch = branch.inputs[0].op
+    packed.pack_crossings(graph, [[before, changed]], CLIENT)
+    assert [each.device for each in branch.control_inputs] == [FIRST]
+
+
 def test_what_another_run_needs_is_not_computed():
     needed = [number(each, FIRST) for each in (1, 2)]
     with on(FIRST), tf.control_dependencies([tf.Assert(False, ['a run of its own'])]):

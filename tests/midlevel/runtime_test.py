@@ -16,7 +16,7 @@ def test_the_engine_of_an_object_that_is_garbage_is_closed_also_where_a_graph_is
     embedding = replicas.embedding_under(
         replicas.make('none'), api.FeatureConfig(api.TableConfig(3, 2)), api.SGD(.1))
     embedding.build(per_replica_batch_size=1)
-    handle = embedding._runtime._engine._engine
+    handle = embedding._runtime._engine.handle
 
     def group():
         return library.load().ete_group(

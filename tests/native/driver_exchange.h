@@ -10,6 +10,7 @@
 #include "exchange.h"
 #include "message.h"
 #include "parts.h"
+#include "split.h"
 
 namespace driver {
 
@@ -57,7 +58,7 @@ struct Owners {
   std::vector<std::shared_ptr<ete::Engine>> engines;
 };
 
-// What one core exchanges in one step. Positions point to its other members: it may be moved, and a
+// What one core exchanges in one step. Links point to its other members: it may be moved, and a
 // copy must not outlive it.
 struct Exchanged {
   Exchanged(const Owners& owners, const Batch& batch, ete::Pool& pool);
@@ -65,9 +66,9 @@ struct Exchanged {
   // Appends what an owner makes of a message.
   void receive(ete::Engine& engine, const Words& words);
 
-  std::vector<Words> messages, places, lengths;  // By owner, as the next two.
+  std::vector<Words> messages, kept, lengths;  // By owner, as the next two.
   std::vector<std::vector<uint32_t>> grouped;
-  std::vector<ete::Positions> positions;
+  std::vector<ete::Links> links;
   Floats scales;
 };
 

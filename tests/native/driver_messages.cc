@@ -1,4 +1,4 @@
-// Checks that messages, lengths and positions of any content are refused or do no harm.
+// Checks that messages, lengths and links of any content are refused or do no harm.
 #include <utility>
 
 #include "driver_exchange.h"
@@ -40,7 +40,7 @@ void check_refusals() {
   }
 }
 
-void check_refused_positions() {
+void check_refused_links() {
   ete::LayoutNumbers numbers = one_table(2, 1, 3);
   numbers.num_hosts = 4;
   numbers.feature_names.push_back("f1");
@@ -56,18 +56,28 @@ void check_refused_positions() {
   const Floats options = numbers.table_options;
   numbers.table_options.insert(numbers.table_options.end(), options.begin(), options.end());
   const ete::Exchange exchange(ete::Layout::make(numbers));
-  const auto refuse = [&](size_t o, const Words& places, const std::string& part) {
+  const auto refuse = [&](size_t o, const Words& words, const std::string& part) {
     check_refused(ete::Code::kInvalidArgument, part, [&] {
-      ete::Positions(exchange, o, places.data(), places.size());
+      ete::Links(exchange, o, words.data(), words.size());
     });
   };
   CHECK(exchange.owners() == 4, "");
-  const Words all{0, 1, 2, 3, 4};
-  CHECK(ete::Positions(exchange, 1, all.data(), all.size()).floats() == 5, "");
-  refuse(1, {0, 0}, "do not ascend");
-  refuse(1, {-1, 0}, "do not ascend");
-  refuse(1, {4, 5}, "beyond 5");
-  refuse(2, {2, 3}, "feature \"f0\", of which it has no rows");
+  const Words by_sample{3, 2, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4};
+  CHECK(ete::Links(exchange, 1, by_sample.data(), by_sample.size()).floats() == 5, "");
+  const Words by_row{1, 0, 0, 0, 0, 0, 1, 1};
+  const ete::Links links(exchange, 1, by_row.data(), by_row.size());
+  CHECK(links.floats() == 1 && links.first(1) == 3 && !links.one_each(0), "");
+  refuse(1, {}, "0 words");
+  refuse(1, {1, 0, 0}, "3 words");
+  refuse(1, {4, 0}, "4 groups of feature \"f0\" instead of up to 3");
+  refuse(1, {-1, 0}, "-1 groups");
+  refuse(2, {1, 0}, "1 groups of feature \"f0\" instead of up to 0");
+  refuse(1, {1, 0, 0, 0, 1, 0}, "do not ascend");
+  refuse(1, {1, 0, 0, -1}, "do not ascend");
+  refuse(1, {0, 1, 0, 5}, "beyond 5");
+  refuse(1, {1, 0, 1, 0}, "groups that feature \"f0\" does not have");
+  refuse(1, {1, 1, 0, 3}, "groups that feature \"f1\" does not have");
+  refuse(2, {0, 1, 0, 2}, "groups that feature \"f0\" does not have");
 }
 
 Words corrupted(Random& random, Words words) {
@@ -96,20 +106,20 @@ Words repeated(Random& random) {
   return words;
 }
 
-void use_positions(Random& random, const Owners& owners, const Exchanged& good,
-                   const std::vector<Floats>& gradients) {
+void use_links(Random& random, const Owners& owners, const Exchanged& good,
+               const std::vector<Floats>& gradients) {
   const size_t o = random() % owners.engines.size();
-  const Words places = corrupted(random, good.places[o]);
+  const Words words = corrupted(random, good.kept[o]);
   ete::Pool pool(2);
   may_refuse([&] {
-    std::vector<ete::Positions> positions = good.positions;
-    positions[o] = ete::Positions(owners.exchange, o, places.data(), places.size());
+    std::vector<ete::Links> links = good.links;
+    links[o] = ete::Links(owners.exchange, o, words.data(), words.size());
     std::vector<Floats> parts, out = gradients;
-    for (const ete::Positions& own : positions) parts.emplace_back(own.floats());
-    ete::spread(owners.exchange, positions, pointers_to(gradients), good.scales.data(), pool,
+    for (const ete::Links& own : links) parts.emplace_back(own.floats());
+    ete::spread(owners.exchange, links, pointers_to(gradients), good.scales.data(), pool,
                 pointers_to(parts));
-    ete::merge(owners.exchange, positions, pointers_to(std::as_const(parts)),
-               good.scales.data(), pool, pointers_to(out));
+    ete::merge(owners.exchange, links, pointers_to(std::as_const(parts)), good.scales.data(), pool,
+               pointers_to(out));
   });
 }
 
@@ -143,7 +153,7 @@ void check_garbage(Random& random) {
       const Floats rates(layout.tables.size(), kRate);
       may_refuse([&] { owners.engines[o]->update({core}, rates.data(), nullptr); });
     });
-    use_positions(random, owners, good, gradients);
+    use_links(random, owners, good, gradients);
   }
 }
 
@@ -152,7 +162,7 @@ void check_garbage(Random& random) {
 void check_messages() {
   Random random(12);
   check_refusals();
-  check_refused_positions();
+  check_refused_links();
   for (int world = 0; world < 15; ++world) check_garbage(random);
 }
 

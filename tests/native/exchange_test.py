@@ -1,4 +1,4 @@
-"""The native exchange between cores and owners is what `ops/exchange.py` says, bit for bit."""
+"""The operations of the exchange between cores and owners: their numbers, and what they refuse."""
 
 import dataclasses
 
@@ -13,77 +13,9 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts import native_exchange
 from estimator_tpu_embedding.native import layout, library
-from estimator_tpu_embedding.ops import exchange as stock_exchange
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
-
-
-@pytest.fixture(params=range(8))
-def world(request):
-    generator = np.random.default_rng(request.param)
-    exchange = exchanges.random_exchange(generator)
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield generator, exchange, session
-
-
-def random_rows(generator, *shape):
-    return generator.normal(size=shape).astype(np.float32)
-
-
-def both(session, call):
-    """What the native and the stock form give."""
-    return session.run([call(native_exchange), call(stock_exchange)])
-
-
-def test_a_split_is_that_of_numpy_and_of_stock_operations(world):
-    generator, exchange, session = world
-    for _ in range(3):
-        batch = exchanges.random_batch(generator, exchange)
-        tensors = exchanges.as_tensors(exchange, batch)
-        native, stock = both(session, lambda form: form.split(exchange, tensors))
-        messages, links, scales, _ = exchanges.naive_split(exchange, batch)
-        for found in (native, stock):
-            assert [one.tolist() for one in found.messages] == messages
-            assert [one.tolist() for one in found.links] == links
-            np.testing.assert_allclose(found.scales, scales, rtol=1e-6)
-        np.testing.assert_array_equal(native.scales, stock.scales)
-
-
-def test_random_batches_group_features_of_one_step_in_both_ways():
-    generator, steps = np.random.default_rng(0), []
-    for _ in range(20):
-        exchange = exchanges.random_exchange(generator)
-        steps.append(exchanges.naive_split(
-            exchange, exchanges.random_batch(generator, exchange))[-1])
-    assert steps.count({'row', 'sample'}) > 5
-
-
-def sums_for(generator, exchange, links):
-    """Random sums of each owner."""
-    widths = [exchange.plan.table(feature.table).dimension for feature in exchange.features]
-    return [random_rows(generator, int(np.dot(one[:len(widths)], widths))) for one in links]
-
-
-def check_values(generator, exchange, session, batch):
-    """Compares what both forms make of random sums and gradients, bit for bit."""
-    split = session.run(stock_exchange.split(exchange, exchanges.as_tensors(exchange, batch)))
-    sums = sums_for(generator, exchange, split.links)
-    native, stock = both(session, lambda form: form.merge(
-        exchange, sums, split.links, split.scales))
-    for name, activations in stock.items():
-        np.testing.assert_array_equal(native[name], activations)
-    gradients = {name: random_rows(generator, *one.shape) for name, one in stock.items()}
-    native, stock = both(session, lambda form: form.spread(
-        exchange, gradients, split.links, split.scales))
-    for found, wanted, own in zip(native, stock, sums):
-        np.testing.assert_array_equal(found, wanted)
-        assert found.shape == own.shape
-
-
-def test_merged_sums_and_spread_gradients_are_those_of_stock_operations(world):
-    generator, exchange, session = world
-    check_values(generator, exchange, session, exchanges.random_batch(generator, exchange))
 
 
 class Owners:
@@ -140,14 +72,21 @@ def owners():
         made.close()
 
 
-def test_a_message_has_counts_rows_samples_and_weights_of_what_an_owner_holds(owners):
-    """By `div` ids 0 to 2 of `item` are on host 0, and the only id of `user`."""
-    bits = np.array([3, 2], np.float32).view(np.int32).tolist()
+def bits_of(*weights):
+    return [exchanges.bits_of(weight) for weight in weights]
+
+
+def test_an_owner_gets_rows_and_groups_of_what_it_holds_and_the_core_keeps_the_links(owners):
+    """By `div` ids 0 to 2 of `item` are on host 0, and the only id of `user`.
+
+    This one row of the narrower `self` is a group; both samples of `liked` are groups.
+    """
     assert owners.split.messages[0].numpy().tolist() == [
-        3, 2, 2, 2, *[0, 0, 0], *[0, 1], *[0, 0, 1], *[0, 1], *bits]
-    assert owners.split.positions[0].numpy().tolist() == [0, 2, 4, 6]  # `self`, which is narrower.
-    assert owners.split.messages[1].numpy().tolist() == [1, 1, 1, 0, np.float32(1).view(np.int32)]
-    assert owners.split.positions[1].numpy().tolist() == [4]
+        1, 2, 1, 2, 0, *[0, 1], 0, *[0, 1], *bits_of(3, 2)]
+    assert owners.split.links[0].numpy().tolist() == [
+        1, 2, *[0, 0, 0, 1, 2], *[0, 0, 2, 4, 6], *bits_of(1, 1, 1, 1, 1)]
+    assert owners.split.messages[1].numpy().tolist() == [1, 1, 1, 0, *bits_of(1)]
+    assert owners.split.links[1].numpy().tolist() == [0, 1, 0, 4, *bits_of(1)]
     assert owners.split.scales.numpy().tolist() == [.25, 0, .5, 0]
 
 
@@ -167,14 +106,14 @@ def test_what_is_not_finite_is_counted_and_others_counts_decide_whether_an_owner
 
 def test_without_numbers_that_fit_nothing_is_done(owners):
     grouped, lengths = owners.received(0)
-    part = np.zeros(2 * 2 + 2 * 3, np.float32)
+    part = np.zeros(1 * 2 + 2 * 3, np.float32)
     for wrong in ([2], [2, 2, 2], [2, 5], [-1, 2], [[2, 2]], [2, 1], [0, 0]):
         for refused in (lambda: owners.look_up(0, grouped, wrong),
                         lambda: owners.update(0, grouped, wrong, part),
                         lambda: owners.count(0, grouped, wrong, part)):
             with pytest.raises(tf.errors.InvalidArgumentError):
                 refused()
-    for wrong in (part[1:], part.reshape(2, 5)):
+    for wrong in (part[1:], part.reshape(2, 4)):
         with pytest.raises(tf.errors.InvalidArgumentError, match='parts'):
             owners.count(0, grouped, lengths, wrong)
     with pytest.raises(tf.errors.InvalidArgumentError, match='one per table'):
@@ -190,20 +129,36 @@ def test_ids_that_a_table_does_not_have_are_refused_with_the_name_of_the_feature
                 'self': IdBatch(tf.constant([], tf.int32), tf.constant([], tf.int64), 4, None)})
 
 
-def test_parts_that_do_not_belong_to_positions_are_refused(owners):
-    positions, scales = list(owners.split.positions), owners.split.scales
-    sums = [np.zeros(10, np.float32), np.zeros(3, np.float32)]
-    merged = native_exchange.merge(owners.exchange, sums, positions, scales)
+def test_parts_that_do_not_belong_to_links_are_refused(owners):
+    links, scales = list(owners.split.links), owners.split.scales
+    sums = [np.zeros(8, np.float32), np.zeros(3, np.float32)]
+    merged = native_exchange.merge(owners.exchange, sums, links, scales)
     assert {name: one.shape for name, one in merged.items()} == {'self': [4, 2], 'liked': [4, 3]}
-    for wrong_sums, wrong_positions, wrong_scales in (
-            ([sums[0][1:], sums[1]], positions, scales), (sums, positions[::-1], scales),
-            (sums, [positions[0], [8]], scales), (sums, [positions[0], [3]], scales),
-            (sums, positions, scales[1:])):
+    for wrong_sums, wrong_links, wrong_scales in (
+            ([sums[0][1:], sums[1]], links, scales), (sums, links[::-1], scales),
+            (sums, links, scales[1:])):
         with pytest.raises(tf.errors.InvalidArgumentError, match='owner|sums|scales'):
-            native_exchange.merge(owners.exchange, wrong_sums, wrong_positions, wrong_scales)
+            native_exchange.merge(owners.exchange, wrong_sums, wrong_links, wrong_scales)
     gradients = {'self': tf.zeros([4, 2]), 'liked': tf.zeros([4, 4])}
     with pytest.raises(tf.errors.InvalidArgumentError, match='"liked"'):
-        native_exchange.spread(owners.exchange, gradients, positions, scales)
+        native_exchange.spread(owners.exchange, gradients, links, scales)
+
+
+@pytest.mark.parametrize(('wrong', 'message'), [
+    ([0], 'have 1 words'), ([0, 1, 0, 4], 'have 4 words'),
+    ([0, -1], '-1 groups of feature "liked" instead of up to 4'),
+    ([0, 5], '5 groups of feature "liked" instead of up to 4'),
+    ([1, 0], '1 groups of feature "self" instead of up to 0'),
+    ([0, 1, 1, 4, 0], 'groups that feature "liked" does not have'),
+    ([0, 1, -1, 4, 0], 'groups that feature "liked" does not have'),
+    ([0, 1, 0, 3, 0], 'groups that feature "self" does not have'),
+    ([0, 1, 0, 8, 0], 'go beyond 8'), ([0, 1, 0, -1, 0], 'do not ascend'),
+    ([0, 2, 0, 1, 5, 4, 0, 0], 'do not ascend')])
+def test_links_that_are_none_are_refused_with_the_owner(owners, wrong, message):
+    """Owner 1 knows only `liked`, whose 4 samples have the positions 4 to 7."""
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f'owner 1 .*{message}'):
+        native_exchange.merge(owners.exchange, [np.zeros(8, np.float32), np.zeros(3, np.float32)],
+                              [owners.split.links[0], wrong], owners.split.scales)
 
 
 def test_a_message_of_garbage_is_an_error_or_some_message(owners):
@@ -222,7 +177,7 @@ def test_a_message_of_garbage_is_an_error_or_some_message(owners):
         except tf.errors.InvalidArgumentError:
             refused += 1
     assert 100 < refused < 200
-    assert owners.look_up(0, *owners.received(0)).shape == (10,)
+    assert owners.look_up(0, *owners.received(0)).shape == (8,)
 
 
 def test_grouped_ids_of_another_host_are_refused(owners):

@@ -18,6 +18,7 @@ from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import workers
 from estimator_tpu_embedding.hosts.placement import Placement
+from estimator_tpu_embedding.runner import input_placement
 from estimator_tpu_embedding.runner.input_placement import built_on_host
 from estimator_tpu_embedding.runner.input_state import CheckpointInputPipelineHook
 
@@ -177,7 +178,7 @@ def test_a_job_with_python_in_its_input_is_refused_before_anything_runs(tmp_path
     with mock.patch.object(workers, 'cluster_of', lambda config: cluster):
         with pytest.raises(ConfigError, match='E736 input_fn of host 0: .* PyFunc, in a function '):
             estimator_of(tmp_path, True).train(input_fn, steps=1)
-    assert not cluster.prepared
+    assert not cluster.admitted
 
 
 FILE_JOB = '''
@@ -236,3 +237,12 @@ def test_workers_read_files_that_the_client_does_not_see(tmp_path):
         found = run(here, *on_workers, '--input-on-workers')
     alone = run(there, '--hosts', 2)
     assert alone.stdout == found.stdout != ''
+
+
+def test_no_thread_tunes_a_dataset_of_a_cluster_unless_its_options_say_so():
+    dataset = tf.data.Dataset.range(3)
+    tuned, options = dataset, tf.data.Options()
+    options.autotune.enabled = True
+    assert input_placement.without_tuner(dataset).options().autotune.enabled is False
+    assert input_placement.without_tuner(tuned.with_options(options)).options().autotune.enabled
+    assert input_placement.without_tuner('no dataset') == 'no dataset'

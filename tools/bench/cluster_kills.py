@@ -27,25 +27,24 @@ def run(number, folder):
     """
     path = os.pathsep.join(filter(None, [
         str(evidence.ROOT), str(evidence.ROOT / 'tests'), os.environ.get('PYTHONPATH')]))
-    told, ready, died = [], [], None
+    told, ready, died, result = [], [], None, None
     with subprocess.Popen(
             [sys.executable, '-m', 'harness.cluster_losses', folder, f'kills-{number}'],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             env={**os.environ, 'PYTHONPATH': path}) as process:
         for line in process.stdout:
-            if line.startswith('killed'):
+            if line.startswith('scenario '):
+                result = json.loads(line.removeprefix('scenario '))
+            elif line.startswith('killed'):
                 died = time.monotonic()
                 print(line.strip(), flush=True)
             elif died is not None and 'E721' in line:
                 told.append(time.monotonic() - died)
             elif died is not None and 'told "2 workers' in line:
                 ready.append(time.monotonic() - died)
-            elif line.startswith('scenario '):
-                result = json.loads(line.removeprefix('scenario '))
-                if result['error']:
-                    process.kill()
-                    sys.exit(result['error'])
-                print(f'{number} kills: the tables are equal bit for bit, {result["digest"]}')
+    if result is None or result['error'] or process.returncode:
+        sys.exit(result and result['error'] or f'the job ended with status {process.returncode}')
+    print(f'{number} kills: the tables are equal bit for bit, {result["digest"]}')
     return told, ready
 
 

@@ -62,6 +62,10 @@ ENTRIES = {
              'Workers take tensors from each other by the same addresses that the client uses. An '
              'address of loopback means another machine on each of them.',
              'Give the address by which other machines know the worker.'),
+    'W701': ('training that uses no workers',
+             'Workers were chosen, but a plain Estimator, or a TPUEstimator with use_tpu=False, '
+             'trains in the process of the script. Its tables must fit there.',
+             'Say use_tpu=True, or leave the workers out.'),
     'E721': ('lost worker',
              'A worker of a running job has ended, stands still, cannot be reached any more, or '
              'began anew, so the rows that it held are gone. The message says which of them. The '
@@ -79,6 +83,12 @@ ENTRIES = {
              'changed some rows, so nothing of the session is used any more. The job goes on '
              'with the last checkpoint.',
              'If it happens often, look at the network between the machines.'),
+    'E724': ('call that takes too long',
+             'All workers answer the client, but a step or a save did not end within '
+             'RunConfig(step_deadline_secs=...). Nothing of the session is used any more; the job '
+             'goes on with the last checkpoint.',
+             'Look whether each worker reaches each other one: packets between two of them may get '
+             'lost. If steps or saves are just slow, give them more time.'),
     'E731': ('engine of another host',
              'Each host has an engine with its own rows. An operation of that engine was placed '
              'on another host, where it would read rows of other ids.',

@@ -52,19 +52,43 @@ std::vector<size_t> first_ids(const std::vector<FeatureIds>& features) {
   return result;
 }
 
-// Numbers distinct ids: a hash table, or an array if the table is small.
+// Spreads ids over 2**bits places.
+class Places {
+ public:
+  // At least so many places.
+  explicit Places(size_t least) {
+    while (size() < least) --shift_;
+  }
+
+  size_t size() const { return size_t{1} << (64 - shift_); }
+  size_t of(uint32_t id) const { return static_cast<size_t>((id * kGolden) >> shift_); }
+
+ private:
+  static constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;  // 2**64 over the golden ratio.
+
+  int shift_ = 60;
+};
+
+// Numbers distinct ids.
 class Numbering {
  public:
-  // For at most so many ids.
-  Numbering(size_t most, int64_t vocabulary, Scratch& scratch)
-      : Numbering(bits_for(most), static_cast<uint64_t>(vocabulary), scratch) {}
+  // For at most so many. A quarter of the places is used, so that most ids find theirs at once.
+  Numbering(size_t most, Scratch& scratch)
+      : places_(4 * most),
+        lease_(scratch.borrow(places_.size() * sizeof(Entry), "the rows of a feature")),
+        entries_(lease_.as<Entry>()) {
+    std::memset(entries_, 0xFF, places_.size() * sizeof(Entry));
+  }
 
   // Returns the number of an id, which becomes `next` if it has none.
   int32_t number_of(uint32_t id, int32_t next) {
-    size_t at = static_cast<size_t>((id * factor_) >> shift_);
-    while (entries_[at].number != kNone && entries_[at].id != id) at = (at + 1) & mask_;
-    if (entries_[at].number == kNone) entries_[at] = {id, next};
-    return entries_[at].number;
+    size_t at = places_.of(id);
+    while (entries_[at].number != kNone && entries_[at].id != id) {
+      at = (at + 1) & (places_.size() - 1);
+    }
+    const int32_t found = entries_[at].number, number = found == kNone ? next : found;
+    entries_[at] = {id, number};  // In any case: a branch could not be predicted.
+    return number;
   }
 
  private:
@@ -74,25 +98,7 @@ class Numbering {
   };
   static constexpr int32_t kNone = -1;  // All bits are set, also in bytes.
 
-  // At most half of the entries are used, so that the next free one is near.
-  static int bits_for(size_t most) {
-    int bits = 4;
-    while (size_t{1} << bits < 2 * most) ++bits;
-    return bits;
-  }
-
-  Numbering(int bits, uint64_t vocabulary, Scratch& scratch)
-      : mask_((size_t{1} << bits) - 1),
-        factor_(vocabulary <= mask_ ? 1 : 0x9E3779B97F4A7C15),
-        shift_(vocabulary <= mask_ ? 0 : 64 - bits),
-        lease_(scratch.borrow((mask_ + 1) * sizeof(Entry), "the rows of a feature")),
-        entries_(lease_.as<Entry>()) {
-    std::memset(entries_, 0xFF, (mask_ + 1) * sizeof(Entry));
-  }
-
-  const size_t mask_;
-  const uint64_t factor_;
-  const int shift_;
+  const Places places_;
   const Scratch::Lease lease_;
   Entry* const entries_;
 };
@@ -133,29 +139,53 @@ void Split::count_feature(size_t f) {
   };
   // Of its own: threads that write close to each other are slow.
   std::vector<Counter> counters(exchange_.owners(), Counter{{0, 0, 0}, -1});
-  Counter* const own = counters.data();
-  // With so many distinct rows there are not fewer of them than samples.
-  const uint32_t most = static_cast<uint32_t>(exchange_.layout().features[f].samples);
-  const int64_t vocabulary = exchange_.table_of(f).vocabulary;
-  Numbering numbering(std::min({ids.count, most * exchange_.owners(),
-                                static_cast<size_t>(vocabulary)}),
-                      vocabulary, *pool_.scratch());
+  // Distinct rows are first counted from below, since two may have one place. That is quick, and
+  // enough for most features with many ids in a sample.
+  const size_t samples_of_core = static_cast<size_t>(exchange_.layout().features[f].samples);
+  const uint32_t most = ids.count > samples_of_core ? static_cast<uint32_t>(samples_of_core) : 0;
+  const Places places(4 * std::min(ids.count, most * exchange_.owners()));
+  std::vector<uint8_t> taken(places.size());
   const int64_t* const all = ids.ids;
-  const int32_t* const samples = ids.samples;
-  int32_t* const numbers = numbers_.as<int32_t>() + first_ids_[f];
-  for_places(exchange_, f, ids, [&, own, samples, all, numbers, most](size_t i, uint32_t host,
-                                                                    uint32_t) {
+  for_places(exchange_, f, ids, [=, own = counters.data(), samples = ids.samples,
+                                 seen = taken.data()](size_t i, uint32_t host, uint32_t) {
     Counter& to = own[host];
     ++to.count.ids;
     to.count.samples += samples[i] != to.last_sample;
     to.last_sample = samples[i];
     if (to.count.rows >= most) return;
-    const int32_t next = static_cast<int32_t>(to.count.rows);
-    numbers[i] = numbering.number_of(static_cast<uint32_t>(all[i]), next);
-    to.count.rows += numbers[i] == next;
+    uint8_t& place = seen[places.of(static_cast<uint32_t>(all[i]))];
+    to.count.rows += 1 - place;
+    place = 1;
   });
-  for (size_t o = 0; o < counters.size(); ++o) {
-    counts_[f * exchange_.owners() + o] = counters[o].count;
+  Count* const counts = counts_.data() + f * exchange_.owners();
+  for (size_t o = 0; o < counters.size(); ++o) counts[o] = counters[o].count;
+  number_rows(f, counts);
+}
+
+void Split::number_rows(size_t f, Count* counts) {
+  struct Counter {
+    uint32_t rows, most;
+  };
+  std::vector<Counter> counters;
+  size_t most = 0;
+  for (size_t o = 0; o < exchange_.owners(); ++o) {
+    counters.push_back({0, counts[o].by_row() ? counts[o].samples : 0});
+    most += counters.back().most;
+  }
+  if (most == 0) return;
+  Numbering numbering(most, *pool_.scratch());
+  int32_t* const numbers = numbers_.as<int32_t>() + first_ids_[f];
+  for_places(exchange_, f, features_[f], [&numbering, numbers, own = counters.data(),
+                                          all = features_[f].ids](size_t i, uint32_t host,
+                                                                  uint32_t) {
+    Counter& to = own[host];
+    if (to.rows >= to.most) return;  // It is not by row.
+    const int32_t next = static_cast<int32_t>(to.rows);
+    numbers[i] = numbering.number_of(static_cast<uint32_t>(all[i]), next);
+    to.rows += numbers[i] == next;
+  });
+  for (size_t o = 0; o < exchange_.owners(); ++o) {
+    if (counters[o].most > 0) counts[o].rows = counters[o].rows;
   }
 }
 

@@ -29,8 +29,8 @@ class Split {
              float* scales) const;
 
  private:
-  // Of one feature for one owner. `rows` are distinct; they are not all counted, if they are not
-  // fewer than the samples.
+  // Of one feature for one owner. `rows` are distinct; not all are counted if they are not fewer
+  // than the samples.
   struct Count {
     uint32_t ids, samples, rows;
 
@@ -51,6 +51,7 @@ class Split {
   const Count& count(size_t o, size_t f) const { return counts_[f * exchange_.owners() + o]; }
   bool weighted(size_t f) const { return exchange_.layout().features[f].weighted; }
   void count_feature(size_t f);
+  void number_rows(size_t f, Count* counts);
   int32_t* write_counts(size_t o, int32_t* message) const;
   void add_cursors(size_t o, int32_t* message, int32_t* links, std::vector<Cursor>* cursors) const;
   void write_ids(size_t f, std::vector<Cursor> own) const;
