@@ -90,6 +90,10 @@ def problems(texts: Sequence[str]) -> Iterator[Problem]:
             yield Problem('E704', where, 'its machine must be a number or a name that can be '
                           'looked up', shown(text), 'Correct the name, or use its number.')
             continue
+        if _of(number).is_unspecified:
+            yield Problem('E704', where, 'its machine must be one that others reach', shown(text),
+                          'Give the address by which other machines know it.')
+            continue
         first = seen.setdefault((number, address.port), index)
         if first != index:
             yield Problem('E703', where, 'each worker must be another process',
@@ -122,7 +126,11 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_loopback(number: str) -> bool:
-    return ipaddress.ip_address(number.partition('%')[0]).is_loopback
+    return _of(number).is_loopback
+
+
+def _of(number: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    return ipaddress.ip_address(number.partition('%')[0])
 
 
 def is_refused(address: Address, seconds: float) -> bool:

@@ -50,7 +50,13 @@ class Children:
         """
         self.end()
         self._processes = [self._in_thread(self._start_one) for _ in range(self._count)]
-        watch = threading.Timer(deadline, self.kill)
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            self.kill()
+
+        watch = threading.Timer(deadline, give_up)
         watch.daemon = True
         watch.start()
         try:
@@ -60,7 +66,8 @@ class Children:
             watch.cancel()
         problems = [Problem(
             'E711', f'worker {host} of this job', f'it must start within {deadline:g} s',
-            f'it ended with status {self._processes[host].wait()}',
+            'no address' if late.is_set()
+            else f'it ended with status {self._processes[host].wait()}',
             'What it said is above, on standard error.')
             for host, address in enumerate(found) if address is None]
         if problems:

@@ -2,7 +2,7 @@ import struct
 
 import pytest
 from harness.commands import config_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator_tpu_embedding.cli.inputs import Input
@@ -73,6 +73,7 @@ def test_a_config_without_features_states_its_batch_itself():
     assert view(config).batch_size_per_core == 6
 
 
+@settings(deadline=None)
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_a_float_is_shown_by_digits_that_give_the_same_float32(number):
     config = config_of()

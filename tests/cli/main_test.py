@@ -140,7 +140,7 @@ def test_help_lists_every_command_with_a_line(capsys):
         main(['--help'])
     text = capsys.readouterr().out
     assert all(f'\n    {name}' in text for name in COMMANDS)
-    below = {'checkpoint': ['verify'], 'migrate': ['checkpoint']}
+    below = {'checkpoint': ['verify'], 'migrate': ['checkpoint'], 'worker': ['ls']}
     for name in COMMANDS:
         with pytest.raises(SystemExit) as caught:
             main([name, *below.get(name, []), '--help'])

@@ -12,9 +12,11 @@ from harness import workers
 from harness.processes import DEADLINE, run_etpe, run_python, started
 
 from estimator_tpu_embedding.cluster import control
+from estimator_tpu_embedding.cluster.children import Children
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster
 from estimator_tpu_embedding.cluster.control import NoAnswerError
+from estimator_tpu_embedding.cluster.faults import HostUnavailableError
 from estimator_tpu_embedding.errors import SetupError
 from estimator_tpu_embedding.hosts.placement import HOST_JOB, device_of
 
@@ -24,6 +26,7 @@ LEASE = 3
 ASK = '''
 import sys
 from estimator_tpu_embedding.cluster import control
+from estimator_tpu_embedding.cluster.children import Children
 print(control.ask(sys.argv[1], 'status', deadline=60)['pid'])
 '''
 
@@ -264,3 +267,11 @@ def test_a_call_that_a_new_beginning_cuts_off_may_be_made_again():
             line.call('status')
         assert not caught.value.is_final
         assert line.call('status')['incarnation'] != before
+
+
+def test_own_workers_that_are_not_there_in_time_are_ended_and_told():
+    children = Children(2, expose=True)
+    with pytest.raises(HostUnavailableError, match='within 0.01 s; got no address') as raised:
+        children.start(.01)
+    assert [one.code for one in raised.value.problems] == ['E711', 'E711']
+    assert raised.value.hosts == (0, 1) and children.pids() == []

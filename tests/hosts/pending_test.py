@@ -8,10 +8,13 @@ from harness import graphs
 
 from estimator_tpu_embedding.hosts.components import CoreComponents
 from estimator_tpu_embedding.hosts.pending import PendingUpdate
+from estimator_tpu_embedding.hosts.placement import Placement
 
 
 def executor():
-    return types.SimpleNamespace(plan=graphs.small_plan(), kinds=[tf.int32, tf.int64])
+    plan = graphs.small_plan()
+    return types.SimpleNamespace(plan=plan, kinds=[tf.int32, tf.int64],
+                                 places=lambda core: ['', ''], placement=Placement(plan.topology))
 
 
 def lookup(start):

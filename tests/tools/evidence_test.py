@@ -20,6 +20,7 @@ TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],
     'cluster': ['--shrink=500', '--tasks=2', '--windows=1', '--steps=1', '--starts=0',
                 '--models=W2'],
+    'cluster_kills': ['--kills=1'],
     'engine': ['W2', '--shrink=500', '--windows=1', '--steps=1', '--bandwidth'],
     'job': ['--shrink=500', '--rounds=1', '--steps=100'],
     'keras_fit': ['--shrink=500', '--windows=1', '--steps=2'],
