@@ -360,7 +360,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument('folder')
     parser.add_argument('scenarios', nargs='+')
-    parser.add_argument('--workers', default='')
+    parser.add_argument('--workers')
     parser.add_argument('--deadline', type=float, default=200.)
     parsed = parser.parse_args()
     choice = ClusterChoice.of(parsed.workers, 0 if parsed.workers else 2, expose=True)
