@@ -92,8 +92,6 @@ CASES = {  # hosts, cores, and what differs from a plain job
     'steps that are skipped': (3, 1, {'poisoned': True, 'run': {'nonfinite_gradients': 'skip'}}),
     'ids of a policy': (2, 2, {'bad_ids': True, 'run': {'id_policy': 'mod'}}),
     'a call per host': (2, 2, {'mode': Mode.PER_HOST_V1}),
-    'a call per core': (2, 2, {'mode': Mode.PER_SHARD_V1}),
-    'one call': (2, 2, {'mode': Mode.BROADCAST}),
     'stock kernels': (2, 1, {'run': {'kernels': 'stock'}, 'optimizer': ete.AdamParameters(.1)})}
 
 
