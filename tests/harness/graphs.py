@@ -107,8 +107,12 @@ def session_of(backend, config=None):
     return tf.Session(cluster.target, config=cluster.config(config))
 
 
-EVERY_BACKEND = long_except(map(of_backend, BACKENDS), 0, 1)
-"""As parameters of a test; those that are not in the short checks are `long`."""
+EVERY_BACKEND = long_except(map(of_backend, (
+    'stock', 'native', 'stock_owners', 'native_owners', 'native_cluster')), 0, 1)
+"""As parameters of a test; those that are not in the short checks are `long`.
+
+Each takes minutes. `conformance/cluster_test.py` compares the others with owners bit for bit.
+"""
 
 WITH_OWNERS = long_except(map(of_backend, BACKENDS), 0, 1, 3)
 """The same for tests of what owners do in another way than one engine."""
