@@ -107,14 +107,15 @@ def session_of(backend, config=None):
     return tf.Session(cluster.target, config=cluster.config(config))
 
 
-EVERY_BACKEND = long_except(map(of_backend, (
-    'stock', 'native', 'stock_owners', 'native_owners', 'native_cluster')), 0, 1)
+_TESTED = 'stock', 'native', 'stock_owners', 'native_owners', 'native_cluster'
+
+EVERY_BACKEND = long_except(map(of_backend, _TESTED), 0, 1)
 """As parameters of a test; those that are not in the short checks are `long`.
 
 Each takes minutes. `conformance/cluster_test.py` compares the others with owners bit for bit.
 """
 
-WITH_OWNERS = long_except(map(of_backend, BACKENDS), 0, 1, 3)
+WITH_OWNERS = long_except(map(of_backend, _TESTED), 0, 1, 3)
 """The same for tests of what owners do in another way than one engine."""
 
 KERNELS = list(map(of_backend, ('native', 'stock')))
