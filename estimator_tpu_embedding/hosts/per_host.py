@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 
 from ..core.exchange import Exchange
 from ..core.plan import Plan
-from ..ops import exchange
+from ..ops import exchange, packing
 from ..ops.ids import IdBatch
 from . import native_exchange
 from .backend import Activations, CoreBatch, Examined
@@ -131,12 +131,12 @@ class PerHostEngine:
               ) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
         """Sends an owner the rates of its tables and the step, in one message."""
         names = [table.name for table in self._owners[host].plan.tables]
-        message = tf.concat([tf.bitcast(tf.cast(step, tf.int64), tf.int32), tf.bitcast(
-            tf.stack([rates[name] for name in names]), tf.int32)], 0)
+        # A step that has waited in a queue has lost its shape.
+        facts = [tf.ensure_shape(tf.cast(step, tf.int64), []), *[rates[name] for name in names]]
+        message = packing.pack(facts)
         with on(self.placement.host(host)):
-            message = tf.identity(message)
-            arrived = tf.unstack(tf.bitcast(message[2:], tf.float32), len(names))
-            return dict(zip(names, arrived)), tf.bitcast(message[:2], tf.int64)
+            own_step, *arrived = packing.unpack(tf.identity(message), facts)
+            return dict(zip(names, arrived)), own_step
 
     def _parts_of(self, packed: Sequence[tf.Tensor]
                   ) -> tuple[list[tf.Tensor], tf.Tensor, list[list[tf.Tensor]]]:

@@ -2,14 +2,13 @@
 
 import json
 import os
-import pathlib
 import signal
 import time
 
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import workers
-from harness.processes import DEADLINE, run_etpe, run_python, started
+from harness.processes import DEADLINE, is_gone, run_etpe, run_python, started
 
 from estimator_tpu_embedding.cluster import control
 from estimator_tpu_embedding.cluster.children import Children
@@ -37,14 +36,6 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end
         time.sleep(.05)
-
-
-def is_gone(pid):
-    """Whether a process has ended; one that nobody has reaped yet has."""
-    try:
-        return pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] == 'Z'
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 def incarnation(address):

@@ -7,14 +7,13 @@ bit for bit, so no step was lost and none was applied twice.
 import contextlib
 import json
 import os
-import pathlib
 import re
 import signal
 import time
 
 import pytest
 from harness import proxy, workers
-from harness.processes import started
+from harness.processes import is_gone, started
 
 pytestmark = pytest.mark.long
 
@@ -191,14 +190,6 @@ def gone(pids, seconds=10):
             return True
         time.sleep(.05)
     return False
-
-
-def is_gone(pid):
-    """Whether a process has ended; one that nobody has reaped yet has."""
-    try:
-        return pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] == 'Z'
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 def pids_in(line):

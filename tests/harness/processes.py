@@ -174,3 +174,11 @@ def run_cluster(tasks, *arguments, deadline=DEADLINE):
         print(f'--- {name} ---', output[-4000:], sep='\n')
     assert set(codes.values()) == {0}, codes  # None is one that did not end in time.
     return {name: outputs[name] for name in ends}
+
+
+def is_gone(pid):
+    """Whether a process has ended; one that nobody has reaped yet has."""
+    try:
+        return pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] == 'Z'
+    except (FileNotFoundError, ProcessLookupError):
+        return True
