@@ -8,7 +8,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import forged
 from harness.forged import entry, table
-from harness.processes import ROOT, run_python
+from harness.processes import run_python
 from harness.wire import varint
 
 from estimator_tpu_embedding.checkpoint import sstable
@@ -289,7 +289,7 @@ def test_c25_hostile_indexes_take_neither_memory_nor_time(tmp_path):
         add(table([], [(b'u', mutated(seeded, whole))]))
     add(table([], [(b'u', whole)]))
     (tmp_path / 'list').write_text('\n'.join(map(str, prefixes)))
-    done = run_python('-c', OPEN, tmp_path / 'list', cwd=ROOT)
+    done = run_python('-c', OPEN, tmp_path / 'list')
     assert done.returncode == 0
     assert f'more than {sstable.MAX_KEYS:,} keys' in done.stdout
     *_, read, refused = re.findall(r'\d+', done.stdout.splitlines()[-1].replace('E613', ''))

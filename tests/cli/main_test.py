@@ -82,7 +82,7 @@ def closed_early(*arguments):
     reader, writer = os.pipe()
     os.close(reader)
     process = subprocess.Popen([sys.executable, '-m', 'estimator_tpu_embedding', *arguments],
-                               stdout=writer, stderr=subprocess.PIPE, cwd=ROOT)
+                               stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     said = process.communicate(timeout=240)[1]
     return said, process.returncode
@@ -100,7 +100,7 @@ def test_a_full_disk_is_status_2():
         pytest.skip('this system has no /dev/full')
     with open('/dev/full', 'w') as full:
         done = subprocess.run([sys.executable, '-m', 'estimator_tpu_embedding', 'rules'],
-                              stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+                              stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (
         2, 'etpe rules: cannot write the report: No space left on device\n')
 
@@ -114,7 +114,7 @@ def test_a_full_disk_is_status_2():
 def test_streams_that_are_closed_cause_no_traceback(redirection, arguments, status, said):
     done = subprocess.run(
         ['sh', '-c', f'exec "$0" -m estimator_tpu_embedding "$@" {redirection}', sys.executable,
-         *map(str, arguments)], capture_output=True, text=True, cwd=ROOT)
+         *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == status
     assert done.stderr.startswith(said) and 'Traceback' not in done.stderr + done.stdout
     assert said or not done.stderr

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from harness import workers
-from harness.processes import ROOT, die_with_parent, free_addresses, run_etpe
+from harness.processes import die_with_parent, free_addresses, run_etpe
 
 from estimator_tpu_embedding.cluster import control
 
@@ -88,7 +88,7 @@ def test_h13_a_server_that_others_reach_starts_only_if_it_is_exposed_and_says_so
     with subprocess.Popen(
             ['unshare', '-rn', 'sh', '-c', network + 'exec "$@"', 'sh', sys.executable, '-m',
              'estimator_tpu_embedding', 'worker', '--listen', '10.9.8.7:8470',
-             *['--expose'] * is_exposed], cwd=ROOT, preexec_fn=die_with_parent, text=True,
+             *['--expose'] * is_exposed], preexec_fn=die_with_parent, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             said = [process.stdout.readline() for _ in range(3)]

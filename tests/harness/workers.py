@@ -13,7 +13,7 @@ from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.cluster.lease import Lease
 from estimator_tpu_embedding.cluster.worker import TOKEN, Worker
 
-from .processes import ROOT, die_with_parent, free_addresses, path_with_harness
+from .processes import die_with_parent, free_addresses, path_with_harness
 
 
 class Workers:
@@ -41,7 +41,7 @@ class Workers:
              self._modules.get(index, 'estimator_tpu_embedding'),
              'worker', '--listen', self.addresses[index], '--expose', *self._flags],
             stdout=subprocess.PIPE, stderr=self._logs[index], text=True,
-            preexec_fn=die_with_parent, cwd=ROOT, env={
+            preexec_fn=die_with_parent, env={
                 **os.environ, 'PYTHONPATH': path_with_harness(), 'TF_CPP_MIN_LOG_LEVEL': '2',
                 **self._environment})
         self.processes[index] = process
