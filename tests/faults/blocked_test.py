@@ -13,7 +13,7 @@ from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import InputPipelineError
-from estimator_tpu_embedding.runner import blocked, feed_watch, progress
+from estimator_tpu_embedding.runner import blocked, feed_watch, progress, shutdown
 
 
 @pytest.fixture
@@ -114,6 +114,7 @@ def test_h09_sigterm_ends_the_wait_of_an_end(
             os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(tf.logging, 'warning', warn)
+    monkeypatch.setattr(shutdown, '_QUIET_SECONDS', .5)
     with pytest.raises(InputPipelineError, match='E522'):  # The deadline came before the signal.
         blocking_job.run('train', 'generator', tmp_path / 'job', blocker, hosts=hosts,
                          shutdown=600.)

@@ -7,6 +7,8 @@ import pytest
 import tensorflow as tf
 from harness.processes import EXAMPLE, run_etpe, run_python
 
+pytestmark = pytest.mark.long
+
 EXAMPLES = EXAMPLE.parent
 VALUE = '/.ATTRIBUTES/VARIABLE_VALUE'
 TABLES = {  # name in the job of TensorFlow 1: key in the checkpoint of the Keras model
@@ -74,7 +76,6 @@ def test_ids_that_no_half_of_a_migration_reads_keep_their_rows_bit_for_bit(halve
         np.testing.assert_array_equal(row, np.full_like(row, .1))
 
 
-@pytest.mark.long
 def test_a_ranking_model_learns_the_census_and_plain_tensorflow_serves_it(tmp_path):
     printed = run('census_dlrm_tfrs.py', tmp_path)
     accuracy, auc = map(float, re.search(

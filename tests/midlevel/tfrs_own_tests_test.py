@@ -4,7 +4,6 @@ import unittest
 
 import pytest
 from harness import replicas, tfrs
-from harness.parts import long_except
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -13,7 +12,8 @@ def names():
         yield
 
 
-@pytest.mark.parametrize('strategy', long_except(['tpu 1', 'tpu 2'], 1))
+@pytest.mark.long
+@pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])
 def test_all_tests_of_the_layer_pass(strategy):
     from tensorflow_recommenders.layers.embedding import tpu_embedding_layer_test
 
