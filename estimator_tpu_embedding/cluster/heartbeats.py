@@ -177,8 +177,9 @@ class Heartbeats:
                 one.answers.add(time.monotonic() - began)
                 one.asked, one.answered, one.refusals = None, one.questions, 0
                 self._change.notify_all()
-                if not self._is_urgent and not self._has_ended.is_set():
-                    self._change.wait(PERIOD)
+                # Answers of other workers wake this thread, too.
+                self._change.wait_for(
+                    lambda: self._is_urgent or self._has_ended.is_set(), PERIOD)
         line.leave()  # The worker may be silent, and it begins anew before it works again.
 
     def _renew(self, one: Watched) -> None:

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from harness import workers
 from harness.processes import free_addresses
 
-from estimator_tpu_embedding.cluster import control, opening
+from estimator_tpu_embedding.cluster import control, heartbeats, opening
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster, current
 from estimator_tpu_embedding.cluster.faults import HostLostError, HostUnavailableError
@@ -156,6 +156,15 @@ def test_what_is_no_worker_says_so_at_once(cluster):
 def test_h15_nobody_is_contacted_if_an_address_is_wrong(cluster):
     with pytest.raises(ConfigError, match='E703 worker 1.*\n*E702 worker 2'):
         Cluster(ClusterChoice((*cluster.addresses()[:1] * 2, 'x')))
+
+
+def test_an_idle_worker_is_asked_once_a_second_however_many_others_answer(cluster):
+    cluster.answers()  # Which begins to count anew.
+    began = time.monotonic()
+    time.sleep(3 * heartbeats.PERIOD)
+    counts = [one.answers.count for one in cluster._watch._heartbeats._workers]
+    most = (time.monotonic() - began) / heartbeats.PERIOD + 1
+    assert all(count <= most for count in counts), (counts, most)
 
 
 def test_choices_with_other_deadlines_share_a_cluster():

@@ -101,6 +101,7 @@ def building(backend):
 def session_of(backend, config=None):
     """A session of the default graph which has the hosts of a backend."""
     kind, config = _kind_of(backend), config or tf.ConfigProto()
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
     if kind is None:
         return tf.Session(config=config)
     cluster = _cluster_of(kind)
