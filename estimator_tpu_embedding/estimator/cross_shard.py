@@ -53,7 +53,9 @@ class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None,
                         name: str | None = None) -> tf.Operation:
         """Sums the gradients over all cores, then applies the wrapped optimizer."""
-        summed = [(None if gradient is None
-                   else cross_replica_sum(gradient, self._group_assignment), variable)
-                  for gradient, variable in grads_and_vars]
+        pairs = list(grads_and_vars)
+        sums = iter(towers.cross_replica_sums(
+            [gradient for gradient, _ in pairs if gradient is not None], self._group_assignment))
+        summed = [(None if gradient is None else next(sums), variable)
+                  for gradient, variable in pairs]
         return self._opt.apply_gradients(summed, global_step, name)
