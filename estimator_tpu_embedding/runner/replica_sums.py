@@ -44,8 +44,7 @@ def each_added(lists: Sequence[Sequence[tf.Tensor]], group: Sequence[int],
       ConfigError: if a core has more values than another.
     """
     if len({len(values) for values in lists}) > 1:
-        raise unequal('values of cores: ' + ', '.join(
-            f'{core}: {len(values)}' for core, values in enumerate(lists)))
+        raise unequal(f'gradients per core: {[len(values) for values in lists]}')
     made: dict[tuple[int, ...], tf.Tensor] = {}
     sums = []
     for values in zip(*lists):
