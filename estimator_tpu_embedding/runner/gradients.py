@@ -87,7 +87,7 @@ class GradientCapture:
         return operation.name in self._hooked
 
     def catch(self, operation: tf.Operation, gradient: tf.Tensor) -> tf.Tensor:
-        """Keeps the gradient of one activation, and returns that of its dummy: zeros."""
+        """Keeps the gradient of one activation, and returns zeros for its dummy."""
         core, feature, zeros = self._hooked[operation.name]
         caught = self._caught.setdefault((core, feature), {})
         if current_core() in caught:
