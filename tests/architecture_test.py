@@ -147,6 +147,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'runner._watcher': 'the status line of etpe run is told of every step',
     'runner._reports': 'the last line of etpe run sums up all runs of the script',
     'runner._own_loops': 'that line names loops of the script, which no run reports',
+    '_tf._stock': 'several threads may build towers at once, and the last one ends the bounds',
     'runner._captures': 'gradients are caught by the graph that a column looks up in',
     'hosts._records': 'that line counts and times the steps made in functions too',
     'hosts._observers': 'a check sees the steps of a job, which makes its engine by itself',

@@ -11,11 +11,13 @@ from .columns import (
     column_ids, columns_used, forget_column_scopes, identity_columns, is_tensor_core_column,
     old_tpu_embedding_columns, other_columns_of_a_spec, recorded_column_scopes, tensor_core_length,
     tpu_embedding_columns)
+from .gradients import bounded_gradients
 from .graphs import (
-    copied_variable_store, discarded_graph, function_of, global_step_read, is_compiled_by_xla,
-    is_in_control_flow, is_inside_control_flow, keras_name_counters, move,
-    put_keras_name_counters, put_on, put_variable_scope_state, replace_control_inputs,
-    replace_input, thread_local_stacks, variable_scope_state, wait_for, wait_instead)
+    collections_of, copied_variable_store, discarded_graph, function_of, global_step_read,
+    is_compiled_by_xla, is_in_control_flow, is_inside_control_flow, keras_name_counters, move,
+    put_collections, put_keras_name_counters, put_on, put_variable_scope_state,
+    replace_control_inputs, replace_input, thread_local_stacks, variable_scope_state, wait_for,
+    wait_instead)
 from .running import (
     cached_summary_writers, eager_mode, fast_callable, global_seed, is_recording_gradients,
     is_saving_model, joined_paths, mark_unopened, session_class, summary_writer_initializers,

@@ -112,6 +112,16 @@ def is_inside_control_flow(graph: Any) -> bool:
     return graph._get_control_flow_context() is not None
 
 
+def collections_of(graph: Any) -> dict[Any, list[Any]]:
+    """Returns the collections of `graph`, not a copy. Checked: 2.16-2.21."""
+    return graph._collections
+
+
+def put_collections(graph: Any, collections: dict[Any, list[Any]]) -> None:
+    """Gives `graph` other collections. The public way would copy each. Checked: 2.16-2.21."""
+    graph._collections = collections
+
+
 def copied_variable_store(graph: Any) -> dict[Any, list[Any]]:
     """Returns a copy of the collection in which `tf.get_variable` finds variables of `graph`.
 

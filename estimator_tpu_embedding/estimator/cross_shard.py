@@ -7,6 +7,14 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..runner import towers
+from ..runner.gradients import DUMMY_COLLECTION
+
+_SEPARATE = frozenset({
+    tf.train.AdadeltaOptimizer, tf.train.AdagradDAOptimizer, tf.train.AdagradOptimizer,
+    tf.train.AdamOptimizer, tf.train.FtrlOptimizer, tf.train.GradientDescentOptimizer,
+    tf.train.MomentumOptimizer, tf.train.ProximalAdagradOptimizer,
+    tf.train.ProximalGradientDescentOptimizer, tf.train.RMSPropOptimizer})
+"""Optimizers that change each variable alike whichever others they get; others may count them."""
 
 
 def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = None) -> tf.Tensor:
@@ -53,7 +61,21 @@ class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None,
                         name: str | None = None) -> tf.Operation:
         """Sums the gradients over all cores, then applies the wrapped optimizer."""
-        summed = [(None if gradient is None
-                   else cross_replica_sum(gradient, self._group_assignment), variable)
-                  for gradient, variable in grads_and_vars]
+        pairs = list(grads_and_vars)
+        sums = iter(towers.cross_replica_sums(
+            [gradient for gradient, _ in pairs if gradient is not None], self._group_assignment))
+        summed = [(None if gradient is None else next(sums), variable)
+                  for gradient, variable in pairs]
+        if towers.current_core() and type(self._opt) in _SEPARATE:
+            summed = _without_dummies(summed)
         return self._opt.apply_gradients(summed, global_step, name)
+
+
+def _without_dummies(pairs: list[Any]) -> list[Any]:
+    """Leaves out the dummy variables of tables, unless there is nothing else to train.
+
+    Only the first tower changes variables, so the others need not have operations for it.
+    """
+    dummies = {id(each) for each in tf.get_collection(DUMMY_COLLECTION)}
+    others = [(gradient, each) for gradient, each in pairs if id(each) not in dummies]
+    return others if any(gradient is not None for gradient, _ in others) else pairs

@@ -76,8 +76,8 @@ def split_compile_and_replicate(
     except BaseException:  # What they hold is half a computation.
         tf.get_collection_ref(_TOWERS).remove(towers)
         raise
-    for core in range(towers.count):
-        _refuse_references(towers.operations_of(core))
+    for operations in towers.operations():
+        _refuse_references(operations)
     every = [part for output in outputs for part in tf.nest.flatten(
         output, expand_composites=True) if part is not None and part not in towers.silenced]
     with tf.control_dependencies(every):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
@@ -28,6 +28,14 @@ _captures: weakref.WeakKeyDictionary[tf.Graph, weakref.WeakSet[GradientCapture]]
     weakref.WeakKeyDictionary())
 
 
+class _Place(NamedTuple):
+    """The activation that an operation passes on, and the gradient of its dummy variable."""
+
+    core: int
+    feature: str
+    zeros: tf.Tensor
+
+
 class GradientCapture:
     """The gradients of all activations of one graph, by core and feature."""
 
@@ -39,7 +47,7 @@ class GradientCapture:
           dummies: a trainable variable of shape `[1]` per table; made here if it is `None`.
         """
         self._plan = plan
-        self._hooked: dict[str, tuple[int, str]] = {}
+        self._hooked: dict[str, _Place] = {}
         # By activation, then by the core whose loss is differentiated: a sum over replicas in
         # a model makes the loss of one core depend on the activations of others.
         self._caught: dict[tuple[int, str], dict[int, tf.Tensor]] = {}
@@ -48,6 +56,9 @@ class GradientCapture:
                 [0.0], name=f'{DUMMY}{legal(table.name)}',
                 trainable=True, use_resource=True, collections=[DUMMY_COLLECTION])
             for table in plan.tables}
+        with tf.init_scope():  # Outside of a loop in which activations may be hooked.
+            self._values = {name: tf.convert_to_tensor(dummy)
+                            for name, dummy in self._dummies.items()}
         _captures.setdefault(tf.get_default_graph(), weakref.WeakSet()).add(self)
 
     @property
@@ -58,26 +69,28 @@ class GradientCapture:
 
     def hook(self, core: int, activations: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Returns the activations of one core, made differentiable."""
-        graph = tf.get_default_graph()
         hooked = {}
-        for feature in self._plan.features:
-            dummy = self._dummies[feature.table]
-            with graph.gradient_override_map({'IdentityN': _GRADIENT}):
-                _, value = tf.identity_n([dummy, activations[feature.name]])
-            self._hooked[value.op.name] = (core, feature.name)
-            hooked[feature.name] = value
+        with tf.init_scope():
+            zeros = tf.zeros([1])
+        # This operation alone passes a tensor on and has other inputs, but no other outputs, of
+        # which TensorFlow would make gradients. It prints its first 0 values.
+        with tf.get_default_graph().gradient_override_map({'Print': _GRADIENT}):
+            for feature in self._plan.features:
+                value = tf.raw_ops.Print(input=activations[feature.name], first_n=0,
+                                         data=[self._values[feature.table]], name='activation')
+                self._hooked[value.op.name] = _Place(core, feature.name, zeros)
+                hooked[feature.name] = value
         return hooked
 
     def has_hooked(self, operation: tf.Operation) -> bool:
         """Returns whether `hook` made `operation`."""
         return operation.name in self._hooked
 
-    def catch(self, operation: tf.Operation, gradient: tf.Tensor) -> None:
-        """Keeps the gradient of one activation."""
-        place = self._hooked[operation.name]
-        caught = self._caught.setdefault(place, {})
+    def catch(self, operation: tf.Operation, gradient: tf.Tensor) -> tf.Tensor:
+        """Keeps the gradient of one activation, and returns zeros for its dummy."""
+        core, feature, zeros = self._hooked[operation.name]
+        caught = self._caught.setdefault((core, feature), {})
         if current_core() in caught:
-            core, feature = place
             table = next(f.table for f in self._plan.features if f.name == feature)
             raise RuntimeError(
                 'Duplicate gradients (w.r.t. TPUEmbedding activations) generated for feature '
@@ -86,6 +99,7 @@ class GradientCapture:
                 'tensors where an update of the tables is not wanted, or pass a var_list '
                 f'without the variables of the collection "{DUMMY_COLLECTION}".')
         caught[current_core()] = tf.convert_to_tensor(gradient)
+        return zeros
 
     def gradients(self, core: int) -> dict[str, tf.Tensor]:
         """Returns the gradients caught for one core, by feature; zeros where none was caught."""
@@ -110,10 +124,8 @@ class GradientCapture:
 
 
 @tf.RegisterGradient(_GRADIENT)
-def _catch_gradient(operation: tf.Operation, dummy_gradient: Any, gradient: Any) -> list[Any]:
+def _catch_gradient(operation: tf.Operation, gradient: Any) -> list[Any]:
     """Keeps the gradient of a hooked activation; returns zeros for the dummy."""
-    del dummy_gradient
     capture = next(capture for capture in _captures[operation.graph]
                    if capture.has_hooked(operation))
-    capture.catch(operation, gradient)
-    return [tf.zeros([1]), None]
+    return [None, capture.catch(operation, gradient)]

@@ -83,8 +83,8 @@ def build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None,
         with random_states_kept(job.seed):
             outputs = towers.build(build)
     if job.placement.is_remote:
-        for core in cores:
-            keep_on_host(towers.operations_of(core), job.placement.core(core), job.placement)
+        for core, operations in enumerate(towers.operations()):
+            keep_on_host(operations, job.placement.core(core), job.placement)
     _tf.forget_column_scopes(tf.get_default_graph())
     return BuiltTowers(
         outputs=outputs, rows=[batch.rows for batch in batches if batch.rows is not None],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,12 +16,14 @@ class SharedVariables:
 
     def __init__(self, count: int):
         """Prepares for `count` towers."""
-        self._made: list[tuple[Any, tf.Variable]] = []
-        self._held: list[set[int]] = [set() for _ in range(count)]
+        self._made: collections.defaultdict[Any, list[tf.Variable]] = (
+            collections.defaultdict(list))
+        self._num_held: list[collections.Counter[Any]] = [
+            collections.Counter() for _ in range(count)]
 
     def initializers(self) -> set[tf.Operation]:
         """Returns the operations that give the variables of tower 0 their first values."""
-        return {variable.initializer for _, variable in self._made}
+        return {each.initializer for variables in self._made.values() for each in variables}
 
     def creator(self, core: int) -> Callable[..., tf.Variable]:
         """Returns the variable creator of one tower."""
@@ -30,21 +33,21 @@ class SharedVariables:
             key = (kwargs.get('name'), str(kwargs.get('shape')), str(kwargs.get('dtype')))
             if core == 0:
                 variable = next_creator(**kwargs)
-                self._made.append((key, variable))
+                self._made[key].append(variable)
                 return variable
             return self._hand_out(core, key, kwargs.get('collections'))
 
         return create
 
-    def _hand_out(self, core: int, key: Any, collections: Sequence[str] | None) -> tf.Variable:
-        for position, (made_key, variable) in enumerate(self._made):
-            if made_key == key and position not in self._held[core]:
-                self._held[core].add(position)
-                keys = set(collections or [tf.GraphKeys.GLOBAL_VARIABLES])
-                if variable.trainable:
-                    keys.add(tf.GraphKeys.TRAINABLE_VARIABLES)
-                tf.add_to_collections(sorted(keys), variable)
-                return variable
+    def _hand_out(self, core: int, key: Any, keys: Sequence[str] | None) -> tf.Variable:
+        made, number = self._made.get(key, []), self._num_held[core][key]
+        if number < len(made):
+            self._num_held[core][key] += 1
+            of_variable = set(keys or [tf.GraphKeys.GLOBAL_VARIABLES])
+            if made[number].trainable:
+                of_variable.add(tf.GraphKeys.TRAINABLE_VARIABLES)
+            tf.add_to_collections(sorted(of_variable), made[number])
+            return made[number]
         name, shape, dtype = key
         raise ConfigError(Problem(
             'E452', 'model_fn', 'it must create the same variables on every core',

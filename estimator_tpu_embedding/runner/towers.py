@@ -30,10 +30,12 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from ..hosts.placement import Placement, on
+from ..hosts.placement import Placement
 from . import writes
+from .replica_sums import added, each_added, group_of, unequal
 from .shared_variables import SharedVariables
-from .tower_states import Tower, put_view, view_of
+from .tower_states import Tower, copy_collections, copy_of, put_view, view_of
+from .turns import Abandoned, Turns
 
 T = TypeVar('T')
 R = TypeVar('R')
@@ -41,10 +43,6 @@ R = TypeVar('R')
 # Without these, resources that only a later tower made would never be initialised.
 _KEPT_FROM_ALL_TOWERS = (tf.GraphKeys.TABLE_INITIALIZERS, tf.GraphKeys.QUEUE_RUNNERS,
                          tf.GraphKeys.RESOURCES, tf.GraphKeys.LOCAL_RESOURCES)
-
-
-class _Abandoned(BaseException):
-    """Unwinds a tower after another one failed."""
 
 
 class _Place(threading.local):
@@ -76,6 +74,19 @@ def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | No
     if _place.towers is None:
         return tf.identity(value)
     return _place.towers.sum(tf.convert_to_tensor(value), group_assignment)
+
+
+def cross_replica_sums(values: Sequence[Any],
+                       group_assignment: Sequence[Sequence[int]] | None = None
+                       ) -> list[tf.Tensor]:
+    """Returns what `cross_replica_sum` returns for each of some values. The towers meet once.
+
+    Values that are the same on all cores have the same sum.
+    """
+    tensors = [tf.convert_to_tensor(value) for value in values]
+    if _place.towers is None or not tensors:
+        return [tf.identity(value) for value in tensors]
+    return _place.towers.sums(tensors, group_assignment)
 
 
 def number_of_cores() -> int:
@@ -112,9 +123,7 @@ class Towers(Generic[T]):
         self.count = count
         self._placement = placement
         self.silenced: set[tf.Operation] = set()
-        self._turn = threading.Condition()
-        self._running: int | None = 0
-        self._failure: BaseException | None = None
+        self._turns = Turns(count)
         self._deposits: list[dict[int, Any]] = []
         self._made: dict[tuple[int, tuple[int, ...]], Any] = {}
         self._towers: list[Tower] = []
@@ -127,10 +136,11 @@ class Towers(Generic[T]):
         """How often the towers met."""
         return len(self._deposits)
 
-    def operations_of(self, core: int) -> list[tf.Operation]:
-        """Returns the operations that the tower of `core` made in the last `build`."""
+    def operations(self) -> list[list[tf.Operation]]:
+        """Returns the operations that each tower made in the last `build`."""
         operations = self._graph.get_operations()
-        return [each for part in self._towers[core].ranges for each in operations[part]]
+        return [[each for part in tower.ranges for each in operations[part]]
+                for tower in self._towers]
 
     def build(self, function: Callable[[int], T]) -> list[T]:
         """Calls `function(core)` for every core and returns the results in order.
@@ -139,29 +149,30 @@ class Towers(Generic[T]):
           Whatever the first failing call raised.
           ConfigError: if the calls differ in their variables or in their sums.
         """
-        base = view_of(self._graph)
+        own = view_of(self._graph)  # Tower 0 has the very lists of the graph.
+        base = copy_of(own)
         before = _tf.variable_scope_state()
         self._towers = self._towers or [
             Tower(core, base._replace(collections=_tf.copied_variable_store(self._graph)), before)
             for core in range(self.count)]
         for tower in self._towers:
             tower.begin(base)
-        self._towers[0].view, self._towers[0].scope = base, before
-        self._running = 0
+        self._towers[0].view, self._towers[0].scope = own, before
+        self._turns = Turns(self.count)
         try:
-            if self.count == 1:
-                self._run(0, function)  # In this thread, where a debugger expects it.
-            else:
-                self._run_in_threads(function)
+            with _tf.bounded_gradients():
+                if self.count == 1:
+                    self._run(0, function)  # In this thread, where a debugger expects it.
+                else:
+                    self._run_in_threads(function)
         finally:  # The very scope of before, since TensorFlow compares.
             _tf.put_variable_scope_state((before[0], self._towers[0].scope[1]))
-        if self._failure is not None:
-            put_view(self._graph, base)
-            raise self._failure
+        if self._turns.failure is not None:
+            copy_collections(base, own)
+            put_view(self._graph, base._replace(collections=own.collections))
+            raise self._turns.failure
         self._keep_collections()
-        self.silenced = writes.leave_to_first(
-            [self.operations_of(core) for core in range(self.count)],
-            self._variables.initializers())
+        self.silenced = writes.leave_to_first(self.operations(), self._variables.initializers())
         return [tower.result for tower in self._towers]
 
     def _run_in_threads(self, function: Callable[[int], T]) -> None:
@@ -177,31 +188,21 @@ class Towers(Generic[T]):
                 while thread.is_alive():  # In slices, so that Ctrl-C is noticed.
                     thread.join(timeout=0.2)
         except BaseException as error:
-            self._fail(error)
+            self._turns.fail(error)
             raise
 
     def sum(self, value: tf.Tensor, groups: Sequence[Sequence[int]] | None) -> tf.Tensor:
         """See `cross_replica_sum`; called by the tower whose turn it is."""
-        group = _group_of(_place.core, groups, self.count)
-        return self.meet(value, lambda values: self._added(values, group), group)
+        group = group_of(_place.core, groups, self.count)
+        return self.meet(value, lambda values: added(values, group, self._placement), group)
 
-    def _added(self, values: Sequence[tf.Tensor], group: tuple[int, ...]) -> tf.Tensor:
-        """Returns the sum of the values of the cores of a group."""
-        if self._placement is None:
-            return tf.add_n([values[core] for core in group])
-        of_hosts: dict[int, list[tf.Tensor]] = {}
-        for core in sorted(group):
-            host = core // self._placement.topology.cores_per_host
-            of_hosts.setdefault(host, []).append(values[core])
-        sums = []
-        for host, own in of_hosts.items():
-            with on(self._placement.host(host)):
-                # Otherwise TensorFlow would add all values at once where they are on one device.
-                sums.append(tf.ensure_shape(tf.add_n(own), own[0].shape))
-        with on(self._placement.host(min(of_hosts))):
-            return tf.add_n(sums)
+    def sums(self, values: list[tf.Tensor], groups: Sequence[Sequence[int]] | None
+             ) -> list[tf.Tensor]:
+        """See `cross_replica_sums`; called by the tower whose turn it is."""
+        group = group_of(_place.core, groups, self.count)
+        return self.meet(values, lambda lists: each_added(lists, group, self._placement), group)
 
-    def meet(self, value: T, combine: Callable[[list[T]], R], group: tuple[int, ...] = ()) -> R:
+    def meet(self, value: Any, combine: Callable[[list[Any]], R], group: tuple[int, ...] = ()) -> R:
         """See the function `meet`; `combine` is called once per `group`."""
         core = _place.core
         if self.count > 1 and (tf.get_default_graph() is not self._graph
@@ -222,10 +223,7 @@ class Towers(Generic[T]):
         self._hand_over(tower)
         self._await_turn(tower)
         if len(deposits) < self.count:
-            raise ConfigError(Problem(
-                'E451', 'model_fn', 'it must sum over replicas equally often on every core',
-                f'sum {number + 1} on cores {sorted(deposits)} only',
-                'Do not make the structure of the model depend on the core.'))
+            raise unequal(f'sum {number + 1} on cores {sorted(deposits)} only')
         if (number, group) not in self._made:
             self._made[number, group] = combine([deposits[each] for each in range(self.count)])
         return cast(R, self._made[number, group])
@@ -244,34 +242,23 @@ class Towers(Generic[T]):
                 tower.result = function(core)
                 tower.scope = _tf.variable_scope_state()
             tower.view = view_of(self._graph)
-        except _Abandoned:
+        except Abandoned:
             pass
         except BaseException as error:  # Handed to the thread that called build().
-            self._fail(error)
+            self._turns.fail(error)
         _place.towers = None
-        tower.is_done = True
-        self._hand_over(tower)
+        self._hand_over(tower, is_done=True)
 
-    def _fail(self, error: BaseException) -> None:
-        with self._turn:
-            self._failure = self._failure or error
-            self._turn.notify_all()
-
-    def _hand_over(self, tower: Tower) -> None:
-        """Gives the turn to the next tower that is not done."""
-        tower.ranges.append(slice(self._first_operation, len(self._graph.get_operations())))
-        with self._turn:
-            following = [*self._towers[tower.core + 1:], *self._towers[:tower.core + 1]]
-            self._running = next((each.core for each in following if not each.is_done), None)
-            self._turn.notify_all()
+    def _hand_over(self, tower: Tower, is_done: bool = False) -> None:
+        """Gives the turn to the next tower."""
+        # The version counts operations, while `get_operations` would copy all of them.
+        tower.ranges.append(slice(self._first_operation, self._graph.version))
+        self._turns.hand_over(tower.core, is_done)
 
     def _await_turn(self, tower: Tower) -> None:
-        """Waits for the turn of a tower. Unbounded: the thread it waits for runs user code."""
-        with self._turn:
-            self._turn.wait_for(lambda: self._running == tower.core or self._failure is not None)
-        if self._failure is not None:
-            raise _Abandoned
-        self._first_operation = len(self._graph.get_operations())
+        """Waits for the turn of a tower."""
+        self._turns.wait(tower.core)
+        self._first_operation = self._graph.version
         put_view(self._graph, tower.view)
         if tower.core:  # Otherwise TensorFlow finds the step by its name, and in it only a handle.
             self._graph.get_collection_ref(tf.GraphKeys.GLOBAL_STEP)[:] = (
@@ -283,14 +270,5 @@ class Towers(Generic[T]):
         for key in _KEPT_FROM_ALL_TOWERS:
             items = [item for tower in self._towers
                      for item in tower.view.collections.get(key, [])]
-            view.collections[key] = list({id(item): item for item in items}.values())
+            view.collections.setdefault(key, [])[:] = {id(item): item for item in items}.values()
         put_view(self._graph, view)
-
-
-def _group_of(core: int, groups: Sequence[Sequence[int]] | None, count: int) -> tuple[int, ...]:
-    if not groups:
-        return tuple(range(count))
-    if sorted(each for group in groups for each in group) != list(range(count)):
-        raise ValueError('Argument `group_assignment` must be a permutation of '
-                         f'range({count}). Received: {groups}')
-    return next(tuple(group) for group in groups if core in group)

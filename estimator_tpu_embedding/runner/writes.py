@@ -14,6 +14,7 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
+from ..hosts.called import functions_of, functions_of_node
 
 _TYPES = ('Assign', 'ResourceApply', 'ResourceSparseApply', 'ResourceScatter',
           'ResourceStridedSliceAssign')
@@ -35,8 +36,9 @@ def leave_to_first(towers: Sequence[Sequence[tf.Operation]],
     """
     first = _by_variable(each for each in towers[0] if each not in initializers)
     silenced: set[tf.Operation] = set()
+    seen: set[str] = set()
     for operations in towers[1:]:
-        _refuse_within_functions(operations)
+        _refuse_within_functions(operations, seen)
         for variable, writes in _by_variable(operations).items():
             for number, write in enumerate(writes):
                 if _tf.is_in_control_flow(write):
@@ -56,32 +58,25 @@ def _by_variable(operations: Iterable[tf.Operation]) -> dict[str, list[tf.Operat
     return found
 
 
-def _refuse_within_functions(operations: Iterable[tf.Operation]) -> None:
-    """Raises ConfigError if an operation calls a function that changes a variable."""
-    calls = [(operation, names) for operation in operations
-             if (names := _functions_of(operation.node_def))
-             and any(each.dtype == tf.resource for each in operation.inputs)]
-    if not calls:
-        return
-    library = {function.signature.name: function
-               for function in calls[0][0].graph.as_graph_def().library.function}
-    for operation, names in calls:
-        pending, seen = list(names), set()
+def _refuse_within_functions(operations: Iterable[tf.Operation], seen: set[str]) -> None:
+    """Raises ConfigError if an operation calls a function that changes a variable.
+
+    Args:
+      operations: of a tower.
+      seen: the names of functions that change none; it gets those that are called here.
+    """
+    for operation in operations:
+        if all(each.dtype != tf.resource for each in operation.inputs):
+            continue
+        pending = functions_of(operation)
         while pending:
             name = pending.pop()
-            if name in seen or name not in library:
-                continue
+            definition = None if name in seen else _tf.function_of(operation.graph, name)
             seen.add(name)
-            for node in library[name].node_def:
+            for node in definition.node_def if definition is not None else ():
                 if node.op.startswith(_TYPES):
                     raise _within(operation.name)
-                pending += _functions_of(node)
-
-
-def _functions_of(node: tf.NodeDef) -> list[str]:
-    """Returns the names of the functions that a node calls."""
-    return [each.name for value in node.attr.values()
-            for each in [value.func, *value.list.func] if each.name]
+                pending += functions_of_node(node)
 
 
 def _within(name: str) -> ConfigError:

@@ -1,0 +1,230 @@
+"""What a tower costs does not depend on the number of towers; counted, never timed."""
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from harness import graphs
+
+from estimator_tpu_embedding import _tf
+from estimator_tpu_embedding.core.optimizers import Adagrad
+from estimator_tpu_embedding.core.plan import resolve
+from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
+from estimator_tpu_embedding.errors import ConfigError
+from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
+from estimator_tpu_embedding.runner.gradients import GradientCapture
+from estimator_tpu_embedding.runner.towers import Towers, cross_replica_sum
+
+VALUES = np.array([[-0., np.nan], [np.inf, 1e-45]], np.float32)
+
+
+def train(loss):
+    return CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(loss)
+
+
+def train_by_single_sums(loss):
+    """As TensorFlow's own CrossShardOptimizer does after `install()`."""
+    optimizer = tf.train.GradientDescentOptimizer(.1)
+    return optimizer.apply_gradients([
+        (cross_replica_sum(gradient), variable)
+        for gradient, variable in optimizer.compute_gradients(loss)])
+
+
+def calls(cores, count, minimize):
+    """How many functions the thread of each tower calls for a model of `count` variables."""
+    found = [0] * cores
+
+    def model(core):
+        def note(frame, event, argument):
+            found[core] += event in ('call', 'c_call')
+
+        sys.setprofile(note)
+        try:
+            minimize(tf.add_n([tf.square(tf.get_variable(f'v{n}', []) + core)
+                               for n in range(count)]))
+        finally:
+            sys.setprofile(None)
+
+    with tf.Graph().as_default():
+        Towers(cores).build(model)
+    return found
+
+
+@pytest.mark.parametrize('minimize', [train, train_by_single_sums])
+def test_a_tower_calls_as_many_functions_as_the_tower_before_and_as_its_variables_need(minimize):
+    gc.disable()  # It calls functions at any place.
+    try:
+        calls(2, 2, minimize)  # What is imported at first use.
+        few, many, large = (calls(*sizes, minimize) for sizes in ((3, 4), (8, 4), (3, 8)))
+    finally:
+        gc.enable()
+    # Tower 0 makes the variables and the sums.
+    assert max(*few[1:], *many[1:]) < 1.01 * min(*few[1:], *many[1:])
+    assert max(large[1:]) < 2 * min(few[1:])
+
+
+def hooked_towers(tables, cores, optimizer=None, *, has_weight=True):
+    """Towers whose loss is the sum of a weight and of an activation per table; their operations."""
+    plan = resolve(
+        [TableSpec(name=f't{n}', vocabulary_size=5, dimension=2) for n in range(tables)],
+        [FeatureSpec(name=f'f{n}', table=f't{n}') for n in range(tables)],
+        Topology(), batch_size=2, optimizer=Adagrad(learning_rate=.1))
+    capture = GradientCapture(plan)
+
+    def model(core):
+        hooked = capture.hook(core, {f'f{n}': tf.ones([2, 2]) for n in range(tables)})
+        weight = [tf.get_variable('weight', [2, 2])] if has_weight else []
+        return CrossShardOptimizer(optimizer or tf.train.GradientDescentOptimizer(1.)).minimize(
+            tf.reduce_sum(tf.add_n([*hooked.values(), *weight])))
+
+    towers = Towers(cores)
+    towers.build(model)
+    return towers.operations()
+
+
+def number_of(operations, *kinds):
+    return sum(operation.type in kinds for operation in operations)
+
+
+def test_a_feature_of_a_core_has_one_operation_for_its_gradient():
+    with tf.Graph().as_default() as graph:
+        first, *others = hooked_towers(5, 3)
+    for operations in others:
+        assert number_of(operations, 'Print') == 5
+        # The weight alone, and no zeros for another output of `Print`.
+        assert number_of(operations, 'ReadVariableOp') == 1
+        assert number_of(operations, 'ResourceApplyGradientDescent') == 1
+        assert number_of(operations, 'ZerosLike') == 0
+        assert sum(each.name.startswith('zeros') for each in operations) == 1
+        assert len(operations) == len(others[0])
+    # Tower 0 changes all dummies. Gradients have a sum for the weight and one for all dummies;
+    # the third is that of the model.
+    assert number_of(first, 'ResourceApplyGradientDescent') == 5 + 1
+    assert number_of(first, 'AddN') == 3
+    # A dummy has one read for all cores, beside that of every variable.
+    assert sum(each.type == 'ReadVariableOp' and 'dummy' in each.inputs[0].name
+               for each in graph.get_operations()) == 2 * 5
+
+
+def test_activations_pass_unchanged_and_nothing_is_printed(capfd):
+    with tf.Graph().as_default(), tf.Session() as session:
+        capture = GradientCapture(graphs.small_plan())
+        hooked = capture.hook(0, {'f': tf.constant(VALUES)})['f']
+        session.run(capture.initializer)
+        capfd.readouterr()  # What TensorFlow itself says of the first session.
+        assert session.run(hooked).tobytes() == VALUES.tobytes()
+    assert capfd.readouterr() == ('', '')
+
+
+class Counting(tf.train.GradientDescentOptimizer):
+    """Counts what it gets, as an optimizer may that has a variable per gradient."""
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        self.counts = [*getattr(self, 'counts', ()), len(list(grads_and_vars))]
+        return super().apply_gradients(grads_and_vars, global_step, name)
+
+
+def test_optimizers_that_may_count_variables_get_all_of_them_on_every_core():
+    with tf.Graph().as_default():
+        optimizer = Counting(1.)
+        hooked_towers(5, 3, optimizer)
+    assert optimizer.counts == [6, 6, 6]
+
+
+def test_a_model_with_tables_alone_has_something_to_train_on_every_core():
+    with tf.Graph().as_default():
+        assert [number_of(operations, 'ResourceApplyGradientDescent')
+                for operations in hooked_towers(2, 3, has_weight=False)] == [2, 2, 2]
+
+
+@pytest.mark.parametrize('make', [tf.train.AdamOptimizer, tf.train.FtrlOptimizer])
+def test_slots_are_the_same_whatever_the_number_of_cores(make):
+    def variables(cores):
+        with tf.Graph().as_default():
+            hooked_towers(2, cores, make(.1))
+            return [each.op.name for each in tf.global_variables()]
+
+    assert variables(1) == variables(3)
+    assert sum('dummy' in name for name in variables(1)) == 2 * 2  # two slots of two tables
+
+
+@pytest.mark.parametrize('further', [0, 1])
+def test_a_core_with_more_gradients_than_another_is_an_error(further):
+    def model(core):
+        variables = [tf.get_variable(f'v{n}', []) for n in range(2)]
+        return train(tf.add_n(variables[:2 if core == further else 1]))
+
+    counts = rf'\[{2 - further}, {1 + further}\]'
+    with tf.Graph().as_default(), pytest.raises(
+            ConfigError, match=f'E451 model_fn.*got gradients per core: {counts}'):
+        Towers(2).build(model)
+
+
+def loop(x):
+    return tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * x), [0, x])[1]
+
+
+def branch(x):
+    return tf.cond(x > 0, lambda: x * x, lambda: -x)
+
+
+def integers(x):
+    return x * tf.cast(tf.cast(2 * x, tf.int32) + 1, tf.float32)
+
+
+def second(x):
+    return tf.gradients(x**3, x)[0]
+
+
+def called(x):
+    return tf.compat.v2.function(lambda y: y * x)(x)
+
+
+def own(x):
+    return tf.custom_gradient(lambda y: (y * y, lambda dy: 5 * dy))(x)
+
+
+def of_slices(x):
+    return tf.reduce_sum(tf.gather(tf.stack([x, 2 * x]), [0, 0, 1]))
+
+
+@pytest.mark.parametrize(
+    'function', [loop, branch, integers, second, called, own, of_slices, tf.stop_gradient])
+def test_gradients_that_look_less_far_are_the_same_graph(function):
+    def built():
+        with tf.Graph().as_default() as graph:
+            x, y = (tf.Variable(value, use_resource=True) for value in (1., 2.))
+            function(x * y)  # What a tower before has made of the variables.
+            gradients = tf.gradients([function(x) * y, x], [x, y])
+            return [each if each is None else each.name for each in gradients], [
+                (each.type, each.name, [tensor.name for tensor in each.inputs],
+                 [other.name for other in each.control_inputs])
+                for each in graph.get_operations()]
+
+    expected = built()
+    with _tf.bounded_gradients():
+        assert built() == expected
+
+
+def test_the_bounds_end_with_the_last_that_asked_for_them():
+    called = []
+
+    def visits():
+        with tf.Graph().as_default():
+            x = tf.Variable(1., use_resource=True)
+            called.clear()
+            sys.setprofile(lambda frame, *_: called.append(frame.f_code.co_name))
+            tf.gradients(x * x, x)
+            sys.setprofile(None)
+            return called.count('_Consumers')
+
+    assert visits() > 0
+    first, last = _tf.bounded_gradients(), _tf.bounded_gradients()
+    for context in (first, last):
+        context.__enter__()
+    first.__exit__(None, None, None)
+    assert visits() == 0
+    last.__exit__(None, None, None)
+    assert visits() > 0
