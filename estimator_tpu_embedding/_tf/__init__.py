@@ -12,8 +12,8 @@ from .columns import (
     old_tpu_embedding_columns, other_columns_of_a_spec, recorded_column_scopes, tensor_core_length,
     tpu_embedding_columns)
 from .graphs import (
-    copied_variable_store, discarded_graph, function_of, global_step_read, is_compiled_by_xla,
-    is_in_control_flow, is_inside_control_flow, keras_name_counters, move,
+    copied_variable_store, discarded_graph, function_of, global_step_read, graph_def_kept,
+    is_compiled_by_xla, is_in_control_flow, is_inside_control_flow, keras_name_counters, move,
     put_keras_name_counters, put_on, put_variable_scope_state, replace_control_inputs,
     replace_input, thread_local_stacks, variable_scope_state, wait_for, wait_instead)
 from .running import (
@@ -21,7 +21,7 @@ from .running import (
     is_saving_model, joined_paths, mark_unopened, session_class, summary_writer_initializers,
     without_deprecation_warnings)
 from .saving import (
-    add_listeners, arrange_scaffold, replace_saver, saver_builder, saving_listeners)
+    add_listeners, arrange_scaffold, begin_saving, replace_saver, saver_builder, saving_listeners)
 from .sessions import ask_nothing, creator_that_tells, leave_session, pass_calls_through
 from .tpu import (
     create_slots, feature_config_of, generated_tpu_ops_module, modules_of_contrib, number_of_shards,
