@@ -45,6 +45,16 @@ class FirstStep(tf.train.SessionRunHook):
             self.ended = time.perf_counter()
 
 
+class Measured(tf.train.SessionRunHook):
+    """Ends a profile when the first step has ended."""
+
+    def __init__(self, profile):
+        self._profile = profile
+
+    def after_run(self, run_context, run_values):
+        self._profile.end()
+
+
 class Windows(tf.train.SessionRunHook):
     """Makes a window of steps for each line of the input. The end of the input ends the job."""
 
@@ -80,11 +90,10 @@ def start(estimator, input_fn):
 
 def profile(estimator, input_fn):
     """Trains one step, and returns the seconds of each part of the start."""
-    hook, imports = FirstStep(), time.perf_counter() - BEGAN
+    imports = time.perf_counter() - BEGAN
     with Profile() as found:
-        began = time.perf_counter()
-        estimator.train(input_fn, steps=1, hooks=[hook])
-    return {'imports': imports, **found.seconds(began, hook.ended)}
+        estimator.train(input_fn, steps=1, hooks=[Measured(found)])
+    return {'imports': imports, **found.ended}
 
 
 def whole(estimator, input_fn, steps):

@@ -1,83 +1,91 @@
-"""Splits the start of a training by looks at the stacks of its threads, every few milliseconds.
+"""Splits the start of a training by timing the functions that begin its parts.
 
-Python's own profiler makes short calls look long; a look costs the same wherever the program is.
-Each look counts for the time since the look before. It belongs to the first of `PARTS` that has
-one of the functions of the stack.
+Each instant belongs to the function of `PARTS` that began last and has not ended. Looks at stacks
+from another thread would not do: Python lets that thread run mostly in calls of TensorFlow's C++.
 """
 
-import os
-import sys
+import contextlib
+import functools
+import importlib
 import threading
 import time
 
-EVERY = .002
-"""Seconds between two looks; Python's switches between threads make them about 7 ms."""
-
 PARTS = (
-    ('first run', ('monitored_session.run',)),
-    ('session, text of the graph', ('graph_io.write_graph',)),
-    ('session, first checkpoint', ('basic_session_run_hooks._save',)),
-    ('session, graph for events', ('training_hooks.after_create_session',)),
-    ('session, savers and collections', ('monitored_session.finalize',)),
-    ('session, other', ('monitored_session.create_session',)),
-    ("graph, TensorFlow's C++", ('ops._create_c_op',)),
-    ('graph, gradients in Python', ('gradients_util._GradientsHelper',)),
-    ('graph, model_fn in Python', ('job.model_fn',)),
-    ('graph, input in Python', ('input_graph.draw_input', 'input_graph.feeds_of')),
-)
-REST = 'graph, rest in Python'
+    ("graph, TensorFlow's C++", 'tensorflow.python.framework.ops', '_create_c_op'),
+    ('graph, input', 'estimator_tpu_embedding.runner.graph', 'draw_input'),
+    ('graph, input', 'estimator_tpu_embedding.runner.graph', 'feeds_of'),
+    ('graph, names of tables', 'estimator_tpu_embedding.runner.model', 'trace_variable_names'),
+    ('graph, model', 'job', 'loss_of'),
+    ('graph, gradients', 'tensorflow.python.training.optimizer', 'Optimizer.minimize'),
+    ('session, variables and other', 'tensorflow.python.training.monitored_session',
+     '_MonitoredSession.__init__'),
+    ('session, savers', 'tensorflow.python.training.monitored_session', 'Scaffold.finalize'),
+    ('session, text of the graph', 'tensorflow.python.training.training_util', 'write_graph'),
+    ('session, text of the graph', 'estimator_tpu_embedding.runner.training_hooks', 'graph_text'),
+    ('session, messages of the graph', 'tensorflow.python.framework.ops', 'Graph.as_graph_def'),
+    ('session, first checkpoint', 'tensorflow.python.training.basic_session_run_hooks',
+     'CheckpointSaverHook._save'),
+    ('first run', 'tensorflow.python.training.monitored_session', '_MonitoredSession.run'))
+"""Part, module, and function of the module. Their Python counts, but for the first."""
+
+REST = 'graph, other'
 
 
 class Profile:
-    """Looks at all threads until it is left."""
+    """Counts the seconds of each part from its entry until `end`.
+
+    The threads of towers take turns, and the others wait. So an instant belongs to the thread that
+    began or ended a part last.
+
+    Attributes:
+      ended: seconds by part, once it has ended.
+    """
 
     def __init__(self):
-        self._looks, self._ended = [], threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._seconds = dict.fromkeys([part for part, *_ in PARTS] + [REST], 0.0)
+        self._stacks, self._lock, self._wrapped = threading.local(), threading.Lock(), []
+        self.ended = None
 
     def __enter__(self):
-        self._thread.start()
+        self._part, self._at = REST, time.perf_counter()
+        for part, module, path in PARTS:
+            self._wrap(part, importlib.import_module(module), path)
         return self
 
     def __exit__(self, *_):
-        self._ended.set()
-        self._thread.join()
+        for owner, name, function in self._wrapped:
+            setattr(owner, name, function)
 
-    def seconds(self, began, ended):
-        """Returns the seconds of each part between two times of `time.perf_counter`."""
-        found = dict.fromkeys([name for name, _ in PARTS] + [REST], 0.0)
-        before = began
-        for at, part in self._looks:
-            if began < at <= ended:
-                found[part] += at - before
-                before = at
-        return found
+    def end(self):
+        """Ends the last part."""
+        self._turn_to(self._part)
+        self.ended = dict(self._seconds)
 
-    def _run(self):
-        main = threading.main_thread().ident
-        while not self._ended.wait(EVERY):
-            frames = sys._current_frames()
-            stacks = {thread: _names(frame) for thread, frame in frames.items()}
-            self._looks.append((time.perf_counter(), _part_of(_working(stacks, main))))
+    def _wrap(self, part, owner, path):
+        *outer, name = path.split('.')
+        owner = functools.reduce(getattr, outer, owner)
+        function = getattr(owner, name)
 
+        @functools.wraps(function)
+        def timed(*args, **kwargs):
+            with self._within(part):
+                return function(*args, **kwargs)
 
-def _names(frame):
-    """Returns the functions of a stack, each as `module.function`."""
-    found = set()
-    while frame is not None:
-        code = frame.f_code
-        file = os.path.basename(code.co_filename).removesuffix('.py')
-        found.add(f'{file}.{code.co_name}')
-        frame = frame.f_back
-    return found
+        self._wrapped.append((owner, name, function))
+        setattr(owner, name, timed)
 
+    @contextlib.contextmanager
+    def _within(self, part):
+        before, self._stacks.part = getattr(self._stacks, 'part', REST), part
+        self._turn_to(part)
+        try:
+            yield
+        finally:
+            self._stacks.part = before
+            self._turn_to(before)
 
-def _working(stacks, main):
-    """Returns the stack of the tower that builds, if one does, or of the main thread."""
-    towers = [names for names in stacks.values()
-              if 'towers._run' in names and 'threading.wait' not in names]
-    return towers[0] if towers else stacks[main]
-
-
-def _part_of(names):
-    return next((part for part, functions in PARTS if not names.isdisjoint(functions)), REST)
+    def _turn_to(self, part):
+        with self._lock:
+            now = time.perf_counter()
+            self._seconds[self._part] += now - self._at
+            self._part, self._at = part, now

@@ -18,7 +18,7 @@ only one of them works at a time. They take turns, so that other load disturbs a
 | `--jobs N` | seconds of a whole call of `train` with N steps, with its checkpoints |
 | `--columns` | the start by columns and cores, also per column and core |
 | `--large` | the start of 200 columns on 4 hosts with 8 cores each, and the highest RSS |
-| `--profile` | the seconds of each part of the start; see `start_profile.py` |
+| `--profile` | the seconds of each part of the start, of one process each; see `start_profile.py` |
 
 The ratio `100 columns over 50` is 2.00 where the start grows in proportion to the columns.
 """
