@@ -14,16 +14,16 @@ from .columns import (
 from .gradients import bounded_gradients
 from .graphs import (
     collections_of, copied_variable_store, discarded_graph, function_of, global_step_read,
-    is_compiled_by_xla, is_in_control_flow, is_inside_control_flow, keras_name_counters, move,
-    put_collections, put_keras_name_counters, put_on, put_variable_scope_state,
-    replace_control_inputs, replace_input, thread_local_stacks, variable_scope_state, wait_for,
-    wait_instead)
+    graph_def_kept, is_compiled_by_xla, is_in_control_flow, is_inside_control_flow,
+    keras_name_counters, move, put_collections, put_keras_name_counters, put_on,
+    put_variable_scope_state, replace_control_inputs, replace_input, thread_local_stacks,
+    variable_scope_state, wait_for, wait_instead)
 from .running import (
     cached_summary_writers, eager_mode, fast_callable, global_seed, is_recording_gradients,
     is_saving_model, joined_paths, mark_unopened, session_class, summary_writer_initializers,
     without_deprecation_warnings)
 from .saving import (
-    add_listeners, arrange_scaffold, replace_saver, saver_builder, saving_listeners)
+    add_listeners, arrange_scaffold, begin_saving, replace_saver, saver_builder, saving_listeners)
 from .sessions import ask_nothing, creator_that_tells, leave_session, pass_calls_through
 from .tpu import (
     create_slots, feature_config_of, generated_tpu_ops_module, modules_of_contrib, number_of_shards,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..errors import Problem
 from ..ops import checks
 from .faults import SESSION_LOST, Failures, of_pipeline
@@ -71,8 +72,7 @@ class SessionFeed:
         Hooks that come later may then put the iterators elsewhere.
         """
         if self._report.verb == 'train':
-            self._first_step = int(self._session.run(
-                tf.train.get_global_step(self._session.graph)))
+            self._first_step = int(self._session.run(_tf.global_step_read(self._session.graph)))
         for host in self.progress.hosts:
             host.thread = threading.Thread(target=self._feed, args=(host,), daemon=True,
                                            name=f'infeed-{host.number}')

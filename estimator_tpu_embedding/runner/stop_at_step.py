@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from .. import _tf
 from ..errors import Problem
 from .faults import SessionLostError
 
@@ -25,7 +26,7 @@ class StopAtStep(tf.train.SessionRunHook):
         self._limit = limit
         self._wanted = max_steps
         self._final_step: int | None = None
-        self._global_step: tf.Variable | None = None
+        self._global_step: tf.Tensor | None = None
         self._last_step = -1
         self._has_warned = False
 
@@ -40,8 +41,9 @@ class StopAtStep(tf.train.SessionRunHook):
         return self.final_step - int(session.run(self._global_step))
 
     def begin(self) -> None:
-        """Finds the global step."""
-        self._global_step = tf.train.get_global_step()
+        """Finds the global step, as the saver reads it: a session optimizes each fetch by itself.
+        """
+        self._global_step = _tf.global_step_read(tf.get_default_graph())
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         """Fixes the final step at the first session; a recovered one does not move it.

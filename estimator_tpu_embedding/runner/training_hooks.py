@@ -13,6 +13,7 @@ from .. import _tf
 from ..checkpoint.saver import CommittingSaver, Lineage, graph_written
 from ..checkpoint.vocabularies import recorded
 from ..hosts.placement import host_at
+from ..proto.graph_text import graph_text
 from .async_saver import AsyncCheckpointSaverHook
 from .background import Background
 from .finite import FiniteLoss, FiniteWeights
@@ -118,10 +119,15 @@ def _feed_hook(run: Run) -> tf.train.SessionRunHook | None:
 class SaverHook(tf.train.CheckpointSaverHook):
     """Saves checkpoints, and first the graph, for which the disk may have no room."""
 
+    def begin(self) -> None:
+        """Opens the events, which begin with the graph."""
+        with _tf.graph_def_kept(tf.get_default_graph()):
+            super().begin()
+
     def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
         """Writes the graph, and the first checkpoint."""
-        with graph_written(self._checkpoint_dir):
-            super().after_create_session(session, coord)
+        with graph_written(self._checkpoint_dir), _tf.graph_def_kept(session.graph):
+            _tf.begin_saving(self, session, graph_text)
 
 
 class SavesFinished(tf.train.SessionRunHook):

@@ -14,7 +14,7 @@ from harness.processes import ROOT
 FOLDER = ROOT / 'tools' / 'bench'
 HELPERS = {
     'cluster_engines', 'compare', 'evidence', 'exchange_model', 'figures', 'laws', 'networks',
-    'ours', 'peers', 'sessions', 'turns', 'workloads'}
+    'ours', 'peers', 'sessions', 'start_job', 'start_profile', 'turns', 'workloads'}
 BENCHMARKS = sorted({path.stem for path in FOLDER.glob('*.py')} - HELPERS)
 TINY = {
     'checkpoint': ['--gib=.01', '--rounds=1'], 'cli_start': ['1'],
@@ -26,6 +26,7 @@ TINY = {
     'keras_fit': ['--shrink=500', '--windows=1', '--steps=2'],
     'memory': ['--rows=2000', '--batch=60'], 'migrate': ['--gib=.01', '--rounds=1'],
     'pipeline': ['wait', '--shrink=500', '--steps=2'], 'runner': ['--features=1,2'],
+    'startup': ['--shrink=500', '--rounds=1', '--steps', '--profile'],
     'tf2': ['--cases=0', '--shrink=500', '--windows=1', '--steps=2']}
 
 

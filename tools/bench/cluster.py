@@ -40,7 +40,7 @@ import networks  # noqa: E402
 import numpy as np  # noqa: E402
 import private_network  # noqa: E402
 from cluster_engines import (  # noqa: E402
-    STRATEGY, HostsEngine, die_with_parent, link_of, workload_of)
+    STRATEGY, HostsEngine, link_of, workload_of)
 from engine import compare  # noqa: E402
 
 from estimator_tpu_embedding.cluster import listening  # noqa: E402
@@ -67,7 +67,7 @@ class Behind:
         words = [sys.executable, HERE / 'cluster_engines.py', name, shrink, hosts, gbit]
         self._process = subprocess.Popen(
             list(map(str, [*networks.command(), *words])), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+            stdout=subprocess.PIPE, text=True, preexec_fn=networks.die_with_parent)
         link, self.gbit = json.loads(self._process.stdout.readline())
         self.link, self.moved = exchange_model.Link(*link), []
 
@@ -187,7 +187,7 @@ def seconds_to_first_step(*flags):
         with subprocess.Popen(
                 list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 text=True, env={**os.environ, 'PYTHONPATH': str(evidence.ROOT)},
-                preexec_fn=die_with_parent) as process:
+                preexec_fn=networks.die_with_parent) as process:
             watch = threading.Timer(TIMEOUT, process.kill)
             watch.start()
             try:

@@ -6,11 +6,9 @@ is run inside of network namespaces by `networks.py`, and serves one engine to `
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import pathlib
-import signal
 import statistics
 import subprocess
 import sys
@@ -122,7 +120,7 @@ def workers_at(addresses, before=lambda host: ()):
             processes.append(subprocess.Popen(
                 [*before(host), sys.executable, '-m', 'estimator_tpu_embedding', 'worker',
                  '--listen', address, '--expose'], stdout=subprocess.DEVNULL,
-                env={**os.environ, 'PYTHONPATH': str(ROOT)}, preexec_fn=die_with_parent))
+                env={**os.environ, 'PYTHONPATH': str(ROOT)}, preexec_fn=networks.die_with_parent))
         cluster = Cluster(ClusterChoice(tuple(addresses), expose=True,
                                         connect_deadline=SECONDS_TO_START), say=lambda line: None)
         cluster.prepare()
@@ -161,12 +159,6 @@ def _seconds_of(call, warm_up=3, times=15):
         call()
         found.append(time.perf_counter() - began)
     return statistics.median(found[warm_up:])
-
-
-def die_with_parent():
-    """Has the system kill this process when the one that started it ends, however it does."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def serve(workload, hosts, gbit):

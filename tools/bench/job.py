@@ -60,7 +60,13 @@ def input_fn_of(workload):
     labels = np.random.default_rng(2).integers(0, 2, [workload.batch, 1]).astype(np.float32)
 
     def input_fn(params=None):
-        datasets = [tf.data.Dataset.from_tensors((batch, labels)) for batch in batches]
+        if not params:
+            own = slice(None)
+        else:  # Each host of a TPUEstimator gets a part of its own.
+            begin = params['context'].current_host * params['batch_size']
+            own = slice(begin, begin + params['batch_size'])
+        datasets = [tf.data.Dataset.from_tensors((
+            {name: ids[own] for name, ids in batch.items()}, labels[own])) for batch in batches]
         joined = datasets[0]
         for each in datasets[1:]:
             joined = joined.concatenate(each)
@@ -69,10 +75,10 @@ def input_fn_of(workload):
     return input_fn
 
 
-def loss_of(columns, features, labels):
+def loss_of(columns, features, labels, units):
     """Builds the model, and returns its loss."""
     net = tf.keras.layers.DenseFeatures(columns)(features)
-    net = tf.keras.layers.Dense(1)(tf.keras.layers.Dense(UNITS, 'relu')(net))
+    net = tf.keras.layers.Dense(1)(tf.keras.layers.Dense(units, 'relu')(net))
     return tf.losses.sigmoid_cross_entropy(labels, net)
 
 
@@ -83,14 +89,14 @@ def categorical(workload):
         for k, feature in enumerate(workload.features)]
 
 
-def ours(workload, kernels, model_dir):
-    """Returns the TPUEstimator."""
+def ours(workload, kernels, model_dir, *, units=UNITS, hosts=1, cores=1, iterations=1):
+    """Returns the TPUEstimator; `cores` are those of a host."""
     width = workload.tables[0][1]
     columns = [ete.embedding_column(each, width, workload.combiner)
                for each in categorical(workload)]
 
     def model_fn(features, labels, mode, params):
-        loss = loss_of(columns, features, labels)
+        loss = loss_of(columns, features, labels, units)
         optimizer = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.01))
         return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=optimizer.minimize(
             loss, tf.train.get_global_step()))
@@ -99,20 +105,21 @@ def ours(workload, kernels, model_dir):
         model_fn=model_fn, train_batch_size=workload.batch, config=ete.RunConfig(
             model_dir=model_dir, kernels=kernels, save_checkpoints_steps=None,
             save_checkpoints_secs=10**6, save_summary_steps=None, log_step_count_steps=None,
-            tpu_config=ete.TPUConfig(iterations_per_loop=1)),
+            cluster=ete.TPUClusterResolver(hosts=hosts, cores=cores),
+            tpu_config=ete.TPUConfig(iterations_per_loop=iterations)),
         embedding_config_spec=ete.EmbeddingConfigSpec(
             feature_columns=columns,
             optimization_parameters=ete.AdagradParameters(RATE, ACCUMULATOR)))
 
 
-def plain(workload, kind, model_dir):
+def plain(workload, kind, model_dir, *, units=UNITS):
     """Returns the plain Estimator."""
     width = workload.tables[0][1]
     columns = [tf.feature_column.embedding_column(each, width, workload.combiner)
                for each in categorical(workload)]
 
     def model_fn(features, labels, mode):
-        loss = loss_of(columns, features, labels)
+        loss = loss_of(columns, features, labels, units)
         optimizer = tf.train.AdagradOptimizer(RATE, ACCUMULATOR)
         return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=optimizer.minimize(
             loss, tf.train.get_global_step()))

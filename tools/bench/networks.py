@@ -8,8 +8,10 @@ command line whose process may do all this, and sees nothing of the machine's ow
 """
 
 import contextlib
+import ctypes
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -24,6 +26,12 @@ BURST = '256kb'
 _BRIDGE = 'bench'
 PROBE_BYTES = 2**28
 """That `gbit_of_socket` sends."""
+
+
+def die_with_parent():
+    """Has the system kill this process when the one that started it ends, however it does."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def why_not():
