@@ -133,7 +133,6 @@ UNSAFE = {  # modules and names that nothing may have
 STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
     'checkpoint/evidence.py',  # the enum of a config
-    'ops/ids.py',  # a policy for ids that is called mod too
     'estimator/estimator.py'}  # refuses mod without a TPU, as the original
 
 BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
@@ -163,7 +162,7 @@ STATE = {  # folder or module, and variable: why a process has to remember it
     'midlevel._initialized': 'a TPU has one TPUEmbedding at a time until it is initialized again',
     'compat._last': 'tf.config lists the cores of the system that was found last',
     'compat._current': 'arg_scope: the scopes around a call, by context',
-    'ops._conditions': 'while conditions are gathered, checks somewhere inside add theirs',
+    'ops._gathered': 'while conditions are gathered, checks somewhere inside add theirs',
     'ops._said': 'while a first message is made, checks somewhere inside add theirs',
     'native._loaded': 'a library can be loaded once in a process'}
 FILE_NAME = re.compile(r'\.(index|meta|partial)\b|\.data-|tables\.json|\bckpt\b|ete-stage')

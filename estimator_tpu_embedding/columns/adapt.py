@@ -18,8 +18,8 @@ from ..core.specs import FeatureSpec, TableSpec
 from ..errors import (
     ConfigError, InputShapeError, Problem, UnusedColumnsError, did_you_mean, noted,
     quoted)
-from ..ops import ids
-from ..ops.ids import IdBatch, IdCounts
+from ..ops.core_ids import CoreIds, FeatureIds
+from ..ops.ids import MISSING, IdBatch, IdCounts
 
 
 class Featurized(NamedTuple):
@@ -154,6 +154,9 @@ class Featurizer:
         self._categorical = {column.get_feature_key_name(): innermost(column)
                              for column in [*columns, *(column for column, _ in on_tensor_core)]}
         self._warned: set[str] = set()
+        self._core_ids = CoreIds([self._ids_of(
+            feature, plan.table(feature.table).combiner,
+            plan.table(feature.table).vocabulary_size) for feature in plan.features])
         twice = sorted({feature.name for _, feature in on_tensor_core}
                        & {feature.name for feature in plan.features})
         if twice:
@@ -186,18 +189,19 @@ class Featurizer:
         if missing:
             raise InputShapeError(*missing)
         rest = {key: value for key, value in features.items() if key not in names}
-        batches, counts = {}, {}
+        given, empty = {}, {}
         for feature in self._plan.features:
-            where = f'feature "{feature.name}" on core {core}'
-            reading = self._read(where, feature, self._plan.table(feature.table).combiner, features)
-            batches[feature.name], counts[feature.name] = ids.check(
-                where, reading, policy=feature.id_policy,
-                vocabulary_size=self._plan.table(feature.table).vocabulary_size)
-            if reading.lengths is not None:
-                rest[f'{feature.name}_seq_length_'] = reading.lengths
+            given[feature.name], empty[feature.name] = self._given(
+                f'feature "{feature.name}" on core {core}', feature,
+                self._plan.table(feature.table).combiner, features)
+        found = self._core_ids.read(given, core)
+        counts = {name: one.counts._replace(missing=one.counts.missing + empty[name])
+                  for name, one in found.items()}
+        rest.update({f'{name}_seq_length_': one.lengths for name, one in found.items()
+                     if one.lengths is not None})
         for column, feature in self._on_tensor_core:
             self._pad(column, feature, core, features, rest, counts)
-        return Featurized(rest, batches, counts)
+        return Featurized(rest, {name: one.batch for name, one in found.items()}, counts)
 
     def _pad(self, column: Any, feature: FeatureSpec, core: int, features: Mapping[str, Any],
              rest: dict[str, Any], counts: dict[str, IdCounts]) -> None:
@@ -214,33 +218,37 @@ class Featurizer:
             raise InputShapeError(Problem(
                 'E516', where, 'ids for the tensor core must have a known rank of 2',
                 f'shape {features[name].shape}', 'Its dimensions are samples and ids.'))
-        reading = self._read(where, feature, column.get_combiner(), features)
-        batch, counts[name] = ids.check(
-            where, reading, policy=feature.id_policy,
-            vocabulary_size=column.get_embedding_table_size()[0])
+        given, empty = self._given(where, feature, column.get_combiner(), features)
+        batch, found, _ = CoreIds([self._ids_of(
+            feature, column.get_combiner(), column.get_embedding_table_size()[0])]).read(
+                {name: given}, core)[name]
+        counts[name] = found._replace(missing=found.missing + empty)
         size = self._plan.batch_size_per_core * length
         for key, values in ((name, tf.cast(batch.ids, tf.int32)),
                             (mask_name, tf.ones_like(batch.ids, tf.float32))):
             flat = tf.scatter_nd(tf.expand_dims(batch.samples, 1), values, [size])
             rest[key] = tf.reshape(flat, [self._plan.batch_size_per_core, length])
 
-    def _read(self, where: str, feature: FeatureSpec, combiner: str | None,
-              features: Mapping[str, Any]) -> ids.Reading:
+    def _ids_of(self, feature: FeatureSpec, combiner: str | None, rows: int) -> FeatureIds:
+        """Returns how a feature of a table with so many rows is read."""
+        return FeatureIds(
+            name=feature.name, num_samples=self._plan.batch_size_per_core, combiner=combiner,
+            sequence_length=feature.max_sequence_length,
+            may_lack_samples=self._may_lack_samples, vocabulary_size=rows,
+            policy=feature.id_policy,
+            has_missing=_has_missing_words(self._categorical.get(feature.name)))
+
+    def _given(self, where: str, feature: FeatureSpec, combiner: str | None,
+               features: Mapping[str, Any]) -> tuple[tuple[Any, Any], tf.Tensor | int]:
+        """Returns the ids and weights of a feature, and the number of empty words."""
         value = features[feature.name]
-        categorical = self._categorical.get(feature.name)
-        empty = tf.zeros([], tf.int64)
+        empty: tf.Tensor | int = 0
         if value.dtype == tf.string:
-            value, empty = _words_to_ids(where, categorical, value)
+            value, empty = _words_to_ids(where, self._categorical.get(feature.name), value)
         elif (isinstance(value, tf.Tensor) and value.shape.rank not in (None, 0, 1)
               and (combiner is not None or feature.max_sequence_length)):
             self._warn_of_zeros(feature.name)
-        reading = ids.Reader(
-            where=where, num_samples=self._plan.batch_size_per_core, combiner=combiner,
-            sequence_length=feature.max_sequence_length,
-            may_lack_samples=self._may_lack_samples).read(
-                value, features[feature.weight_feature] if feature.weight_feature else None)
-        reading = reading._replace(missing=reading.missing + empty)
-        return ids.drop_missing(reading) if _has_missing_words(categorical) else reading
+        return (value, features[feature.weight_feature] if feature.weight_feature else None), empty
 
     def _warn_of_zeros(self, name: str) -> None:
         if name not in self._warned:
@@ -251,13 +259,13 @@ class Featurizer:
 
 
 def _words_to_ids(where: str, categorical: Any, words: Any
-                  ) -> tuple[tf.SparseTensor, tf.Tensor]:
+                  ) -> tuple[tf.SparseTensor, tf.Tensor | int]:
     """Maps words to ids; also returns the number of empty words, which count as missing."""
     if categorical is None or isinstance(categorical, _tf.identity_columns()):
         raise InputShapeError(Problem(
             'E510', where, 'ids must be int32 or int64 where no vocabulary maps words', 'string',
             'Use categorical_column_with_vocabulary_list, or map the words in input_fn.'))
-    empty = tf.zeros([], tf.int64)
+    empty: tf.Tensor | int = 0
     if isinstance(words, tf.RaggedTensor):
         words = words.to_sparse()
     if isinstance(words, tf.Tensor):
@@ -281,4 +289,4 @@ def innermost(column: Any) -> Any:
 def _has_missing_words(categorical: Any) -> bool:
     """Returns whether the column gives -1 for a word that is not in its vocabulary."""
     return (hasattr(categorical, 'num_oov_buckets') and categorical.num_oov_buckets == 0
-            and categorical.default_value == ids.MISSING)
+            and categorical.default_value == MISSING)

@@ -110,10 +110,9 @@ def _read(features: Mapping[str, Any], feature: FeatureSpec, combiner: str | Non
     if vocabulary_size is not None:
         samples = (tf.gather(value.indices[:, 0], kept) if feature.id_policy == 'error'
                    else tf.range(tf.size(kept)))
-        none = tf.zeros([], tf.int64)
         batch, _ = ids.check(
             f'feature "{feature.name}"', ids.Reading(
-                ids.IdBatch(samples, tf.cast(values, tf.int64), 0), none, none),
+                ids.IdBatch(samples, tf.cast(values, tf.int64), 0), 0, 0),
             vocabulary_size=vocabulary_size, policy=feature.id_policy)
         values = batch.ids
         if feature.id_policy != 'error':  # Which may drop some.

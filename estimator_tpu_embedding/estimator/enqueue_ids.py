@@ -12,7 +12,8 @@ from ..core.plan import Plan
 from ..core.specs import FeatureSpec
 from ..errors import InputShapeError, Problem
 from ..ops.checks import first_values, require
-from ..ops.ids import IdBatch, Reader, check
+from ..ops.core_ids import CoreIds, FeatureIds
+from ..ops.ids import IdBatch, IdCounts
 from .enqueue_data import EnqueueData, RaggedEnqueueData
 
 Datas = Mapping[str, EnqueueData | RaggedEnqueueData]
@@ -78,12 +79,24 @@ def _device(tensor: Any) -> str:
     return str(getattr(tensor, 'device', ''))
 
 
-def to_batches(plan: Plan, datas: Datas, *, core: int, ragged: bool) -> dict[str, IdBatch]:
+def core_ids_of(plan: Plan) -> CoreIds:
+    """Returns what reads the ids of one core after another, each by `to_batches`."""
+    return CoreIds([FeatureIds(
+        name=feature.name, num_samples=plan.batch_size_per_core,
+        combiner=plan.table(feature.table).combiner,
+        sequence_length=feature.max_sequence_length,
+        vocabulary_size=plan.table(feature.table).vocabulary_size, policy=feature.id_policy)
+        for feature in plan.features])
+
+
+def to_batches(plan: Plan, core_ids: CoreIds, datas: Datas, *, core: int, ragged: bool
+               ) -> dict[str, IdBatch]:
     """Returns the ids of every feature of one core, checked.
 
     Args:
       plan: declares the features, each with its policy for ids out of range. If these are no
         error, every batch that has some is reported on standard error.
+      core_ids: of this plan.
       datas: the ids by feature. Sample indices are `[n, 1]`, `[n, 2]` for sample and place, or
         `[n, 3]` for a place of several ids. If they are `None`, the k-th id belongs to sample k.
         Row splits are `[samples + 1]`. Weights are `[n]`; `None` is 1 for each.
@@ -94,23 +107,20 @@ def to_batches(plan: Plan, datas: Datas, *, core: int, ragged: bool) -> dict[str
       InputError: for types and shapes that are known to be wrong.
       AttributeError: as the original does, if `ragged` does not fit the data.
     """
-    batches = {}
+    given = {}
     for feature in plan.features:
-        where = f'feature "{feature.name}" on core {core}'
         data: Any = _as_tensors(datas[feature.name])
-        value, weights = (_from_splits if ragged else _from_indices)(
-            where, plan.batch_size_per_core, feature, data,
+        given[feature.name] = (_from_splits if ragged else _from_indices)(
+            _where(feature, core), plan.batch_size_per_core, feature, data,
             data.row_splits if ragged else data.sample_indices)
-        table = plan.table(feature.table)
-        reading = Reader(where=where, num_samples=plan.batch_size_per_core,
-                         combiner=table.combiner,
-                         sequence_length=feature.max_sequence_length).read(value, weights)
-        batch, counts = check(where, reading, vocabulary_size=table.vocabulary_size,
-                              policy=feature.id_policy)
-        if feature.id_policy != 'error':
-            batch = _reported(where, feature, batch, counts.out_of_range)
-        batches[feature.name] = batch
-    return batches
+    found = core_ids.read(given, core)
+    return {feature.name: found[feature.name].batch if feature.id_policy == 'error'
+            else _reported(_where(feature, core), feature, *found[feature.name][:2])
+            for feature in plan.features}
+
+
+def _where(feature: FeatureSpec, core: int) -> str:
+    return f'feature "{feature.name}" on core {core}'
 
 
 def _as_tensors(data: Any) -> Any:
@@ -183,12 +193,11 @@ def _vectors(where: str, data: Any) -> tuple[tf.Tensor, tf.Tensor]:
         return ids, tf.identity(weights)
 
 
-def _reported(where: str, feature: FeatureSpec, batch: IdBatch, out_of_range: tf.Tensor
-              ) -> IdBatch:
+def _reported(where: str, feature: FeatureSpec, batch: IdBatch, counts: IdCounts) -> IdBatch:
     """Returns the same batch, which reports how many of its ids are out of range, if any."""
     report = tf.cond(
-        tf.equal(out_of_range, 0), tf.no_op,
-        lambda: tf.print(f'[etpe] {where}:', out_of_range, 'ids out of range; policy '
+        tf.equal(counts.out_of_range, 0), tf.no_op,
+        lambda: tf.print(f'[etpe] {where}:', counts.out_of_range, 'ids out of range; policy '
                          f'"{feature.id_policy}"'))
     with tf.control_dependencies([report]):
         return batch._replace(ids=tf.identity(batch.ids))

@@ -229,10 +229,11 @@ class TPUEmbedding:
             raise ValueError(f'`enqueue_datas_list` must have at most {self.num_cores} entries, '
                              f'one per core; got {len(enqueue_datas_list)}.')
         engine, operations = self.engine, []
+        core_ids = enqueue_ids.core_ids_of(self.plan)
         for core, datas in enumerate(enqueue_datas_list):
             with on(enqueue_ids.device_of(datas) or self._placement.client):
                 operations.append(engine.enqueue(enqueue_ids.to_batches(
-                    self.plan, datas, core=core, ragged=ragged), core=core))
+                    self.plan, core_ids, datas, core=core, ragged=ragged), core=core))
         return operations
 
     def get_activations(self) -> dict[str, tf.Tensor]:

@@ -70,10 +70,10 @@ class Batches:
         with tf.device(HOST):
             with checks.gathered() as conditions:
                 batch, counts = self._read(features, weights)
-            if not conditions:
+            holds = conditions.holds()
+            if holds is None:
                 return count_and_pack()
-            found: list[tf.Tensor] = tf.cond(
-                tf.reduce_all(conditions), count_and_pack, explain)
+            found: list[tf.Tensor] = tf.cond(holds, count_and_pack, explain)
             return found
 
     def none(self, problem: Problem) -> Activations:
@@ -123,4 +123,4 @@ class Batches:
         """Adds the counts of all features, unless all are known to be 0."""
         rows = [[getattr(one, name) for name in _COUNTED] for one in counts]
         if any(tf.get_static_value(count) != 0 for row in rows for count in row):
-            self._counts.assign_add(tf.stack([tf.stack(row) for row in rows]), read_value=False)
+            self._counts.assign_add(tf.convert_to_tensor(rows, tf.int64), read_value=False)

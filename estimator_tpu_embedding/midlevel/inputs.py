@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from ..errors import InputShapeError, Problem
 from ..ops import ids, weights
-from ..ops.checks import require
+from ..ops.checks import are_below, require
 from ..ops.ids import IdBatch, IdCounts, Reading
 from . import shapes
 from .declaration import feature_label
@@ -134,7 +134,7 @@ class _Reader:
         ordered = tf.sparse.reorder(value)
         columns = [ordered.indices[:, position] for position in range(len(bounds))]
         checks += [require(one, self._problem(), got=functools.partial(_range_of, value.indices))
-                   for one in (ordered.indices >= 0, *map(ids.below, columns, bounds))]
+                   for one in (ordered.indices >= 0, *map(are_below, columns, bounds))]
         with tf.control_dependencies(checks):
             samples = _row_major(columns, bounds)
         batch = IdBatch(samples, tf.cast(ordered.values, tf.int64), self.size,
@@ -243,5 +243,4 @@ def _cut(batch: IdBatch, place: tf.Tensor, length: int | tf.Tensor) -> Reading:
 
 
 def _reading(batch: IdBatch, truncated: tf.Tensor | None = None) -> Reading:
-    none = tf.zeros([], tf.int64)
-    return Reading(batch, none, none if truncated is None else truncated)
+    return Reading(batch, 0, 0 if truncated is None else truncated)

@@ -6,7 +6,7 @@ them back, so there the message is plain text.
 
 Every check takes its operations in every step, above all for its message. Where there are many
 checks, `gathered` leaves one condition for all, and `first_message` checks again if it does not
-hold.
+hold. `require_gathered` does both in a graph of TF1.
 
 A check that fails in a function that is not inlined ends its caller, too. If the caller waits for
 another device, TensorFlow then reports the wait that was cancelled, instead of the check. So such a
@@ -18,33 +18,92 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ..errors import Problem
 
 _BEGIN, _SEPARATOR, _END = '<<ete|', '|ete|', '|ete>>'
 
-_conditions: contextvars.ContextVar[list[tf.Tensor] | None] = contextvars.ContextVar(
-    'conditions', default=None)
+
+class Gathered:
+    """The conditions of checks that were made in the context of `gathered`."""
+
+    def __init__(self) -> None:
+        """Has none yet."""
+        self._conditions: list[tf.Tensor] = []
+        self._limited: dict[Hashable, list[tuple[tf.Tensor, int]]] = {}
+
+    def add(self, condition: tf.Tensor) -> tf.Operation:
+        """Adds a condition, bool of any shape; returns its operation."""
+        self._conditions.append(
+            condition if condition.shape.rank == 0 else tf.reduce_all(condition))
+        return self._conditions[-1].op
+
+    def limit(self, numbers: tf.Tensor, bound: int) -> None:
+        """Adds the condition that numbers, int64, are in `[0, bound)`."""
+        shape = numbers.shape
+        # Numbers of one shape share one comparison: most features have one id for each sample.
+        key = tuple(shape) if shape.is_fully_defined() else (id(numbers),)
+        self._limited.setdefault((shape.is_fully_defined(), key), []).append((numbers, bound))
+
+    def holds(self) -> tf.Tensor | None:
+        """Returns whether all conditions hold, a bool scalar; `None` if there is no condition."""
+        conditions = list(self._conditions)
+        for alike in self._limited.values():
+            numbers, bounds = zip(*alike)
+            if len(alike) == 1:
+                right = are_below(numbers[0], bounds[0])
+            else:
+                rank = numbers[0].shape.rank
+                right = are_below(tf.stack(numbers), np.reshape(bounds, [-1] + [1] * rank))
+            conditions.append(tf.reduce_all(right))
+        if len(conditions) < 2:
+            return conditions[0] if conditions else None
+        return tf.reduce_all(tf.stack(conditions))
+
+
+_gathered: contextvars.ContextVar[Gathered | None] = contextvars.ContextVar(
+    'gathered', default=None)
 _said: contextvars.ContextVar[list[tuple[tf.Tensor, tf.Tensor]] | None] = contextvars.ContextVar(
     'said', default=None)
 
 
 @contextlib.contextmanager
-def gathered() -> Iterator[list[tf.Tensor]]:
-    """Yields a list, to which `require` only adds its condition; nothing fails.
+def gathered() -> Iterator[Gathered]:
+    """Yields an object, to which checks only add their conditions; nothing fails.
 
     Then the caller must use nothing that was made in this context unless all conditions hold. But
     its operations run, so they must not fail where a condition does not hold.
     """
-    conditions: list[tf.Tensor] = []
-    token = _conditions.set(conditions)
+    found = Gathered()
+    token = _gathered.set(found)
     try:
-        yield conditions
+        yield found
     finally:
-        _conditions.reset(token)
+        _gathered.reset(token)
+
+
+def require_gathered(found: Gathered, explain: Callable[[], tf.Tensor]) -> tf.Operation | None:
+    """Returns an op of a TF1 graph that fails unless all conditions hold; `None` without any.
+
+    Args:
+      found: the conditions.
+      explain: returns the message, see `first_message`. It must be made by few operations: all
+        of them are in the graph, but they run only where a condition does not hold.
+    """
+    holds = found.holds()
+    if holds is None:
+        return None
+    # `tf.cond` would take an operation for each tensor that `explain` uses.
+    wrong, right = tf.raw_ops.Switch(data=holds, pred=holds)
+    with tf.control_dependencies([tf.identity(wrong)]):
+        message = explain()
+    with tf.control_dependencies([tf.identity(right)]):
+        nothing = tf.constant('')
+    return require_silence(tf.raw_ops.Merge(inputs=[nothing, message]).output)
 
 
 def first_message(make: Callable[[], object]) -> tf.Tensor:
@@ -82,10 +141,9 @@ def require(condition: tf.Tensor, problem: Problem, *,
       where: scalar string that replaces the `where` of `problem`, if it is known only at run time.
       step: integer scalar that replaces the `step` of `problem`, or `None`.
     """
-    conditions = _conditions.get()
-    if conditions is not None:
-        conditions.append(condition if condition.shape.rank == 0 else tf.reduce_all(condition))
-        return conditions[-1].op
+    found = _gathered.get()
+    if found is not None:
+        return found.add(condition)
     got = got() if callable(got) else got
     where = problem.where if where is None else where
     if tf.executing_eagerly_outside_functions():
@@ -102,6 +160,30 @@ def require(condition: tf.Tensor, problem: Problem, *,
         said.append((holds, message))
         return holds.op
     return tf.debugging.Assert(holds, [message])
+
+
+def limited(numbers: tf.Tensor, bound: int, problem: Problem, *,
+            got: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """Returns numbers, int64, that fail to evaluate with `problem` unless all are in `[0, bound)`.
+
+    Args:
+      numbers: any shape.
+      bound: at least 1.
+      problem: the error; its `got` is replaced.
+      got: which numbers are wrong, bool -> scalar string.
+    """
+    found = _gathered.get()
+    if found is not None:
+        found.limit(numbers, bound)
+        return numbers
+    right = are_below(numbers, bound)
+    with tf.control_dependencies([require(right, problem, got=lambda: got(~right))]):
+        return tf.identity(numbers)
+
+
+def are_below(numbers: tf.Tensor, bound: int | np.ndarray) -> tf.Tensor:
+    """Returns which numbers, int64, are in `[0, bound)`, with a single comparison."""
+    return tf.bitcast(numbers, tf.uint64) < tf.constant(bound, tf.uint64)
 
 
 def require_of_tables(tables: Sequence[str], fails: tf.Tensor, problem: Problem, *,

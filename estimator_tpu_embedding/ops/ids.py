@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from ..errors import InputShapeError, Problem
 from . import weights as weights_of
-from .checks import first_values, masked, require
+from .checks import are_below, first_values, limited, masked, require
 
 MISSING = -1
 """The id of a word that a vocabulary does not know: it has no row, gives zeros, and is counted."""
@@ -34,7 +35,9 @@ class IdBatch(NamedTuple):
 
 
 class IdCounts(NamedTuple):
-    """Counts what became of the ids of one feature in one batch; int64 scalars.
+    """Counts what became of the ids of one feature in one batch.
+
+    Each is an int64 scalar, or a number that is known when the graph is built.
 
     Attributes:
       seen: ids that were looked up.
@@ -43,10 +46,10 @@ class IdCounts(NamedTuple):
       out_of_range: ids outside of the vocabulary, if the policy does not make them an error.
     """
 
-    seen: tf.Tensor
-    missing: tf.Tensor
-    truncated: tf.Tensor
-    out_of_range: tf.Tensor
+    seen: tf.Tensor | int
+    missing: tf.Tensor | int
+    truncated: tf.Tensor | int
+    out_of_range: tf.Tensor | int
 
 
 class Reading(NamedTuple):
@@ -60,8 +63,8 @@ class Reading(NamedTuple):
     """
 
     batch: IdBatch
-    missing: tf.Tensor
-    truncated: tf.Tensor
+    missing: tf.Tensor | int
+    truncated: tf.Tensor | int
     lengths: tf.Tensor | None = None
 
 
@@ -76,6 +79,7 @@ class Reader:
       sequence_length: if it is above 0, the ids of one sample are a sequence, cut to this length.
       may_lack_samples: whether fewer than `num_samples` are accepted. The others have no ids, and
         no missing id of them is counted.
+      range_of: `tf.range`, or one that gives all features of a core the same tensor.
     """
 
     where: str
@@ -83,6 +87,7 @@ class Reader:
     combiner: str | None
     sequence_length: int = 0
     may_lack_samples: bool = False
+    range_of: Callable[[int], tf.Tensor] = tf.range
 
     def read(self, value: object, weights: object = None) -> Reading:
         """Reads ids.
@@ -152,13 +157,14 @@ class Reader:
             samples = tf.identity(samples)
         batch = IdBatch(tf.cast(samples, tf.int32), tf.cast(ids.values, tf.int64),
                         self.num_samples, weights_of.sparse(self.where, value, weights))
-        none = tf.zeros([], tf.int64)
-        return self._cut(batch, ids.indices[:, 1], none) if self.sequence_length else (
-            Reading(batch, none, none))
+        return self._cut(batch, ids.indices[:, 1], 0) if self.sequence_length else (
+            Reading(batch, 0, 0))
 
-    def _cut(self, batch: IdBatch, places: tf.Tensor, missing: tf.Tensor) -> Reading:
+    def _cut(self, batch: IdBatch, places: tf.Tensor, missing: tf.Tensor | int) -> Reading:
         """Makes sequences from ids and the places of the ids in their samples."""
-        used = tf.math.unsorted_segment_max(places + 1, batch.samples, self.num_samples)
+        # Where checks are gathered, this runs for samples that are out of range, too.
+        samples = tf.minimum(batch.samples, self.num_samples - 1)
+        used = tf.math.unsorted_segment_max(places + 1, samples, self.num_samples)
         lengths = tf.clip_by_value(used, 0, self.sequence_length)
         kept = places < self.sequence_length
         places = tf.cast(masked(places, kept), tf.int32)
@@ -175,16 +181,18 @@ class Reader:
                           '[batch].')
         if size is not None and not self._fits(size):
             raise InputShapeError(problem)
-        ids = tf.reshape(tf.cast(value, tf.int64), [-1])
+        ids = tf.cast(value, tf.int64)
+        ids = ids if ids.shape.rank == 1 else tf.reshape(ids, [-1])
         if self.may_lack_samples:
             with tf.control_dependencies([require(
                     tf.equal(tf.size(ids), tf.shape(value)[0]), problem,
                     got=tf.strings.as_string(tf.size(ids)))]):
                 samples = tf.range(tf.shape(value)[0])
         else:
-            ids, samples = tf.ensure_shape(ids, [self.num_samples]), tf.range(self.num_samples)
-        none = tf.zeros([], tf.int64)
-        return Reading(IdBatch(samples, ids, self.num_samples), none, none)
+            if size is None:
+                ids = tf.ensure_shape(ids, [self.num_samples])
+            samples = self.range_of(self.num_samples)
+        return Reading(IdBatch(samples, ids, self.num_samples), 0, 0)
 
     def _from_dense(self, value: tf.Tensor) -> Reading:
         if value.shape.rank is None:
@@ -192,7 +200,7 @@ class Reader:
                                           'known', 'unknown rank', 'Set the shape in input_fn.'))
         if value.shape.rank == 1:
             return self._one_each(value)
-        if not self.may_lack_samples:
+        if not self.may_lack_samples and value.shape[0] is None:
             value = tf.ensure_shape(value, [self.num_samples] + value.shape.as_list()[1:])
         places = tf.where(tf.not_equal(value, 0))
         ids = tf.cast(tf.gather_nd(value, places), tf.int64)
@@ -200,7 +208,7 @@ class Reader:
         batch = IdBatch(tf.cast(places[:, 0], tf.int32), ids, self.num_samples)
         if self.sequence_length:
             return self._cut(batch, places[:, 1], missing)
-        return Reading(batch, missing, tf.zeros([], tf.int64))
+        return Reading(batch, missing, 0)
 
 
 def _sparse_of_ragged(value: object) -> object:
@@ -239,31 +247,31 @@ def check(where: str, reading: Reading, *, vocabulary_size: int, policy: str = '
       before any cast, so 2**32 + 1 is never row 1.
     """
     batch = reading.batch
-    right = below(batch.ids, vocabulary_size)
-    wrong = ~right
-    out_of_range = tf.reduce_sum(tf.cast(wrong, tf.int64))
-    if policy == 'drop':
-        batch = only(batch, ~wrong)
-    elif policy == 'clip':
-        batch = batch._replace(ids=tf.clip_by_value(batch.ids, 0, vocabulary_size - 1))
-    elif policy == 'mod':
-        batch = batch._replace(ids=tf.math.floormod(batch.ids, vocabulary_size))
-    else:
-        out_of_range = tf.zeros([], tf.int64)
+    if policy == 'error':
         rule = Problem('E501', where, f'ids must be in [0, {vocabulary_size}), the vocabulary size '
                        'of its table', remedy='Clean the data, raise the vocabulary size, or set '
                        'install(ids=...) or RunConfig(id_policy=...).')
-        with tf.control_dependencies([require(
-                right, rule, got=lambda: _of_samples(reading.batch, wrong))]):
-            batch = batch._replace(ids=tf.identity(batch.ids))
-    return batch, IdCounts(
-        seen=tf.size(batch.ids, out_type=tf.int64), missing=reading.missing,
-        truncated=reading.truncated, out_of_range=out_of_range)
+        out_of_range: tf.Tensor | int = 0
+        batch = batch._replace(ids=limited(
+            batch.ids, vocabulary_size, rule,
+            got=lambda wrong: _of_samples(reading.batch, wrong)))
+    else:
+        wrong = ~are_below(batch.ids, vocabulary_size)
+        out_of_range = tf.reduce_sum(tf.cast(wrong, tf.int64))
+        if policy == 'drop':
+            batch = only(batch, ~wrong)
+        elif policy == 'clip':
+            batch = batch._replace(ids=tf.clip_by_value(batch.ids, 0, vocabulary_size - 1))
+        else:
+            batch = batch._replace(ids=tf.math.floormod(batch.ids, vocabulary_size))
+    return batch, IdCounts(seen=_number_of(batch.ids), missing=reading.missing,
+                           truncated=reading.truncated, out_of_range=out_of_range)
 
 
-def below(numbers: tf.Tensor, bound: int) -> tf.Tensor:
-    """Returns which numbers, int64, are in `[0, bound)`, with a single comparison."""
-    return tf.bitcast(numbers, tf.uint64) < tf.constant(bound, tf.uint64)
+def _number_of(ids: tf.Tensor) -> tf.Tensor | int:
+    """Returns how many ids there are; a number where it is known."""
+    known = ids.shape.num_elements()
+    return tf.size(ids, out_type=tf.int64) if known is None else known
 
 
 def _of_samples(batch: IdBatch, wrong: tf.Tensor) -> tf.Tensor:

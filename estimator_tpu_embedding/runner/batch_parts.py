@@ -42,9 +42,9 @@ def parts_of(structure: Any, count: int, size: int, where: str, *,
     if not may_be_short:
         leaves = [_full(leaf, count * size, where) if axis == 0 else leaf
                   for leaf, axis in zip(leaves, axes)]
-    return [tf.nest.pack_sequence_as(structure, [
-        _part(leaf, part, count, size, axis, where) for leaf, axis in zip(leaves, axes)])
-        for part in range(count)]
+    cut = [_parts(leaf, count, size, axis, where) for leaf, axis in zip(leaves, axes)]
+    return [tf.nest.pack_sequence_as(structure, [leaf[part] for leaf in cut])
+            for part in range(count)]
 
 
 def _problem(where: str, samples: int) -> Problem:
@@ -69,26 +69,25 @@ def _full(leaf: Any, samples: int, where: str) -> Any:
         return tf.nest.map_structure(tf.identity, leaf, expand_composites=True)
 
 
-def _part(leaf: Any, part: int, count: int, size: int, axis: int | None, where: str) -> Any:
+def _parts(leaf: Any, count: int, size: int, axis: int | None, where: str) -> list[Any]:
+    """Returns the parts of a leaf."""
     if leaf is None or axis is None:
-        return leaf
+        return [leaf] * count
     if isinstance(leaf, tf.SparseTensor):
-        return _sparse_part(leaf, part * size, size)
-    if isinstance(leaf, tf.RaggedTensor):
-        return leaf[part * size:(part + 1) * size]
-    if not leaf.shape.rank or leaf.shape.rank <= axis:
-        raise InputShapeError(Problem(
-            'E511', where, f'what is cut along dimension {axis} must have it',
-            f'shape {leaf.shape}', _REMEDY))
-    length = leaf.shape.dims[axis].value
-    if axis:  # Nothing else tells how long a part is.
-        if length is None or length % count:
+        return [_sparse_part(leaf, part * size, size) for part in range(count)]
+    if not isinstance(leaf, tf.RaggedTensor):
+        if not leaf.shape.rank or leaf.shape.rank <= axis:
+            raise InputShapeError(Problem(
+                'E511', where, f'what is cut along dimension {axis} must have it',
+                f'shape {leaf.shape}', _REMEDY))
+        length = leaf.shape.dims[axis].value
+        if axis and (length is None or length % count):  # Nothing else tells how long a part is.
             raise InputShapeError(Problem(
                 'E511', where, f'dimension {axis} must be a multiple of {count}',
                 f'shape {leaf.shape}'))
-        size = length // count
-    index = [slice(None)] * axis + [slice(part * size, (part + 1) * size)]
-    return leaf[tuple(index)]
+        if axis or length == count * size:
+            return list(tf.split(leaf, count, axis)) if count > 1 else [leaf]
+    return [leaf[part * size:(part + 1) * size] for part in range(count)]
 
 
 def _sparse_part(leaf: tf.SparseTensor, first: int, size: int) -> tf.SparseTensor:

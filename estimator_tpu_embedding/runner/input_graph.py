@@ -97,9 +97,9 @@ def _feed_of(invocation: Invocation, inputs: DrawnInput, queues: Sequence[CoreQu
             enqueues.append(backend.enqueue(featurized.batches, host=host, core=core))
     if inputs.featurized:
         counted = tuple(inputs.featurized[cores[0]].counts)
-        counts = [tf.reshape(tf.stack([number for name in counted
-                                       for number in inputs.featurized[core].counts[name]]),
-                             [-1, 4]) for core in cores]
+        counts = [tf.reshape(tf.convert_to_tensor(
+            [number for name in counted for number in inputs.featurized[core].counts[name]],
+            tf.int64), [-1, 4]) for core in cores]
         for feature in backend.plan.features if backend is not None else ():
             own = [inputs.featurized[core].batches[feature.name] for core in cores]
             ids[feature.name] = [(batch.samples, batch.ids) for batch in own]

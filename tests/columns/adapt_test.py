@@ -39,7 +39,7 @@ def read(columns, features, batch_size=3):
         session.run(tf.tables_initializer())
         found = {}
         for name, batch in result.batches.items():
-            counts = result.counts[name]
+            counts = tf.nest.map_structure(tf.convert_to_tensor, result.counts[name])
             values = session.run([batch.samples, batch.ids, counts.seen, counts.missing])
             found[name] = tuple(value.tolist() for value in values)
         return found, sorted(result.rest)

@@ -8,6 +8,11 @@ from estimator_tpu_embedding.ops import checks, ids
 SPARSE = tf.SparseTensorValue([[0, 0], [2, 0], [2, 1]], np.array([5, 7, 5], np.int64), [3, 2])
 
 
+def tensors(*counts):
+    """Counts as tensors, also those that are known when the graph is built."""
+    return [tf.convert_to_tensor(count, tf.int64) for count in counts]
+
+
 def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, has_missing=False):
     """Runs a `Reader` and `check`: (samples, ids, seen, missing)."""
     with tf.Graph().as_default(), tf.Session() as session:
@@ -23,7 +28,7 @@ def read(value, *, num_samples=3, combiner='sum', vocabulary_size=10, has_missin
             reading = ids.drop_missing(reading)
         batch, counts = ids.check(where, reading, vocabulary_size=vocabulary_size)
         samples, values, seen, missing = session.run(
-            [batch.samples, batch.ids, counts.seen, counts.missing])
+            [batch.samples, batch.ids, *tensors(counts.seen, counts.missing)])
         return samples.tolist(), values.tolist(), int(seen), int(missing)
 
 
@@ -158,7 +163,7 @@ def read_sequence(value, length, num_samples=3, combiner='sum'):
         reading = ids.Reader(where='feature "f"', num_samples=num_samples, combiner=combiner,
                              sequence_length=length).read(tensor(value))
         found = session.run([reading.batch.samples, reading.batch.ids, reading.lengths,
-                             reading.missing, reading.truncated])
+                             *tensors(reading.missing, reading.truncated)])
         assert reading.batch.num_samples == num_samples * length
         return [part.tolist() for part in found]
 
@@ -258,7 +263,7 @@ def test_i01_i02_i03_a_policy_makes_ids_legal_and_counts_those_that_were_not(pol
         batch, counts = ids.check('f', reading, vocabulary_size=10, policy=policy)
         assert session.run([batch.samples, batch.ids])[0].tolist() == samples
         assert session.run(batch.ids).tolist() == left
-        assert session.run([counts.seen, counts.out_of_range]) == [len(left), 3]
+        assert session.run(tensors(counts.seen, counts.out_of_range)) == [len(left), 3]
 
 
 def test_dropping_an_id_drops_its_weight():

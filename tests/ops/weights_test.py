@@ -78,7 +78,7 @@ def test_gathered_checks_leave_a_weight_for_each_id(of, ids, other):
     def step(one, two):
         with checks.gathered() as conditions:
             found = of(WHERE, one, two)
-        return found, tf.reduce_all(conditions)
+        return found, conditions.holds()
 
     found, right = step(ids, other)
     assert found.shape == ids.values.shape and not right

@@ -1,0 +1,117 @@
+"""Reads and checks the ids of all features of a core, with one condition for all their checks.
+
+Only where the condition does not hold, the ids are read once more, for the message. A function does
+so, and is traced once for all cores. So a core costs few operations, however many checks it has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow.compat.v1 as tf
+
+from . import checks, ids
+from .functions import not_inlined
+from .ids import IdBatch, IdCounts, Reader
+
+_ANY_CORE = '<<core>>'
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureIds:
+    """Says how the ids of one feature are read.
+
+    Attributes:
+      name: the name of the feature.
+      num_samples, combiner, sequence_length, may_lack_samples: see `ids.Reader`.
+      vocabulary_size, policy: see `ids.check`.
+      has_missing: whether `ids.MISSING` stands for unknown words.
+    """
+
+    name: str
+    num_samples: int
+    combiner: str | None
+    sequence_length: int = 0
+    may_lack_samples: bool = False
+    vocabulary_size: int
+    policy: str = 'error'
+    has_missing: bool = False
+
+
+class ReadIds(NamedTuple):
+    """The ids of one feature of one core, checked.
+
+    Attributes:
+      batch: the ids.
+      counts: of all ids.
+      lengths: of sequences, see `ids.Reading`.
+    """
+
+    batch: IdBatch
+    counts: IdCounts
+    lengths: tf.Tensor | None
+
+
+class CoreIds:
+    """Reads the features of one core after another, in one graph of TF1."""
+
+    def __init__(self, features: Sequence[FeatureIds]):
+        """Says how each feature is read."""
+        self._features = features
+        self._explain = not_inlined(self._message)
+
+    def read(self, given: Mapping[str, tuple[Any, Any]], core: int) -> dict[str, ReadIds]:
+        """Returns the ids of all features of a core.
+
+        Args:
+          given: the values and the weights, or `None`, of each feature, as for `ids.Reader.read`.
+          core: the core, for messages.
+
+        Returns:
+          By feature: what fails to evaluate as `ids.Reader.read` and `ids.check` say.
+
+        Raises:
+          InputShapeError: as `ids.Reader.read`.
+        """
+        given = {feature.name: given[feature.name] for feature in self._features}
+        with checks.gathered() as conditions:
+            found = self._read(given, str(core))
+        required = checks.require_gathered(
+            conditions, lambda: self._explain(given, tf.constant(str(core))))
+        return found if required is None else _after(required, found)
+
+    def _read(self, given: Mapping[str, tuple[Any, Any]], core: str) -> dict[str, ReadIds]:
+        range_of, found = functools.cache(tf.range), {}
+        for feature in self._features:
+            where = f'feature "{feature.name}" on core {core}'
+            reading = Reader(
+                where=where, num_samples=feature.num_samples, combiner=feature.combiner,
+                sequence_length=feature.sequence_length,
+                may_lack_samples=feature.may_lack_samples, range_of=range_of,
+            ).read(*given[feature.name])
+            if feature.has_missing:
+                reading = ids.drop_missing(reading)
+            found[feature.name] = ReadIds(*ids.check(
+                where, reading, vocabulary_size=feature.vocabulary_size, policy=feature.policy),
+                reading.lengths)
+        return found
+
+    def _message(self, given: Mapping[str, tuple[Any, Any]], core: tf.Tensor) -> tf.Tensor:
+        """Returns what the first check says that fails."""
+        said = checks.first_message(lambda: self._read(given, _ANY_CORE))
+        return tf.strings.regex_replace(said, _ANY_CORE, core)
+
+
+def _after(required: tf.Operation, found: dict[str, ReadIds]) -> dict[str, ReadIds]:
+    """Returns the same, once `required` has passed: who takes a batch, takes its ids."""
+    tensors = [tensor for one in found.values() for tensor in (one.batch.ids, one.lengths)
+               if tensor is not None]
+    with tf.control_dependencies([required]):
+        checked = iter(tf.identity_n(tensors))
+    return {name: one._replace(
+        batch=one.batch._replace(ids=next(checked)),
+        lengths=None if one.lengths is None else next(checked))
+        for name, one in found.items()}
