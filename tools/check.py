@@ -20,13 +20,14 @@ import environment
 ROOT = environment.ROOT
 TESTS = ROOT / 'tests'
 FAST = ('core', 'proto', 'ops')
-BY_FILE = ('-n', '3', '--dist', 'loadfile', '--no-loadscope-reorder')
-"""Three at a time keep two cores busy, since many tests wait: for one thread of TensorFlow, for
-another process, or for a deadline. Files with few tests are the slow ones. The plugin would begin
-them last, and leave one core idle.
+BY_FILE = ('-n', '2', '--dist', 'loadfile', '--no-loadscope-reorder')
+"""Most tests wait for one thread of TensorFlow, or for another process. Files with few tests are
+the slow ones. The plugin would begin them last, and leave one core idle.
 """
 BY_TEST = ('-n', '3', '--dist', 'load', '--maxschedchunk', '1')
-"""Long tests are few, and several of them are in one file."""
+"""Long tests are few, and several of them are in one file. Three at a time keep two cores busy,
+since many of them wait: for another process, or for a deadline.
+"""
 
 
 def parts(binaries, is_long):

@@ -174,27 +174,35 @@ def assert_same(one, other, **tolerance):
             np.testing.assert_array_equal(value, other[name], name)
 
 
+ON_PROCESSES = ['all in one', 'three hosts, adam', 'one host, ftrl', 'no accumulation',
+                'steps that are skipped']
+
+
+def assert_nearly_those_of_one_engine(directory, case, owners):
+    assert_same(numbers_of(directory, hosted_by(None), case), owners, rtol=1e-5, atol=2e-6)
+    assert any('tpu_embedding' in name for name in owners)
+
+
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize('case', long_except(CASES, 1))
+@pytest.mark.parametrize('case', long_except(
+    [case for case in CASES if case not in ON_PROCESSES], 0))
 def test_a_job_on_tasks_has_the_bits_of_owners_in_one_process_and_nearly_those_of_one_engine(
         tmp_path, case):
     hosts = CASES[case][0]
     owners = numbers_of(tmp_path / 'owners', hosted_by(Owners(hosts)), case)
     assert_same(numbers_of(tmp_path / 'tasks', hosted_by(Tasks(hosts)), case), owners)
-    assert_same(numbers_of(tmp_path / 'one', hosted_by(None), case), owners,
-                rtol=1e-5, atol=2e-6)
-    assert any('tpu_embedding' in name for name in owners)
+    assert_nearly_those_of_one_engine(tmp_path / 'one', case, owners)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize('case', ['all in one', 'three hosts, adam', 'one host, ftrl',
-                                  'no accumulation', 'steps that are skipped'])
+@pytest.mark.parametrize('case', ON_PROCESSES)
 def test_a_job_on_processes_has_these_bits_too_each_time(tmp_path, case):
     hosts = CASES[case][0]
     owners = numbers_of(tmp_path / 'owners', hosted_by(Owners(hosts)), case)
-    for number in range(2):
+    for number in range(1 + (case == 'all in one')):
         assert_same(numbers_of(tmp_path / str(number), on_processes(hosts), case), owners)
+    assert_nearly_those_of_one_engine(tmp_path / 'one', case, owners)
 
 
 @pytest.mark.long
@@ -209,8 +217,8 @@ def test_a_gradient_that_is_not_finite_ends_a_job_on_processes_and_names_its_tab
 def test_a_training_moves_from_system_to_system_and_ends_as_one_that_stayed_in_one_process(
         tmp_path):
     """Checkpoints of either open in the other, on any number of hosts."""
-    places = [(2, 'mod', True), (3, 'div', False), (3, 'mod', True), (1, 'div', False),
-              (1, 'div', True), (2, 'div', True), (2, 'mod', False)]
+    places = [(2, 'mod', True), (3, 'div', False), (3, 'mod', True), (1, 'div', True),
+              (2, 'mod', False)]
 
     def train(directory, moves):
         for step, (hosts, strategy, is_cluster) in enumerate(places, 1):
@@ -226,7 +234,7 @@ def test_a_training_moves_from_system_to_system_and_ends_as_one_that_stayed_in_o
 @pytest.mark.timeout(600)
 def test_hosts_and_strategies_of_processes_give_nearly_the_same_tables(tmp_path):
     states = []
-    for hosts, strategy in ((1, 'div'), (2, 'div'), (2, 'mod'), (3, 'div'), (3, 'mod')):
+    for hosts, strategy in ((1, 'div'), (2, 'mod'), (3, 'div')):
         directory = tmp_path / f'{hosts}{strategy}'
         made = estimator_of(directory, hosts, 6 // hosts, spec={'partition_strategy': strategy},
                             mode=Mode.PER_HOST_V2)
