@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness.processes import ROOT, run_python
+from harness.processes import run_harness
 
 ROWS, WIDTH, HOSTS = 400_000, 128, 2
 PART = 2 * ROWS * WIDTH * 4 / HOSTS  # Bytes of rows and accumulators on each: 195 MiB.
@@ -13,8 +13,7 @@ PART = 2 * ROWS * WIDTH * 4 / HOSTS  # Bytes of rows and accumulators on each: 1
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize('first', ['drawn', 'given'])
 def test_a_worker_holds_its_part_once_and_the_client_none_of_any_table(tmp_path, first):
-    done = run_python('-m', 'harness.cluster_memory_job', tmp_path, first, ROWS, WIDTH, HOSTS,
-                      deadline=800, PYTHONPATH=f'{ROOT}:{ROOT / "tests"}')
+    done = run_harness('cluster_memory_job', tmp_path, first, ROWS, WIDTH, HOSTS, deadline=800)
     assert done.returncode == 0, done.stderr
     phases = json.loads(done.stdout.splitlines()[-1])
     assert list(phases) == ['create', 'train', 'save', 'restore', 'evaluate']

@@ -1,11 +1,9 @@
 """A handle of one process is no engine of another, also if both made their engines alike."""
 
-import os
-
 import pytest
 import tensorflow as tf
 from harness import native_eager
-from harness.processes import ROOT, run_python
+from harness.processes import path_with_harness, run_python
 
 from estimator_tpu_embedding.native import library
 
@@ -18,7 +16,7 @@ print(int(native_eager.Opened().handle))
 
 
 def test_the_handle_of_an_engine_in_another_process_is_refused():
-    done = run_python('-c', OTHER, PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / 'tests')]))
+    done = run_python('-c', OTHER, PYTHONPATH=path_with_harness())
     assert done.returncode == 0
     with native_eager.Opened() as own:
         assert own.group([0, 1]).shape.rank == 1

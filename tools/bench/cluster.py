@@ -186,8 +186,7 @@ def seconds_to_first_step(*flags):
         began = time.perf_counter()
         with subprocess.Popen(
                 list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                text=True, env={**os.environ, 'PYTHONPATH': str(evidence.ROOT)},
-                preexec_fn=networks.die_with_parent) as process:
+                text=True, preexec_fn=networks.die_with_parent) as process:
             watch = threading.Timer(TIMEOUT, process.kill)
             watch.start()
             try:

@@ -8,7 +8,6 @@ is run inside of network namespaces by `networks.py`, and serves one engine to `
 import contextlib
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from estimator_tpu_embedding.hosts.choice import make_backend
 from estimator_tpu_embedding.hosts.placement import Placement, on
 from estimator_tpu_embedding.ops.ids import IdBatch
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 STRATEGY = 'mod'
 SECONDS_TO_START = 60
 _MESSAGES = 256
@@ -120,7 +118,7 @@ def workers_at(addresses, before=lambda host: ()):
             processes.append(subprocess.Popen(
                 [*before(host), sys.executable, '-m', 'estimator_tpu_embedding', 'worker',
                  '--listen', address, '--expose'], stdout=subprocess.DEVNULL,
-                env={**os.environ, 'PYTHONPATH': str(ROOT)}, preexec_fn=networks.die_with_parent))
+                preexec_fn=networks.die_with_parent))
         cluster = Cluster(ClusterChoice(tuple(addresses), expose=True,
                                         connect_deadline=SECONDS_TO_START), say=lambda line: None)
         cluster.prepare()

@@ -26,7 +26,7 @@ def run(number, folder):
       SystemExit: if the tables differ, or the job failed.
     """
     path = os.pathsep.join(filter(None, [
-        str(evidence.ROOT), str(evidence.ROOT / 'tests'), os.environ.get('PYTHONPATH')]))
+        str(evidence.ROOT / 'tests'), os.environ.get('PYTHONPATH')]))
     told, ready, died, result = [], [], None, None
     with subprocess.Popen(
             [sys.executable, '-m', 'harness.cluster_losses', folder, f'kills-{number}'],
