@@ -79,7 +79,7 @@ struct Step {
 };
 
 // The checks, by what they are about; each ends or fails.
-void check_parts();    // layout, pool, memory, access
+void check_parts();    // layout, pool, memory, access, order of rows
 void check_ids();      // group, ungroup, what they refuse
 void check_engine();   // lifetimes, lock, registry, many threads at once
 void check_results();  // look-ups and updates against a naive reference

@@ -1,4 +1,4 @@
-// Checks layout, pool, memory and access, each by itself.
+// Checks layout, pool, memory, access and the order of rows, each by itself.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include "driver.h"
 #include "memory.h"
 #include "pool.h"
+#include "row_order.h"
 
 namespace driver {
 namespace {
@@ -211,6 +212,32 @@ void check_two_waits() {
   saver.join();
 }
 
+// Lists of rows from `first` on against a stable sort; a wide range needs keys of 64 bits.
+void check_row_order(Random& random, uint32_t first, uint32_t range) {
+  std::vector<std::vector<uint32_t>> lists(static_cast<size_t>(between(random, 0, 9)));
+  std::vector<ete::RowList> given;
+  std::vector<std::pair<uint32_t, uint32_t>> wanted;  // Rows with the numbers of their items.
+  for (auto& list : lists) {
+    for (int64_t left = between(random, 0, 600); left > 0; --left) {
+      list.push_back(first + static_cast<uint32_t>(between(random, 0, range - 1)));
+      wanted.emplace_back(list.back(), wanted.size());
+    }
+    given.push_back({list.data(), list.size()});
+  }
+  std::stable_sort(wanted.begin(), wanted.end(), [](const auto& left, const auto& right) {
+    return left.first < right.first; });
+  const ete::RowOrder got = ete::order_rows(given, first, first + range);
+  CHECK(got.starts.size() == got.rows.size() + 1, "a row without a start");
+  CHECK(got.starts.back() == wanted.size(), "another number of items");
+  for (size_t row = 0; row < got.rows.size(); ++row) {
+    CHECK(row == 0 || got.rows[row - 1] < got.rows[row], "rows that do not ascend");
+    CHECK(got.starts[row] < got.starts[row + 1], "a row without an item");
+    for (uint32_t i = got.starts[row]; i < got.starts[row + 1]; ++i) {
+      CHECK(got.rows[row] == wanted[i].first && got.order[i] == wanted[i].second, "an item");
+    }
+  }
+}
+
 }  // namespace
 
 void check_parts() {
@@ -225,6 +252,10 @@ void check_parts() {
   check_memory();
   check_access();
   check_two_waits();
+  Random random(9);
+  for (const uint32_t range : {1u, 7u, 3000u, 1u << 31}) {
+    for (int round = 0; round < 10; ++round) check_row_order(random, 5, range);
+  }
 }
 
 }  // namespace driver

@@ -168,6 +168,15 @@ void check_world(Random& random) {
   }
 }
 
+std::vector<float> bytes_of(const ete::Engine& engine) {
+  std::vector<float> bytes;
+  for (size_t number = 0; number < engine.parts(); ++number) {
+    const ete::Part& part = engine.part(static_cast<int64_t>(number));
+    bytes.insert(bytes.end(), part.data, part.data + part.elements());
+  }
+  return bytes;
+}
+
 // All bytes of an engine after some steps.
 std::vector<float> trained(uint64_t seed, int threads) {
   Random random(seed);
@@ -181,12 +190,58 @@ std::vector<float> trained(uint64_t seed, int threads) {
     }
     step.update(*engine, kRate);
   }
-  std::vector<float> bytes;
-  for (size_t number = 0; number < engine->parts(); ++number) {
-    const ete::Part& part = engine->part(static_cast<int64_t>(number));
-    bytes.insert(bytes.end(), part.data, part.data + part.elements());
+  return bytes_of(*engine);
+}
+
+// What a core of `layout` has of the batch of one core that holds all samples.
+Batch part_of(const Batch& all, const ete::Layout& layout, int64_t core) {
+  Batch part;
+  part.weights = all.weights;
+  for (size_t f = 0; f < all.ids.size(); ++f) {
+    const int64_t first = core * layout.features[f].samples;
+    part.samples.emplace_back();
+    part.ids.emplace_back();
+    part.weights[f].clear();
+    for (size_t i = 0; i < all.ids[f].size(); ++i) {
+      const int64_t sample = all.samples[f][i] - first;
+      if (sample < 0 || sample >= layout.features[f].samples) continue;
+      part.samples[f].push_back(static_cast<int32_t>(sample));
+      part.ids[f].push_back(all.ids[f][i]);
+      if (layout.features[f].weighted) part.weights[f].push_back(all.weights[f][i]);
+    }
   }
-  return bytes;
+  return part;
+}
+
+// Tables that accumulate have the same bytes however samples are spread over cores.
+void check_spread(uint64_t seed) {
+  constexpr int64_t kCores = 4;
+  Random random(seed);
+  ete::LayoutNumbers numbers = random_numbers(random);
+  for (size_t t = 0; t < numbers.table_rows.size(); ++t) {
+    numbers.table_options[t * ete::kOptions + ete::kAccumulate] = 1.0f;
+  }
+  const auto spread = random_engine(seed, numbers, 2);
+  for (int64_t& samples : numbers.feature_samples) samples *= kCores;
+  const auto alone = random_engine(seed, numbers, 2);
+  const Batch all = random_batch(random, alone->layout(), 3);
+  const auto gradients = random_gradients(random, alone->layout());
+  Step parts;
+  for (int64_t core = 0; core < kCores; ++core) {
+    const Batch part = part_of(all, spread->layout(), core);
+    parts.words.push_back(part.grouped(spread->layout(), spread->pool()));
+    parts.gradients.emplace_back();
+    for (const auto& one : gradients) {
+      const auto size = static_cast<std::ptrdiff_t>(one.size()) / kCores;
+      parts.gradients.back().emplace_back(one.begin() + core * size,
+                                          one.begin() + (core + 1) * size);
+    }
+  }
+  Step{{all.grouped(alone->layout(), alone->pool())}, {gradients}}.update(*alone, kRate);
+  parts.update(*spread, kRate);
+  const std::vector<float> got = bytes_of(*spread), wanted = bytes_of(*alone);
+  CHECK(std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(float)) == 0,
+        "the number of cores shows");
 }
 
 void check_bits(uint64_t seed) {
@@ -224,6 +279,7 @@ void check_results() {
   Random random(3);
   for (int round = 0; round < 40; ++round) check_world(random);
   for (uint64_t seed = 0; seed < 12; ++seed) check_bits(seed);
+  for (uint64_t seed = 0; seed < 12; ++seed) check_spread(seed);
   int checked = 0;
   for (uint64_t seed = 0; seed < 12; ++seed) checked += check_nonfinite(seed);
   CHECK(checked > 6, std::to_string(checked));

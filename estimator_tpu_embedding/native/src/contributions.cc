@@ -1,6 +1,8 @@
 #include "contributions.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "kernels.h"
 
@@ -33,68 +35,16 @@ uint64_t GradientsOfTable::occurrences() const {
   return sum;
 }
 
-namespace {
-
-// Rows at which ranges of about `work` floats may begin, ascending, the last one the end.
-std::vector<uint32_t> borders_of(const GradientsOfTable& gradients, bool all_rows, uint64_t work) {
-  const TableLayout& table = *gradients.table;
-  const uint64_t step = std::max<uint64_t>(1, work / static_cast<uint64_t>(table.width));
-  std::vector<uint32_t> borders;
-  for (const CoreOfTable& core : gradients.cores) {
-    const TableGroup& group = core.group;
-    for (uint64_t at = step; group.u > 0 && at < group.n; at += step) {
-      const uint32_t* run = std::upper_bound(group.run_starts, group.run_starts + group.u,
-                                             static_cast<uint32_t>(at));
-      if (run == group.run_starts) continue;
-      borders.push_back(group.distinct[run - group.run_starts - 1]);
-    }
-  }
-  for (uint64_t row = step; all_rows && row < table.physical_rows; row += step) {
-    borders.push_back(static_cast<uint32_t>(row));
-  }
-  // Anything could be in the groups: no border but the last is at or beyond the end.
-  borders.erase(std::remove_if(borders.begin(), borders.end(), [&](uint32_t row) {
-    return row == 0 || row >= table.physical_rows; }), borders.end());
-  borders.push_back(table.physical_rows);
-  std::sort(borders.begin(), borders.end());
-  borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
-  return borders;
-}
-
-}  // namespace
-
-void cut(const GradientsOfTable& gradients, size_t table, bool all_rows, uint64_t work,
-         std::vector<RowRange>* ranges) {
-  const uint64_t width = static_cast<uint64_t>(gradients.table->width);
-  std::vector<uint32_t> from(gradients.cores.size(), 0);
-  uint32_t first_row = 0;
-  for (uint32_t end_row : borders_of(gradients, all_rows, work)) {
-    RowRange range{table, first_row, end_row, from, from, all_rows ? end_row - first_row : 0};
-    const bool last = end_row == gradients.table->physical_rows;
-    for (size_t core = 0; core < from.size(); ++core) {
-      const TableGroup& group = gradients.cores[core].group;
-      range.end[core] = last ? group.u : static_cast<uint32_t>(
-          std::lower_bound(group.distinct + from[core], group.distinct + group.u, end_row) -
-          group.distinct);
-      // Whatever is there, no work is negative: the wrapped one only makes a poor order.
-      range.work += range.end[core] - from[core] +
-                    (group.u > 0 ? group.run_starts[range.end[core]] -
-                     group.run_starts[from[core]] : 0);
-    }
-    range.work *= width;
-    from = range.end;
-    first_row = end_row;
-    if (range.work > 0) ranges->push_back(std::move(range));
-  }
-}
-
 Contributions::Contributions(const GradientsOfTable& gradients, const RowRange& range)
     : gradients_(gradients), width_(static_cast<size_t>(gradients.table->width)) {
   reserve(range);
   if (gradients.cores.size() == 1) {
     take_as_it_is(range);
+  } else if (gradients.table->options[kAccumulate] != 0.0f &&
+             gradients.table->features.size() > 1) {
+    merge_features(range);
   } else {
-    merge(range);
+    merge_runs(range);
   }
   const float* any = filled_ > 0 ? sources_[filled_ - 1] : nullptr;
   std::fill(sources_.get() + filled_, sources_.get() + filled_ + kSourcesAhead, any);
@@ -109,52 +59,130 @@ void Contributions::take_as_it_is(const RowRange& range) {
   append(core, starts_[0], starts_[size_]);
 }
 
-void Contributions::merge(const RowRange& range) {
-  const bool accumulate = gradients_.table->options[kAccumulate] != 0.0f;
-  std::vector<uint32_t> at = range.from;
-  std::vector<Run> runs;
-  merged_starts_.push_back(0);
-  for (;;) {
-    uint32_t row = range.end_row;
-    for (size_t core = 0; core < at.size(); ++core) {
-      if (at[core] == range.end[core]) continue;
-      row = std::min(row, gradients_.cores[core].group.distinct[at[core]]);
+// The occurrences of a row on one core are a run. If they have one feature, or each core has an
+// entry, runs stay as they are, and only they are sorted.
+void Contributions::merge_runs(const RowRange& range) {
+  std::vector<RowList> lists;
+  std::vector<uint32_t> firsts{0};  // Where runs begin, core by core.
+  bool has_long = false;            // Whether a run is more than an occurrence, or less.
+  for (size_t core = 0; core < gradients_.cores.size(); ++core) {
+    const uint32_t from = range.from[core], count = range.end[core] - from;
+    if (count == 0) continue;
+    const TableGroup& group = gradients_.cores[core].group;
+    const uint32_t* const starts = group.run_starts + from;
+    lists.push_back({group.distinct + from, count});
+    const uint32_t before = static_cast<uint32_t>(filled_) - starts[0];
+    firsts.resize(firsts.size() + count);
+    uint32_t* const own = firsts.data() + firsts.size() - count;
+    for (uint32_t run = 0; run < count; ++run) {
+      own[run] = before + starts[run + 1];
+      has_long |= starts[run + 1] - starts[run] != 1;
     }
-    if (row == range.end_row) break;
-    runs.clear();
-    for (size_t core = 0; core < at.size(); ++core) {
-      const TableGroup& group = gradients_.cores[core].group;
-      if (at[core] == range.end[core] || group.distinct[at[core]] != row) continue;
-      runs.push_back({&gradients_.cores[core], group.run_starts[at[core]],
-                      group.run_starts[at[core] + 1]});
-      ++at[core];
-    }
-    if (accumulate) {
-      append_by_feature(&runs);
-      close_entry(row);
-    } else {
-      append_by_core(row, &runs);
+    append(gradients_.cores[core], starts[0], starts[count]);
+  }
+  RowOrder runs = order_rows(lists, range.first_row, range.end_row);
+  if (gradients_.table->options[kAccumulate] == 0.0f) give_each_core_an_entry(range, &runs);
+  if (has_long) unfold(firsts, &runs);
+  arrange(runs.order.get());
+  use(std::move(runs));
+}
+
+// Makes an order of occurrences from an order of runs.
+void Contributions::unfold(const std::vector<uint32_t>& firsts, RowOrder* runs) const {
+  std::unique_ptr<uint32_t[]> numbers(new uint32_t[filled_]);
+  std::vector<uint32_t> placed(firsts.size());
+  uint32_t place = 0;
+  for (size_t i = 0; i + 1 < firsts.size(); ++i) {
+    const uint32_t run = runs->order[i], end = firsts[run + 1];
+    for (uint32_t number = firsts[run]; number < end; ++number) numbers[place++] = number;
+    placed[i + 1] = place;
+  }
+  for (uint32_t& start : runs->starts) start = placed[start];
+  runs->order = std::move(numbers);
+}
+
+// The occurrences are listed by feature, core and sample. Then each of them is sorted by its row.
+void Contributions::merge_features(const RowRange& range) {
+  for (size_t core = 0; core < gradients_.cores.size(); ++core) {
+    const uint32_t from = range.from[core], end = range.end[core];
+    if (from == end) continue;
+    const uint32_t* starts = gradients_.cores[core].group.run_starts;
+    append(gradients_.cores[core], starts[from], starts[end]);
+  }
+  std::vector<size_t> places = first_of_features(range);
+  const std::unique_ptr<uint32_t[]> rows(new uint32_t[filled_]), numbers(new uint32_t[filled_]);
+  const int bits = gradients_.table->sample_bits;
+  uint32_t number = 0;
+  for (size_t core = 0; core < gradients_.cores.size(); ++core) {
+    const TableGroup& group = gradients_.cores[core].group;
+    for (uint32_t at = range.from[core]; at < range.end[core]; ++at) {
+      const uint32_t row = group.distinct[at], end = group.run_starts[at + 1];
+      for (uint32_t i = group.run_starts[at]; i < end; ++i) {
+        const size_t place = places[uint64_t{group.codes[i]} >> bits]++;
+        rows[place] = row;
+        numbers[place] = number++;
+      }
     }
   }
-  rows_ = merged_rows_.data();
-  starts_ = merged_starts_.data();
-  size_ = merged_rows_.size();
+  RowOrder sorted = order_rows({{rows.get(), filled_}}, range.first_row, range.end_row);
+  for (size_t i = 0; i < filled_; ++i) sorted.order[i] = numbers[sorted.order[i]];
+  arrange(sorted.order.get());
+  use(std::move(sorted));
+}
+
+// Where the occurrences of each feature begin, if they come feature by feature.
+std::vector<size_t> Contributions::first_of_features(const RowRange& range) const {
+  const int bits = gradients_.table->sample_bits;
+  std::vector<size_t> places(gradients_.table->features.size(), 0);
+  for (size_t core = 0; core < gradients_.cores.size(); ++core) {
+    if (range.from[core] == range.end[core]) continue;
+    const TableGroup& group = gradients_.cores[core].group;
+    const uint32_t end = group.run_starts[range.end[core]];
+    for (uint32_t i = group.run_starts[range.from[core]]; i < end; ++i) {
+      ++places[uint64_t{group.codes[i]} >> bits];
+    }
+  }
+  size_t place = 0;
+  for (size_t& first : places) place += std::exchange(first, place);
+  return places;
+}
+
+// Makes an entry of each run. The runs of a row begin with that of the core of the row.
+void Contributions::give_each_core_an_entry(const RowRange& range, RowOrder* runs) const {
+  std::vector<uint32_t> ends;  // By core: the number of its runs and those of all before it.
+  uint32_t end = 0;
+  for (size_t core = 0; core < range.from.size(); ++core) {
+    ends.push_back(end += range.end[core] - range.from[core]);
+  }
+  std::vector<uint32_t> rows, starts;
+  for (size_t i = 0; i < runs->rows.size(); ++i) {
+    uint32_t* const first = runs->order.get() + runs->starts[i];
+    uint32_t* const last = runs->order.get() + runs->starts[i + 1];
+    if (last - first > 1) {
+      const int64_t id = gradients_.layout->whole_id_of(*gradients_.table, runs->rows[i]);
+      const size_t home = static_cast<size_t>(id) % ends.size();
+      const uint32_t least = home == 0 ? 0 : ends[home - 1];
+      std::rotate(first, std::lower_bound(first, last, least), last);
+    }
+    rows.insert(rows.end(), static_cast<size_t>(last - first), runs->rows[i]);
+  }
+  starts.resize(rows.size() + 1);
+  std::iota(starts.begin(), starts.end(), 0);
+  runs->rows = std::move(rows);
+  runs->starts = std::move(starts);
 }
 
 // Room for all occurrences of a range, whose runs are checked on the way.
 void Contributions::reserve(const RowRange& range) {
-  size_t occurrences = 0, distinct = 0;
+  size_t occurrences = 0;
   for (size_t core = 0; core < gradients_.cores.size(); ++core) {
     const uint32_t from = range.from[core], end = range.end[core];
     if (from == end) continue;
     const CoreOfTable& own = gradients_.cores[core];
     check_runs(own, from, end, range);
     occurrences += own.group.run_starts[end] - own.group.run_starts[from];
-    distinct += end - from;
   }
   if (occurrences > UINT32_MAX) refuse("more occurrences than 32 bits can count");
-  merged_rows_.reserve(distinct);
-  merged_starts_.reserve(distinct + 1);
   sources_.reset(new const float*[occurrences + kSourcesAhead]);
   if (gradients_.has_factors) factors_.reset(new float[occurrences]);
 }
@@ -171,46 +199,6 @@ void Contributions::check_runs(const CoreOfTable& core, uint32_t from, uint32_t 
     if (group.run_starts[at] > group.run_starts[at + 1]) refuse("runs that do not ascend");
   }
   if (group.run_starts[end] > group.n) refuse("a run beyond its occurrences");
-}
-
-// The occurrences of one row, whose runs come core by core, each in the order (feature, sample).
-void Contributions::append_by_feature(std::vector<Run>* runs) {
-  if (runs->size() == 1) {
-    append(*runs->front().core, runs->front().at, runs->front().end);
-    return;
-  }
-  const int bits = gradients_.table->sample_bits;
-  for (;;) {
-    uint64_t feature = UINT64_MAX;
-    for (const Run& run : *runs) {
-      if (run.at == run.end) continue;
-      feature = std::min(feature, uint64_t{run.core->group.codes[run.at]} >> bits);
-    }
-    if (feature == UINT64_MAX) return;
-    for (Run& run : *runs) {
-      uint32_t end = run.at;
-      while (end < run.end && uint64_t{run.core->group.codes[end]} >> bits == feature) ++end;
-      append(*run.core, run.at, end);
-      run.at = end;
-    }
-  }
-}
-
-// The same by core, with an entry for each, from the core of the row on.
-void Contributions::append_by_core(uint32_t row, std::vector<Run>* runs) {
-  if (runs->size() > 1) {
-    const int64_t id = gradients_.layout->whole_id_of(*gradients_.table, row);
-    const CoreOfTable* home =
-        &gradients_.cores[static_cast<size_t>(id) % gradients_.cores.size()];
-    std::rotate(runs->begin(),
-                std::find_if(runs->begin(), runs->end(),
-                             [home](const Run& run) { return run.core >= home; }),
-                runs->end());
-  }
-  for (const Run& run : *runs) {
-    append(*run.core, run.at, run.end);
-    close_entry(row);
-  }
 }
 
 void Contributions::append(const CoreOfTable& core, uint32_t at, uint32_t end) {
@@ -264,10 +252,22 @@ void Contributions::append_of_one_feature(const CoreOfTable& core, uint32_t at, 
   filled_ += count;
 }
 
-// Makes an entry of what was appended since the last call.
-void Contributions::close_entry(uint32_t row) {
-  merged_rows_.push_back(row);
-  merged_starts_.push_back(static_cast<uint32_t>(filled_));
+// Brings what was appended into another order: [filled_] numbers of occurrences.
+void Contributions::arrange(const uint32_t* numbers) {
+  std::unique_ptr<const float*[]> sources(new const float*[filled_ + kSourcesAhead]);
+  for (size_t i = 0; i < filled_; ++i) sources[i] = sources_[numbers[i]];
+  sources_ = std::move(sources);
+  if (factors_ == nullptr) return;
+  std::unique_ptr<float[]> factors(new float[filled_]);
+  for (size_t i = 0; i < filled_; ++i) factors[i] = factors_[numbers[i]];
+  factors_ = std::move(factors);
+}
+
+void Contributions::use(RowOrder merged) {
+  merged_ = std::move(merged);
+  rows_ = merged_.rows.data();
+  starts_ = merged_.starts.data();
+  size_ = merged_.rows.size();
 }
 
 void Contributions::refuse(const char* what) const { refuse_group(*gradients_.table, what); }

@@ -15,6 +15,8 @@
 
 #include "grouped.h"
 #include "layouts.h"
+#include "row_order.h"
+#include "row_ranges.h"
 #include "update.h"
 
 namespace ete {
@@ -43,20 +45,6 @@ struct GradientsOfTable {
   uint64_t occurrences() const;
 };
 
-// Rows [first_row, end_row) of a table, and which of the distinct rows of each core these are.
-struct RowRange {
-  size_t table;
-  uint32_t first_row, end_row;
-  std::vector<uint32_t> from, end;  // By core: indices into TableGroup::distinct.
-  uint64_t work;                    // About how many floats are read.
-};
-
-// Cuts the rows of a table into ranges of about `work` each, and appends them to `ranges`. A row
-// is never cut, so a row with very many occurrences makes a long range. With `all_rows` the ranges
-// hold every row of the table. Nothing in the groups is trusted.
-void cut(const GradientsOfTable& gradients, size_t table, bool all_rows, uint64_t work,
-         std::vector<RowRange>* ranges);
-
 // The rows of one range to update, and where the gradient of each comes from.
 class Contributions {
  public:
@@ -75,20 +63,18 @@ class Contributions {
   const float* factors() const { return factors_.get(); }
 
  private:
-  struct Run {
-    const CoreOfTable* core;
-    uint32_t at, end;
-  };
-
   void reserve(const RowRange& range);
   void check_runs(const CoreOfTable& core, uint32_t from, uint32_t end, const RowRange& range);
   void take_as_it_is(const RowRange& range);
-  void merge(const RowRange& range);
-  void append_by_feature(std::vector<Run>* runs);
-  void append_by_core(uint32_t row, std::vector<Run>* runs);
+  void merge_runs(const RowRange& range);
+  void merge_features(const RowRange& range);
+  std::vector<size_t> first_of_features(const RowRange& range) const;
+  void give_each_core_an_entry(const RowRange& range, RowOrder* runs) const;
+  void unfold(const std::vector<uint32_t>& firsts, RowOrder* runs) const;
   void append(const CoreOfTable& core, uint32_t at, uint32_t end);
   void append_of_one_feature(const CoreOfTable& core, uint32_t at, uint32_t end);
-  void close_entry(uint32_t row);
+  void arrange(const uint32_t* numbers);
+  void use(RowOrder merged);
   [[noreturn]] void refuse(const char* what) const;
 
   const GradientsOfTable& gradients_;
@@ -96,7 +82,7 @@ class Contributions {
   size_t size_ = 0, filled_ = 0;  // Entries; sources.
   const uint32_t* rows_ = nullptr;
   const uint32_t* starts_ = nullptr;
-  std::vector<uint32_t> merged_rows_, merged_starts_;
+  RowOrder merged_;
   // No vectors, which would first write zeros.
   std::unique_ptr<const float*[]> sources_;
   std::unique_ptr<float[]> factors_;  // Null for factors of 1.
