@@ -200,7 +200,7 @@ class Reader:
                                           'known', 'unknown rank', 'Set the shape in input_fn.'))
         if value.shape.rank == 1:
             return self._one_each(value)
-        if not self.may_lack_samples and value.shape[0] is None:
+        if not self.may_lack_samples and value.shape.dims[0].value is None:
             value = tf.ensure_shape(value, [self.num_samples] + value.shape.as_list()[1:])
         places = tf.where(tf.not_equal(value, 0))
         ids = tf.cast(tf.gather_nd(value, places), tf.int64)
