@@ -115,7 +115,8 @@ def _after(required: tf.Operation, found: dict[str, ReadIds]) -> dict[str, ReadI
     with tf.control_dependencies([required]):
         checked = dict(zip(own, tf.identity_n(list(own.values()))))
     return {name: one._replace(
-        batch=one.batch._replace(**{part: checked.get(id(getattr(one.batch, part)))
-                                    for part in ('samples', 'ids', 'weights')}),
+        batch=one.batch._replace(
+            samples=checked[id(one.batch.samples)], ids=checked[id(one.batch.ids)],
+            weights=checked.get(id(one.batch.weights))),
         lengths=checked.get(id(one.lengths)))
         for name, one in found.items()}

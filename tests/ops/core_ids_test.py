@@ -242,8 +242,8 @@ def test_ids_are_checked_within_a_loop_of_either_kind(switch):
             feature = FeatureIds(name='f', num_samples=2, combiner='sum', vocabulary_size=10)
 
             def step(number, total):
-                batch = CoreIds([feature]).read({'f': (tf.stack([number, 2]), None)}, 3)['f'].batch
-                return number + 1, total + tf.reduce_sum(batch.ids)
+                read = CoreIds([feature]).read({'f': (tf.stack([number, 2]), None)}, 3)
+                return number + 1, total + tf.reduce_sum(read['f'].batch.ids)
 
             total = tf.while_loop(lambda number, _: number <= last, step, [np.int64(8), np.int64(0)])[1]
             assert session.run(total, {last: 9}) == 8 + 2 + 9 + 2
