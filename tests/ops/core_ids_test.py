@@ -245,7 +245,8 @@ def test_ids_are_checked_within_a_loop_of_either_kind(switch):
                 read = CoreIds([feature]).read({'f': (tf.stack([number, 2]), None)}, 3)
                 return number + 1, total + tf.reduce_sum(read['f'].batch.ids)
 
-            total = tf.while_loop(lambda number, _: number <= last, step, [np.int64(8), np.int64(0)])[1]
+            total = tf.while_loop(
+                lambda number, _: number <= last, step, [np.int64(8), np.int64(0)])[1]
             assert session.run(total, {last: 9}) == 8 + 2 + 9 + 2
             with pytest.raises(tf.errors.InvalidArgumentError) as caught:
                 session.run(total, {last: 10})
