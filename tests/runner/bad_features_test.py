@@ -1,13 +1,16 @@
 """One bad feature of several, on the last core of a job, at its third step: who is named."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import graphs, jobs
+from harness import graphs, jobs, tasks
 from harness.parts import long_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import InputError
+from estimator_tpu_embedding.estimator import workers
 from estimator_tpu_embedding.runner import progress
 from estimator_tpu_embedding.runner.faults import DivergedError
 
@@ -216,6 +219,19 @@ def test_what_is_no_error_is_counted_for_its_feature(tmp_path, topology, monkeyp
     good = 5 * topology[0] * topology[1] - 1  # Batches, each of which lacks one id.
     assert lines[-1].endswith(
         f'; ids missing: matrix {good + 4}, words 2, ids truncated: series 3')
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('kernels, input_on_workers', [
+    graphs.of_backend('native', True), ('stock', False), ('stock', True)])
+@pytest.mark.parametrize('changed, code, feature, text', [CASES[number] for number in (0, 8)])
+def test_hosts_that_are_tasks_name_the_same(
+        tmp_path, kernels, input_on_workers, changed, code, feature, text):
+    with mock.patch.object(workers, 'cluster_of', lambda config: tasks.Tasks(2)):
+        estimator = estimator_of(
+            tmp_path, (2, 2), kernels=kernels, input_on_workers=input_on_workers)
+        assert_refused(lambda: estimator.train(input_fn_of(changed, 2), max_steps=5),
+                       code, feature, 3, text)
 
 
 @pytest.mark.long
