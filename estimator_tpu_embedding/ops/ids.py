@@ -187,7 +187,8 @@ class Reader:
             with tf.control_dependencies([require(
                     tf.equal(tf.size(ids), tf.shape(value)[0]), problem,
                     got=tf.strings.as_string(tf.size(ids)))]):
-                samples = tf.range(tf.shape(value)[0])
+                # As many as ids, because a message about ids names their samples in any case.
+                samples = tf.range(tf.size(ids))
         else:
             if size is None:
                 ids = tf.ensure_shape(ids, [self.num_samples])

@@ -232,6 +232,19 @@ def test_a_batch_may_lack_samples_where_that_is_said_but_has_none_too_many(sampl
     assert checks.message_to_problem(caught.value.message).code == 'E511'
 
 
+def test_ids_that_are_too_many_are_refused_also_if_the_last_is_out_of_range():
+    features = [FeatureIds(name='f', num_samples=2, combiner=None, vocabulary_size=10,
+                           may_lack_samples=True)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.int64, [None, None])
+        batch = CoreIds(features).read({'f': (fed, None)}, 0)['f'].batch
+        assert session.run([batch.samples, batch.ids], {fed: [[9]]}) == [[0], [9]]
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(batch.ids, {fed: [[1, 2], [3, 10]]})
+    assert str(checks.message_to_problem(caught.value.message)).startswith(
+        'E512 feature "f" on core 0: a table with combiner None takes one id per sample; got 4.')
+
+
 @pytest.mark.parametrize('switch', [tf.disable_control_flow_v2, tf.enable_control_flow_v2])
 def test_ids_are_checked_within_a_loop_of_either_kind(switch):
     was_on = tf.control_flow_v2_enabled()
