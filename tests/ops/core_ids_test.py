@@ -1,5 +1,7 @@
 """The features of a core are read and refused together as each is alone, by one condition."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -175,9 +177,10 @@ def test_nothing_that_an_engine_takes_can_be_had_from_a_bad_core():
 
 
 def test_of_two_bad_features_the_one_that_is_declared_first_is_named(cores):
-    bad = {'words': sparse([77, 1, 1]), 'weights': weights([1., np.inf, 3.])}
-    assert cores.problem(**bad).where == 'feature "weighted" on core 7'
-    assert cores.problem(words=bad['words']).where == 'feature "words" on core 7'
+    for (one, first, *_), (other, second, *_) in itertools.combinations(BAD, 2):
+        if one != other:
+            problem = cores.problem(**second, **first)
+            assert problem.where == f'feature "{one}" on core 7', (first, second)
 
 
 def test_a_sequence_that_is_too_long_and_policies_are_counted_and_no_error(cores):
