@@ -46,8 +46,8 @@ class Gathered:
         """Adds the condition that numbers, int64, are in `[0, bound)`."""
         shape = numbers.shape
         # Numbers of one shape share one comparison: most features have one id for each sample.
-        key = tuple(shape) if shape.is_fully_defined() else (id(numbers),)
-        self._limited.setdefault((shape.is_fully_defined(), key), []).append((numbers, bound))
+        alike = tuple(shape.as_list()) if shape.is_fully_defined() else object()
+        self._limited.setdefault(alike, []).append((numbers, bound))
 
     def holds(self) -> tf.Tensor | None:
         """Returns whether all conditions hold, a bool scalar; `None` if there is no condition."""
@@ -103,7 +103,8 @@ def require_gathered(found: Gathered, explain: Callable[[], tf.Tensor]) -> tf.Op
         message = explain()
     with tf.control_dependencies([tf.identity(right)]):
         nothing = tf.constant('')
-    return require_silence(tf.raw_ops.Merge(inputs=[nothing, message]).output)
+    # It fails whatever `explain` returns, even if that finds nothing.
+    return tf.debugging.Assert(holds, [tf.raw_ops.Merge(inputs=[nothing, message]).output])
 
 
 def first_message(make: Callable[[], object]) -> tf.Tensor:

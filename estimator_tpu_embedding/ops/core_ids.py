@@ -106,12 +106,17 @@ class CoreIds:
 
 
 def _after(required: tf.Operation, found: dict[str, ReadIds]) -> dict[str, ReadIds]:
-    """Returns the same, once `required` has passed: who takes a batch, takes its ids."""
-    tensors = [tensor for one in found.values() for tensor in (one.batch.ids, one.lengths)
-               if tensor is not None]
+    """Returns the same, but nothing of a batch is known before `required` has passed.
+
+    Otherwise an operation that takes samples or weights alone might fail first, without a message.
+    """
+    own = {id(tensor): tensor for one in found.values() for tensor in (
+        one.batch.samples, one.batch.ids, one.batch.weights, one.lengths) if tensor is not None}
     with tf.control_dependencies([required]):
-        checked = iter(tf.identity_n(tensors))
+        checked = dict(zip(own, tf.identity_n(list(own.values()))))
     return {name: one._replace(
-        batch=one.batch._replace(ids=next(checked)),
-        lengths=None if one.lengths is None else next(checked))
+        batch=one.batch._replace(
+            samples=checked[id(one.batch.samples)], ids=checked[id(one.batch.ids)],
+            weights=checked.get(id(one.batch.weights))),
+        lengths=checked.get(id(one.lengths)))
         for name, one in found.items()}

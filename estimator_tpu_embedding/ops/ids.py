@@ -187,7 +187,8 @@ class Reader:
             with tf.control_dependencies([require(
                     tf.equal(tf.size(ids), tf.shape(value)[0]), problem,
                     got=tf.strings.as_string(tf.size(ids)))]):
-                samples = tf.range(tf.shape(value)[0])
+                # As many as ids, because a message about ids names their samples in any case.
+                samples = tf.range(tf.size(ids))
         else:
             if size is None:
                 ids = tf.ensure_shape(ids, [self.num_samples])
@@ -200,7 +201,7 @@ class Reader:
                                           'known', 'unknown rank', 'Set the shape in input_fn.'))
         if value.shape.rank == 1:
             return self._one_each(value)
-        if not self.may_lack_samples and value.shape[0] is None:
+        if not self.may_lack_samples and value.shape.dims[0].value is None:
             value = tf.ensure_shape(value, [self.num_samples] + value.shape.as_list()[1:])
         places = tf.where(tf.not_equal(value, 0))
         ids = tf.cast(tf.gather_nd(value, places), tf.int64)

@@ -1,5 +1,6 @@
 """Gathered checks fail as they do one by one, and make no operations for messages otherwise."""
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -60,3 +61,142 @@ def test_the_context_ends_where_an_error_is_raised():
         raise KeyError
     with tf.Graph().as_default():
         assert checks.require(tf.constant(True), SMALL, got='nothing').type == 'Assert'
+
+
+def holds_of(limits, conditions=()):
+    """What `holds` gives for numbers and bounds, and conditions, and the operations it made."""
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        with checks.gathered() as found:
+            for condition in conditions:
+                checks.require(tf.constant(condition, tf.bool), SMALL, got='nothing')
+            for numbers, bound in limits:
+                numbers = numbers() if callable(numbers) else tf.constant(numbers, tf.int64)
+                assert checks.limited(numbers, bound, SMALL, got=pytest.fail) is numbers
+        holds = found.holds()
+        return session.run(holds) if holds is not None else None, [
+            operation.type for operation in graph.get_operations()]
+
+
+def unknown(numbers):
+    return lambda: tf.compat.v1.placeholder_with_default(
+        np.array(numbers, np.int64), [None] * np.ndim(numbers))
+
+
+def of_unknown_rank(numbers):
+    return lambda: tf.compat.v1.placeholder_with_default(np.array(numbers, np.int64), None)
+
+
+def test_where_nothing_was_gathered_there_is_no_condition_and_no_operation():
+    assert holds_of([]) == (None, [])
+    with tf.Graph().as_default() as graph:
+        with checks.gathered() as found:
+            pass
+        assert checks.require_gathered(found, lambda: pytest.fail('explained')) is None
+        assert not graph.get_operations()
+
+
+@pytest.mark.parametrize('conditions, expected', [
+    ([True], True), ([False], False), ([[True, True], True], True), ([[], True], True),
+    ([[True, False], True], False), ([True, True, False], False), ([[[True], [False]]], False)])
+def test_all_conditions_of_any_shape_hold(conditions, expected):
+    assert holds_of([], conditions)[0] == expected
+
+
+@pytest.mark.parametrize('shaped', [np.array, unknown, of_unknown_rank])
+@pytest.mark.parametrize('limits, expected', [
+    ([([0, 4], 5)], True), ([([0, 5], 5)], False), ([([-1, 4], 5)], False), ([(4, 5)], True),
+    ([(5, 5)], False), ([([], 1)], True), ([([], 1), ([], 9)], True), ([([], 1), ([9], 9)], False),
+    # Each has a bound of its own, in the order of the numbers.
+    ([([4, 4], 5), ([8, 8], 9)], True), ([([8, 4], 5), ([4, 8], 9)], False),
+    ([([4, 4], 5), ([8, 9], 9)], False), ([(4, 5), (8, 9)], True), ([(5, 5), (5, 9)], False),
+    ([([[4], [4]], 5), ([[8], [8]], 9)], True), ([([[4], [8]], 5), ([[8], [8]], 9)], False),
+    ([([4, 4], 5), ([8], 9), ([[0]], 1), (0, 1)], True),
+    ([([4, 4], 5), ([8], 9), ([[0]], 1), (1, 1)], False),
+    ([([2**63 - 1], 2**63 - 1)], False), ([([2**63 - 2], 2**63 - 1)], True),
+    ([([-2**63], 2**63 - 1)], False)])
+def test_numbers_of_any_shapes_have_bounds_of_their_own(limits, expected, shaped):
+    assert holds_of([(shaped(numbers), bound) for numbers, bound in limits])[0] == expected
+    assert not holds_of([(shaped(numbers), bound) for numbers, bound in limits], [False])[0]
+
+
+def test_numbers_of_one_shape_share_a_comparison():
+    for features in 1, 50:
+        found, made = holds_of([([4, 4], 5)] * features + [([1, 2, 3], 5)])
+        assert found and made.count('Less') == 2 and len(made) < features + 20
+
+
+def test_the_same_numbers_may_have_two_bounds():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        for numbers in (tf.constant([4], tf.int64), of_unknown_rank([4])()):
+            for bounds, expected in ([5, 9], True), ([9, 4], False):
+                with checks.gathered() as found:
+                    for bound in bounds:
+                        checks.limited(numbers, bound, SMALL, got=pytest.fail)
+                assert session.run(found.holds()) == expected
+
+
+@pytest.mark.parametrize('numbers, wrong', [
+    ([0, 9], None), ([], None), ([3, 10], '10'), ([-1, 3, 12], '-1, 12'),
+    ([-2**63, 2**63 - 1], f'{-2**63}, {2**63 - 1}')])
+def test_limited_numbers_are_the_same_or_fail_with_those_that_are_wrong(numbers, wrong):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        numbers = tf.constant(numbers, tf.int64)
+        found = checks.limited(numbers, 10, SMALL, got=lambda wrong: checks.first_values(
+            checks.masked(numbers, wrong)))
+        if wrong is None:
+            assert session.run(found).tolist() == session.run(numbers).tolist()
+            return
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(found)
+    problem = checks.message_to_problem(caught.value.message)
+    assert (problem.code, problem.where, problem.got) == ('E501', 'feature a', wrong)
+
+
+class Required:
+    """A graph of TF1 with the two checks of `require_both`, gathered, of numbers that are fed."""
+
+    def __init__(self, explain=None):
+        self.explained = 0
+        with tf.Graph().as_default():
+            self.numbers = tf.compat.v1.placeholder(tf.int32, [None])
+            with checks.gathered() as found:
+                require_both(self.numbers)
+            self.required = checks.require_gathered(found, explain or self._explain)
+            self.session = tf.compat.v1.Session()
+
+    def _explain(self):
+        def count(message):
+            self.explained += 1
+            return message
+
+        message = tf.function(lambda numbers: checks.first_message(
+            lambda: require_both(numbers)))(self.numbers)
+        return tf.ensure_shape(tf.numpy_function(count, [message], tf.string), [])
+
+    def run(self, *numbers):
+        self.session.run(self.required, {self.numbers: numbers})
+
+    def code(self, *numbers):
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            self.run(*numbers)
+        return checks.message_to_problem(caught.value.message)
+
+
+def test_gathered_checks_of_a_graph_explain_only_what_fails():
+    graph = Required()
+    graph.run(2, 4)
+    graph.run()
+    assert graph.explained == 0
+    assert str(graph.code(12, 4)) == 'E501 feature a: numbers must be small; got 12.  Divide.'
+    assert str(graph.code(2, 3)) == 'E501 feature b: numbers must be even; got an odd one.  Double.'
+    assert graph.explained == 2
+    graph.run(8)
+    assert graph.explained == 2
+    graph.session.close()
+
+
+def test_what_nobody_can_explain_fails_too():
+    graph = Required(explain=lambda: tf.constant(''))
+    graph.run(2)
+    assert graph.code(3) is None
+    graph.session.close()
