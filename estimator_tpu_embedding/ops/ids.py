@@ -142,18 +142,18 @@ class Reader:
     def _from_sparse(self, value: tf.SparseTensor, weights: object) -> Reading:
         ids = tf.sparse.reorder(value)
         samples = ids.indices[:, 0]
-        bad = masked(samples, (samples < 0) | (samples >= self.num_samples))
+        right = are_below(samples, self.num_samples)
         remedy = 'Batch with params["batch_size"] and drop_remainder=True.'
         with tf.control_dependencies([
                 require(self._fits(ids.dense_shape[0]),
                         Problem('E511', self.where, f'the batch must have {self.num_samples} '
                                 'samples per core', remedy=remedy),
-                        got=tf.strings.as_string(ids.dense_shape[0])),
-                require(tf.equal(tf.size(bad), 0),
-                        Problem('E511', self.where, f'samples must be in [0, {self.num_samples})',
-                                remedy=remedy), got=first_values(bad)),
+                        got=lambda: tf.strings.as_string(ids.dense_shape[0])),
+                require(right, Problem(
+                    'E511', self.where, f'samples must be in [0, {self.num_samples})',
+                    remedy=remedy), got=lambda: first_values(masked(samples, ~right))),
                 require(ids.indices >= 0, Problem('E511', self.where, 'indices must be >= 0'),
-                        got=first_values(masked(ids.indices, ids.indices < 0)))]):
+                        got=lambda: first_values(masked(ids.indices, ids.indices < 0)))]):
             samples = tf.identity(samples)
         batch = IdBatch(tf.cast(samples, tf.int32), tf.cast(ids.values, tf.int64),
                         self.num_samples, weights_of.sparse(self.where, value, weights))
@@ -186,7 +186,7 @@ class Reader:
         if self.may_lack_samples:
             with tf.control_dependencies([require(
                     tf.equal(tf.size(ids), tf.shape(value)[0]), problem,
-                    got=tf.strings.as_string(tf.size(ids)))]):
+                    got=lambda: tf.strings.as_string(tf.size(ids)))]):
                 # As many as ids, because a message about ids names their samples in any case.
                 samples = tf.range(tf.size(ids))
         else:

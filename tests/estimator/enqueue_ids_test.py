@@ -76,7 +76,7 @@ class Loop:
     @contextlib.contextmanager
     def begun(self):
         """A new session: the queues of one that failed hold the ids of other cores."""
-        with tf.Session(graph=self.enqueue[0].graph) as self.session:
+        with self.enqueue[0].graph.as_default(), graphs.session_of('native') as self.session:
             self.session.run(self.start)
             yield
 
