@@ -18,6 +18,7 @@ from .graphs import (
     keras_name_counters, move, put_collections, put_keras_name_counters, put_on,
     put_variable_scope_state, replace_control_inputs, replace_input, thread_local_stacks,
     variable_scope_state, wait_for, wait_instead)
+from .repeats import Repeats, repeats_shared
 from .running import (
     cached_summary_writers, eager_mode, fast_callable, global_seed, is_recording_gradients,
     is_saving_model, joined_paths, mark_unopened, session_class, summary_writer_initializers,

@@ -19,6 +19,7 @@ from ..proto.codec import plan_to_config
 from . import admission
 from .crossings import prepare_for_tasks
 from .faults import DivergedError, Failures, typed
+from .garbage import collected_rarely
 from .graph import build_step
 from .host_feeds import drawing
 from .id_sampling import Profiler
@@ -64,7 +65,8 @@ class Run:
         self.profiler = _profiler_of(job, self.report)
         self.termination = Termination.of_process()
         self.shutdown = Shutdown(job.shutdown_deadline, self.termination.is_asked)
-        self.graph = build_step(job)
+        with collected_rarely():
+            self.graph = build_step(job)
         if self.graph.measured.backend is not None:
             self.report.kernels = self.graph.measured.backend.kernels
         rules = FeedRules(draw=self.profiler.draw if self.profiler else drawing,

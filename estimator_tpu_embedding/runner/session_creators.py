@@ -6,6 +6,7 @@ deadline, because TensorFlow waits for operations that may never end.
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 import threading
@@ -29,6 +30,10 @@ from .model import Cluster, Job
 from .progress import RunReport
 
 SESSIONS_WITHOUT_STEP = 5
+
+MOST_NODES_REWRITTEN = 20_000
+"""Of a graph that Grappler rewrites. It copies the whole graph for each set of fetches, and again
+for each optimizer, so a start with many columns, cores and hosts spent most of its time there."""
 
 
 class SessionCreator(tf.train.SessionCreator):
@@ -75,6 +80,26 @@ class SessionCreator(tf.train.SessionCreator):
         return session
 
 
+def without_grappler_if_large(config: tf.ConfigProto, graph: tf.Graph) -> tf.ConfigProto:
+    """Returns the config of a session that leaves a large graph as it is.
+
+    The runtime still removes what a step does not need. A config that turns on any optimizer of
+    `rewrite_options` stays as it is.
+    """
+    rewrites = config.graph_options.rewrite_options
+    asked = any(field.enum_type is not None and field.enum_type.name == 'Toggle'
+                and getattr(rewrites, field.name) == rewrites.ON
+                for field in rewrites.DESCRIPTOR.fields)
+    if graph.version <= MOST_NODES_REWRITTEN or asked or rewrites.disable_meta_optimizer:
+        return config
+    tf.logging.info('Grappler is off, since the graph has %d nodes, more than %d. To have it, turn '
+                    'on an optimizer in graph_options.rewrite_options of session_config.',
+                    graph.version, MOST_NODES_REWRITTEN)
+    without = copy.deepcopy(config)
+    without.graph_options.rewrite_options.disable_meta_optimizer = True
+    return without
+
+
 class PlainCreator(tf.train.SessionCreator):
     """Makes the sessions of a job, on its cluster if it has one."""
 
@@ -90,7 +115,8 @@ class PlainCreator(tf.train.SessionCreator):
 
     def create_session(self) -> tf.Session:
         """Returns a session over the tasks as they are now: lost ones may have other addresses."""
-        cluster, config = self._job.cluster, self._job.session_config
+        cluster = self._job.cluster
+        config = without_grappler_if_large(self._job.session_config, tf.get_default_graph())
         if cluster is None or not cluster.is_remote:
             return tf.train.ChiefSessionCreator(
                 self._scaffold, config=config,

@@ -36,6 +36,7 @@ class Tower:
       num_sums: how often it met the others.
       result: of its build.
       ranges: the positions of its operations in the graph.
+      repeats: its operations on shapes, which it makes once. Users know those of tower 0 by name.
     """
 
     core: int
@@ -44,6 +45,7 @@ class Tower:
     num_sums: int = 0
     result: Any = None
     ranges: list[slice] = dataclasses.field(default_factory=list)
+    repeats: _tf.Repeats = dataclasses.field(default_factory=_tf.Repeats)
 
     def begin(self, base: View) -> None:
         """Prepares another build, which begins with the collections of `base`."""

@@ -160,7 +160,7 @@ class Towers(Generic[T]):
         self._towers[0].view, self._towers[0].scope = own, before
         self._turns = Turns(self.count)
         try:
-            with _tf.bounded_gradients():
+            with _tf.bounded_gradients(), _tf.repeats_shared(self._graph, self._repeats):
                 if self.count == 1:
                     self._run(0, function)  # In this thread, where a debugger expects it.
                 else:
@@ -174,6 +174,11 @@ class Towers(Generic[T]):
         self._keep_collections()
         self.silenced = writes.leave_to_first(self.operations(), self._variables.initializers())
         return [tower.result for tower in self._towers]
+
+    def _repeats(self) -> _tf.Repeats | None:
+        """Returns those of the tower whose turn it is, but for tower 0."""
+        is_other = _place.towers is self and _place.core
+        return self._towers[_place.core].repeats if is_other else None
 
     def _run_in_threads(self, function: Callable[[int], T]) -> None:
         _tf.thread_local_stacks(self._graph)

@@ -1,0 +1,73 @@
+"""Operations that compute shapes: each is made once, however often a model asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+_OF_KNOWN = frozenset({'Pack', 'StridedSlice'})
+_MAX_BYTES = 256
+"""Of a constant that is shared. Shapes and positions are shorter."""
+
+
+class Repeats:
+    """The small integer constants of one replica, and operations that pack or slice only them."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Any] = {}
+        self._operations: set[Any] = set()
+
+    def key(self, graph: Any, kind: str, inputs: Any, attrs: Any) -> Hashable | None:
+        """Returns what equal operations have in common; `None` if it must not be shared."""
+        if kind == 'Const':
+            from tensorflow.core.framework import types_pb2
+            if (attrs['dtype'].type not in (types_pb2.DT_INT32, types_pb2.DT_INT64)
+                    or attrs['value'].ByteSize() > _MAX_BYTES):
+                return None
+        elif kind not in _OF_KNOWN or any(one.op not in self._operations for one in inputs):
+            return None
+        if (graph._get_control_flow_context() is not None or graph._attr_scope_map
+                or tuple(graph._colocation_stack.peek_objs())
+                or graph._control_dependencies_for_inputs(set())):
+            return None
+        return (kind, tuple((one.op, one.value_index) for one in inputs),
+                tuple(sorted((name, attrs[name].SerializeToString()) for name in attrs)),
+                tuple(graph._device_function_stack.peek_objs()))
+
+    def find_or_make(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Returns the operation of a key."""
+        if key not in self._made:
+            self._made[key] = make()
+            self._operations.add(self._made[key])
+        return self._made[key]
+
+
+@contextlib.contextmanager
+def repeats_shared(graph: Any, current: Callable[[], Repeats | None]) -> Iterator[None]:
+    """Lets a graph make equal operations on shapes once, while this lasts.
+
+    A layer that flattens each of its features makes seven operations for the same two numbers,
+    once per feature and replica. They are most of the nodes of a graph with many columns, and no
+    public symbol sees an operation before it is made. Checked: 2.16-2.21.
+
+    Args:
+      graph: that is built.
+      current: returns what the replica that is built now has; `None` lets it make each operation.
+    """
+    stock = graph._create_op_internal
+
+    def create(op_type: str, inputs: Any, dtypes: Any = None, input_types: Any = None,
+               name: Any = None, attrs: Any = None, *others: Any, **named: Any) -> Any:
+        def make() -> Any:
+            return stock(op_type, inputs, dtypes, input_types, name, attrs, *others, **named)
+
+        repeats = current()
+        key = None if repeats is None else repeats.key(graph, op_type, inputs, attrs)
+        return make() if repeats is None or key is None else repeats.find_or_make(key, make)
+
+    graph._create_op_internal = create
+    try:
+        yield
+    finally:
+        del graph._create_op_internal

@@ -1,0 +1,122 @@
+"""A tower makes each small operation on shapes once, and all others as often as it is asked to."""
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from estimator_tpu_embedding.runner.towers import Towers
+
+
+def built(model, cores=2):
+    """The number of operations that each tower makes for `model(core)`, and what it returns."""
+    towers = Towers(cores)
+    results = towers.build(model)
+    return [len(operations) for operations in towers.operations()], results
+
+
+def flattened(features):
+    """A model that gives each of some features two dimensions, as layers of columns do."""
+
+    def model(core):
+        value = tf.fill([4, 3], float(core))
+        return [tf.reshape(value + n, [tf.shape(value)[0], 3]) for n in range(features)]
+
+    return model
+
+
+def test_a_further_feature_costs_another_tower_its_values_but_no_operations_on_shapes():
+    counts = []
+    for features in (2, 10):
+        with tf.Graph().as_default(), tf.Session() as session:
+            per_tower, results = built(flattened(features))
+            counts.append(per_tower)
+            values = session.run(results)
+        for core, each in enumerate(values):
+            np.testing.assert_array_equal(each, [np.full([4, 3], core + n)
+                                                 for n in range(features)])
+    growth = np.subtract(*counts[::-1]) // 8
+    # Add, the number that is added, Reshape; in tower 0 also Shape, the ends and the step of the
+    # slice, the slice, 3, and the new shape.
+    assert growth.tolist() == [3 + 7, 3]
+
+
+def test_operations_of_the_first_tower_have_the_names_that_one_core_gives_them():
+    names = []
+    for cores in (1, 2):
+        with tf.Graph().as_default():
+            towers = Towers(cores)
+            towers.build(flattened(3))
+            names.append([each.name for each in towers.operations()[0]])
+    assert names[0] == names[1]
+
+
+def in_control_flow(make):
+    return tf.cond(tf.equal(tf.placeholder(tf.int32, []), 0), make, make)
+
+
+def after_another(make):
+    with tf.control_dependencies([tf.no_op()]):
+        return make()
+
+
+def on_a_device(make):
+    with tf.device('/cpu:0'):
+        return make()
+
+
+def beside_another(make):
+    with tf.colocate_with(tf.placeholder(tf.float32, [])):
+        return make()
+
+
+def with_attributes(make):
+    with tf.get_default_graph()._attr_scope({'_mark': tf.AttrValue(i=1)}):
+        return make()
+
+
+@pytest.mark.parametrize(
+    'where', [in_control_flow, after_another, on_a_device, beside_another, with_attributes])
+def test_what_is_made_elsewhere_is_another_operation(where):
+    tf.disable_control_flow_v2()
+    try:
+        with tf.Graph().as_default():
+            _, pairs = built(lambda core: (
+                tf.constant([1, 2]), where(lambda: tf.constant([1, 2])), tf.constant([1, 2])))
+    finally:
+        tf.enable_control_flow_v2()
+    assert pairs[1][0] is pairs[1][2] and pairs[1][0].op is not pairs[1][1].op
+
+
+@pytest.mark.parametrize('value', [1., 'text', True, np.arange(64)])
+def test_only_small_integers_are_made_once(value):
+    with tf.Graph().as_default():
+        _, pairs = built(lambda core: (tf.constant(value), tf.constant(value)))
+    assert pairs[1][0].op is not pairs[1][1].op
+
+
+@pytest.mark.parametrize('one, other', [
+    (lambda: tf.constant(1), lambda: tf.constant(2)),
+    (lambda: tf.constant(1), lambda: tf.constant(1, tf.int64)),
+    (lambda: tf.constant([1]), lambda: tf.constant(1)),
+    (lambda: tf.stack([1, 2]), lambda: tf.stack([2, 1])),
+    (lambda: tf.stack([[1], [2]]), lambda: tf.stack([[1], [2]], 1)),
+    (lambda: tf.constant([1, 2])[:1], lambda: tf.constant([1, 2])[1:])])
+def test_operations_that_differ_are_not_taken_for_each_other(one, other):
+    with tf.Graph().as_default(), tf.Session() as session:
+        _, pairs = built(lambda core: (one(), other()))
+        assert repr(session.run(pairs[0])) == repr(session.run(pairs[1]))
+        assert repr(session.run(pairs[1][0])) != repr(session.run(pairs[1][1]))
+
+
+def test_towers_share_no_operations_and_the_graph_makes_all_of_them_afterwards():
+    with tf.Graph().as_default():
+        _, made = built(lambda core: tf.constant([7]), cores=3)
+        assert len({each.op for each in made}) == 3
+        assert tf.constant([7]).op is not tf.constant([7]).op
+
+
+def test_what_is_packed_of_tensors_that_vary_is_made_each_time():
+    with tf.Graph().as_default():
+        _, pairs = built(lambda core: [tf.stack([tf.placeholder_with_default(1, []), 2])
+                                       for _ in range(2)])
+    assert pairs[1][0].op is not pairs[1][1].op
