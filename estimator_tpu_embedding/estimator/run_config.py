@@ -45,6 +45,10 @@ class RunConfig(_PlainRunConfig):
                  **kwargs: Any):
         """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
+        Sessions leave a graph of more than 20,000 nodes as it is: Grappler's time and memory grow
+        faster than the graph. Turn on an optimizer of `rewrite_options` in `session_config` to have
+        it there, too.
+
         Args:
           tpu_config: `TPUConfig()` if `None`.
           evaluation_master: the address for evaluations; `master` if `None`.
