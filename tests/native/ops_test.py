@@ -201,6 +201,24 @@ def test_a_table_that_no_memory_can_hold_is_an_error_that_names_it():
         Operations(table_rows=[5, 2**31], table_widths=[3, 2**19])
 
 
+def test_results_that_share_memory_are_their_own_while_others_are_made():
+    samples = 30000  # 360 kB of "liked" and 960 kB of each other feature; a piece has 2 MiB.
+    with tf.Graph().as_default():
+        own = Operations(feature_samples=[samples] * 3)
+        for part, row in ((0, 1.), (4, 2.)):  # Host 0 has the ids 0, 2, 4 and, of users, 6.
+            shape = PARTS[part]
+            value = tf.constant(row + np.arange(shape[0])[:, None] * np.ones(shape), tf.float32)
+            own.run(own.library.ete_view(engine=own.handle, value=value, part=part))
+            own.run(own.library.ete_take(engine=own.handle, value=value, part=part))
+        every, ones = np.arange(samples), np.ones(samples)
+        found = [own.lookup(own.group([every] * 3, ids * ones.astype(int), [ones]))
+                 for ids in (np.array([[0], [2], [4]]), np.array([[4], [6], [0]]))]
+        own.session.close()
+    for activations, rows in zip(found, ((1, 3, 4), (3, 5, 2))):
+        for activation, row, width in zip(activations, rows, (3, 8, 8)):
+            np.testing.assert_array_equal(activation, np.full([samples, width], row))
+
+
 def test_a_grouped_batch_of_garbage_is_an_error_or_some_result(operations):
     """Most words are those of a valid batch, so that the first checks are passed."""
     generator = np.random.default_rng(8)

@@ -1,5 +1,6 @@
 #include "ops_common.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -7,6 +8,7 @@ namespace ete {
 namespace {
 
 constexpr size_t kLargeBytes = 1 << 20;
+constexpr size_t kSharedBytes = 2 << 20;  // At least twice as much.
 
 constexpr size_t kMostExtents = 254;  // Of any tensor of TensorFlow.
 
@@ -34,6 +36,9 @@ size_t bytes_of(int type, const std::vector<int64_t>& shape) {
 const char* type_name(int type) {
   return type == kTfFloat ? "float32" : type == kTfInt32 ? "int32" : "int64";
 }
+
+// Where the next tensor may begin behind one of so many bytes: TensorFlow wants 64.
+size_t with_gap(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 void free_owner(void*, size_t, void* owner) {
   delete static_cast<std::shared_ptr<const void>*>(owner);
@@ -172,6 +177,36 @@ Tensor Context::allocate_again(int i, int type, const std::vector<int64_t>& shap
   auto lease = std::make_shared<Scratch::Lease>(scratch->borrow(bytes, "a result of a step"));
   void* data = lease->as<char>();
   return wrap(i, type, shape, data, std::move(lease));
+}
+
+std::vector<Tensor> Context::allocate_floats(const std::vector<std::vector<int64_t>>& shapes,
+                                             const std::shared_ptr<Scratch>& scratch) {
+  size_t left = 0;  // Bytes of small ones that have no memory yet.
+  for (const auto& shape : shapes) {
+    const size_t bytes = bytes_of(kTfFloat, shape);
+    if (bytes < kLargeBytes) left += with_gap(bytes);
+  }
+  const bool share = left >= kLargeBytes;
+  std::vector<Tensor> tensors;
+  std::shared_ptr<Scratch::Lease> piece;
+  size_t at = 0, end = 0;
+  for (const auto& shape : shapes) {
+    const int i = static_cast<int>(tensors.size());
+    const size_t bytes = bytes_of(kTfFloat, shape);
+    if (!share || bytes == 0 || bytes >= kLargeBytes) {
+      tensors.push_back(allocate_again(i, kTfFloat, shape, scratch));
+      continue;
+    }
+    if (at + with_gap(bytes) > end) {
+      end = std::min(left, kSharedBytes);
+      piece = std::make_shared<Scratch::Lease>(scratch->borrow(end, "results of a step"));
+      at = 0;
+    }
+    tensors.push_back(wrap(i, kTfFloat, shape, piece->as<char>() + at, piece));
+    at += with_gap(bytes);
+    left -= with_gap(bytes);
+  }
+  return tensors;
 }
 
 Tensor Context::wrap(int i, int type, const std::vector<int64_t>& shape, void* data,

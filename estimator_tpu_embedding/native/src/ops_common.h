@@ -103,6 +103,11 @@ class Context {
   Tensor allocate_again(int i, int type, const std::vector<int64_t>& shape,
                         const std::shared_ptr<Scratch>& scratch);
 
+  // The same for outputs 0 to shapes.size() - 1, of floats. If they are large together, small ones
+  // share pieces of memory. Who keeps one of them keeps no more than 2 MiB, which is one piece.
+  std::vector<Tensor> allocate_floats(const std::vector<std::vector<int64_t>>& shapes,
+                                      const std::shared_ptr<Scratch>& scratch);
+
   // A tensor over existing memory as output number i; `owner` is freed with the last use of it.
   Tensor wrap(int i, int type, const std::vector<int64_t>& shape, void* data,
               std::shared_ptr<const void> owner);

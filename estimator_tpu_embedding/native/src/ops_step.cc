@@ -72,15 +72,13 @@ class LookupKernel {
     const Tensor grouped = grouped_input(context, 1);
     require_count("Outputs activations", layout.features.size(),
                   static_cast<size_t>(context.outputs()));
-    std::vector<Tensor> tensors;
-    std::vector<float*> activations;
+    std::vector<std::vector<int64_t>> shapes;
     for (const FeatureLayout& feature : layout.features) {
-      const int width = layout.tables[static_cast<size_t>(feature.table)].width;
-      tensors.push_back(context.allocate_again(static_cast<int>(tensors.size()), kTfFloat,
-                                               {feature.samples, width},
-                                               engine->pool().scratch()));
-      activations.push_back(tensors.back().data<float>());
+      shapes.push_back({feature.samples, layout.tables[static_cast<size_t>(feature.table)].width});
     }
+    const std::vector<Tensor> tensors = context.allocate_floats(shapes, engine->pool().scratch());
+    std::vector<float*> activations;
+    for (const Tensor& tensor : tensors) activations.push_back(tensor.data<float>());
     engine->lookup(words_of(grouped), grouped.elements(), activations);
   }
 };
