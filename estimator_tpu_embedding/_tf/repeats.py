@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
-_OF_KNOWN = frozenset({'Pack', 'StridedSlice'})
+_NAMES = {
+    'Const': re.compile(r'(.*/)?(Shape(_\d+)?|strided_slice(_\d+)?/stack|shape/\d+)'),
+    'Pack': re.compile(r'(.*/)?shape'),
+    'StridedSlice': re.compile(r'(.*/)?strided_slice(_\d+)?')}
+"""By kind: how TensorFlow names such an operation if a caller has asked for another one. What users
+ask for themselves is never shared: its name, and its identity, may matter to them."""
+
 _MAX_BYTES = 256
 """Of a constant that is shared. Shapes and positions are shorter."""
 
@@ -18,14 +25,19 @@ class Repeats:
         self._made: dict[Hashable, Any] = {}
         self._operations: set[Any] = set()
 
-    def key(self, graph: Any, kind: str, inputs: Any, attrs: Any) -> Hashable | None:
+    def key(self, graph: Any, kind: str, inputs: Any, name: Any, attrs: Any) -> Hashable | None:
         """Returns what equal operations have in common; `None` if it must not be shared."""
+        if kind not in _NAMES or not name:
+            return None
+        whole = name[:-1] if name.endswith('/') else f'{graph._name_stack}/{name}'
+        if not _NAMES[kind].fullmatch(whole):
+            return None
         if kind == 'Const':
             from tensorflow.core.framework import types_pb2
             if (attrs['dtype'].type not in (types_pb2.DT_INT32, types_pb2.DT_INT64)
                     or attrs['value'].ByteSize() > _MAX_BYTES):
                 return None
-        elif kind not in _OF_KNOWN or any(one.op not in self._operations for one in inputs):
+        elif any(one.op not in self._operations for one in inputs):
             return None
         if (graph._get_control_flow_context() is not None or graph._attr_scope_map
                 or tuple(graph._colocation_stack.peek_objs())
@@ -63,11 +75,15 @@ def repeats_shared(graph: Any, current: Callable[[], Repeats | None]) -> Iterato
             return stock(op_type, inputs, dtypes, input_types, name, attrs, *others, **named)
 
         repeats = current()
-        key = None if repeats is None else repeats.key(graph, op_type, inputs, attrs)
+        key = None if repeats is None else repeats.key(
+            graph, op_type, inputs, name, attrs)
         return make() if repeats is None or key is None else repeats.find_or_make(key, make)
 
     graph._create_op_internal = create
     try:
         yield
     finally:
-        del graph._create_op_internal
+        if getattr(stock, '__func__', None) is type(graph)._create_op_internal:
+            del graph._create_op_internal
+        else:  # This was within another such context.
+            graph._create_op_internal = stock

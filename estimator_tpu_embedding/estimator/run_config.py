@@ -46,8 +46,8 @@ class RunConfig(_PlainRunConfig):
         """Stores the arguments; `kwargs` go to `tf.estimator.RunConfig`.
 
         Sessions leave a graph of more than 20,000 nodes as it is: Grappler's time and memory grow
-        faster than the graph. Turn on an optimizer of `rewrite_options` in `session_config` to have
-        it there, too.
+        faster than the graph. Set any option of `rewrite_options` in `session_config`, such as
+        `dependency_optimization=ON`, to have it there, too.
 
         Args:
           tpu_config: `TPUConfig()` if `None`.

@@ -17,7 +17,7 @@ from . import checks, ids
 from .functions import not_inlined
 from .ids import IdBatch, IdCounts, Reader
 
-_ANY_CORE = '<<core>>'
+_ANY_CORE = '\x01core\x01'
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

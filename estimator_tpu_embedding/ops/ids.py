@@ -12,6 +12,8 @@ from ..errors import InputShapeError, Problem
 from . import weights as weights_of
 from .checks import are_below, first_values, limited, masked, require
 
+_BATCH = 'Batch with params["batch_size"] and drop_remainder=True.'
+
 MISSING = -1
 """The id of a word that a vocabulary does not know: it has no row, gives zeros, and is counted."""
 
@@ -128,9 +130,17 @@ class Reader:
             raise InputShapeError(Problem(
                 'E517', self.where, 'dense ids must have no weights', 'weights',
                 'Pass ids and weights as SparseTensors with the same indices.'))
+        if self.may_lack_samples and first is None:
+            with tf.control_dependencies([self._require_samples(tf.shape(value)[0])]):
+                value = tf.identity(value)
         if self.combiner is None and not self.sequence_length:
             return self._one_each(value)
         return self._from_dense(value)
+
+    def _require_samples(self, found: tf.Tensor) -> tf.Operation:
+        return require(self._fits(found), Problem(
+            'E511', self.where, f'the batch must have {self.num_samples} samples per core',
+            remedy=_BATCH), got=lambda: tf.strings.as_string(found))
 
     def _fits(self, samples: Any) -> Any:
         """Returns whether a batch may have so many samples: a bool for an int, or a tensor."""
@@ -143,15 +153,11 @@ class Reader:
         ids = tf.sparse.reorder(value)
         samples = ids.indices[:, 0]
         right = are_below(samples, self.num_samples)
-        remedy = 'Batch with params["batch_size"] and drop_remainder=True.'
         with tf.control_dependencies([
-                require(self._fits(ids.dense_shape[0]),
-                        Problem('E511', self.where, f'the batch must have {self.num_samples} '
-                                'samples per core', remedy=remedy),
-                        got=lambda: tf.strings.as_string(ids.dense_shape[0])),
+                self._require_samples(ids.dense_shape[0]),
                 require(right, Problem(
                     'E511', self.where, f'samples must be in [0, {self.num_samples})',
-                    remedy=remedy), got=lambda: first_values(masked(samples, ~right))),
+                    remedy=_BATCH), got=lambda: first_values(masked(samples, ~right))),
                 require(ids.indices >= 0, Problem('E511', self.where, 'indices must be >= 0'),
                         got=lambda: first_values(masked(ids.indices, ids.indices < 0)))]):
             samples = tf.identity(samples)

@@ -85,7 +85,8 @@ def _parts(leaf: Any, count: int, size: int, axis: int | None, where: str) -> li
             raise InputShapeError(Problem(
                 'E511', where, f'dimension {axis} must be a multiple of {count}',
                 f'shape {leaf.shape}'))
-        if axis or length == count * size:
+        # TensorFlow has slices of quantized numbers, but cannot split them.
+        if axis or length == count * size and not leaf.dtype.is_quantized:
             return list(tf.split(leaf, count, axis)) if count > 1 else [leaf]
     return [leaf[part * size:(part + 1) * size] for part in range(count)]
 

@@ -18,7 +18,12 @@ def added(values: Sequence[tf.Tensor], group: Sequence[int], placement: Placemen
       values: of all cores.
       group: cores.
       placement: the hosts of the cores, if the values of each host are to be added first.
+
+    Raises:
+      ConfigError: if a core has several values, as an optimizer has.
     """
+    if any(isinstance(value, list) for value in values):
+        raise unequal('gradients of an optimizer on some cores, another value on others')
     if placement is None:
         return tf.add_n([values[core] for core in group])
     of_hosts: dict[int, list[tf.Tensor]] = {}
@@ -41,8 +46,10 @@ def each_added(lists: Sequence[Sequence[tf.Tensor]], group: Sequence[int],
     The same values get one sum: tables without gradients of their own share their zeros.
 
     Raises:
-      ConfigError: if a core has more values than another.
+      ConfigError: if a core has more values than another, or a single one to sum.
     """
+    if not all(isinstance(values, list) for values in lists):
+        raise unequal('gradients of an optimizer on some cores, another value on others')
     if len({len(values) for values in lists}) > 1:
         raise unequal(f'gradients per core: {[len(values) for values in lists]}')
     made: dict[tuple[int, ...], tf.Tensor] = {}

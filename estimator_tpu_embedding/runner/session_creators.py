@@ -83,17 +83,18 @@ class SessionCreator(tf.train.SessionCreator):
 def without_grappler_if_large(config: tf.ConfigProto, graph: tf.Graph) -> tf.ConfigProto:
     """Returns the config of a session that leaves a large graph as it is.
 
-    The runtime still removes what a step does not need. A config that turns on any optimizer of
-    `rewrite_options` stays as it is.
+    The runtime still removes what a step does not need. A config with further
+    `rewrite_options` than every Estimator sets stays as it is. So does any, if the process has
+    options for Grappler.
     """
-    rewrites = config.graph_options.rewrite_options
-    asked = any(field.enum_type is not None and field.enum_type.name == 'Toggle'
-                and getattr(rewrites, field.name) == rewrites.ON
-                for field in rewrites.DESCRIPTOR.fields)
-    if graph.version <= MOST_NODES_REWRITTEN or asked or rewrites.disable_meta_optimizer:
+    own = copy.deepcopy(config.graph_options.rewrite_options)
+    for name in ('meta_optimizer_iterations', 'arithmetic_optimization'):
+        own.ClearField(name)
+    of_process = any(tf.config.optimizer.get_experimental_options().values())  # Mixed precision.
+    if graph.version <= MOST_NODES_REWRITTEN or own.ListFields() or of_process:
         return config
-    tf.logging.info('Grappler is off, since the graph has %d nodes, more than %d. To have it, turn '
-                    'on an optimizer in graph_options.rewrite_options of session_config.',
+    tf.logging.info('Grappler is off, since the graph has %d nodes, more than %d. To have it, set '
+                    'an option of graph_options.rewrite_options in session_config.',
                     graph.version, MOST_NODES_REWRITTEN)
     without = copy.deepcopy(config)
     without.graph_options.rewrite_options.disable_meta_optimizer = True

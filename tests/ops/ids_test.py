@@ -189,6 +189,19 @@ def test_zeros_of_a_dense_sequence_are_gaps(combiner):
         [0, 2, 7], [5, 6, 7], [3, 0, 2], 6, 0]
 
 
+@pytest.mark.parametrize('more', [
+    {'combiner': 'sum'}, {'combiner': 'sum', 'sequence_length': 2}, {'combiner': None}])
+def test_a_dense_batch_of_a_prediction_with_too_many_samples_is_refused(more):
+    with tf.Graph().as_default(), tf.Session() as session:
+        value = tf.placeholder(tf.int64, [None, 1])
+        batch = ids.Reader(where='feature "f"', num_samples=2, may_lack_samples=True, **more).read(
+            value).batch
+        for samples in (1, 2):
+            assert len(session.run(batch.ids, {value: np.ones([samples, 1])})) == samples
+        with pytest.raises(tf.errors.InvalidArgumentError, match='E511.*2 samples per core.*3'):
+            session.run(batch.ids, {value: np.ones([3, 1])})
+
+
 def test_a_ragged_sequence_has_no_gaps():
     assert read_sequence(lambda: tf.ragged.constant([[5], [], [6, 7]], dtype=tf.int64), 2) == [
         [0, 4, 5], [5, 6, 7], [1, 0, 2], 0, 0]

@@ -31,6 +31,17 @@ def test_the_thresholds_are_higher_and_come_back_also_after_an_error(before, dur
     assert gc.get_threshold() == before
 
 
+def test_two_that_overlap_put_back_what_was_before_both():
+    first, second = collected_rarely(), collected_rarely()
+    gc.set_threshold(700, 10, 10)
+    first.__enter__()
+    second.__enter__()
+    assert gc.get_threshold() == ALLOCATIONS
+    first.__exit__(None, None, None)
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == (700, 10, 10)
+
+
 def test_what_nobody_holds_is_still_collected():
     gc.set_threshold(700, 10, 10)
     with collected_rarely():

@@ -6,6 +6,7 @@ from estimator_tpu_embedding.core import deployment as d
 from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import InputError, InputShapeError
 from estimator_tpu_embedding.ops import checks
+from estimator_tpu_embedding.runner import batch_parts
 from estimator_tpu_embedding.runner.input import Batch, CoreQueue, open_input
 
 
@@ -93,6 +94,14 @@ def test_batch_axis_says_which_dimension_of_each_tensor_is_cut():
     np.testing.assert_array_equal(second[0]['a'], [[2, 3], [6, 7]])
     assert first[0]['b'].tolist() == second[0]['b'].tolist() == [5, 6]
     assert (first[1].tolist(), second[1].tolist()) == ([0], [1])
+
+
+def test_quantized_numbers_are_cut_as_all_others_are():
+    with tf.Graph().as_default(), tf.Session() as session:
+        quantized = tf.bitcast(tf.constant([1, 2, 3, 4], tf.int8), tf.qint8)
+        parts = batch_parts.parts_of(quantized, 2, 2, 'host 0')
+        assert [session.run(tf.bitcast(part, tf.int8)).tolist() for part in parts] == [
+            [1, 2], [3, 4]]
 
 
 @pytest.mark.section('5')

@@ -68,6 +68,13 @@ def test_another_number_of_values_is_an_error_that_counts_them():
         replica_sums.each_added([constants(1., 2.), constants(1.)], [0, 1], None)
 
 
+@pytest.mark.parametrize('add', [replica_sums.added, replica_sums.each_added])
+def test_a_sum_of_one_value_does_not_meet_that_of_an_optimizer(add):
+    for given in ([constants(1.), tf.constant(1.)], [tf.constant(1.), constants(1.)]):
+        with pytest.raises(ConfigError, match='E451 model_fn: .*optimizer on some cores'):
+            add(given, [0, 1], None)
+
+
 @pytest.mark.parametrize('groups', [None, [], [[0, 1, 2, 3]], [[0, 3], [2, 1]]])
 def test_a_core_is_in_one_group_or_with_all(groups):
     for core in ALL:

@@ -5,8 +5,10 @@ import logging
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from google.protobuf import json_format
 from harness import jobs
 
+from estimator_tpu_embedding.estimator.settings import without_arithmetic_optimizer
 from estimator_tpu_embedding.runner import session_creators
 from estimator_tpu_embedding.runner.session_creators import without_grappler_if_large
 
@@ -27,14 +29,24 @@ def test_a_graph_with_more_nodes_than_the_limit_is_left_as_it_is(nodes, is_off, 
     assert config == tf.ConfigProto(inter_op_parallelism_threads=2)
 
 
-@pytest.mark.parametrize('optimizer', ['dependency_optimization', 'remapping'])
-def test_a_config_that_turns_an_optimizer_on_keeps_all(optimizer, monkeypatch):
+@pytest.mark.parametrize('options', [
+    {'dependency_optimization': 'ON'}, {'remapping': 'AGGRESSIVE'}, {'remapping': 'OFF'},
+    {'memory_optimization': 'HEURISTICS'}, {'min_graph_nodes': -1}, {'optimizers': ['pruning']}])
+def test_a_config_with_options_of_its_own_stays_as_it_is(options, monkeypatch):
     monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN', 3)
-    for value, is_off in (('ON', False), ('OFF', True)):
-        config = tf.ConfigProto()
-        rewrites = config.graph_options.rewrite_options
-        setattr(rewrites, optimizer, getattr(rewrites, value))
-        assert rewrites_of(config, 4).disable_meta_optimizer is is_off
+    config = tf.ConfigProto()
+    json_format.ParseDict(options, config.graph_options.rewrite_options)
+    assert not rewrites_of(without_arithmetic_optimizer(config), 4).disable_meta_optimizer
+    assert rewrites_of(without_arithmetic_optimizer(tf.ConfigProto()), 4).disable_meta_optimizer
+
+
+def test_options_of_the_process_keep_it(monkeypatch):
+    monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN', 3)
+    tf.config.optimizer.set_experimental_options({'auto_mixed_precision': True})
+    try:
+        assert not rewrites_of(tf.ConfigProto(), 4).disable_meta_optimizer
+    finally:
+        tf.config.optimizer.set_experimental_options({'auto_mixed_precision': False})
 
 
 def test_a_job_trains_the_same_tables_with_and_without_and_says_that_it_is_off(

@@ -80,27 +80,47 @@ def test_what_is_made_elsewhere_is_another_operation(where):
     tf.disable_control_flow_v2()
     try:
         with tf.Graph().as_default():
-            _, pairs = built(lambda core: (
-                tf.constant([1, 2]), where(lambda: tf.constant([1, 2])), tf.constant([1, 2])))
+            value = tf.zeros([4, 3])
+            _, made = built(lambda core: (
+                tf.shape(value), where(lambda: tf.shape(value)), tf.shape(value)))
     finally:
         tf.enable_control_flow_v2()
-    assert pairs[1][0] is pairs[1][2] and pairs[1][0].op is not pairs[1][1].op
+    assert made[1][0] is made[1][2] and made[1][0].op is not made[1][1].op
 
 
 @pytest.mark.parametrize('value', [1., 'text', True, np.arange(64)])
 def test_only_small_integers_are_made_once(value):
     with tf.Graph().as_default():
-        _, pairs = built(lambda core: (tf.constant(value), tf.constant(value)))
-    assert pairs[1][0].op is not pairs[1][1].op
+        _, pairs = built(lambda core: [tf.constant(value, name='Shape') for _ in range(2)])
+        _, [_, [one, other]] = built(lambda core: [tf.constant(1, name='Shape')
+                                                   for _ in range(2)])
+    assert pairs[1][0].op is not pairs[1][1].op and one.op is other.op
+
+
+def test_what_a_model_asks_for_itself_has_its_own_name_and_identity():
+    def model(core):
+        return [tf.constant(1), tf.constant(1), tf.constant(1, name='one'), tf.stack([1, 2]),
+                tf.stack([1, 2])]
+
+    with tf.Graph().as_default() as graph:
+        _, made = built(model)
+        for tower in made:
+            assert len({each.ref() for each in tower}) == 5
+        assert graph.get_tensor_by_name('one_1:0') is made[1][2]
+
+
+def small(value, dtype=None):
+    return lambda: tf.constant(value, dtype, name='Shape')
+
+
+def sliced(begin, end):
+    return lambda: tf.shape(tf.zeros([4, 3]))[begin:end]
 
 
 @pytest.mark.parametrize('one, other', [
-    (lambda: tf.constant(1), lambda: tf.constant(2)),
-    (lambda: tf.constant(1), lambda: tf.constant(1, tf.int64)),
-    (lambda: tf.constant([1]), lambda: tf.constant(1)),
-    (lambda: tf.stack([1, 2]), lambda: tf.stack([2, 1])),
-    (lambda: tf.stack([[1], [2]]), lambda: tf.stack([[1], [2]], 1)),
-    (lambda: tf.constant([1, 2])[:1], lambda: tf.constant([1, 2])[1:])])
+    (small(1), small(2)), (small(1), small(1, tf.int64)), (small([1]), small(1)),
+    (sliced(0, 1), sliced(1, 2)), (sliced(0, 1), sliced(0, 2)),
+    (lambda: tf.stack([1, 2], name='shape'), lambda: tf.stack([2, 1], name='shape'))])
 def test_operations_that_differ_are_not_taken_for_each_other(one, other):
     with tf.Graph().as_default(), tf.Session() as session:
         _, pairs = built(lambda core: (one(), other()))
@@ -112,13 +132,24 @@ def test_operations_that_differ_are_not_taken_for_each_other(one, other):
 
 def test_towers_share_no_operations_and_the_graph_makes_all_of_them_afterwards():
     with tf.Graph().as_default():
-        _, made = built(lambda core: tf.constant([7]), cores=3)
+        _, made = built(lambda core: small(7)(), cores=3)
         assert len({each.op for each in made}) == 3
-        assert tf.constant([7]).op is not tf.constant([7]).op
+        assert small(7)().op is not small(7)().op
+
+
+def test_towers_within_towers_are_built_and_leave_the_graph_as_it_was():
+    def outer(core):
+        inner = Towers(2).build(lambda each: tf.reshape(tf.fill([2, 3], 1. * each), [3, 2]))
+        return tf.reduce_sum(tf.add_n(inner)) + core
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        _, sums = built(outer)
+        assert session.run(sums) == [6., 7.]
+        assert small(7)().op is not small(7)().op
 
 
 def test_what_is_packed_of_tensors_that_vary_is_made_each_time():
     with tf.Graph().as_default():
-        _, pairs = built(lambda core: [tf.stack([tf.placeholder_with_default(1, []), 2])
-                                       for _ in range(2)])
+        _, pairs = built(lambda core: [
+            tf.stack([tf.placeholder_with_default(1, []), 2], name='shape') for _ in range(2)])
     assert pairs[1][0].op is not pairs[1][1].op
