@@ -263,6 +263,8 @@ class CommittingSaver:
     def _told(self, error: tf.errors.OpError) -> str:
         """Returns what an error says, and which host it happened on."""
         device, text = cause_of(error.message)
+        if error.op is not None:  # The text may name another task, which waited for the first.
+            device = error.op.device
         host = self._host_at(device) if self._host_at is not None else None
         return text if host is None else f'host {host}: {text}'
 
