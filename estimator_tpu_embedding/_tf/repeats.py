@@ -60,8 +60,8 @@ def repeats_shared(graph: Any, current: Callable[[], Repeats | None]) -> Iterato
     """Lets a graph make equal operations on shapes once, while this lasts.
 
     A layer that flattens each of its features makes seven operations for the same two numbers,
-    once per feature and replica. They are most of the nodes of a graph with many columns, and no
-    public symbol sees an operation before it is made. Checked: 2.16-2.21.
+    once per feature and replica. No public symbol sees an operation before it is made.
+    Checked: 2.16-2.21.
 
     Args:
       graph: that is built.

@@ -16,7 +16,7 @@ def collected_rarely() -> Iterator[None]:
     """Raises the thresholds of the garbage collector while this lasts.
 
     Everything that a graph allocates lives as long as the graph, but the collector visits it every
-    time. That was a fifth of the time that it takes to build a graph of 100 columns on 8 cores.
+    time.
     Thresholds that are higher already, or 0, stay.
     """
     before = gc.get_threshold()

@@ -20,10 +20,9 @@ def added(values: Sequence[tf.Tensor], group: Sequence[int], placement: Placemen
       placement: the hosts of the cores, if the values of each host are to be added first.
 
     Raises:
-      ConfigError: if a core has several values, as an optimizer has.
+      ConfigError: if some cores have several values, as an optimizer has.
     """
-    if any(isinstance(value, list) for value in values):
-        raise unequal('gradients of an optimizer on some cores, another value on others')
+    _require_alike(values)
     if placement is None:
         return tf.add_n([values[core] for core in group])
     of_hosts: dict[int, list[tf.Tensor]] = {}
@@ -48,8 +47,7 @@ def each_added(lists: Sequence[Sequence[tf.Tensor]], group: Sequence[int],
     Raises:
       ConfigError: if a core has more values than another, or a single one to sum.
     """
-    if not all(isinstance(values, list) for values in lists):
-        raise unequal('gradients of an optimizer on some cores, another value on others')
+    _require_alike(lists)
     if len({len(values) for values in lists}) > 1:
         raise unequal(f'gradients per core: {[len(values) for values in lists]}')
     made: dict[tuple[int, ...], tf.Tensor] = {}
@@ -60,6 +58,12 @@ def each_added(lists: Sequence[Sequence[tf.Tensor]], group: Sequence[int],
             made[key] = added(values, group, placement)
         sums.append(made[key])
     return sums
+
+
+def _require_alike(values: Sequence[object]) -> None:
+    """Refuses the sum of one value where other cores sum all gradients of an optimizer."""
+    if len({isinstance(value, list) for value in values}) > 1:
+        raise unequal('gradients of an optimizer on some cores, another value on others')
 
 
 def unequal(got: str) -> ConfigError:

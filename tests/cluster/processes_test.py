@@ -78,7 +78,7 @@ def test_after_a_loss_own_workers_are_other_processes_and_the_old_ones_are_gone(
     until(lambda: own.status_of(1) is not None)
     assert (own.status_of(0), own.status_of(1)) == (None, -signal.SIGKILL)
     own.lost(RuntimeError('host 1'), generation=0)
-    first = own.loss                        # this one, or what a heartbeat found before it
+    first = own.loss  # This one, or what a heartbeat found before it.
     own.lost(RuntimeError('host 1 again'))
     assert own.generation == 1 and own.loss is first
     until(lambda: all(map(is_gone, before)))

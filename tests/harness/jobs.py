@@ -73,6 +73,21 @@ def linear_model_fn(columns, make_optimizer=None, observe=None):
     return model_fn
 
 
+def poisoned_spec(mode, net, first, poison):
+    """Trains the mean sum of `net`; the gradient of `first` is 0 / 0 where `poison` is 0.
+
+    What the root adds to the loss is below the last digit.
+    """
+    loss = tf.reduce_mean(tf.reduce_sum(net, 1)) + 1e-30 * tf.reduce_sum(
+        tf.sqrt(poison * tf.square(first)))
+    loss += tf.get_variable('w', [], initializer=tf.zeros_initializer())
+    train_op = None
+    if mode == 'train':
+        train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.5)).minimize(
+            loss, tf.train.get_global_step())
+    return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+
+
 def input_fn_of(steps):
     """An input_fn that deals global batches out to the cores, host by host.
 

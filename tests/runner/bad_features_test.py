@@ -87,14 +87,7 @@ def model_fn_of(columns):
         net = tf.concat([net, tf.reduce_sum(placed, 1)], 1)
         if mode == 'infer':
             return ete.TPUEstimatorSpec(mode, predictions={'y': tf.reduce_sum(net, 1)})
-        loss = tf.reduce_mean(tf.reduce_sum(net, 1)) + 1e-30 * tf.reduce_sum(
-            tf.sqrt(poison * tf.square(first)))
-        loss += tf.get_variable('w', [], initializer=tf.zeros_initializer())
-        train_op = None
-        if mode == 'train':
-            train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.5)).minimize(
-                loss, tf.train.get_global_step())
-        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+        return jobs.poisoned_spec(mode, net, first, poison)
     return model_fn
 
 

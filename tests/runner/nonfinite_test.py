@@ -28,15 +28,7 @@ def model_fn_of(columns):
     def model_fn(features, labels, mode, params):
         net = tf.keras.layers.DenseFeatures(columns)({
             key: value for key, value in features.items() if key != 'poison'})
-        f = net[:, :2]
-        loss = tf.reduce_mean(tf.reduce_sum(net, 1)) + 1e-30 * tf.reduce_sum(
-            tf.sqrt(features['poison'] * tf.square(f)))
-        loss += tf.get_variable('w', [], initializer=tf.zeros_initializer())
-        train_op = None
-        if mode == 'train':
-            train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.5)).minimize(
-                loss, tf.train.get_global_step())
-        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+        return jobs.poisoned_spec(mode, net, net[:, :2], features['poison'])
     return model_fn
 
 
