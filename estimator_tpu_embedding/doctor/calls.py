@@ -7,7 +7,7 @@ import ast
 from .facts import Question
 from .meanings import ALL, ATTRIBUTE, IMPORT, Condition, is_examined
 from .state import State
-from .values import IMPORTERS, imported_by, inside, meaning_of, path_of, text_of
+from .lookups import IMPORTERS, imported_by, inside, meaning_of, path_of, text_of
 
 SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals', 'object', 'patch',
                      'setattr', 'vars'}) | IMPORTERS

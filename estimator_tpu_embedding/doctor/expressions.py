@@ -10,7 +10,7 @@ from . import guards
 from .calls import SPECIAL, called
 from .meanings import NAME, OTHERS, Meanings
 from .state import TENSORFLOW, Scope, State
-from .values import chain_of, meaning_of
+from .lookups import chain_of, meaning_of
 
 _FIELDS: dict[type, tuple[str, ...]] = {
     ast.BinOp: ('left', 'right'), ast.UnaryOp: ('operand',), ast.Compare: ('left', 'comparators'),

@@ -6,7 +6,7 @@ import ast
 
 from .meanings import Meaning, Meanings
 from .state import State
-from .values import chain_of
+from .lookups import chain_of
 
 
 class Names:

@@ -15,7 +15,7 @@ from .meanings import (
 from .meanings import Names as Bound
 from .state import TENSORFLOW, Scope, State
 from .tries import LEAVES, ending_of, follow_try, follow_with
-from .values import chain_of, meaning_of, text_of
+from .lookups import chain_of, meaning_of, text_of
 
 _MOST_ROUNDS = 3
 """How often a file is followed whose functions bind names of the module."""
