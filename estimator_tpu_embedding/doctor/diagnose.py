@@ -31,7 +31,7 @@ def diagnose(paths: Sequence[str], settings: Settings = Settings()) -> Diagnosis
     about = [finding for finding in (
         *judged.findings, *traps.findings_of(files, bool(judged.project.tf1)),
         *(each for file in files for each in (*file.unknown, *file.problems)), *conflicts)
-        if finding.place is None or finding.place.path in by_path]
+        if finding.place is None or finding.place.path in by_path] + list(found.problems)
     wanted = [finding for finding in sorted(set(about), key=_order)
               if selected(finding.code, ('',), settings.ignore)
               and not is_ignored(finding, finding.place and by_path.get(finding.place.path))]
