@@ -33,7 +33,8 @@ BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', 'defa
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns', 'defaults'}
 BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel'}
 BELOW['migration'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
-BELOW['cli'] = BELOW['migration'] | {'migration'}
+BELOW['doctor'] = {'errors', 'proto', 'checkpoint', 'compat'}
+BELOW['cli'] = BELOW['migration'] | {'migration', 'doctor'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
