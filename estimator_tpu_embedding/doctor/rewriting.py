@@ -1,4 +1,4 @@
-"""Rewrites the files of a project, each after its new text was scanned, and never through a link."""
+"""Rewrites the files of a project, each after a scan of its new text, and never through a link."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..checkpoint.files import write_atomically
-from ..errors import Problem, SetupError
+from ..errors import Problem, SetupError, shown
 from ..proto import files
 from . import scan, sources
 from .facts import Finding, ScannedFile, Use
@@ -46,10 +46,12 @@ class Rewritten(NamedTuple):
 
     def diff(self) -> str:
         """Returns the unified diff, `''` if nothing changes."""
-        lines = (re.findall(r'[^\n]*\n|[^\n]+', text) for text in (self.before, self.after))
+        before, after = (re.findall(r'[^\n]*\n|[^\n]+', text)
+                         for text in (self.before, self.after))
+        name = shown(self.path, 1000)  # It may have line ends.
         return ''.join(
             line if line.endswith('\n') else f'{line}\n\\ No newline at end of file\n'
-            for line in difflib.unified_diff(*lines, f'a/{self.path}', f'b/{self.path}'))
+            for line in difflib.unified_diff(before, after, f'a/{name}', f'b/{name}'))
 
     def written(self) -> Rewritten:
         """Writes the new text in one step; returns what was done and left then."""
@@ -101,7 +103,9 @@ def _rewritten(path: str, findings: list[Finding], project: Project) -> Rewritte
     try:
         with files.open_regular(path, follow=False) as stream:
             status = os.fstat(stream.fileno())
-            content = bytes(files.read_at_most(stream, _MOST_BYTES))
+            content = bytes(files.read_at_most(stream, _MOST_BYTES + 1))
+        if len(content) > _MOST_BYTES:
+            return left('it is too large')
         encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
         text = content.decode(encoding)
         if text.encode(encoding) != content:
