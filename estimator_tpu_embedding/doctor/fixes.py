@@ -108,7 +108,8 @@ class _Rewriting:
         indent = self._text.indent_of(statement)
         if new.lines and (not is_alone or indent.strip()):
             raise ValueError('other code is on the line of the import')
-        self._edits.append(self._text.piece(statement, _code(new.statement)))
+        self._edits.append(self._text.piece(statement, _code(new.statement.with_changes(
+            semicolon=libcst.MaybeSentinel.DEFAULT))))
         if new.lines:
             self._edits.append(self._text.below(statement, [indent + one for one in new.lines]))
         self._values |= new.bound

@@ -182,7 +182,7 @@ def _settings(file: str, section: dict[str, str],
 
 
 def _problem(file: str, rule: str, got: str, remedy: str = '') -> Problem:
-    return Problem('E135', shown(file, 300), rule, shown(got), remedy)
+    return Problem('E135', shown(file, 300), rule, shown(got, 400), remedy)
 
 
 def selected(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:
