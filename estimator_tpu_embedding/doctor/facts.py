@@ -65,6 +65,10 @@ class Answer(NamedTuple):
       lacking: the first name that was not found where most of it was found, dotted, such as
         `'tensorflow.contrib'`; `''` where all was found somewhere.
       error: what the last look-up raised, such as `ModuleNotFoundError: No module named 'x'`.
+      keras2: whether plain Python finds it if TF_USE_LEGACY_KERAS selects Keras 2.
+      nearest: the name that is there and most similar to the one that is not; `''` if none is.
+      is_examined: whether its names were looked up; of packages that are never imported, only the
+        modules were sought.
     """
 
     python: bool
@@ -74,6 +78,9 @@ class Answer(NamedTuple):
     refused: str = ''
     lacking: str = ''
     error: str = ''
+    keras2: bool = False
+    nearest: str = ''
+    is_examined: bool = True
 
 
 class Use(NamedTuple):
@@ -84,13 +91,18 @@ class Use(NamedTuple):
       question: what it resolves to.
       written: as the source has it, such as `'tf.train.Saver'`.
       is_guarded: whether the program goes on without it: in a `try` that catches ImportError or
-        AttributeError, or under a condition on a version or on `hasattr`.
+        AttributeError, in what such a `try` does instead, or under a condition on a version or on
+        `hasattr`.
+      branches: the `try` statements around it that catch ImportError or AttributeError, outermost
+        first: the number of each in the file, and 0 in its body, 1 in its first handler and so on.
+        Where the body fails, the handler must not. So `verdicts` asks about both.
     """
 
     place: Place
     question: Question
     written: str
     is_guarded: bool = False
+    branches: tuple[tuple[int, int], ...] = ()
 
 
 class Fact(NamedTuple):
