@@ -32,8 +32,11 @@ _MODULES_OF_TF2 = frozenset({
     'tpu_embedding_v2_utils'})
 _RATES_OF_TF2 = frozenset({'Adagrad', 'AdagradMomentum', 'Adam', 'FTRL', 'SGD'})
 _PLAIN = frozenset({'Estimator'})
+READERS = frozenset({'NewCheckpointReader', 'load_checkpoint', 'load_variable'})
+"""They read the tensors of a checkpoint as they are stored."""
+
 _OPERATIONS = {name.lower(): name for name in FEED_OPERATIONS}
-WORDS = frozenset({*_UNIQUE, *_OF_TPU, *_OLDER, *_RATES_OF_TF2, *_PLAIN, 'compile'})
+WORDS = frozenset({*_UNIQUE, *_OF_TPU, *_OLDER, *_RATES_OF_TF2, *_PLAIN, *READERS, 'compile'})
 """A file that spells none of these, and no operation of a feed, has no TPU construct."""
 
 
@@ -60,7 +63,7 @@ def construct_of(path: str) -> str | None:
     if operation is not None:
         return 'feed operation'
     name = _OLDER.get(name, name)
-    if name in _UNIQUE:
+    if name in _UNIQUE or name in READERS:
         return name
     if name == 'compile':
         return 'xla.compile' if 'xla' in modules else None

@@ -8,7 +8,8 @@ Kinds of facts, besides the constructs of `construct_names.construct_of`:
 | `'flag'`, `'required'` | the definition of a command-line flag, and flags that must be given |
 | `'path'` | a constant that is a path on remote storage |
 | `'rate'` | functions of learning rates, of which each table gets one of its own |
-| `'minimize'`, `'sum'` | a call that trains variables; any mention of a sum over cores |
+| `'minimize'`, `'optimizer'` | a call that trains variables; one that makes an optimizer for them |
+| `'sum'` | any mention of a sum over cores |
 | `'method'` | a call of a method in `METHODS`, by its name |
 | `'context'` | `params['context']` |
 | `'old method'` | a method of a dict that Python 3 lacks |
@@ -21,9 +22,10 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from . import flag_definitions, old_methods, rate_functions, storage
-from .construct_names import construct_of, may_be_construct
+from . import flag_definitions, old_methods, storage
+from .construct_names import READERS, construct_of, may_be_construct
 from .facts import Fact, Place
+from .rate_functions import ARGUMENTS as RATES, RateFunctions
 from .values import UNREAD, Value, Values
 
 PlaceOf = Callable[[ast.AST], Place]
@@ -35,7 +37,9 @@ POSITIONS = {  # parameters that may be given by position, in order
     'TPUEstimator': ('model_fn', 'model_dir', 'config', 'params', 'use_tpu', 'train_batch_size',
                      'eval_batch_size', 'predict_batch_size', 'batch_axis', 'eval_on_tpu'),
     'TPUEstimatorSpec': ('mode', 'predictions', 'loss', 'train_op', 'eval_metrics'),
-    'shard': ('computation', 'inputs', 'num_shards')}
+    'shard': ('computation', 'inputs', 'num_shards'),
+    'Estimator': ('model_fn', 'model_dir'),
+    **{name: ('checkpoint',) for name in READERS}}
 ARGUMENTS = {  # arguments that are facts of their own
     'TPUConfig': ('iterations_per_loop', 'per_host_input_for_training', 'tpu_job_name',
                   'num_cores_per_replica', 'experimental_feed_hook', 'input_partition_dims'),
@@ -44,8 +48,7 @@ ARGUMENTS = {  # arguments that are facts of their own
     'EmbeddingConfigSpec': ('partition_strategy', 'pipeline_execution_with_tensor_core')}
 METHODS = frozenset({
     'evaluate', 'predict', 'train_and_evaluate', 'export_saved_model', 'export_savedmodel',
-    'experimental_export_all_saved_models', 'init_from_checkpoint', 'load_checkpoint',
-    'load_variable', 'NewCheckpointReader', 'get_variable_value'})
+    'experimental_export_all_saved_models'})
 _TRAIN = frozenset({'minimize', 'apply_gradients'})
 _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
 
@@ -70,8 +73,7 @@ def facts_of(tree: ast.Module, names: Names, place_of: PlaceOf) -> list[Fact]:
              *_words(nodes, place_of),
              *storage.facts_of(nodes, parents, place_of),
              *flag_definitions.facts_of(nodes, place_of),
-             *rate_functions.facts_of(tree, nodes, parents, place_of),
-             *old_methods.facts_of(tree, nodes, place_of)]
+             *old_methods.facts_of(tree, nodes, parents, place_of)]
     return sorted(found, key=lambda fact: fact.place[1:3])
 
 
@@ -98,6 +100,7 @@ class _Constructs:
         """Yields a fact per use of a construct, and one per argument in `ARGUMENTS`."""
         if not any(map(may_be_construct, _words_of(nodes))):
             return
+        self._rates = RateFunctions(nodes, self._parents)
         for node in nodes:
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 path = self._names.resolve(node)
@@ -114,8 +117,15 @@ class _Constructs:
         yield Fact(kind, self._place_of(node), {
             'path': path, 'written': _written(node), 'is_call': is_call,
             'arguments': {name: self._value(each) for name, each in arguments.items()},
+            'places': {name: self._place_of(each) for name, each in arguments.items()},
+            'optimizer': self._called(arguments.get('optimization_parameters')),
             'is_open': isinstance(call, ast.Call) and _is_open(call),
             'scope': self._scope(node)})
+        rate = arguments.get(RATES.get(kind, ''))
+        made = rate and self._rates.made_by(rate)
+        if rate is not None and made:
+            yield Fact('rate', self._place_of(rate), {
+                'path': path, 'key': made.key, 'is_repeated': made.is_repeated, 'how': made.how})
         for name in ARGUMENTS.get(kind, ()):
             value = arguments.get(name)
             if value is not None and self._value(value) is not None:
@@ -131,6 +141,12 @@ class _Constructs:
             found[name] = node
         found.update({each.arg: each.value for each in call.keywords if each.arg})
         return found
+
+    def _called(self, node: ast.expr | None) -> str:
+        """Returns the name of what an expression calls, such as `'AdagradParameters'`."""
+        if isinstance(node, ast.Name):
+            node = self._values.assigned(node.id)
+        return _written(node.func).rpartition('.')[2] if isinstance(node, ast.Call) else ''
 
     def _value(self, node: ast.expr) -> Value:
         value = self._values.of(node)
@@ -186,6 +202,8 @@ def _words(nodes: list[ast.AST], place_of: PlaceOf) -> Iterator[Fact]:
             name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
             if name in _TRAIN and isinstance(node.func, ast.Attribute):
                 yield Fact('minimize', place_of(node.func), {'name': name})
+            elif name.endswith('Optimizer') and name not in _SUMS:
+                yield Fact('optimizer', place_of(node.func), {'name': name})
             elif name in METHODS:
                 yield Fact('method', place_of(node.func), {'name': name})
         elif isinstance(node, ast.Subscript):
