@@ -37,8 +37,9 @@ def _without_tpu(group: Linked, call: Fact) -> Iterator[Finding]:
     specs = list(group.calls('EmbeddingConfigSpec'))
     if not specs and not any(True for _ in group.calls(*_COLUMNS)):
         return
-    declared = _named(specs, 'optimizer') or 'the optimizer of an EmbeddingConfigSpec'
-    model = _named(group.facts('optimizer'), 'name')
+    declared = (_named((str(spec.values['optimizer']), spec.place) for spec in specs)
+                or 'the optimizer of an EmbeddingConfigSpec')
+    model = _named((str(fact.values['name']), fact.place) for fact in group.facts('optimizer'))
     trains = f'{model} of model_fn' if model else 'the optimizer of model_fn'
     remedy = f'give {known.option}' if known.option else 'set use_tpu=True'
     yield Finding('W211', known.place, 'use_tpu', 'use_tpu',
@@ -46,12 +47,15 @@ def _without_tpu(group: Linked, call: Fact) -> Iterator[Finding]:
                   f'and not {declared}. To train as a TPU does, {remedy}: {_SET_TRUE}')
 
 
-def _named(facts: Iterable[Fact], key: str) -> str:
-    """Returns names with their places, such as `'AdamOptimizer (train.py:9)'`; at most three."""
+def _named(names: Iterable[tuple[str, Place]]) -> str:
+    """Returns names with their first places, such as `'AdamOptimizer (train.py:9)'`.
+
+    It is `''` if there are none, or too many to tell which one is meant.
+    """
     found: dict[str, Place] = {}
-    for fact in facts:
-        if fact.values[key]:
-            found.setdefault(str(fact.values[key]), fact.place)
+    for name, place in names:
+        if name:
+            found.setdefault(name, place)
     if len(found) > _MOST_NAMED:
         return ''
     return ' or '.join(f'{name} ({place.path}:{place.line})' for name, place in found.items())

@@ -119,8 +119,12 @@ def _returns_new_function(function: ast.FunctionDef) -> bool:
 
 
 def _names_in(node: ast.expr) -> set[str]:
-    own = {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} - own
+    """Returns the names whose values decide what an expression makes."""
+    if not isinstance(node, ast.Lambda):
+        return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    own = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+    defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+    return (_names_in(node.body) - own).union(*map(_names_in, defaults))
 
 
 def _bound_in(node: ast.AST) -> set[str]:
