@@ -1,12 +1,12 @@
-"""`etpe doctor`: says what code needs to run, without running it, and rewrites what is safe.
+"""`etpe doctor`: says what code needs to run, without running it, and fixes names in it.
 
 JSON: `"environment"`, a list of objects with `what` and `state`. `"findings"`, a list of objects
 with `code`, `severity`, `place`, `subject`, `written`, `message`, `verdict` and `successor`; a
 place has `path`, `line`, `column`, `end_line`, `end_column` and `cell`, and is null for the
 environment. `"programs"`, with `path`, `command`, `reasons` and `stops`, which are findings.
 `"not_scanned"`, with `path` and `reason`. `"verdicts"` and `"ignored"` count uses of names and
-ignored findings. `"fixes"`, only with --fix or --diff, has `path`, `fixed`, `left` and `diff`. What
-is left are findings with a `reason`. `"files"`, `"lines"`, `"errors"`, `"warnings"` and
+ignored findings. `"fixes"`, only with --fix or --diff, has `path`, `fixed`, `left` and `diff`. Those
+in `left` are findings with a `reason`. `"files"`, `"lines"`, `"errors"`, `"warnings"` and
 `"information"` are numbers.
 """
 

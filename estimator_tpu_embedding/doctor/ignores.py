@@ -39,7 +39,7 @@ class Settings(NamedTuple):
       select: beginnings of the codes that count.
       ignore: beginnings of the codes that do not.
       exclude: patterns of paths that are not scanned, relative to `folder`.
-      folder: that of the file; `''` if there is none.
+      folder: where the file is; `''` if there is none.
     """
 
     select: tuple[str, ...] = ('',)
