@@ -23,6 +23,11 @@ _REFUSED = {
         'get_full_variable_names': 'etpe inspect lists the variables of a checkpoint.',
         'get_tpu_embedding_columns': _OF_COLUMNS,
         'split_inputs': _OF_THE_RUNNER}}
+FEED_OPERATIONS = (
+    'InfeedDequeue', 'InfeedDequeueTuple', 'InfeedEnqueue', 'InfeedEnqueuePrelinearizedBuffer',
+    'InfeedEnqueueTuple', 'OutfeedDequeue', 'OutfeedDequeueTuple', 'OutfeedDequeueTupleV2',
+    'OutfeedDequeueV2', 'OutfeedEnqueue', 'OutfeedEnqueueTuple')
+"""The operations of the queues between a host and its cores."""
 
 
 class _Refused:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ..errors import counted
 from . import command, environment, oracle, scan, sources, traps, verdicts
-from .facts import Diagnosis, Finding, ScannedFile, Use
+from .facts import Diagnosis, Finding, ScannedFile
 from .ignores import Settings, is_ignored, selected
 
 
@@ -39,8 +39,7 @@ def diagnose(paths: Sequence[str], settings: Settings = Settings()) -> Diagnosis
     ignored = collections.Counter(finding.code for finding in set(about).difference(shown))
     return Diagnosis(
         lines, shown,
-        command.prescriptions(kept, wanted, {
-            path: _reasons(flags) for path, flags in judged.flags.items()}),
+        command.prescriptions(kept, wanted, judged.flags),
         _verdicts(kept, judged if len(kept) == len(files) else verdicts.judge(kept, answers)),
         sum(not _is_unread(file) for file in kept), sum(file.lines for file in kept),
         dict(sorted(ignored.items())),
@@ -54,18 +53,6 @@ def _order(finding: Finding) -> tuple[object, ...]:
         return '', 0, 0, 0, finding.code, finding.subject, finding.message
     return (place.path, place.cell, place.line, place.column, finding.code, finding.subject,
             finding.message)
-
-
-def _reasons(flags: verdicts.Flags) -> Mapping[str, str]:
-    """The flags that a program needs, and for which names."""
-    return {flag: _names(uses) for flag, uses in
-            (('--tf1', flags.tf1), ('--contrib', flags.contrib)) if uses}
-
-
-def _names(uses: Sequence[Use]) -> str:
-    others = len({use.question.path for use in uses}) - 1
-    first = f'{uses[0].written} (line {uses[0].place.line})'
-    return f'{first} and {counted(others, "other name")}' if others else first
 
 
 def _verdicts(files: Sequence[ScannedFile], judged: verdicts.Judged) -> Mapping[str, int]:

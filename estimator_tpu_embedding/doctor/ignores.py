@@ -39,7 +39,7 @@ class Settings(NamedTuple):
       select: beginnings of the codes that count.
       ignore: beginnings of the codes that do not.
       exclude: patterns of paths that are not scanned, relative to `folder`.
-      folder: that of the file; `''` if there is none.
+      folder: where the file is; `''` if there is none.
     """
 
     select: tuple[str, ...] = ('',)
@@ -182,7 +182,7 @@ def _settings(file: str, section: dict[str, str],
 
 
 def _problem(file: str, rule: str, got: str, remedy: str = '') -> Problem:
-    return Problem('E135', shown(file, 300), rule, shown(got), remedy)
+    return Problem('E135', shown(file, 300), rule, shown(got, 400), remedy)
 
 
 def selected(code: str, select: Sequence[str], ignore: Sequence[str]) -> bool:

@@ -13,9 +13,9 @@ def data_of(diagnosis: Diagnosis) -> dict[str, Any]:
     """Returns the members that `cli/doctor.py` documents."""
     return {
         'environment': [{'what': what, 'state': state} for what, state in diagnosis.environment],
-        'findings': [_finding(finding) for finding in diagnosis.findings],
+        'findings': [finding_data(finding) for finding in diagnosis.findings],
         'programs': [{'path': one.path, 'command': one.command, 'reasons': list(one.reasons),
-                      'stops': [_finding(finding) for finding in one.stops]}
+                      'stops': [finding_data(finding) for finding in one.stops]}
                      for one in diagnosis.prescriptions],
         'not_scanned': [{'path': path, 'reason': reason} for path, reason in diagnosis.left_out],
         'verdicts': dict(diagnosis.verdicts), 'ignored': dict(diagnosis.ignored),
@@ -24,7 +24,8 @@ def data_of(diagnosis: Diagnosis) -> dict[str, Any]:
            (('E', 'errors'), ('W', 'warnings'), ('I', 'information'))}}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """Returns one of the objects in `findings`."""
     place = None if finding.place is None else finding.place._asdict()
     return {'code': finding.code, 'severity': SEVERITIES[finding.code[0]], 'place': place,
             'subject': finding.subject, 'written': finding.written, 'message': finding.message,
