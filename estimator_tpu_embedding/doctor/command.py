@@ -2,19 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 
-from .facts import Finding, Prescription, ScannedFile
+from .facts import Fact, Finding, Prescription, ScannedFile, Use
+from .linked import Linked
+from .reached import Reached
+from .size_traps import hosts_for, sizes_for
+from .verdicts import Flags
 
 
 def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],
-                  flags: Mapping[str, Mapping[str, str]]) -> list[Prescription]:
+                  flags: Mapping[str, Flags]) -> list[Prescription]:
     """Returns how to run each program of the project.
 
     Args:
       files: all that were scanned.
       findings: all findings about them that are not ignored.
-      flags: by the path of a file, the flags that its own names need, with a reason each, such as
-        `{'train.py': {'--tf1': 'tf.placeholder (line 7) and 12 other names'}}`.
+      flags: by path of each file, what it needs with all files that it imports.
     """
-    raise NotImplementedError
+    reached = Reached(files)
+    return [_prescription(file, reached, findings, flags.get(file.path, Flags()))
+            for file in files if file.is_program]
+
+
+def _prescription(file: ScannedFile, reached: Reached, findings: Sequence[Finding], flags: Flags
+                  ) -> Prescription:
+    words, reasons = ['etpe', 'run'], []
+    for option, uses in (('--tf1', flags.tf1), ('--contrib', flags.contrib)):
+        if uses:
+            words.append(option)
+            reasons.append(f'{option}: {_named(uses)}')
+    group = Linked(reached.files_of(file))
+    sizes, reason = _sizes(group)
+    words += sizes.split()
+    if reason:
+        reasons.append(reason)
+    folder, module, reason = reached.as_module(file)
+    if module:
+        words += ['-m', module]
+        reasons.append(f'-m {module}: {reason}')
+    else:
+        words.append(shlex.quote(file.path))
+    for option, value, reason in _required(file, group):
+        words.append(f'{option}={value}' if option.startswith('--') else value)
+        reasons.append(reason)
+    command = ' '.join(words)
+    if folder:
+        command = f'cd {shlex.quote(folder)} && {command}'
+    return Prescription(file.path, command, reasons, reached.stops_of(file, findings))
+
+
+def _named(uses: Sequence[Use]) -> str:
+    """Names the first use, and the number of other names: `tf.Session (line 3) and 2 others`."""
+    first = uses[0]
+    others = len({use.question.path for use in uses} - {first.question.path})
+    more = f' and {others} other name{"s" if others > 1 else ""}' if others else ''
+    return f'{first.written} ({first.place.path}:{first.place.line}){more}'
+
+
+def _sizes(group: Linked) -> tuple[str, str]:
+    """Returns the options for hosts and cores, and why they are there, or why not."""
+    configs = [(shards, each) for call in group.calls('TPUConfig')
+               if (shards := group.known(call, 'num_shards', None))
+               and (each := group.known(call, 'num_cores_per_replica', None))]
+    for shards, each in configs:
+        of_replica = each.value if type(each.value) is int and each.value > 0 else 1
+        if shards.value is None and of_replica > 1:
+            options = sizes_for(of_replica)
+            return options, (f'{options}: a replica takes {of_replica} cores, as '
+                             f'num_cores_per_replica says{each.origin}')
+        if type(shards.value) is not int or shards.value < 1:
+            continue
+        cores = shards.value * of_replica
+        if hosts_for(cores, of_replica) is not None and len(configs) == 1:
+            options = sizes_for(cores, of_replica)
+            return options, (f'{options}: num_shards is {shards.value}{shards.origin}, and no '
+                             'number of hosts with 8 cores each has so many')
+        size = sizes_for(cores).replace('--hosts ', '').replace(' --cores ', ' x ')
+        return '', (f'no --hosts, no --cores: num_shards is {shards.value}{shards.origin}, and '
+                    f'sets the size to {size.replace("--cores", "1 x")} (hosts x cores)')
+    return _sizes_of_loop(group)
+
+
+def _sizes_of_loop(group: Linked) -> tuple[str, str]:
+    """Returns the options for a loop with a raw `TPUEmbedding`, whose cores nobody else states."""
+    if not any(True for _ in group.calls('TPUEmbedding')):
+        return '', ''
+    for call in group.calls('shard', 'batch_parallel'):
+        shards = group.known(call, 'num_shards')
+        if shards is not None and type(shards.value) is int and shards.value > 1:
+            options = sizes_for(shards.value)
+            return options, (f'{options}: {call.values["written"]} makes {shards.value} replicas'
+                             f'{shards.origin}, and a TPUEmbedding has as many cores as the system')
+    return '', ''
+
+
+def _required(file: ScannedFile, group: Linked) -> Iterator[tuple[str, str, str]]:
+    """Yields option, value and reason of each argument without which the program ends."""
+    marked = {name for fact in group.facts('required')
+              for name in _names(fact)}
+    own = file.facts if not any(fact.kind == 'subparsers' for fact in file.facts) else []
+    absl = [fact for fact in group.facts('flag') if fact.values['library'] == 'absl']
+    of_parser = [fact for fact in own if fact.kind == 'flag'
+                 and fact.values['library'] == 'argparse']
+    seen = set()
+    for fact in (*absl, *of_parser):
+        name, option = str(fact.values['name']), str(fact.values['option'])
+        is_marked = fact.values['library'] == 'absl' and name in marked
+        if option in seen or not (fact.values['is_required'] or is_marked):
+            continue
+        seen.add(option)
+        yield option, name.upper(), (f'{option}: the program requires it '
+                                     f'({fact.place.path}:{fact.place.line})')
+
+
+def _names(fact: Fact) -> tuple[str, ...]:
+    names = fact.values['names']
+    assert isinstance(names, tuple)
+    return names

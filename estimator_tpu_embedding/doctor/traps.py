@@ -2,11 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
-from .facts import Finding, ScannedFile
+from . import emulated, optimizer_traps, size_traps
+from .facts import Fact, Finding, ScannedFile
+from .linked import Linked, groups_of
+from .old_methods import TODAY
+
+_REMOTE = {
+    'gs': 'TensorFlow itself reads it, over the network and with your credentials; Python\'s '
+          'open() does not, and a TPUEstimator refuses it as model_dir (E913): copy what you can '
+          'to this machine, and give a local model_dir',
+    '/cns/': 'a file system of Google; here it is a local path: copy the files to this machine',
+    '/bigstore/': 'a file system of Google; here it is a local path: copy the files to this '
+                  'machine',
+    '/placer/': 'a file system of Google; here it is a local path: copy the files to this machine'}
+_NO_FILE_SYSTEM = ('TensorFlow has no file system for {}:// (UnimplementedError), unless a package '
+                   'registers one: copy the files to this machine')
+_EXPORTS = frozenset({
+    'export_saved_model', 'export_savedmodel', 'experimental_export_all_saved_models'})
 
 
 def findings_of(files: Sequence[ScannedFile], needs_tf1: bool) -> list[Finding]:
-    """Returns the findings W211 to W217, E104, E122 and I311 of all files."""
-    raise NotImplementedError
+    """Returns the findings about constructs: W211 to W217, E104, E122 and I311.
+
+    Args:
+      files: all files of the project.
+      needs_tf1: whether they run with `--tf1`, which switches eager execution off.
+    """
+    found: list[Finding] = []
+    for file in files:
+        found += emulated.findings_of(file, needs_tf1)
+        found += itertools.chain.from_iterable(map(_of_constant, file.facts))
+    has_sums = any(fact.kind == 'sum' for file in files for fact in file.facts)
+    for group in groups_of(files):
+        found += optimizer_traps.findings_of(group, has_sums)
+        found += size_traps.findings_of(group)
+        found += _refused(group)
+    return sorted(found, key=lambda each: (each.place or ('',), each.code))
+
+
+def _of_constant(fact: Fact) -> Iterator[Finding]:
+    """Yields what one fact is enough for: E122 and W217."""
+    if fact.kind == 'old method':
+        name, written = str(fact.values['name']), str(fact.values['written'])
+        today = TODAY[name].format(written.rpartition('.')[0])
+        yield Finding('E122', fact.place, f'dict.{name}', written,
+                      f'a dict of Python 3 has no {name}(): write {today}')
+    elif fact.kind == 'path':
+        scheme, path = str(fact.values['scheme']), str(fact.values['path'])
+        yield Finding('W217', fact.place, path, path,
+                      f'{path[:80]} is not on this machine: '
+                      + _REMOTE.get(scheme, _NO_FILE_SYSTEM.format(scheme)))
+
+
+def _refused(group: Linked) -> Iterator[Finding]:
+    """Yields E104 for an argument that refuses what the program asks for later."""
+    if not any(fact.values['name'] in _EXPORTS for fact in group.facts('method')):
+        return
+    for call in group.calls('TPUEstimator'):
+        known = group.known(call, 'export_to_cpu', True)
+        if known is not None and known.value is False and not known.source:
+            yield Finding('E104', known.place, 'TPUEstimator.export_to_cpu', 'export_to_cpu',
+                          'export_to_cpu=False refuses every export (E915): only graphs for the '
+                          'CPU are written; leave it out')
