@@ -47,7 +47,9 @@ class _Refused:
 
 def message_of(value: Any) -> str:
     """Returns what the use of a name raises; `''` for everything but these stand-ins."""
-    return str(value.problem()) if isinstance(value, type) and issubclass(value, _Refused) else ''
+    if not isinstance(value, type) or not issubclass(value, _Refused):
+        return ''
+    return str(value.problem())
 
 
 def refused(module: str) -> dict[str, Any]:

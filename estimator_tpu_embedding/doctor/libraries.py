@@ -14,7 +14,10 @@ PACKAGE = str(__package__).partition('.')[0]
 OF_TENSORFLOW = frozenset({'tensorflow', 'keras', 'tf_keras', 'tensorflow_estimator', PACKAGE})
 """Packages that need TensorFlow, and that `etpe run` may change."""
 
-_HARMLESS = frozenset({'numpy', 'six', 'absl', 'builtins'})
+_HARMLESS = frozenset({'numpy', 'six', 'absl'})
+PYTHON = frozenset({*sys.stdlib_module_names, 'builtins'})
+"""Modules of the standard library."""
+
 _WITH_EFFECTS = frozenset({  # They print, open windows or a browser, or are another module here.
     '__hello__', '__main__', '__phello__', 'antigravity', 'idlelib', 'test', 'this', 'turtle',
     'turtledemo'})
@@ -35,7 +38,7 @@ def is_imported(question: Question) -> bool:
     """
     package = top(question)
     return package in OF_TENSORFLOW or package in _HARMLESS or (
-        package in sys.stdlib_module_names and package not in _WITH_EFFECTS)
+        package in PYTHON and package not in _WITH_EFFECTS)
 
 
 def outside(entries: Iterable[str], scanned: Sequence[str]) -> list[str]:
