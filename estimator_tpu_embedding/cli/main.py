@@ -14,6 +14,7 @@ from ..version import VERSION
 
 COMMANDS = {
     'run': 'run a TF1 TPUEstimator script, unedited',
+    'doctor': 'say what a folder of TF1 code needs to run, without running it',
     'worker': 'be a host of jobs of other machines, or show which workers answer',
     'inspect': 'show the tables and features of a config or checkpoint',
     'validate': 'find errors and doubtful choices in a config',

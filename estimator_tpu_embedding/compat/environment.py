@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 
 from ..errors import ConfigError, Problem, SetupError
 
@@ -62,6 +63,19 @@ def prepare() -> None:
     """
     check_packages()
     use_legacy_keras()
+
+
+def of_plain_child(search: Callable[[list[str]], list[str]]) -> dict[str, str]:
+    """Returns the variables of a process that has the Keras which TensorFlow selects by itself.
+
+    Args:
+      search: takes the entries of PYTHONPATH, and returns those that the process is to have.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != LEGACY_KERAS}
+    if path := kept.pop('PYTHONPATH', ''):
+        if entries := search(path.split(os.pathsep)):
+            kept['PYTHONPATH'] = os.pathsep.join(entries)
+    return kept
 
 
 def can_move_cursor() -> bool:

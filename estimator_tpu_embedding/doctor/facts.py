@@ -1,7 +1,7 @@
 """The facts that the parts of the doctor hand to each other.
 
-`sources` finds and reads files. `names` and `constructs` turn the tree of a file into `ScannedFile`,
-without asking any library. `oracle` asks the installed libraries about all `Question`s at once.
+`sources` finds and reads files. `names` and `constructs` turn the tree of a file into
+`ScannedFile`, without asking any library. `oracle` asks the installed libraries about all `Question`s at once.
 `verdicts` and `traps` turn facts and answers into `Finding`s, and `command` into a `Prescription`.
 `diagnose.diagnose` calls them all, and `cli/doctor.py` prints its `Diagnosis`.
 """
@@ -9,6 +9,7 @@ without asking any library. `oracle` asks the installed libraries about all `Que
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -39,8 +40,8 @@ class Question(NamedTuple):
     Attributes:
       module: the module that is imported, such as `'tensorflow.compat.v1'`.
       names: dotted names that are looked up in it; `''` for `import module` alone.
-      is_import: whether `names` is one name of `from module import name`, which may be a module
-        that nobody has imported.
+      is_import: whether the first of `names` comes from `from module import name`: where it is no
+        attribute, it is sought as a module, which nobody may have imported.
     """
 
     module: str
@@ -90,19 +91,37 @@ class Use(NamedTuple):
       place: of the longest chain of names, or of the name in an import statement.
       question: what it resolves to.
       written: as the source has it, such as `'tf.train.Saver'`.
-      is_guarded: whether the program goes on without it: in a `try` that catches ImportError or
-        AttributeError, in what such a `try` does instead, or under a condition on a version or on
-        `hasattr`.
-      branches: the `try` statements around it that catch ImportError or AttributeError, outermost
-        first: the number of each in the file, and 0 in its body, 1 in its first handler and so on.
-        Where the body fails, the handler must not. So `verdicts` asks about both.
+      is_guarded: whether the program goes on without it: in the body of a `try` whose handler
+        catches what a missing name raises and does not end the program, or under a condition that nobody
+        can evaluate here, such as one on a version.
+      only_if: the place is reached, or the name means this, only where all of these are there.
+      unless: groups of questions. It is not reached, or the name means something else, where all of
+        any one group are there. A handler of ImportError is such a place: what its body imports.
     """
 
     place: Place
     question: Question
     written: str
     is_guarded: bool = False
-    branches: tuple[tuple[int, int], ...] = ()
+    only_if: tuple[Question, ...] = ()
+    unless: tuple[tuple[Question, ...], ...] = ()
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All questions whose answers decide about it, its own first."""
+        return (self.question, *self.only_if, *itertools.chain.from_iterable(self.unless))
+
+    def is_reached(self, there: Mapping[Question, bool]) -> bool:
+        """Whether a run gets to it with this meaning; a question without an answer excuses nothing.
+
+        A use that is not reached stops no program. One that is reached does, if it is missing and
+        not guarded, also in the handler of a `try`.
+
+        Args:
+          there: what is there in the world at hand, such as with `--tf1`.
+        """
+        return (all(there.get(one, True) for one in self.only_if)
+                and not any(all(there.get(one, False) for one in group) for group in self.unless))
 
 
 class Fact(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import same
+
 _SLIM = 'the package tf-slim, which has it'
 _ADDONS = 'the package tensorflow-addons, or write it yourself'
 _PROBABILITY = 'the package tensorflow-probability'
@@ -76,5 +78,8 @@ def missing(path: str) -> str:
     known = name
     while known and known not in _REPLACEMENTS:
         known = known.rpartition('.')[0]
-    advice = f'; use {_REPLACEMENTS[known]}' if known else ''
+    if exact := same.successor(name):
+        advice = f'; use {exact.replace("tensorflow", "tf", 1)}'
+    else:
+        advice = f'; use {_REPLACEMENTS[known]}' if known else ''
     return f'tf.contrib.{name} is not provided by install(contrib=True){advice}'
