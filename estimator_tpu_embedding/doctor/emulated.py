@@ -63,8 +63,7 @@ SENTENCES = {
     'initialize_system': 'returns the topology of the emulated system, which needs no start',
     'initialize_tpu_system': 'returns the topology of the emulated system, which needs no start',
     'outside_compilation': 'calls the function as it is, in the same graph: nothing is compiled',
-    'repeat': 'loops within the graph, on one core only; to train on several cores there is '
-              'refused (E926)',
+    'repeat': 'loops within the graph; to train on several cores there is refused (E926)',
     'replicate': f'makes a replica per entry of its inputs {_REPLICAS}',
     'rewrite': 'makes one replica in the default graph; nothing is compiled',
     'shard': f'makes a replica per shard {_REPLICAS}',
@@ -72,8 +71,7 @@ SENTENCES = {
                                 'vocabulary may come as they are',
     'shutdown_system': 'does nothing: the emulated system ends with the process',
     'shutdown_tpu_system': 'does nothing but permit another TPUEmbedding',
-    'while_loop': 'loops within the graph, on one core only; to train on several cores there is '
-                  'refused (E926)',
+    'while_loop': 'loops within the graph; to train on several cores there is refused (E926)',
     'xla.compile': "is TensorFlow's own: XLA compiles for the CPU"}
 """By the kind of the fact."""
 

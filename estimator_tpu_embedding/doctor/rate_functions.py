@@ -25,7 +25,7 @@ class Made(NamedTuple):
     """A function that is made where it is given to a table.
 
     Attributes:
-      key: equal for those that compute the same.
+      key: equal for functions that compute the same.
       is_repeated: whether this place makes several of them.
       how: how it is made: `'a lambda'`, `'a functools.partial'`, `'make_rate()'`.
     """

@@ -42,4 +42,4 @@ def scanned(source, path='train.py', imports=()):
     return ScannedFile(
         path=path, module=module, facts=constructs.facts_of(tree, Imports(tree), place_of),
         imports={name: Place(path, line) for line, name in enumerate(imports, 1)},
-        is_program='__main__' in source or not imports, lines=source.count('\n') + 1)
+        is_program='__main__' in source, lines=source.count('\n') + 1)
