@@ -73,13 +73,13 @@ def _restored(questions: Sequence[Question]) -> Iterator[tuple[str, list[Questio
     environment.prepare()
     import tensorflow  # noqa: F401
     yield KERAS2, asked
-    from ..compat import tf1
-    from ..compat.contrib import place
     from ..compat.install import install
     install()
     yield RUN, asked
+    from ..compat import tf1
     tf1.put_on()
     yield TF1, asked
+    from ..compat.contrib import place
     place.put_in_place()
     yield CONTRIB, asked
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -14,15 +15,29 @@ PACKAGE = str(__package__).partition('.')[0]
 OF_TENSORFLOW = frozenset({'tensorflow', 'keras', 'tf_keras', 'tensorflow_estimator', PACKAGE})
 """Packages that need TensorFlow, and that `etpe run` may change."""
 
-_HARMLESS = frozenset({'numpy', 'six', 'absl', 'builtins'})
+_HARMLESS = frozenset({'numpy', 'six', 'absl'})
+PYTHON = frozenset({*sys.stdlib_module_names, 'builtins'})
+"""Modules of the standard library."""
+
 _WITH_EFFECTS = frozenset({  # They print, open windows or a browser, or are another module here.
     '__hello__', '__main__', '__phello__', 'antigravity', 'idlelib', 'test', 'this', 'turtle',
     'turtledemo'})
+
+_CONTRIB = re.compile(r'tensorflow(?:\.compat\.v[12])*\.contrib(?:\.(?P<name>.+))?')
 
 
 def top(question: Question) -> str:
     """Returns the package of a question."""
     return question.module.partition('.')[0]
+
+
+def in_contrib(path: str) -> re.Match[str] | None:
+    """Returns a match whose group `name` is the name below `tf.contrib`, if a path is there.
+
+    >>> in_contrib('tensorflow.compat.v1.contrib.slim')['name'], in_contrib('tensorflow.nn')
+    ('slim', None)
+    """
+    return _CONTRIB.fullmatch(path)
 
 
 def is_imported(question: Question) -> bool:
@@ -35,7 +50,7 @@ def is_imported(question: Question) -> bool:
     """
     package = top(question)
     return package in OF_TENSORFLOW or package in _HARMLESS or (
-        package in sys.stdlib_module_names and package not in _WITH_EFFECTS)
+        package in PYTHON and package not in _WITH_EFFECTS)
 
 
 def outside(entries: Iterable[str], scanned: Sequence[str]) -> list[str]:

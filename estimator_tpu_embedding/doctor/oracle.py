@@ -23,7 +23,7 @@ from . import answering, libraries
 from .facts import Answer, Question
 from .lookup import Found
 
-DEADLINE = 60.
+DEADLINE = 120.
 """Seconds for all questions. Then those without an answer are unknown."""
 
 _CODE = ('import sys; sys.path.insert(0, {root!r}); from {package}.doctor import answering; '
@@ -105,7 +105,7 @@ def _run(requests: Sequence[answering.Request], deadline: float) -> list[tuple[l
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 env=environment.of_plain_child(_outside(request.scanned)), process_group=0))
             stack.callback(_kill, children[-1])  # Before the pool awaits its threads.
-        return list(pool.map(lambda pair: _lines_of(*pair, deadline), zip(children, requests)))
+        return list(pool.map(_lines_of, children, requests, [deadline] * len(children)))
 
 
 def _outside(scanned: Sequence[str]) -> Callable[[list[str]], list[str]]:
