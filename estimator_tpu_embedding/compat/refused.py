@@ -47,9 +47,9 @@ class _Refused:
 
 def message_of(value: Any) -> str:
     """Returns what the use of a name raises; `''` for everything but these stand-ins."""
-    if not isinstance(value, type) or not issubclass(value, _Refused):
-        return ''
-    return str(value.problem())
+    problem = getattr(value, 'problem', None) if isinstance(value, type) and issubclass(
+        value, _Refused) else None
+    return '' if problem is None else str(problem())
 
 
 def refused(module: str) -> dict[str, Any]:

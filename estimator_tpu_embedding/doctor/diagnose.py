@@ -24,7 +24,8 @@ def diagnose(paths: Sequence[str], settings: Settings = Settings()) -> Diagnosis
     found = sources.find(paths)
     files = scan.scan(found)
     kept = [file for file in files if not settings.excludes(file.path)]
-    answers = oracle.ask([use.question for file in files for use in file.uses], paths)
+    answers = oracle.ask([one for file in files for use in file.uses for one in use.questions],
+                         paths)
     judged = verdicts.judge(files, answers)
     lines, conflicts = environment.describe()
     by_path = {file.path: file for file in kept}

@@ -16,8 +16,8 @@ from .facts import Finding
 _SHOWN = {  # what people call it: its package
     'TensorFlow': 'tensorflow', 'Keras': 'keras', 'tf_keras': 'tf-keras',
     'tf-estimator-nightly': 'tf-estimator-nightly', 'protobuf': 'protobuf', 'NumPy': 'numpy'}
-_OF_TENSORFLOW = ('tensorflow', 'tensorflow-cpu', 'tensorflow-gpu', 'tensorflow-intel', 'tf-nightly',
-                  'tf-nightly-cpu', 'intel-tensorflow')
+_OF_TENSORFLOW = ('tensorflow', 'tensorflow-cpu', 'tensorflow-gpu', 'tensorflow-intel',
+                  'tf-nightly', 'tf-nightly-cpu', 'intel-tensorflow')
 """Distributions that each fill the folder `tensorflow`."""
 _OLDEST = (2, 16)
 _COMPILERS = 'c++', 'g++', 'clang++'
@@ -50,8 +50,8 @@ def _conflicts() -> Iterator[Finding]:
                         'one of them')
     tensorflow, keras = _version('tensorflow'), _version('tf-keras')
     if tensorflow and _minor(tensorflow) < _OLDEST:
-        yield _conflict('tensorflow', f'TensorFlow {tensorflow} is older than 2.16, the oldest that '
-                        'this package works with')
+        yield _conflict('tensorflow', f'TensorFlow {tensorflow} is older than 2.16, the oldest '
+                        'that this package works with')
     if tensorflow and keras and _minor(tensorflow) != _minor(keras):
         yield _conflict('tf-keras', f'tf_keras {keras} belongs to another TensorFlow than '
                         f'{tensorflow}; pip install tf-keras~={".".join(tensorflow.split(".")[:2])}'

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from . import libraries
 from .facts import Answer, Question, ScannedFile, Use
 
 _OF_TODAY = re.compile(r'tensorflow\.compat\.v[12](\.|$)')
@@ -34,49 +35,53 @@ class _Needs(NamedTuple):
     Attributes:
       tf1: found with `--tf1` only.
       tf2: found without `--tf1` only.
-      contrib: found with `--contrib` only.
-      restored: found by `etpe run` only, with or without a flag.
+      contrib: of `tf.contrib`, also if `--contrib` lacks them.
       is_of_today: whether a name says that it was made for TensorFlow 2.
     """
 
     tf1: Sequence[Use] = ()
     tf2: Sequence[Use] = ()
     contrib: Sequence[Use] = ()
-    restored: Sequence[Use] = ()
     is_of_today: bool = False
 
 
 class Project:
-    """All files, and what each needs with those that it imports."""
+    """All files, and what each needs with those that it imports.
 
-    def __init__(self, files: Sequence[ScannedFile], answers: Mapping[Question, Answer],
-                 live: Mapping[str, frozenset[Use]]):
-        """Begins with what each file needs by itself.
+    Which names a program reaches may depend on the flags that others of its names force.
+    """
+
+    def __init__(self, files: Sequence[ScannedFile], answers: Mapping[Question, Answer]):
+        """Finds what each file needs.
 
         Args:
           files: all files of the project.
           answers: what the libraries said.
-          live: by path, the uses that the program must find.
         """
-        self._live = live
-        self._needs = {file.path: _needs_of(file, answers, live[file.path]) for file in files}
         by_module: dict[str, list[ScannedFile]] = collections.defaultdict(list)
         for file in files:
             by_module[file.module].append(file)
         self._closures = {file.path: _closure(file, by_module) for file in files}
-        self._whole = _sum(self._needs.values())
         roots = [file.path for file in files if file.is_program]
         reached = {path for root in roots for path in self._closures[root]}
-        roots += [file.path for file in files if file.path not in reached]
+        self._roots = roots + [file.path for file in files if file.path not in reached]
+        worlds = {file.path: {Flags()} for file in files}
+        for _ in range(2):  # First without flags, then with those that the first names force.
+            self._reached = {file.path: _reached(file, answers, worlds[file.path])
+                             for file in files}
+            self._needs = {file.path: _needs_of(file, answers, self._reached[file.path])
+                           for file in files}
+            worlds = self._worlds()
+        self._whole = _sum(self._needs.values())
         self._programs_of: dict[str, list[_Needs]] = collections.defaultdict(list)
-        for root in roots:
+        for root in self._roots:
             needs = self._with_imports(root)
             for path in self._closures[root]:
                 self._programs_of[path].append(needs)
 
-    def is_live(self, file: ScannedFile, use: Use) -> bool:
-        """Whether a program must find this name of a file."""
-        return use in self._live[file.path]
+    def is_reached(self, file: ScannedFile, use: Use) -> bool:
+        """Whether some program gets to this name of a file."""
+        return use in self._reached[file.path]
 
     def flags_of(self, file: ScannedFile) -> Flags:
         """Returns what a file needs with all files that it imports."""
@@ -85,10 +90,6 @@ class Project:
     def whole(self) -> Flags:
         """Returns what all files together need."""
         return _chosen(self._whole)
-
-    def needs_run(self, file: ScannedFile) -> bool:
-        """Whether a program with this file needs `etpe run` at all."""
-        return any(needs.restored for needs in self._programs_of[file.path])
 
     def contradiction(self, file: ScannedFile, use: Use) -> Use | None:
         """Returns a name that is not there when `use` is, in some program that needs both.
@@ -102,21 +103,45 @@ class Project:
                 return other[0]
         return None
 
+    def _worlds(self) -> dict[str, set[Flags]]:
+        """Returns by file the flags of the programs that it belongs to."""
+        found: dict[str, set[Flags]] = collections.defaultdict(set)
+        for root in self._roots:
+            flags = _chosen(self._with_imports(root))
+            for path in self._closures[root]:
+                found[path].add(Flags(tuple(flags.tf1[:1]), tuple(flags.contrib[:1])))
+        return found
+
     def _with_imports(self, path: str) -> _Needs:
         return _sum(self._needs[one] for one in self._closures[path])
 
 
-def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer], live: frozenset[Use]
+def _reached(file: ScannedFile, answers: Mapping[Question, Answer], worlds: Iterable[Flags]
+             ) -> frozenset[Use]:
+    """Returns the uses of a file that are reached with any of some flags."""
+    found: set[Use] = set()
+    questions = {one for use in file.uses for one in use.questions[1:] if one in answers}
+    for flags in worlds:
+        there = {one: _is_there(answers[one], flags) for one in questions}
+        found |= {use for use in file.uses if use.is_reached(there)}
+    return frozenset(found)
+
+
+def _is_there(answer: Answer, flags: Flags) -> bool:
+    if flags.contrib and answer.contrib and not (answer.run or answer.tf1):
+        return True
+    return answer.tf1 if flags.tf1 else answer.run
+
+
+def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer], reached: frozenset[Use]
               ) -> _Needs:
     known = [(use, answers[use.question]) for use in file.uses
-             if use in live and use.question in answers]
+             if use in reached and not use.is_guarded and use.question in answers]
     return _Needs(
         [use for use, answer in known if answer.tf1 and not answer.run],
         [use for use, answer in known if answer.run and not answer.tf1],
-        [use for use, answer in known
-         if answer.contrib and not (answer.run or answer.tf1)],
-        [use for use, answer in known
-         if not answer.python and (answer.run or answer.tf1 or answer.contrib)],
+        [use for use, answer in known if libraries.in_contrib(use.question.path)
+         and not (answer.run or answer.tf1)],
         any(_OF_TODAY.match(use.question.path) for use, _ in known))
 
 
@@ -136,21 +161,21 @@ def _sum(parts: Iterable[_Needs]) -> _Needs:
     tf1: list[Use] = []
     tf2: list[Use] = []
     contrib: list[Use] = []
-    restored: list[Use] = []
     is_of_today = False
     for part in parts:
         tf1 += part.tf1
         tf2 += part.tf2
         contrib += part.contrib
-        restored += part.restored
         is_of_today |= part.is_of_today
-    return _Needs(tf1, tf2, contrib, restored, is_of_today)
+    return _Needs(tf1, tf2, contrib, is_of_today)
 
 
 def _chosen(needs: _Needs) -> Flags:
     """Decides between names that `--tf1` brings and those that it hides: the fewer are lost."""
-    names, hidden = ({use.question for use in uses} for uses in (needs.tf1, needs.tf2))
     if needs.tf1:
-        return Flags(needs.tf1 if len(names) >= len(hidden) else (), needs.contrib)
+        brought, hidden = ({use.question for use in uses
+                            if libraries.top(use.question) == 'tensorflow'}
+                           for uses in (needs.tf1, needs.tf2))
+        return Flags(needs.tf1 if len(brought) >= len(hidden) else (), needs.contrib)
     is_old = needs.contrib and not needs.tf2 and not needs.is_of_today
     return Flags(needs.contrib if is_old else (), needs.contrib)

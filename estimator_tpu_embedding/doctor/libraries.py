@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -22,10 +23,21 @@ _WITH_EFFECTS = frozenset({  # They print, open windows or a browser, or are ano
     '__hello__', '__main__', '__phello__', 'antigravity', 'idlelib', 'test', 'this', 'turtle',
     'turtledemo'})
 
+_CONTRIB = re.compile(r'tensorflow(?:\.compat\.v[12])*\.contrib(?:\.(?P<name>.+))?')
+
 
 def top(question: Question) -> str:
     """Returns the package of a question."""
     return question.module.partition('.')[0]
+
+
+def in_contrib(path: str) -> re.Match[str] | None:
+    """Returns a match whose group `name` is the name below `tf.contrib`, if a path is there.
+
+    >>> in_contrib('tensorflow.compat.v1.contrib.slim')['name'], in_contrib('tensorflow.nn')
+    ('slim', None)
+    """
+    return _CONTRIB.fullmatch(path)
 
 
 def is_imported(question: Question) -> bool:

@@ -23,7 +23,7 @@ from . import answering, libraries
 from .facts import Answer, Question
 from .lookup import Found
 
-DEADLINE = 60.
+DEADLINE = 120.
 """Seconds for all questions. Then those without an answer are unknown."""
 
 _CODE = ('import sys; sys.path.insert(0, {root!r}); from {package}.doctor import answering; '

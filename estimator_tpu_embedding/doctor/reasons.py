@@ -14,7 +14,6 @@ from ..compat.contrib import advice, same
 from . import libraries, successors
 from .facts import Answer, Question
 
-_CONTRIB = re.compile(r'tensorflow(?:\.compat\.v[12])*\.contrib(?:\.(?P<name>.+))?')
 _OLD_ROAD = re.compile(r'\.python\.(?:\w+\.){1,2}')  # As in contrib.tpu.python.tpu.tpu_config.
 
 
@@ -94,7 +93,7 @@ def _missing(question: Question, answer: Answer) -> Reason:
 
 def _lost_in_tensorflow(path: str, answer: Answer) -> Reason:
     """Returns why no TensorFlow that etpe run can give has a name, by the tables of `compat`."""
-    if found := _CONTRIB.fullmatch(path):
+    if found := libraries.in_contrib(path):
         message = advice.missing(f'tensorflow.contrib.{found["name"]}').replace(
             'install(contrib=True)', 'etpe run --contrib') if found['name'] else tf1.NO_CONTRIB
         return Reason('E103', 'lost', message, _same(path))
@@ -116,7 +115,7 @@ def _lost_in_tensorflow(path: str, answer: Answer) -> Reason:
 
 def _same(path: str) -> str:
     """Returns the successor of a name of `tf.contrib`, if it has exactly one."""
-    found = _CONTRIB.fullmatch(path)
+    found = libraries.in_contrib(path)
     if not found or not found['name']:
         return ''
     area, _, rest = found['name'].partition('.')

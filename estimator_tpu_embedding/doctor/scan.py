@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
-from .facts import ScannedFile
+import ast
+import dataclasses
+import os
+import warnings
+from collections.abc import Iterable
+
+from . import places, programs
+from .constructs import facts_of
+from .facts import ScannedFile, Use
+from .meanings import OTHERS, Exports, union
+from .names import Names
 from .project import Project
-from .sources import Found, Source
+from .sources import Found, Source, read
+from .state import State
+from .statements import follow_file
+
+
+@dataclasses.dataclass(slots=True)
+class _Scanned:
+    file: ScannedFile
+    patched: set[str]
+    program: str
 
 
 def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
-    raise NotImplementedError
+    project = Project(found, _exports_of)
+    scanned: list[_Scanned] = []
+    waiting, seen = [os.path.abspath(path) for path in found.files], set[str]()
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # Python warns of escapes in the texts that it parses.
+        for file in waiting:  # It grows.
+            if file in seen:
+                continue
+            seen.add(file)
+            scanned.append(_scan(read(project.shown(file)), project))
+            waiting += (imported for name in scanned[-1].file.imports
+                        if (imported := project.file_of(name)).endswith('.py'))
+    patched = frozenset[str]().union(*(one.patched for one in scanned))
+    imported = {name for one in scanned for name in one.file.imports}
+    for one in scanned:
+        _excuse(one.file, patched)
+        if one.program == programs.PERHAPS and one.file.module in imported:
+            one.file.is_program = False
+    return [one.file for one in scanned]
 
 
 def scan_file(source: Source, project: Project) -> ScannedFile:
@@ -19,4 +56,76 @@ def scan_file(source: Source, project: Project) -> ScannedFile:
       source: what `sources.read` returned.
       project: says what modules of the project hand out; `Project()` knows no other file.
     """
-    raise NotImplementedError
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        scanned = _scan(source, project)
+    _excuse(scanned.file, scanned.patched)
+    return scanned.file
+
+
+def _scan(source: Source, project: Project) -> _Scanned:
+    path = os.path.abspath(source.path)
+    result = ScannedFile(source.path, '' if source.is_notebook else project.name(path))
+    result.problems += source.problems
+    parsed = places.parse(source)
+    result.problems += parsed.problems
+    result.lines = parsed.places.lines
+    state = State(path, parsed.places, project)
+    program = ''
+    try:
+        follow_file(state, parsed.tree)
+        names = Names(state)
+        result.facts += facts_of(parsed.tree, names, parsed.places.of)
+        project.remember(path, _exports(state, parsed.tree, source, not result.problems))
+        program = programs.kind(parsed.tree, names.resolve)
+    except RecursionError as error:
+        result.problems.append(places.too_deep(parsed.places.at(1), error))
+    if source.is_notebook or programs.may_be(parsed, source.cells[0] if source.cells else ''):
+        program = programs.SURE
+    result.uses += sorted(dict.fromkeys(state.uses), key=_order)
+    result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
+    result.imports.update(state.imports)
+    result.is_program = bool(program)
+    return _Scanned(result, state.patched, program)
+
+
+def _exports_of(path: str, project: Project) -> Exports:
+    """Returns what the module in a file hands out, from what stands at its top level."""
+    source = read(path)
+    parsed = places.parse(source)
+    state = State(path, parsed.places, project, is_shallow=True)
+    is_whole = not source.problems and not parsed.problems
+    try:
+        follow_file(state, parsed.tree)
+    except RecursionError:
+        is_whole = False
+    return _exports(state, parsed.tree, source, is_whole)
+
+
+def _exports(state: State, tree: ast.Module, source: Source, is_whole: bool) -> Exports:
+    names = dict(state.module.names)
+    if any('global ' in text for text in source.cells):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Global):
+                names.update((name, names.get(name, OTHERS)) for name in node.names)
+    for name, late in state.late.items():
+        names[name] = union(names.get(name, ()), late)
+    return Exports(names, tuple(state.stars), state.is_open or '__getattr__' in names, not is_whole)
+
+
+def _excuse(file: ScannedFile, patched: Iterable[str]) -> None:
+    """Marks uses of names that the project itself puts there, such as by `np.int = int`."""
+    patched = frozenset(patched)
+    if patched:
+        file.uses = [use._replace(is_guarded=True) if _is_patched(use, patched) else use
+                     for use in file.uses]
+
+
+def _is_patched(use: Use, patched: frozenset[str]) -> bool:
+    path = use.question.path
+    return path in patched or any(
+        path[:end] in patched for end, sign in enumerate(path) if sign == '.')
+
+
+def _order(use: Use) -> tuple[int, int, int]:
+    return use.place.cell, use.place.line, use.place.column

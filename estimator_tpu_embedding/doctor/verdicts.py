@@ -6,7 +6,7 @@ import collections
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from . import flags, guards, libraries, reasons
+from . import flags, reasons
 from .facts import Answer, Finding, ScannedFile, Use
 from .flags import Flags
 from .oracle import Answers
@@ -38,21 +38,22 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
       files: all files of the project; their `unknown` and `problems` are findings already.
       answers: of `oracle.ask` about `use.question` of all their uses.
     """
-    forced = flags.Project(files, answers.found, guards.unguarded(files, answers.found))
-    # A fallback counts where what it stands in for is missing with the flags that others force.
-    needed = flags.Project(files, answers.found,
-                           guards.unguarded(files, answers.found, forced.whole()))
+    needed = flags.Project(files, answers.found)
     findings: dict[Finding, None] = {}
     verdicts: collections.Counter[str] = collections.Counter()
     for file in files:
+        reached = {use.place for use in file.uses if needed.is_reached(file, use)}
         for use in file.uses:
+            if not needed.is_reached(file, use) and use.place in reached:
+                continue  # The name means something else.
             answer = answers.found.get(use.question)
             reason = _reason(file, use, answer, answers.reason, needed)
             if answer is None or answer.is_examined or reason.code:
                 verdicts[reason.verdict] += 1
-            if reason.code and not _is_said_at_the_import(use, answer):
-                findings[Finding(reason.code, use.place, use.question.path, use.written,
-                                 reason.message, reason.verdict, reason.successor)] = None
+            if reason.code and not (reason.code == 'E111' and _is_no_import(use)):
+                subject = use.question.path.removeprefix('builtins.')
+                findings[Finding(reason.code, use.place, subject, use.written, reason.message,
+                                 reason.verdict, reason.successor)] = None
     return Judged(list(findings), dict(verdicts),
                   {file.path: needed.flags_of(file) for file in files}, needed.whole())
 
@@ -64,14 +65,12 @@ def _reason(file: ScannedFile, use: Use, answer: Answer | None, why_unknown: str
     reason = reasons.reason_of(use.question, answer, why_unknown)
     if answer is None or reason.code == 'E104':
         return reason
-    if not needed.is_live(file, use):
+    if use.is_guarded or not needed.is_reached(file, use):
         if answer.run or answer.python:
             return reason if answer.run else reasons.Reason('', 'there')
         hint = _HINT.get(reason.verdict, reason.message)
         return reasons.Reason('I305', reason.verdict,
                               f'it is missing, and the program is prepared for that; {hint}')
-    if reason.code == 'E105' and not needed.needs_run(file):
-        return reasons.Reason('', 'there')
     if other := needed.contradiction(file, use):
         first = f'{other.written} ({other.place.path}:{other.place.line})'
         return reasons.Reason('E105', 'lost', f'it is there without --tf1 only, and the program '
@@ -80,9 +79,6 @@ def _reason(file: ScannedFile, use: Use, answer: Answer | None, why_unknown: str
     return reason
 
 
-def _is_said_at_the_import(use: Use, answer: Answer | None) -> bool:
-    """Whether the module of a name is missing, which is one finding where it is imported."""
-    question = use.question
-    return (answer is not None and bool(answer.lacking) and bool(question.names)
-            and not question.is_import and libraries.top(question) != 'tensorflow'
-            and f'{question.module}.'.startswith(f'{answer.lacking}.'))
+def _is_no_import(use: Use) -> bool:
+    """Whether a name is used whose import is a finding already, if its package is missing."""
+    return bool(use.question.names) and not use.question.is_import
