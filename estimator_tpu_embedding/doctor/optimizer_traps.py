@@ -84,7 +84,8 @@ def _refusals_of_mod(group: Linked) -> Iterator[str]:
 
 def _readers_of_mod(group: Linked) -> Iterator[str]:
     """Says what reads the same `model_dir` without knowing of `mod`."""
-    folders = {group.as_written(call, 'model_dir') for call in group.calls('TPUEstimator')}
+    folders = {group.as_written(call, 'model_dir')
+               for call in group.calls('TPUEstimator', 'RunConfig')}
     for call in group.calls('Estimator', *READERS):
         is_reader = call.kind in READERS
         folder = group.as_written(call, 'checkpoint' if is_reader else 'model_dir')
