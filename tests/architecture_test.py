@@ -138,7 +138,7 @@ STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
     'checkpoint/evidence.py',  # the enum of a config
     'estimator/estimator.py',  # refuses mod without a TPU, as the original
-    'doctor/optimizer_traps.py'}  # reads it in code that nobody runs
+    'doctor/optimizer_traps.py'}  # reads what a script says
 
 BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
 PRIVATE = {'compat/contrib/arg_scope.py'}  # marks functions of users as decorated
