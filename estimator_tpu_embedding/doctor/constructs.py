@@ -57,8 +57,8 @@ _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
 class Names(Protocol):
     """The names of one file, as `doctor/names.py` resolves them."""
 
-    def resolve(self, node: ast.expr) -> str | None:
-        """The whole path of an expression, such as `'tensorflow.contrib.tpu.TPUConfig'`."""
+    def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
+        """All paths that an expression may have, such as `'tensorflow.contrib.tpu.TPUConfig'`."""
 
 
 def facts_of(tree: ast.Module, names: Names, place_of: PlaceOf) -> list[Fact]:
@@ -94,10 +94,14 @@ class _Constructs:
             *self._nodes.of(ast.Name), *self._nodes.of(ast.Attribute)]
         for node in nodes:
             if isinstance(node.ctx, ast.Load):
-                path = self._names.resolve(node)
-                kind = path and construct_of(path)
-                if path and kind:
+                path, kind = self._construct(node)
+                if kind:
                     yield from self._facts(node, path, kind)
+
+    def _construct(self, node: ast.expr) -> tuple[str, str]:
+        """Returns the path and the kind of the first construct that an expression may mean."""
+        return next(((path, kind) for path in self._names.resolve_all(node)
+                     if (kind := construct_of(path))), ('', ''))
 
     def _facts(self, node: ast.Name | ast.Attribute, path: str, kind: str) -> Iterator[Fact]:
         call = self._nodes.parents.get(node)
@@ -142,8 +146,7 @@ class _Constructs:
     def _value(self, node: ast.expr) -> Value:
         value = self._values.of(node)
         if value is UNREAD and isinstance(node, ast.Attribute):
-            path = self._names.resolve(node) or ''
-            if construct_of(path.rpartition('.')[0]) == 'InputPipelineConfig':
+            if self._construct(node.value)[1] == 'InputPipelineConfig':
                 return node.attr
         return value
 

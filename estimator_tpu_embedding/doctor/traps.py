@@ -35,9 +35,8 @@ def findings_of(files: Sequence[ScannedFile], needs_tf1: bool) -> list[Finding]:
     for file in files:
         found += emulated.findings_of(file, needs_tf1)
         found += itertools.chain.from_iterable(map(_of_constant, file.facts))
-    has_sums = any(fact.kind == 'sum' for file in files for fact in file.facts)
     for group in groups_of(files):
-        found += optimizer_traps.findings_of(group, has_sums)
+        found += optimizer_traps.findings_of(group)
         found += size_traps.findings_of(group)
         found += _refused(group)
     return found
