@@ -33,8 +33,8 @@ def walk(state: State, *roots: ast.AST | None) -> None:
         for field in reversed(_FIELDS.get(type(node), node._fields)):
             value = getattr(node, field)
             if type(value) is list:
-                stack += [one for one in reversed(value) if one is not None]
-            elif value is not None:
+                stack += [one for one in reversed(value) if isinstance(one, ast.AST)]
+            elif isinstance(value, ast.AST):
                 stack.append(value)
 
 

@@ -1,7 +1,8 @@
 """The facts that the parts of the doctor hand to each other.
 
 `sources` finds and reads files. `names` and `constructs` turn the tree of a file into
-`ScannedFile`, without asking any library. `oracle` asks the installed libraries about all `Question`s at once.
+`ScannedFile`, without asking any library. `oracle` asks the installed libraries about all
+`Question`s at once.
 `verdicts` and `traps` turn facts and answers into `Finding`s, and `command` into a `Prescription`.
 `diagnose.diagnose` calls them all, and `cli/doctor.py` prints its `Diagnosis`.
 """
@@ -92,8 +93,8 @@ class Use(NamedTuple):
       question: what it resolves to.
       written: as the source has it, such as `'tf.train.Saver'`.
       is_guarded: whether the program goes on without it: in the body of a `try` whose handler
-        catches what a missing name raises and does not end the program, or under a condition that nobody
-        can evaluate here, such as one on a version.
+        catches what a missing name raises and does not end the program, or under a condition that
+        nobody can evaluate here, such as one on a version.
       only_if: the place is reached, or the name means this, only where all of these are there.
       unless: groups of questions. It is not reached, or the name means something else, where all of
         any one group are there. A handler of ImportError is such a place: what its body imports.

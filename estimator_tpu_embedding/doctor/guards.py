@@ -20,7 +20,7 @@ from .facts import Question
 from .meanings import (
     ALL, ALWAYS, OTHERS, Condition, Constant, Meaning, Meanings, is_examined, union)
 from .state import BRANCH, State
-from .lookups import chain_of, meaning_of, path_of, text_of
+from .lookups import meaning_of, path_of, text_of
 
 DEAD = Condition(caught=ALL | {BRANCH})
 """Of a branch that is perhaps not taken, or never."""

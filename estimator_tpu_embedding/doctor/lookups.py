@@ -55,7 +55,7 @@ def inside(state: State, meanings: Meanings, names: list[str]) -> Meanings:
     result: Meanings = ()
     dotted = '.'.join(names)
     for one in meanings:
-        new = OTHERS
+        new: Meanings = OTHERS
         if one.question is not None:
             new = (one._replace(question=state.below(one.question, dotted)),)
         elif one.file:

@@ -14,7 +14,7 @@ IMPORT, ATTRIBUTE, NAME = 'import', 'attribute', 'name'
 ALL = frozenset({IMPORT, ATTRIBUTE, NAME})
 
 EXAMINED = frozenset({'builtins', 'keras', 'numpy', 'tf_keras'}) | sys.stdlib_module_names
-"""Packages whose attributes are looked up, beside those of TensorFlow. Of others only imports are."""
+"""Packages whose attributes are looked up, beside those of TensorFlow."""
 
 
 class Condition(NamedTuple):

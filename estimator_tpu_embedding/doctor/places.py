@@ -132,8 +132,8 @@ def _tree_of(text: str, places: Places, start: int) -> tuple[ast.Module, Finding
 def too_deep(place: Place, error: BaseException) -> Finding:
     """Returns the finding E133 about a file."""
     why = shown(f'{type(error).__name__} {error}'.strip())
-    return Finding('E133', place, 'nesting', '', f'the file is nested too deeply to examine ({why}); '
-                   'its names are unknown', 'unknown')
+    return Finding('E133', place, 'nesting', '', f'it is nested too deeply to examine ({why}); its '
+                   'names are unknown', 'unknown')
 
 
 def _not_python(error: Exception, line: int, column: int, places: Places, start: int) -> Finding:
@@ -141,8 +141,8 @@ def _not_python(error: Exception, line: int, column: int, places: Places, start:
     text = str(error.msg if isinstance(error, SyntaxError) else error)
     what = next((what for part, what in _PYTHON_2 if part in text), shown(text))
     place = places.at(start + line, max(column, 1))
-    return Finding('E131', place, 'syntax', '', f'this line is no Python 3: {what}; the rest of the '
-                   f'{"cell" if place.cell else "file"} is unknown', 'unknown')
+    return Finding('E131', place, 'syntax', '', f'this line is no Python 3: {what}; the rest of '
+                   f'the {"cell" if place.cell else "file"} is unknown', 'unknown')
 
 
 def _beginning(text: str, line: int) -> ast.Module:

@@ -244,7 +244,7 @@ class Project:
 
     def _list(self, folder: str) -> _Folder:
         if folder not in self._folders:
-            files, folders = set(), set()
+            files, folders = set[str](), set[str]()
             try:
                 with os.scandir(folder) as entries:
                     for entry in entries:

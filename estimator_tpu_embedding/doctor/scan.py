@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Iterable
 
-from . import places, programs
+from . import ignores, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports, union
@@ -70,6 +70,9 @@ def _scan(source: Source, project: Project) -> _Scanned:
     parsed = places.parse(source)
     result.problems += parsed.problems
     result.lines = parsed.places.lines
+    for cell, text in enumerate(source.cells, 1):
+        result.ignores.update(((cell if source.is_notebook else 0, line), codes)
+                              for line, codes in ignores.comments(text).items())
     state = State(path, parsed.places, project)
     program = ''
     try:

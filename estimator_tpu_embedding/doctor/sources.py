@@ -1,4 +1,4 @@
-"""Finds the files of a project and reads them, without a traceback for any that a stranger wrote."""
+"""Finds the files of a project and reads them; what a stranger wrote causes no traceback."""
 
 from __future__ import annotations
 

@@ -284,7 +284,10 @@ def _match(state: State, node: ast.Match) -> str:
             bound = getattr(one, 'name', None) or getattr(one, 'rest', None)
             if isinstance(bound, str):
                 state.bind(bound, OTHERS)
-            walk(state, getattr(one, 'cls', None), getattr(one, 'value', None))
+            if isinstance(one, ast.MatchClass):
+                walk(state, one.cls)
+            elif isinstance(one, ast.MatchValue):
+                walk(state, one.value)
         walk(state, case.guard)
         follow(state, case.body)
         branches.append((state.scope.names, ALWAYS))

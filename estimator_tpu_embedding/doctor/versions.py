@@ -50,7 +50,7 @@ def installed() -> str:
 
 def mentions_version(paths: list[str]) -> bool:
     """Whether one of the names in an expression is a version."""
-    return any(path in _SIX or path.startswith(('sys.version', 'sys.hexversion', 'platform.python_'))
+    return any(path in _SIX or path.startswith(('sys.version', 'sys.hexversion'))
                or path.endswith(('__version__', '.VERSION', '.version.VERSION', 'GIT_VERSION'))
                for path in paths)
 
@@ -71,9 +71,8 @@ def evaluate(node: ast.expr, path_of: Callable[[ast.expr], str],
         return constant.with_tf1 if version == VERSION_1 else constant.value
 
     try:
-        own, with_tf1 = (_value(node, lambda one, version=version: known(one, version))
-                         for version in (installed(), VERSION_1))
-        return own, with_tf1
+        return (_value(node, functools.partial(known, version=installed())),
+                _value(node, functools.partial(known, version=VERSION_1)))
     except (_Unknown, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
 
