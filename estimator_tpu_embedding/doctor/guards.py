@@ -209,7 +209,11 @@ def _of_comparison(state: State, node: ast.Compare) -> Truth:
     is_inverted = isinstance(sign, (ast.IsNot, ast.NotIn, ast.NotEq))
     if isinstance(sign, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)) and isinstance(
             other, ast.Constant) and other.value is None:
-        truth = _when_one(state.final(meaning_of(state, node.left), ''), lambda one: one.is_none)
+        if isinstance(node.left, ast.Call):
+            truth = _of_call(state, node.left).inverted()
+        else:
+            truth = _when_one(state.final(meaning_of(state, node.left), ''),
+                              lambda one: one.is_none)
     elif isinstance(sign, (ast.In, ast.NotIn)) and isinstance(other, ast.Call) and isinstance(
             other.func, ast.Name) and other.func.id == 'dir' and other.args and (
             name := text_of(node.left)) is not None:

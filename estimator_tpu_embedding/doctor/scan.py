@@ -30,7 +30,8 @@ def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
     project = Project(found, _exports_of)
     scanned: list[_Scanned] = []
-    waiting, seen = [os.path.abspath(path) for path in found.files], set[str]()
+    waiting = [os.path.abspath(path) for path in found.files]
+    seen: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # Python warns of escapes in the texts that it parses.
         for file in waiting:  # It grows.
@@ -41,10 +42,10 @@ def scan(found: Found) -> list[ScannedFile]:
             waiting += (imported for name in scanned[-1].file.imports
                         if (imported := project.file_of(name)).endswith('.py'))
     patched = frozenset[str]().union(*(one.patched for one in scanned))
-    imported = {name for one in scanned for name in one.file.imports}
+    imported_names = {name for one in scanned for name in one.file.imports}
     for one in scanned:
         _excuse(one.file, patched)
-        if one.program == programs.PERHAPS and one.file.module in imported:
+        if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
     return [one.file for one in scanned]
 
@@ -83,8 +84,10 @@ def _scan(source: Source, project: Project) -> _Scanned:
         program = programs.kind(parsed.tree, names.resolve)
     except RecursionError as error:
         result.problems.append(places.too_deep(parsed.places.at(1), error))
-    if source.is_notebook or programs.may_be(parsed, source.cells[0] if source.cells else ''):
+    if source.is_notebook:
         program = programs.SURE
+    elif parsed.problems and program != programs.SURE:
+        program = programs.kind_of_rest(parsed, source.cells[0]) or program
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
     result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
     result.imports.update(state.imports)

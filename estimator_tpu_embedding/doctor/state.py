@@ -89,6 +89,9 @@ class State:
       late: names that functions bind in the module.
       pending: look-ups in attributes of `self`, which are known when all methods were followed.
       patched: names of libraries that the file assigns to.
+      needs_stars: whether names are used that perhaps come from `from a import *` of a package
+        whose names nobody may look up.
+      unknown_stars: these imports, and their packages.
       is_open: whether the module has names that no statement shows.
     """
 
@@ -115,6 +118,8 @@ class State:
         self.patched: set[str] = set()
         self.is_open = False
         self.has_late = False
+        self.needs_stars = False
+        self.unknown_stars: list[tuple[ast.AST, str]] = []
         self.has_lazy_annotations = False
 
     def bind(self, name: str, meanings: Meanings) -> None:
@@ -164,10 +169,14 @@ class State:
         examined = [one for one in asked if is_examined(one.module)]
         if name in PYTHON_2:
             return (Meaning(Question('builtins', name), unless=tuple((one,) for one in asked)),)
+        if len(examined) < len(asked):
+            self.needs_stars = True
         if not examined:
             return OTHERS if asked else None
-        # The last import wins, and the others have what it lacks.
-        return (Meaning(examined[0], unless=tuple((one,) for one in asked if one != examined[0])),)
+        # The last import wins, and the others have what it lacks. A package that nobody may import
+        # perhaps has what no library has.
+        return (Meaning(examined[0], unless=tuple((one,) for one in examined[1:]),
+                        only_if=(examined[0],) if len(examined) < len(asked) else ()),)
 
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
             condition: Condition | None = None) -> None:
