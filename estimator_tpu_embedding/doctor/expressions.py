@@ -84,11 +84,6 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
         elif meanings is not OTHERS:  # It has no other place: the import names nothing.
             direct = tuple(one for one in meanings if one.question and one.question.names)
             state.use_names(node, direct, '', node.id, NAME)
-    elif meanings is not OTHERS:
-        for one in meanings:  # A name of `from module import name`, which some place uses.
-            if one.question is not None and one.question.is_import and not one.only_if and (
-                    not one.unless and '.' not in one.question.names):
-                state.use_names(node, (one,), '', node.id, NAME)
     if meanings is not None and meanings is not OTHERS:
         state.meant[id(node)] = meanings
     return meanings

@@ -26,6 +26,9 @@ class _Scanned:
     program: str
 
 
+_VERSIONS = ('__version__', 'VERSION', 'version_info', 'sys.version', 'hexversion', 'PY2', 'PY3')
+
+
 def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
     project = Project(found, _exports_of)
@@ -74,7 +77,7 @@ def _scan(source: Source, project: Project) -> _Scanned:
     for cell, text in enumerate(source.cells, 1):
         result.ignores.update(((cell if source.is_notebook else 0, line), codes)
                               for line, codes in ignores.comments(text).items())
-    state = State(path, parsed.places, project)
+    state = State(path, parsed.places, project, has_versions=_has_versions(source))
     program = ''
     try:
         follow_file(state, parsed.tree)
@@ -98,14 +101,20 @@ def _scan(source: Source, project: Project) -> _Scanned:
 def _exports_of(path: str, project: Project) -> Exports:
     """Returns what the module in a file hands out, from what stands at its top level."""
     source = read(path)
-    parsed = places.parse(source)
-    state = State(path, parsed.places, project, is_shallow=True)
+    parsed = places.parse(source, is_compiled=False)
+    state = State(path, parsed.places, project, is_shallow=True,
+                  has_versions=_has_versions(source))
     is_whole = not source.problems and not parsed.problems
     try:
         follow_file(state, parsed.tree)
     except RecursionError:
         is_whole = False
     return _exports(state, parsed.tree, source, is_whole)
+
+
+def _has_versions(source: Source) -> bool:
+    """Whether a file perhaps computes something from a version."""
+    return any(sign in text for text in source.cells for sign in _VERSIONS)
 
 
 def _exports(state: State, tree: ast.Module, source: Source, is_whole: bool) -> Exports:

@@ -74,6 +74,7 @@ class State:
       file: absolute path, as the project knows it.
       places: where nodes are.
       project: the other files.
+      has_versions: whether the text perhaps compares versions.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
       uses: of names of libraries.
       kinds: by use, the kind of look-up and the number of `try` statements around it.
@@ -95,8 +96,10 @@ class State:
       is_open: whether the module has names that no statement shows.
     """
 
-    def __init__(self, file: str, places: Places, project: Modules, *, is_shallow: bool = False):
+    def __init__(self, file: str, places: Places, project: Modules, *, is_shallow: bool = False,
+                 has_versions: bool = True):
         self.file, self.places, self.project = file, places, project
+        self.has_versions = has_versions
         self.is_shallow = is_shallow
         self.late: Bound = {}
         self.begin()
