@@ -28,7 +28,7 @@ class _Scanned:
 
 def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
-    project = Project(found, _exports_of)
+    project = project_of(found)
     scanned: list[_Scanned] = []
     waiting, seen = [os.path.abspath(path) for path in found.files], set[str]()
     with warnings.catch_warnings():
@@ -47,6 +47,11 @@ def scan(found: Found) -> list[ScannedFile]:
         if one.program == programs.PERHAPS and one.file.module in imported:
             one.file.is_program = False
     return [one.file for one in scanned]
+
+
+def project_of(found: Found) -> Project:
+    """Returns the project of some files, for scans of one file after the other."""
+    return Project(found, _exports_of)
 
 
 def scan_file(source: Source, project: Project) -> ScannedFile:
