@@ -25,6 +25,7 @@ from typing import Protocol
 from . import flag_definitions, old_methods, storage
 from .construct_names import READERS, construct_of, may_be_construct
 from .facts import Fact, Place
+from .nodes import Nodes, called_name
 from .rate_functions import ARGUMENTS as RATES, RateFunctions
 from .values import UNREAD, Value, Values
 
@@ -56,8 +57,8 @@ _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
 class Names(Protocol):
     """The names of one file, as `doctor/names.py` resolves them."""
 
-    def resolve(self, node: ast.expr) -> str | None:
-        """The whole path of an expression, such as `'tensorflow.contrib.tpu.TPUConfig'`."""
+    def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
+        """All paths that an expression may have, such as `'tensorflow.contrib.tpu.TPUConfig'`."""
 
 
 def facts_of(tree: ast.Module, names: Names, place_of: PlaceOf) -> list[Fact]:
@@ -68,48 +69,42 @@ def facts_of(tree: ast.Module, names: Names, place_of: PlaceOf) -> list[Fact]:
       names: resolves its expressions.
       place_of: returns the place of a node.
     """
-    nodes, parents = _nodes_of(tree)
-    found = [*_Constructs(tree, names, place_of, parents).of(nodes),
-             *_words(nodes, place_of),
-             *storage.facts_of(nodes, parents, place_of),
-             *flag_definitions.facts_of(nodes, place_of),
-             *old_methods.facts_of(tree, nodes, parents, place_of)]
-    return sorted(found, key=lambda fact: fact.place[1:3])
-
-
-def _nodes_of(tree: ast.Module) -> tuple[list[ast.AST], dict[ast.AST, ast.AST]]:
-    """Returns all nodes, and the parent of each; no depth of nesting is too much."""
-    nodes: list[ast.AST] = [tree]
-    parents: dict[ast.AST, ast.AST] = {}
-    for node in nodes:  # It grows.
-        for child in ast.iter_child_nodes(node):
-            parents[child] = node
-            nodes.append(child)
-    return nodes, parents
+    nodes = Nodes(tree)
+    values = Values(nodes)
+    found = [*_Constructs(names, place_of, nodes, values).facts(), *_calls(nodes, place_of),
+             *_words(nodes, place_of), *_imports(nodes, place_of),
+             *storage.facts_of(nodes, place_of), *flag_definitions.facts_of(nodes, place_of),
+             *old_methods.facts_of(nodes, values, place_of)]
+    return sorted(found, key=lambda fact: (fact.place.cell, fact.place[1:3]))
 
 
 class _Constructs:
     """Finds the TPU constructs of one file."""
 
-    def __init__(self, tree: ast.Module, names: Names, place_of: PlaceOf,
-                 parents: dict[ast.AST, ast.AST]):
-        self._names, self._place_of, self._parents = names, place_of, parents
-        self._values = Values(tree)
+    def __init__(self, names: Names, place_of: PlaceOf, nodes: Nodes, values: Values):
+        self._names, self._place_of = names, place_of
+        self._nodes, self._values = nodes, values
 
-    def of(self, nodes: list[ast.AST]) -> Iterator[Fact]:
+    def facts(self) -> Iterator[Fact]:
         """Yields a fact per use of a construct, and one per argument in `ARGUMENTS`."""
-        if not any(map(may_be_construct, _words_of(nodes))):
+        if not any(may_be_construct(word) for word, _ in _words_of(self._nodes)):
             return
-        self._rates = RateFunctions(nodes, self._parents)
+        self._rates = RateFunctions(self._nodes)
+        nodes: list[ast.Name | ast.Attribute] = [
+            *self._nodes.of(ast.Name), *self._nodes.of(ast.Attribute)]
         for node in nodes:
-            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-                path = self._names.resolve(node)
-                kind = path and construct_of(path)
-                if path and kind:
+            if isinstance(node.ctx, ast.Load):
+                path, kind = self._construct(node)
+                if kind:
                     yield from self._facts(node, path, kind)
 
+    def _construct(self, node: ast.expr) -> tuple[str, str]:
+        """Returns the path and the kind of the first construct that an expression may mean."""
+        return next(((path, kind) for path in self._names.resolve_all(node)
+                     if (kind := construct_of(path))), ('', ''))
+
     def _facts(self, node: ast.Name | ast.Attribute, path: str, kind: str) -> Iterator[Fact]:
-        call = self._parents.get(node)
+        call = self._nodes.parents.get(node)
         if kind == 'InputPipelineConfig' and isinstance(call, ast.Attribute):
             return
         is_call = isinstance(call, ast.Call) and call.func is node
@@ -151,20 +146,17 @@ class _Constructs:
     def _value(self, node: ast.expr) -> Value:
         value = self._values.of(node)
         if value is UNREAD and isinstance(node, ast.Attribute):
-            path = self._names.resolve(node) or ''
-            if construct_of(path.rpartition('.')[0]) == 'InputPipelineConfig':
+            if self._construct(node.value)[1] == 'InputPipelineConfig':
                 return node.attr
         return value
 
     def _scope(self, node: ast.AST) -> str:
         """Returns the function around a node by its line, and `'?'` under a condition."""
-        above = self._parents.get(node)
-        while above is not None:
+        for above in self._nodes.above(node):
             if isinstance(above, (ast.If, ast.IfExp, ast.Try, ast.Match, ast.For, ast.While)):
                 return '?'
             if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 return str(above.lineno)
-            above = self._parents.get(above)
         return ''
 
 
@@ -174,15 +166,17 @@ def _is_open(call: ast.Call) -> bool:
             or any(each.arg is None for each in call.keywords))
 
 
-def _words_of(nodes: list[ast.AST]) -> Iterator[str]:
-    """Yields the identifiers of a file."""
-    for node in nodes:
-        if isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.alias):
-            yield node.name.rpartition('.')[2]
+def _words_of(nodes: Nodes) -> Iterator[tuple[str, ast.AST]]:
+    """Yields the identifiers and texts of a file, with their nodes."""
+    for attribute in nodes.of(ast.Attribute):
+        yield attribute.attr, attribute
+    for name in nodes.of(ast.Name):
+        yield name.id, name
+    for alias in nodes.of(ast.alias):
+        yield alias.name.rpartition('.')[2], alias
+    for constant in nodes.of(ast.Constant):
+        if isinstance(constant.value, str):
+            yield constant.value, constant
 
 
 def _written(node: ast.expr) -> str:
@@ -195,32 +189,35 @@ def _written(node: ast.expr) -> str:
     return '.'.join(reversed(parts))
 
 
-def _words(nodes: list[ast.AST], place_of: PlaceOf) -> Iterator[Fact]:
+def _calls(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
+    """Yields facts about calls by the name that is called alone."""
+    for node in nodes.of(ast.Call):
+        name = called_name(node)
+        if name in _TRAIN and isinstance(node.func, ast.Attribute):
+            yield Fact('minimize', place_of(node.func), {'name': name})
+        elif name.endswith('Optimizer') and name not in _SUMS:
+            yield Fact('optimizer', place_of(node.func), {'name': name})
+        elif name in METHODS:
+            yield Fact('method', place_of(node.func), {'name': name})
+
+
+def _words(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
     """Yields facts about words that need no resolution."""
-    for node in nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
-            if name in _TRAIN and isinstance(node.func, ast.Attribute):
-                yield Fact('minimize', place_of(node.func), {'name': name})
-            elif name.endswith('Optimizer') and name not in _SUMS:
-                yield Fact('optimizer', place_of(node.func), {'name': name})
-            elif name in METHODS:
-                yield Fact('method', place_of(node.func), {'name': name})
-        elif isinstance(node, ast.Subscript):
-            if (isinstance(node.value, ast.Name) and node.value.id == 'params'
-                    and isinstance(node.slice, ast.Constant) and node.slice.value == 'context'):
-                yield Fact('context', place_of(node), {
-                    'path': "params['context']", 'written': "params['context']"})
-        elif isinstance(node, ast.ImportFrom):
-            yield Fact('import', place_of(node), {
-                'module': node.module or '', 'level': node.level,
-                'names': tuple(each.name for each in node.names)})
-        elif isinstance(node, ast.Import):
-            for each in node.names:
-                yield Fact('import', place_of(node), {
-                    'module': each.name, 'level': 0, 'names': ()})
-    for node in nodes:
-        word = next(_words_of([node]), node.value if isinstance(node, ast.Constant) else None)
-        if isinstance(word, str) and word.endswith(_SUMS):
-            yield Fact('sum', place_of(node), {'name': word})
+    for node in nodes.of(ast.Subscript):
+        if (isinstance(node.value, ast.Name) and node.value.id == 'params'
+                and isinstance(node.slice, ast.Constant) and node.slice.value == 'context'):
+            yield Fact('context', place_of(node), {
+                'path': "params['context']", 'written': "params['context']"})
+    for word, where in _words_of(nodes):
+        if word.endswith(_SUMS):
+            yield Fact('sum', place_of(where), {'name': word})
             break  # One says it all.
+
+
+def _imports(nodes: Nodes, place_of: PlaceOf) -> Iterator[Fact]:
+    for node in nodes.of(ast.ImportFrom):
+        yield Fact('import', place_of(node), {
+            'module': node.module or '', 'level': node.level})
+    for statement in nodes.of(ast.Import):
+        for each in statement.names:
+            yield Fact('import', place_of(statement), {'module': each.name, 'level': 0})

@@ -106,4 +106,4 @@ def findings_of(file: ScannedFile, needs_tf1: bool) -> Iterator[Finding]:
 
 def _finding(code: str, fact: Fact, sentence: str) -> Finding:
     written = str(fact.values['written'])
-    return Finding(code, fact.place, str(fact.values['path']), written, f'{written} {sentence}')
+    return Finding(code, fact.place, str(fact.values['path']), written, sentence)

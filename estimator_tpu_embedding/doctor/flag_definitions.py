@@ -6,22 +6,20 @@ import ast
 from collections.abc import Callable, Iterator
 
 from .facts import Fact, Place
+from .nodes import Nodes, called_name
 from .values import UNREAD
 
-_REQUIRED = {'mark_flag_as_required': 1, 'mark_flags_as_required': 1}
+_REQUIRED = frozenset({'mark_flag_as_required', 'mark_flags_as_required'})
 
 
-def facts_of(nodes: list[ast.AST], place_of: Callable[[ast.AST], Place]) -> Iterator[Fact]:
+def facts_of(nodes: Nodes, place_of: Callable[[ast.AST], Place]) -> Iterator[Fact]:
     """Yields a fact `'flag'` per definition, and `'required'` for flags that are marked so.
 
     A flag has `name`, `option` as it is given on the command line, `default` (`UNREAD` if the
     source does not show it), `is_required`, and `library`: `'absl'` or `'argparse'`.
     """
-    for node in nodes:
-        if not isinstance(node, ast.Call):
-            continue
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(
-            node.func, 'id', '')
+    for node in nodes.of(ast.Call):
+        called = called_name(node)
         if called.startswith('DEFINE_'):
             yield from _of_absl(node, place_of)
         elif called == 'add_argument':

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from .facts import Fact, Place
+from .nodes import Nodes, called_name
 from .values import Values
 
 TODAY = {  # the expression for today, of a dict `d`
@@ -19,42 +20,36 @@ _VERSION = re.compile(r'PY2|PY3|version|hasattr|getattr', re.IGNORECASE)
 _CAUGHT = re.compile(r'\b(AttributeError|Exception|StandardError)\b')
 
 
-def facts_of(tree: ast.Module, nodes: list[ast.AST], parents: Mapping[ast.AST, ast.AST],
-             place_of: Callable[[ast.AST], Place]) -> Iterator[Fact]:
+def facts_of(nodes: Nodes, values: Values, place_of: Callable[[ast.AST], Place]
+             ) -> Iterator[Fact]:
     """Yields a fact `'old method'` per use of such a method of a dict.
 
     What a condition or a `try` guards is left out: it may be for Python 2 only.
     """
-    uses = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr in TODAY
-            and isinstance(node.ctx, ast.Load)]
-    if not uses:
-        return
-    values = Values(tree)
-    for node in uses:
+    for node in nodes.of(ast.Attribute):
+        if node.attr not in TODAY or not isinstance(node.ctx, ast.Load):
+            continue
         held = node.value
         name = held.id if isinstance(held, ast.Name) else 'd'
         if isinstance(held, ast.Name):
             held = values.assigned(held.id) or held
-        if _is_dict(held) and not _is_guarded(node, parents):
+        if _is_dict(held) and not _is_guarded(node, nodes):
             yield Fact('old method', place_of(node), {
                 'name': node.attr, 'written': f'{name}.{node.attr}'})
 
 
-def _is_guarded(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+def _is_guarded(node: ast.AST, nodes: Nodes) -> bool:
     """Whether a test of the version, or a `try`, may keep Python 3 from a node."""
-    above = parents.get(node)
-    while above is not None:
+    for above in nodes.above(node):
         if isinstance(above, (ast.If, ast.IfExp)) and _VERSION.search(ast.unparse(above.test)):
             return True
         if isinstance(above, ast.Try) and any(
                 each.type is None or _CAUGHT.search(ast.unparse(each.type))
                 for each in above.handlers):
             return True
-        above = parents.get(above)
     return False
 
 
 def _is_dict(node: ast.expr) -> bool:
     return isinstance(node, (ast.Dict, ast.DictComp)) or (
-        isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute))
-        and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) in _MAKERS)
+        isinstance(node, ast.Call) and called_name(node) in _MAKERS)

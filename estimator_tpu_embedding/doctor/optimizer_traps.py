@@ -13,19 +13,15 @@ _SET_TRUE = 'this package emulates the TPU on the CPU'
 _MOST_NAMED = 3
 
 
-def findings_of(group: Linked, has_sums: bool) -> Iterator[Finding]:
-    """Yields the findings about files that belong together.
-
-    Args:
-      group: the files.
-      has_sums: whether any file of the project mentions a sum over cores.
-    """
+def findings_of(group: Linked) -> Iterator[Finding]:
+    """Yields the findings about files that belong together."""
     for call in group.calls('TPUEstimator'):
         yield from _without_tpu(group, call)
     yield from _mod(group)
     for file in group.files:
         yield from _rates([fact for fact in file.facts if fact.kind == 'rate'])
-    if not has_sums and not any(file.problems for file in group.files):
+    if not any(True for _ in group.facts('sum')) and not any(
+            file.problems for file in group.files):
         yield from _no_sums(group)
 
 
@@ -84,7 +80,8 @@ def _refusals_of_mod(group: Linked) -> Iterator[str]:
 
 def _readers_of_mod(group: Linked) -> Iterator[str]:
     """Says what reads the same `model_dir` without knowing of `mod`."""
-    folders = {group.as_written(call, 'model_dir') for call in group.calls('TPUEstimator')}
+    folders = {group.as_written(call, 'model_dir')
+               for call in group.calls('TPUEstimator', 'RunConfig')}
     for call in group.calls('Estimator', *READERS):
         is_reader = call.kind in READERS
         folder = group.as_written(call, 'checkpoint' if is_reader else 'model_dir')
@@ -115,8 +112,12 @@ def _rates(facts: list[Fact]) -> Iterator[Finding]:
 
 
 def _no_sums(group: Linked) -> Iterator[Finding]:
-    """W214: a model that each core would train alone."""
-    trained = next(group.facts('minimize'), None)
+    """W214: a model that each core would train alone.
+
+    Only a file that makes the optimizer itself counts: one of another package may sum.
+    """
+    makers = {fact.place.path for fact in group.facts('optimizer')}
+    trained = next((fact for fact in group.facts('minimize') if fact.place.path in makers), None)
     estimators = [call for call in group.calls('TPUEstimator')
                   if (known := group.known(call, 'use_tpu', True)) is None
                   or known.value is not False]

@@ -6,8 +6,9 @@ Two tables share the tag of a rate only if they have the same function object.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from typing import NamedTuple
+
+from .nodes import Nodes, called_name
 
 ARGUMENTS = {
     'embedding_column': 'learning_rate_fn', 'shared_embedding_columns': 'learning_rate_fn',
@@ -38,16 +39,16 @@ class Made(NamedTuple):
 class RateFunctions:
     """Finds them in one file."""
 
-    def __init__(self, nodes: list[ast.AST], parents: Mapping[ast.AST, ast.AST]):
-        """Takes all nodes of the file, and the parent of each."""
-        self._parents = parents
+    def __init__(self, nodes: Nodes):
+        """Takes the nodes of the file."""
+        self._nodes = nodes
         self._functions: dict[str, list[ast.FunctionDef]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
-        for node in nodes:
-            if isinstance(node, ast.FunctionDef):
-                self._functions.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                self._calls.setdefault(node.func.id, []).append(node)
+        for node in nodes.of(ast.FunctionDef):
+            self._functions.setdefault(node.name, []).append(node)
+        for call in nodes.of(ast.Call):
+            if isinstance(call.func, ast.Name):
+                self._calls.setdefault(call.func.id, []).append(call)
 
     def made_by(self, node: ast.expr) -> Made | None:
         """Returns what an argument makes; `None` if it makes nothing or nobody can tell."""
@@ -71,25 +72,24 @@ class RateFunctions:
             return 'a lambda'
         if not isinstance(node, ast.Call):
             return None
-        if isinstance(node.func, (ast.Name, ast.Attribute)):
-            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
-            if name == 'partial':
-                return 'a functools.partial'
-            found = self._functions.get(name, [])
-            if (isinstance(node.func, ast.Name) and len(found) == 1
-                    and _returns_new_function(found[0])):
-                return f'{name}()'
-        return None
+        name = called_name(node)
+        if name == 'partial':
+            return 'a functools.partial'
+        found = self._functions.get(name, [])
+        is_local = isinstance(node.func, ast.Name) and len(found) == 1
+        return f'{name}()' if is_local and _returns_new_function(found[0]) else None
 
     def _around(self, node: ast.AST) -> tuple[ast.AST | None, ast.AST | None]:
         """Returns the loop around a node within its function, if any, and that function."""
         loop: ast.AST | None = None
-        below, above = node, self._parents.get(node)
-        while above is not None and not isinstance(above, _FUNCTIONS):
+        below = node
+        for above in self._nodes.above(node):
+            if isinstance(above, _FUNCTIONS):
+                return loop, above
             if loop is None and isinstance(above, _LOOPS) and not _is_outside(above, below):
                 loop = above
-            below, above = above, self._parents.get(above)
-        return loop, above
+            below = above
+        return loop, None
 
     def _is_called_again(self, function: ast.FunctionDef) -> bool:
         """Whether a function is called in two places, or in a loop."""

@@ -7,20 +7,22 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from .facts import Fact, Place
+from .nodes import Nodes, called_name
 
 _PATH = re.compile(r'(gs|s3|s3a|hdfs|viewfs)://[\w{%$.-]|/(cns|bigstore|placer)/[\w{%-]')
+_FIRST = frozenset('gshv/')
 _HELPS = 3  # Position of the help text of `DEFINE_string(name, default, help)`, from 1.
 
 
-def facts_of(nodes: list[ast.AST], parents: Mapping[ast.AST, ast.AST],
-             place_of: Callable[[ast.AST], Place]) -> Iterator[Fact]:
+def facts_of(nodes: Nodes, place_of: Callable[[ast.AST], Place]) -> Iterator[Fact]:
     """Yields a fact `'path'` for each constant that begins as such a path does.
 
     Docstrings and help texts are left out, and so are bare prefixes such as `'gs://'`, which
     programs compare with.
     """
-    for node in nodes:
-        if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+    parents = nodes.parents
+    for node in nodes.of(ast.Constant):
+        if not isinstance(node.value, str) or node.value[:1] not in _FIRST:
             continue
         match = _PATH.match(node.value)
         if match is None and node.value.endswith('://') and _begins_more(node, parents):
@@ -48,8 +50,7 @@ def _is_text(node: ast.Constant, parents: Mapping[ast.AST, ast.AST]) -> bool:
     if isinstance(above, ast.keyword):
         return above.arg in ('help', 'description', 'epilog')
     if isinstance(above, ast.Call):
-        name = above.func.attr if isinstance(above.func, ast.Attribute) else getattr(
-            above.func, 'id', '')
+        name = called_name(above)
         if name.startswith('DEFINE_'):
             return node in above.args[_HELPS - 1:]
         return name in ('startswith', 'endswith', 'replace', 'lstrip', 'print', 'split')

@@ -25,7 +25,7 @@ _EXPORTS = frozenset({
 
 
 def findings_of(files: Sequence[ScannedFile], needs_tf1: bool) -> list[Finding]:
-    """Returns the findings about constructs: W211 to W217, E104, E122 and I311.
+    """Returns the findings about constructs, in no order: W211 to W217, E104, E122 and I311.
 
     Args:
       files: all files of the project.
@@ -35,12 +35,11 @@ def findings_of(files: Sequence[ScannedFile], needs_tf1: bool) -> list[Finding]:
     for file in files:
         found += emulated.findings_of(file, needs_tf1)
         found += itertools.chain.from_iterable(map(_of_constant, file.facts))
-    has_sums = any(fact.kind == 'sum' for file in files for fact in file.facts)
     for group in groups_of(files):
-        found += optimizer_traps.findings_of(group, has_sums)
+        found += optimizer_traps.findings_of(group)
         found += size_traps.findings_of(group)
         found += _refused(group)
-    return sorted(found, key=lambda each: (each.place or ('',), each.code))
+    return found
 
 
 def _of_constant(fact: Fact) -> Iterator[Finding]:

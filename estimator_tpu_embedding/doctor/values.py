@@ -7,8 +7,10 @@ import collections
 import enum
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Union
+
+from .nodes import Nodes
 
 
 class Flag(NamedTuple):
@@ -43,9 +45,9 @@ _MOST = 2**63
 class Values:
     """Reads values in one file: literals, flags, and names that are assigned once."""
 
-    def __init__(self, tree: ast.Module):
-        """Takes the tree of the file."""
-        self._tree = tree
+    def __init__(self, nodes: Nodes):
+        """Takes the nodes of the file."""
+        self._nodes = nodes
 
     def of(self, node: ast.expr, depth: int = 4) -> Value:
         """Returns the value of an expression.
@@ -78,30 +80,31 @@ class Values:
 
     @functools.cached_property
     def _assigned_once(self) -> dict[str, ast.expr]:
-        stores: collections.Counter[str] = collections.Counter()
-        found: dict[str, ast.expr] = {}
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                stores[node.id] += 1
-            elif isinstance(node, ast.arg):
-                stores[node.arg] += 2  # Its value comes from callers.
-            elif isinstance(node, ast.alias):
-                stores[(node.asname or node.name).partition('.')[0]] += 2
-            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                stores[node.name] += 2
-            elif isinstance(node, (ast.Global, ast.Nonlocal)):
-                stores.update({name: 2 for name in node.names})
-            elif isinstance(node, ast.ExceptHandler) and node.name:
-                stores[node.name] += 2
-            elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
-                stores[node.name] += 2
-            elif isinstance(node, ast.MatchMapping) and node.rest:
-                stores[node.rest] += 2
-            elif isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        found[target.id] = node.value
-            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                if node.value is not None:
-                    found[node.target.id] = node.value
-        return {name: value for name, value in found.items() if stores[name] == 1}
+        nodes, found = self._nodes, dict[str, ast.expr]()
+        stores = collections.Counter(each.id for each in nodes.of(ast.Name)
+                                     if not isinstance(each.ctx, ast.Load))
+        for node in nodes.of(ast.Assign):
+            found.update({each.id: node.value for each in node.targets
+                          if isinstance(each, ast.Name)})
+        for each in nodes.of(ast.AnnAssign):
+            if isinstance(each.target, ast.Name) and each.value is not None:
+                found[each.target.id] = each.value
+        others = set(_bound_otherwise(nodes))
+        return {name: value for name, value in found.items()
+                if stores[name] == 1 and name not in others}
+
+
+def _bound_otherwise(nodes: Nodes) -> Iterator[str]:
+    """Yields the names that something other than an assignment may bind."""
+    yield from (each.arg for each in nodes.of(ast.arg))  # Its value comes from callers.
+    for alias in nodes.of(ast.alias):
+        yield (alias.asname or alias.name).partition('.')[0]
+    for definitions in (nodes.of(ast.FunctionDef), nodes.of(ast.AsyncFunctionDef),
+                        nodes.of(ast.ClassDef)):
+        yield from (each.name for each in definitions)
+    for statements in (nodes.of(ast.Global), nodes.of(ast.Nonlocal)):
+        for each in statements:
+            yield from each.names
+    for bound in (nodes.of(ast.ExceptHandler), nodes.of(ast.MatchAs), nodes.of(ast.MatchStar)):
+        yield from (each.name for each in bound if each.name)
+    yield from (each.rest for each in nodes.of(ast.MatchMapping) if each.rest)

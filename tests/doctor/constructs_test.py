@@ -114,5 +114,17 @@ def test_replicas_need_a_graph_that_tf1_has_anyway(needs_tf1):
     assert ('E917' in finding.message) is not needs_tf1
 
 
-def test_depth_of_nesting_is_no_error():
-    scanned('x = ' + '-' * 900 + '1\n')
+def test_a_name_of_two_roads_is_the_first_construct():
+    file = scanned('''
+        try:
+            from tensorflow.contrib import tpu
+        except ImportError:
+            from tensorflow.compat.v1.estimator import tpu
+        config = tpu.TPUConfig(num_shards=8)
+        ''')
+    finding, = emulated.findings_of(file, True)
+    assert finding.subject == 'tensorflow.contrib.tpu.TPUConfig'
+
+
+def test_a_deep_chain_is_no_error():
+    assert scanned('x = y' + '.y' * 500 + '\n').facts == []

@@ -62,25 +62,25 @@ def successor(path: str) -> str:
     >>> successor('tpu.TPUConfig'), successor('layers.conv2d')
     ('tensorflow.compat.v1.estimator.tpu.TPUConfig', '')
     """
-    area, _, name = path.partition('.')
-    return _SUCCESSORS.get((area, name), '')
+    return SUCCESSORS.get(path, '')
 
 
 def names_of(area: str) -> dict[str, Any]:
     """Returns the objects of an area, by their names in it."""
     import tensorflow.compat.v1 as tf
-    return {name: functools.reduce(getattr, home.split('.')[3:], tf)
-            for (one, name), home in _SUCCESSORS.items() if one == area}
+    return {path.removeprefix(f'{area}.'): functools.reduce(getattr, home.split('.')[3:], tf)
+            for path, home in SUCCESSORS.items() if path.startswith(f'{area}.')}
 
 
-def _successors(areas: dict[str, dict[str, str]]) -> dict[tuple[str, str], str]:
+def _successors(areas: dict[str, dict[str, str]]) -> dict[str, str]:
     found = {}
     for area, modules in areas.items():
         for module, names in modules.items():
             for old, _, new in (name.partition('=') for name in names.split()):
                 parts = ('tensorflow.compat.v1', module, new or old)
-                found[area, old] = '.'.join(part for part in parts if part)
+                found[f'{area}.{old}'] = '.'.join(part for part in parts if part)
     return found
 
 
-_SUCCESSORS = _successors(_SAME) | _successors(_NOT_PROVIDED)
+SUCCESSORS = _successors(_SAME) | _successors(_NOT_PROVIDED)
+"""By path below `tf.contrib`, the whole path of the same object today."""
