@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 from collections.abc import Mapping, Sequence
 
 from ..errors import counted
@@ -25,6 +26,7 @@ def diagnose(paths: Sequence[str], settings: Settings = Settings(),
     """
     found = sources.find(paths)
     files = scan.scan(found)
+    _choose_program(files, paths)
     kept = [file for file in files if not settings.excludes(file.path)]
     answers = oracle.ask([one for file in files for use in file.uses for one in use.questions],
                          paths, deadline)
@@ -47,6 +49,14 @@ def diagnose(paths: Sequence[str], settings: Settings = Settings(),
         sum(not _is_unread(file) for file in kept), sum(file.lines for file in kept),
         dict(sorted(ignored.items())),
         [*found.left_out, *_excluded(len(files) - len(kept), settings)])
+
+
+def _choose_program(files: Sequence[ScannedFile], paths: Sequence[str]) -> None:
+    """Takes the files that the user named for programs, if nothing else is one."""
+    if not any(file.is_program for file in files):
+        named = {os.path.abspath(path) for path in paths}
+        for file in files:
+            file.is_program = os.path.abspath(file.path) in named
 
 
 def _order(finding: Finding) -> tuple[object, ...]:

@@ -16,11 +16,9 @@ import libcst
 
 from ..errors import quoted
 from .facts import Finding, Place
-from .fixing.bindings import Bindings, in_standard_library
+from .fixing.bindings import BUILTINS, Bindings, in_standard_library
 from .fixing.edits import Edit, Imported, Text
 from .fixing.imports import changed
-
-_BUILTINS = 'builtins.'
 
 
 class Fixed(NamedTuple):
@@ -134,8 +132,8 @@ class _Rewriting:
 
     def _reference(self, path: str, line: int) -> str:
         """How a line of this file can write the whole path of a name."""
-        if path.startswith(_BUILTINS):
-            name = path.removeprefix(_BUILTINS)
+        if path.startswith(BUILTINS):
+            name = path.removeprefix(BUILTINS)
             if not self._bindings.is_free(name):
                 raise ValueError(f'the file may give another meaning to {name}')
             return name
@@ -153,7 +151,7 @@ class _Rewriting:
     def _load(self, path: str, given: str, line: int) -> None:
         """Imports the module of a name, if what the file has `given` does not bring it."""
         if in_standard_library(path):
-            module = path.rpartition('.')[0]
+            module = path.rpartition('.')[0] or path
             if f'{given}.'.startswith(f'{module}.') or self._bindings.loads(module, line):
                 return
             self._modules.add(module)

@@ -6,6 +6,7 @@ from harness.successors import found
 from estimator_tpu_embedding.doctor.facts import Finding, Place
 from estimator_tpu_embedding.doctor.fixes import fixed
 
+
 def check(before, after, *written):
     result = fixed(before, found(before, *written))
     assert result.text == after

@@ -91,6 +91,8 @@ def _counts(diagnosis: Diagnosis) -> Iterator[Line]:
 
 
 def _programs(prescriptions: Sequence[Prescription], most: int) -> Iterator[Line]:
+    if not prescriptions:
+        yield Line('no program was found: no file runs anything when it is started')
     for one in prescriptions[:most]:
         yield Line(f'{printable(one.path, _MOST_WRITTEN)}:  {one.command}', 'head')
         for reason in one.reasons:
@@ -115,5 +117,6 @@ def _conclusion(diagnosis: Diagnosis) -> str:
         return f'{total}  (etpe explain CODE says more)'
     if diagnosis.ignored or diagnosis.left_out or diagnosis.verdicts.get('unknown'):
         return f'{total} in what was checked; what is ignored, unknown or not scanned may fail'
-    return (f'{total}: every file was read to its end, and every name that was found is there as '
-            'said above; what the names do with the data shows when the program runs')
+    return (f'{total}: every file was read to its end, and every name of TensorFlow, Keras, NumPy '
+            'and Python in it is there as said above; names of other packages, and all values, '
+            'were not checked')
