@@ -94,8 +94,18 @@ def _imported(state: State, node: ast.Call, path: str) -> None:
         elif found:
             state.imports.setdefault(state.project.name(found), state.places.of(node))
     elif path in ('importlib.import_module', 'builtins.__import__') and node.args and (
-            text_of(node.args[0]) is None):
+            text_of(node.args[0]) is None) and not _is_relative(node):
         _say_made(state, node, 'the name of this module is made at run time')
+
+
+def _is_relative(node: ast.Call) -> bool:
+    """Whether a call imports a module of its own package, all of which are scanned."""
+    name = node.args[0]
+    while isinstance(name, ast.BinOp):
+        name = name.left
+    if isinstance(name, ast.JoinedStr) and name.values:
+        name = name.values[0]
+    return (text_of(name) or '').startswith('.')
 
 
 def _say_made(state: State, node: ast.Call, what: str) -> None:

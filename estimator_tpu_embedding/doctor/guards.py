@@ -209,7 +209,11 @@ def _of_comparison(state: State, node: ast.Compare) -> Truth:
     is_inverted = isinstance(sign, (ast.IsNot, ast.NotIn, ast.NotEq))
     if isinstance(sign, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)) and isinstance(
             other, ast.Constant) and other.value is None:
-        truth = _when_one(state.final(meaning_of(state, node.left), ''), lambda one: one.is_none)
+        if isinstance(node.left, ast.Call):
+            truth = _of_call(state, node.left).inverted()
+        else:
+            truth = _when_one(state.final(meaning_of(state, node.left), ''),
+                              lambda one: one.is_none)
     elif isinstance(sign, (ast.In, ast.NotIn)) and isinstance(other, ast.Call) and isinstance(
             other.func, ast.Name) and other.func.id == 'dir' and other.args and (
             name := text_of(node.left)) is not None:
@@ -241,6 +245,9 @@ def _values(state: State, node: ast.expr) -> tuple[object, object] | None:
 
 
 def _mentions_version(state: State, node: ast.expr) -> bool:
+    if not state.has_versions:  # Another file may have computed one.
+        one = node.left if isinstance(node, ast.Compare) else node
+        return _version_constant(state, one) is not None
     paths = []
     for number, one in enumerate(ast.walk(node)):
         if number > _MOST_NAMES:

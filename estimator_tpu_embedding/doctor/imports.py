@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .facts import Question
-from .meanings import IMPORT, OTHERS, Meaning
+from .meanings import IMPORT, OTHERS, Meaning, is_examined
 from .state import State
 
 
@@ -69,6 +69,8 @@ def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:
         if alias.name == '*':
             state.use(node, Question(module), f'{module}.*', IMPORT)
             state.stars.append(Meaning(Question(module)))
+            if not is_examined(module):
+                state.unknown_stars.append((node, module))
             continue
         question = Question(module, alias.name, True)
         state.use(alias, question, alias.name, IMPORT)
@@ -88,8 +90,9 @@ def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: st
     if submodule:
         _import_from_project(state, alias, submodule)
     if not submodule and not state.is_shallow and state.project.resolve(meaning) is None:
-        state.say('E112', alias, f'{state.project.name(file)}.{alias.name}', alias.name,
-                  f'the module {state.project.name(file)} of the project has no {alias.name}')
+        module = state.project.name(file) if node.level else node.module
+        state.say('E112', alias, f'{module}.{alias.name}', alias.name,
+                  f'the module {module} of the project has no {alias.name}')
     state.bind(alias.asname or alias.name, (meaning,))
 
 

@@ -90,14 +90,20 @@ class Places:
         return len(text.encode('utf-8', 'replace')[:offset].decode('utf-8', 'ignore')) + 1
 
 
-def parse(source: Source) -> Parsed:
-    """Parses all cells of a file; a cell that does not parse is parsed as far as it does."""
+def parse(source: Source, *, is_compiled: bool = True) -> Parsed:
+    """Parses all cells of a file; a cell that does not parse is parsed as far as it does.
+
+    Args:
+      source: of the file.
+      is_compiled: whether it is also sought what only the compiler finds, such as `return` outside
+        of a function.
+    """
     places = Places(source)
     statements: list[ast.stmt] = []
     problems: list[Finding] = []
     for number, text in enumerate(source.cells):
         start = places.start(number)
-        tree, problem = _tree_of(text, places, start)
+        tree, problem = _tree_of(text, places, start, is_compiled)
         if problem is not None:
             problems.append(problem)
         if start:
@@ -107,7 +113,8 @@ def parse(source: Source) -> Parsed:
     return Parsed(ast.Module(body=statements, type_ignores=[]), places, problems)
 
 
-def _tree_of(text: str, places: Places, start: int) -> tuple[ast.Module, Finding | None]:
+def _tree_of(text: str, places: Places, start: int, is_compiled: bool
+             ) -> tuple[ast.Module, Finding | None]:
     """Returns the tree of one cell, or of its beginning, and what was wrong with the rest."""
     try:
         tree = ast.parse(text)
@@ -120,7 +127,8 @@ def _tree_of(text: str, places: Places, start: int) -> tuple[ast.Module, Finding
     except (RecursionError, MemoryError, OverflowError, SystemError) as error:
         return ast.Module(body=[], type_ignores=[]), too_deep(places.at(start + 1), error)
     try:
-        compile(text, 'text', 'exec', dont_inherit=True)
+        if is_compiled:
+            compile(text, 'text', 'exec', dont_inherit=True)
     except SyntaxError as error:  # Of those that only the compiler finds.
         line = error.lineno or 1
         return tree, _not_python(error, line, error.offset or 1, places, start)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 from .places import Parsed
 
 SURE, PERHAPS = 'sure', 'perhaps'
 """A program for sure, or unless another file imports it."""
+_DECLARES = re.compile(r'\bflags\b|\blogging\b|load_|enable_|disable_')
+"""Names of TensorFlow that a module may call when it is imported."""
 _RUNS = frozenset({'tensorflow.app.run', 'absl.app.run', 'tensorflow.compat.v1.app.run',
                    'tensorflow.test.main', 'tensorflow.compat.v1.test.main', 'unittest.main'})
 
@@ -28,20 +31,27 @@ def kind(tree: ast.Module, path_of: Callable[[ast.expr], str | None]) -> str:
             return SURE
         if isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
             waiting += [*node.body, *getattr(node, 'orelse', ())]
-        if isinstance(node, (ast.For, ast.With)) and not found:
-            found = PERHAPS if isinstance(node, ast.With) else found
+        if isinstance(node, ast.With):
+            found = PERHAPS
         if isinstance(node, (ast.Expr, ast.Assign)) and isinstance(node.value, ast.Call):
             path = path_of(node.value.func)
             if path in _RUNS or (path or '').endswith('.app.run'):
                 return SURE
-            if isinstance(node, ast.Expr) and (path is None or path == 'builtins.print'):
+            if isinstance(node, ast.Expr) and (path is None or path == 'builtins.print') or (
+                    path or '').startswith('tensorflow.') and not _DECLARES.search(path or ''):
                 found = PERHAPS
     return found
 
 
-def may_be(parsed: Parsed, text: str) -> bool:
-    """Whether a file that does not parse to its end has a main part."""
-    return bool(parsed.problems) and '__main__' in text
+def kind_of_rest(parsed: Parsed, text: str) -> str:
+    """Returns `SURE`, `PERHAPS` or `''` for a file of which only the beginning was parsed."""
+    if '__main__' in text:
+        return SURE
+    lines = text.split('\n')
+    line = min(problem.place.line for problem in parsed.problems if problem.place)
+    # A statement at its top level does not parse.
+    return PERHAPS if lines[line - 1][:1].isalpha() and not lines[line - 1].startswith(
+        ('def ', 'class ', 'import ', 'from ')) else ''
 
 
 def _is_main(test: ast.expr) -> bool:

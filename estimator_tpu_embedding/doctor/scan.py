@@ -26,11 +26,15 @@ class _Scanned:
     program: str
 
 
+_VERSIONS = ('__version__', 'VERSION', 'version_info', 'sys.version', 'hexversion', 'PY2', 'PY3')
+
+
 def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
     project = project_of(found)
     scanned: list[_Scanned] = []
-    waiting, seen = [os.path.abspath(path) for path in found.files], set[str]()
+    waiting = [os.path.abspath(path) for path in found.files]
+    seen: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # Python warns of escapes in the texts that it parses.
         for file in waiting:  # It grows.
@@ -41,10 +45,10 @@ def scan(found: Found) -> list[ScannedFile]:
             waiting += (imported for name in scanned[-1].file.imports
                         if (imported := project.file_of(name)).endswith('.py'))
     patched = frozenset[str]().union(*(one.patched for one in scanned))
-    imported = {name for one in scanned for name in one.file.imports}
+    imported_names = {name for one in scanned for name in one.file.imports}
     for one in scanned:
         _excuse(one.file, patched)
-        if one.program == programs.PERHAPS and one.file.module in imported:
+        if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
     return [one.file for one in scanned]
 
@@ -78,7 +82,7 @@ def _scan(source: Source, project: Project) -> _Scanned:
     for cell, text in enumerate(source.cells, 1):
         result.ignores.update(((cell if source.is_notebook else 0, line), codes)
                               for line, codes in ignores.comments(text).items())
-    state = State(path, parsed.places, project)
+    state = State(path, parsed.places, project, has_versions=_has_versions(source))
     program = ''
     try:
         follow_file(state, parsed.tree)
@@ -88,8 +92,10 @@ def _scan(source: Source, project: Project) -> _Scanned:
         program = programs.kind(parsed.tree, names.resolve)
     except RecursionError as error:
         result.problems.append(places.too_deep(parsed.places.at(1), error))
-    if source.is_notebook or programs.may_be(parsed, source.cells[0] if source.cells else ''):
+    if source.is_notebook:
         program = programs.SURE
+    elif parsed.problems and program != programs.SURE:
+        program = programs.kind_of_rest(parsed, source.cells[0]) or program
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
     result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
     result.imports.update(state.imports)
@@ -100,14 +106,20 @@ def _scan(source: Source, project: Project) -> _Scanned:
 def _exports_of(path: str, project: Project) -> Exports:
     """Returns what the module in a file hands out, from what stands at its top level."""
     source = read(path)
-    parsed = places.parse(source)
-    state = State(path, parsed.places, project, is_shallow=True)
+    parsed = places.parse(source, is_compiled=False)
+    state = State(path, parsed.places, project, is_shallow=True,
+                  has_versions=_has_versions(source))
     is_whole = not source.problems and not parsed.problems
     try:
         follow_file(state, parsed.tree)
     except RecursionError:
         is_whole = False
     return _exports(state, parsed.tree, source, is_whole)
+
+
+def _has_versions(source: Source) -> bool:
+    """Whether a file perhaps computes something from a version."""
+    return any(sign in text for text in source.cells for sign in _VERSIONS)
 
 
 def _exports(state: State, tree: ast.Module, source: Source, is_whole: bool) -> Exports:

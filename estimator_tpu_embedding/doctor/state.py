@@ -74,6 +74,7 @@ class State:
       file: absolute path, as the project knows it.
       places: where nodes are.
       project: the other files.
+      has_versions: whether the text perhaps compares versions.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
       uses: of names of libraries.
       kinds: by use, the kind of look-up and the number of `try` statements around it.
@@ -89,11 +90,16 @@ class State:
       late: names that functions bind in the module.
       pending: look-ups in attributes of `self`, which are known when all methods were followed.
       patched: names of libraries that the file assigns to.
+      needs_stars: whether names are used that perhaps come from `from a import *` of a package
+        whose names nobody may look up.
+      unknown_stars: these imports, and their packages.
       is_open: whether the module has names that no statement shows.
     """
 
-    def __init__(self, file: str, places: Places, project: Modules, *, is_shallow: bool = False):
+    def __init__(self, file: str, places: Places, project: Modules, *, is_shallow: bool = False,
+                 has_versions: bool = True):
         self.file, self.places, self.project = file, places, project
+        self.has_versions = has_versions
         self.is_shallow = is_shallow
         self.late: Bound = {}
         self.begin()
@@ -115,6 +121,8 @@ class State:
         self.patched: set[str] = set()
         self.is_open = False
         self.has_late = False
+        self.needs_stars = False
+        self.unknown_stars: list[tuple[ast.AST, str]] = []
         self.has_lazy_annotations = False
 
     def bind(self, name: str, meanings: Meanings) -> None:
@@ -164,10 +172,14 @@ class State:
         examined = [one for one in asked if is_examined(one.module)]
         if name in PYTHON_2:
             return (Meaning(Question('builtins', name), unless=tuple((one,) for one in asked)),)
+        if len(examined) < len(asked):
+            self.needs_stars = True
         if not examined:
             return OTHERS if asked else None
-        # The last import wins, and the others have what it lacks.
-        return (Meaning(examined[0], unless=tuple((one,) for one in asked if one != examined[0])),)
+        # The last import wins, and the others have what it lacks. A package that nobody may import
+        # perhaps has what no library has.
+        return (Meaning(examined[0], unless=tuple((one,) for one in examined[1:]),
+                        only_if=(examined[0],) if len(examined) < len(asked) else ()),)
 
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
             condition: Condition | None = None) -> None:

@@ -53,6 +53,10 @@ def follow(state: State, body: Sequence[ast.stmt]) -> str:
 
 def _settle(state: State) -> None:
     """Records look-ups in attributes of `self`, after all methods told what these are."""
+    for star, module in state.unknown_stars if state.needs_stars else ():
+        state.condition = ALWAYS
+        state.say('W202', star, module, f'{module}.*', f'names come from {module}, and nobody here '
+                  'can check which of them it has')
     for node, owner, names, written, condition, scope in state.pending:
         found = owner.get(names[0])
         if found is None:

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 relu = getattr(tf.nn, 'relu')
 layer = getattr(tf, 'placeholder')  # expect: I302 tensorflow.placeholder
-optional = getattr(tf, 'nobody_has_it', None)
+optional = getattr(tf, 'nobody_has_it', None)  # expect: I305 tensorflow.nobody_has_it
 name = sys.argv[1] if len(sys.argv) > 1 else 'tanh'
 activation = getattr(tf.nn, name)  # expect: W202
 optimizer = getattr(tf.train, '%sOptimizer' % 'Adam')(0.1)  # expect: W202

@@ -2,9 +2,9 @@
 # run: etpe run --tf1
 # stops: helpers_of_nobody
 from numpy import *
-from tensorflow import *  # expect: W202
+from tensorflow import *
 
 from helpers_of_nobody import *  # expect: E111 helpers_of_nobody; W202
 
 x = placeholder(float32, [])  # expect: I302 tensorflow.placeholder
-y = add_of_nobody(x)
+y = add_of_nobody(x)  # expect: I305
