@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from . import guards
+from . import dataset_methods, guards
 from .calls import SPECIAL, called
 from .meanings import NAME, OTHERS, Meanings
 from .state import TENSORFLOW, Scope, State
@@ -91,6 +91,8 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
 
 def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
     base, names = chain_of(node)
+    if node.attr in dataset_methods.METHODS:
+        dataset_methods.record(state, node)
     if isinstance(base, ast.Name):
         _looked_up(state, node, base, names)
         return
