@@ -97,7 +97,7 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
         if meanings is None:
             state.use_builtin(node)
         elif meanings is not OTHERS:  # It has no other place: the import names nothing.
-            direct = tuple(one for one in meanings if one.question and one.question.names)
+            direct = tuple(one for one in meanings if not one.question or one.question.names)
             state.use_names(node, direct, '', node.id, NAME)
     if meanings is not None and meanings is not OTHERS:
         state.meant[id(node)] = meanings

@@ -134,6 +134,8 @@ OBJECT = Meaning(constant=Constant(object()))
 OTHER = Meaning()
 """A value that is no name of a library, or of which nothing is known."""
 OTHERS = (OTHER,)
+_MOST_CHARACTERS = 1000
+"""The most characters of a name to which others are appended."""
 _MOST = 16
 """The most meanings of one name that are kept apart."""
 
@@ -171,8 +173,8 @@ def joined(branches: Iterable[tuple[Names, Condition]]) -> Names:
 
 
 def below(question: Question, names: str) -> Question:
-    """Returns the question about dotted names in something."""
-    return question if not names else question._replace(
+    """Returns the question about dotted names in something; after very many it stays the same."""
+    return question if not names or len(question.names) > _MOST_CHARACTERS else question._replace(
         names=f'{question.names}.{names}' if question.names else names)
 
 
