@@ -118,12 +118,19 @@ class Meaning(NamedTuple):
         return Condition(self.only_if, self.unless)
 
     @property
+    def is_known(self) -> bool:
+        """Whether something is known of it, such as that it is no library."""
+        return self.question is not None or self.owner is not None or self.constant is not None
+
+    @property
     def is_none(self) -> bool:
         """Whether it is `None`, which has no names and cannot be called."""
         return self.constant is not None and self.constant.value is None
 
 
 Meanings = tuple[Meaning, ...]
+OBJECT = Meaning(constant=Constant(object()))
+"""What a library other than TensorFlow made: no module, whatever its name is."""
 OTHER = Meaning()
 """A value that is no name of a library, or of which nothing is known."""
 OTHERS = (OTHER,)

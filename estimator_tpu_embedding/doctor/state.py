@@ -10,7 +10,7 @@ from typing import Protocol
 
 from .facts import Finding, Place, Question, Use
 from .meanings import (
-    ALWAYS, ATTRIBUTE, IMPORT, NAME, OTHERS, ClassNames, Condition, Exports, Meaning, Meanings,
+    ALWAYS, ATTRIBUTE, IMPORT, NAME, OTHER, OTHERS, ClassNames, Condition, Exports, Meaning, Meanings,
     below, is_examined)
 from .meanings import Names as Bound
 from .places import Places
@@ -86,6 +86,7 @@ class State:
       depth: number of `try` statements around the present place that catch failed look-ups.
       dotted: modules of `import a.b.c`.
       stars: modules of `from a import *`.
+      given: what a lambda expression is called with where it is written, by its id.
       waiting: bodies of functions, with their scope and condition.
       late: names that functions bind in the module.
       pending: look-ups in attributes of `self`, which are known when all methods were followed.
@@ -122,6 +123,7 @@ class State:
         self.is_open = False
         self.has_late = False
         self.needs_stars = False
+        self.given: dict[int, tuple[Meanings, ...]] = {}
         self.unknown_stars: list[tuple[ast.AST, str]] = []
         self.has_lazy_annotations = False
 
@@ -178,8 +180,10 @@ class State:
             return OTHERS if asked else None
         # The last import wins, and the others have what it lacks. A package that nobody may import
         # perhaps has what no library has.
-        return (Meaning(examined[0], unless=tuple((one,) for one in examined[1:]),
-                        only_if=(examined[0],) if len(examined) < len(asked) else ()),)
+        found = Meaning(examined[0], unless=tuple((one,) for one in examined[1:]))
+        if len(examined) == len(asked):
+            return (found,)
+        return found._replace(only_if=(examined[0],)), OTHER
 
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
             condition: Condition | None = None) -> None:
