@@ -12,7 +12,8 @@ from .facts import Diagnosis, Finding, ScannedFile
 from .ignores import Settings, is_ignored, selected
 
 
-def diagnose(paths: Sequence[str], settings: Settings = Settings()) -> Diagnosis:
+def diagnose(paths: Sequence[str], settings: Settings = Settings(),
+             deadline: float = oracle.DEADLINE) -> Diagnosis:
     """Returns what the doctor has to say about code, none of which is run.
 
     Files that the settings exclude are scanned all the same, since others import them; nothing is
@@ -21,13 +22,14 @@ def diagnose(paths: Sequence[str], settings: Settings = Settings()) -> Diagnosis
     Args:
       paths: of files and folders.
       settings: which codes count, and which files are left out.
+      deadline: seconds in which the installed libraries must answer.
     """
     found = sources.find(paths)
     files = scan.scan(found)
     _choose_program(files, paths)
     kept = [file for file in files if not settings.excludes(file.path)]
     answers = oracle.ask([one for file in files for use in file.uses for one in use.questions],
-                         paths)
+                         paths, deadline)
     judged = verdicts.judge(files, answers)
     lines, conflicts = environment.describe()
     by_path = {file.path: file for file in kept}

@@ -96,7 +96,9 @@ def _lost_in_tensorflow(path: str, answer: Answer) -> Reason:
     if found := libraries.in_contrib(path):
         message = advice.missing(f'tensorflow.contrib.{found["name"]}').replace(
             'install(contrib=True)', 'etpe run --contrib') if found['name'] else tf1.NO_CONTRIB
-        return Reason('E103', 'lost', message, _same(path))
+        instead = _same(path)
+        return Reason('E103', 'lost', message if '; use ' in message else message + _use(instead),
+                      instead)
     if today := moved.advice(path):
         return Reason('E102', 'moved', today, moved.successor(path))
     rule = lost_names.rule_of(path) or lost_names.rule_of(path.replace('tensorflow', 'tf', 1))
