@@ -77,7 +77,7 @@ def judge(state: State, test: ast.expr, depth: int = 0) -> Truth:
     if isinstance(test, (ast.Name, ast.Attribute)):
         return _of_name(state, test)
     if isinstance(test, ast.Constant):
-        return _FIXED[False] if test.value in (False, 0, None) else _ANY
+        return _FIXED[bool(test.value)]
     if isinstance(test, ast.Call):
         return _of_call(state, test)
     if isinstance(test, ast.Compare):

@@ -55,7 +55,7 @@ HOSTILE = {
     'versions': 'import sys\nx = sys.version' + '.replace("1", "11")' * 300 + ' > "1"'}
 
 
-@pytest.mark.parametrize('what', long_except(list(HOSTILE), ['64 KiB of \'(\'', 'chain', 'meanings']))
+@pytest.mark.parametrize('what', long_except(list(HOSTILE), 0, len(TOKENS), -1 % len(HOSTILE)))
 @pytest.mark.timeout(60)
 def test_a_hostile_text_costs_a_line_at_most(tmp_path, what):
     file = one(tmp_path, HOSTILE[what])
