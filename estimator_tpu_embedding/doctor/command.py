@@ -5,11 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..errors import counted
 from .facts import Fact, Finding, Prescription, ScannedFile, Use
 from .linked import Linked
 from .reached import Reached
 from .size_traps import hosts_for, sizes_for
 from .verdicts import Flags
+
+_RESTORED = frozenset({'I301', 'I304', 'I311'})
+"""What needs `etpe run`, whatever its flags are."""
 
 
 def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],
@@ -28,16 +32,14 @@ def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],
 
 def _prescription(file: ScannedFile, reached: Reached, findings: Sequence[Finding], flags: Flags
                   ) -> Prescription:
-    words, reasons = ['etpe', 'run'], []
-    for option, uses in (('--tf1', flags.tf1), ('--contrib', flags.contrib)):
-        if uses:
-            words.append(option)
-            reasons.append(f'{option}: {_named(uses)}')
-    group = Linked(reached.files_of(file))
-    sizes, reason = _sizes(group)
-    words += sizes.split()
-    if reason:
-        reasons.append(reason)
+    group, stops = Linked(reached.files_of(file)), reached.stops_of(file, findings)
+    if _runs_without(group, findings, flags, stops):
+        words = ['python']
+        reasons = [f'python, not etpe run: nothing needs etpe here, and {stops[0].written} (line '
+                   f'{stops[0].place and stops[0].place.line}) needs Keras 3']
+        stops = []
+    else:
+        words, reasons = _run(group, flags)
     folder, module, reason = reached.as_module(file)
     if module:
         words += ['-m', module]
@@ -50,15 +52,39 @@ def _prescription(file: ScannedFile, reached: Reached, findings: Sequence[Findin
     command = ' '.join(words)
     if folder:
         command = f'cd {shlex.quote(folder)} && {command}'
-    return Prescription(file.path, command, reasons, reached.stops_of(file, findings))
+    return Prescription(file.path, command, reasons, stops)
+
+
+def _run(group: Linked, flags: Flags) -> tuple[list[str], list[str]]:
+    """Returns `etpe run` with the options that files need, and why."""
+    words, reasons = ['etpe', 'run'], []
+    for option, uses in (('--tf1', flags.tf1), ('--contrib', flags.contrib)):
+        if uses:
+            words.append(option)
+            reasons.append(f'{option}: {_named(uses)}')
+    sizes, reason = _sizes(group)
+    return [*words, *sizes.split()], [*reasons, *filter(None, [reason])]
+
+
+def _runs_without(group: Linked, findings: Sequence[Finding], flags: Flags,
+                  stops: Sequence[Finding]) -> bool:
+    """Whether a program runs with plain Python, and with `etpe run` not.
+
+    Without `--tf1` and `--contrib`, a name contradicts `etpe run` (E105) because Keras 3 has it.
+    """
+    paths = {file.path for file in group.files}
+    return (bool(stops) and all(each.code == 'E105' for each in stops)
+            and not flags.tf1 and not flags.contrib
+            and not any(each.code in _RESTORED for each in findings
+                        if each.place is not None and each.place.path in paths))
 
 
 def _named(uses: Sequence[Use]) -> str:
     """Names the first use, and the number of other names: `tf.Session (line 3) and 2 others`."""
     first = uses[0]
     others = len({use.question.path for use in uses} - {first.question.path})
-    more = f' and {others} other name{"s" if others > 1 else ""}' if others else ''
-    return f'{first.written} ({first.place.path}:{first.place.line}){more}'
+    return f'{first.written} ({first.place.path}:{first.place.line})' + (
+        f' and {counted(others, "other name")}' if others else '')
 
 
 def _sizes(group: Linked) -> tuple[str, str]:
@@ -87,7 +113,7 @@ def _sizes(group: Linked) -> tuple[str, str]:
 
 def _sizes_of_loop(group: Linked) -> tuple[str, str]:
     """Returns the options for a loop with a raw `TPUEmbedding`, whose cores nobody else states."""
-    if not any(True for _ in group.calls('TPUEmbedding')):
+    if not group.calls('TPUEmbedding'):
         return '', ''
     for call in group.calls('shard', 'batch_parallel'):
         shards = group.known(call, 'num_shards')

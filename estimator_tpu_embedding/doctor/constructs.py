@@ -50,6 +50,7 @@ ARGUMENTS = {  # arguments that are facts of their own
 METHODS = frozenset({
     'evaluate', 'predict', 'train_and_evaluate', 'export_saved_model', 'export_savedmodel',
     'experimental_export_all_saved_models'})
+_CALLS_ONLY = frozenset({'InfeedQueue', 'Estimator', *READERS})
 _TRAIN = frozenset({'minimize', 'apply_gradients'})
 _SUMS = ('CrossShardOptimizer', 'cross_replica_sum')
 
@@ -90,12 +91,15 @@ class _Constructs:
         if not any(may_be_construct(word) for word, _ in _words_of(self._nodes)):
             return
         self._rates = RateFunctions(self._nodes)
+        renamed = self._values.renamed()
         nodes: list[ast.Name | ast.Attribute] = [
-            *self._nodes.of(ast.Name), *self._nodes.of(ast.Attribute)]
+            *(each for each in self._nodes.of(ast.Name)
+              if may_be_construct(each.id) or each.id in renamed),
+            *(each for each in self._nodes.of(ast.Attribute) if may_be_construct(each.attr))]
         for node in nodes:
             if isinstance(node.ctx, ast.Load):
                 path, kind = self._construct(node)
-                if kind:
+                if kind and not (kind in _CALLS_ONLY and not self._is_call(node)):
                     yield from self._facts(node, path, kind)
 
     def _construct(self, node: ast.expr) -> tuple[str, str]:
@@ -105,9 +109,9 @@ class _Constructs:
 
     def _facts(self, node: ast.Name | ast.Attribute, path: str, kind: str) -> Iterator[Fact]:
         call = self._nodes.parents.get(node)
+        is_call = self._is_call(node)
         if kind == 'InputPipelineConfig' and isinstance(call, ast.Attribute):
             return
-        is_call = isinstance(call, ast.Call) and call.func is node
         arguments = self._arguments(call, kind) if isinstance(call, ast.Call) and is_call else {}
         yield Fact(kind, self._place_of(node), {
             'path': path, 'written': _written(node), 'is_call': is_call,
@@ -127,6 +131,10 @@ class _Constructs:
                 yield Fact(f'{kind}.{name}', self._place_of(value), {
                     'path': f'{path}.{name}', 'written': name, 'value': self._value(value)})
 
+    def _is_call(self, node: ast.expr) -> bool:
+        above = self._nodes.parents.get(node)
+        return isinstance(above, ast.Call) and above.func is node
+
     def _arguments(self, call: ast.Call, kind: str) -> dict[str, ast.expr]:
         """Returns the arguments of a call by name, as far as they can be told."""
         found: dict[str, ast.expr] = {}
@@ -145,6 +153,8 @@ class _Constructs:
 
     def _value(self, node: ast.expr) -> Value:
         value = self._values.of(node)
+        if isinstance(node, ast.Name):
+            node = self._values.assigned(node.id) or node
         if value is UNREAD and isinstance(node, ast.Attribute):
             if self._construct(node.value)[1] == 'InputPipelineConfig':
                 return node.attr

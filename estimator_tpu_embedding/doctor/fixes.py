@@ -16,11 +16,9 @@ import libcst
 
 from ..errors import quoted
 from .facts import Finding, Place
-from .fixing.bindings import Bindings, in_standard_library
+from .fixing.bindings import BUILTINS, Bindings, in_standard_library
 from .fixing.edits import Edit, Imported, Text
 from .fixing.imports import changed
-
-_BUILTINS = 'builtins.'
 
 
 class Fixed(NamedTuple):
@@ -124,7 +122,7 @@ class _Rewriting:
         rest = _rest(written, finding.subject)
         if not self._is_right_already(written, finding.successor + rest, place.line):
             self._edits.append(self._text.piece(
-                node, self._reference(finding.successor, place.line) + rest))
+                node, self._reference(finding.successor, written, place.line) + rest))
 
     def _is_right_already(self, written: str, path: str, line: int) -> bool:
         """Whether the new import of its first name makes it right."""
@@ -132,14 +130,16 @@ class _Rewriting:
         return (root in self._values and self._values[root] + dot + names == path
                 and self._bindings.value(root, line) is not None)
 
-    def _reference(self, path: str, line: int) -> str:
-        """How a line of this file can write the whole path of a name."""
-        if path.startswith(_BUILTINS):
-            name = path.removeprefix(_BUILTINS)
+    def _reference(self, path: str, written: str, line: int) -> str:
+        """How a line of this file can write the whole path of a name, if possible as it did."""
+        if path.startswith(BUILTINS):
+            name = path.removeprefix(BUILTINS)
             if not self._bindings.is_free(name):
                 raise ValueError(f'the file may give another meaning to {name}')
             return name
-        for one in sorted(self._bindings.imports, key=lambda one: -len(one.path)):
+        first = written.partition('.')[0]
+        for one in sorted(self._bindings.imports,
+                          key=lambda one: (-len(one.path), one.name != first)):
             if (f'{path}.'.startswith(f'{one.path}.') and one.name not in self._values
                     and self._bindings.value(one.name, line) == one.path):
                 self._load(path, one.path, line)
@@ -153,7 +153,7 @@ class _Rewriting:
     def _load(self, path: str, given: str, line: int) -> None:
         """Imports the module of a name, if what the file has `given` does not bring it."""
         if in_standard_library(path):
-            module = path.rpartition('.')[0]
+            module = path.rpartition('.')[0] or path
             if f'{given}.'.startswith(f'{module}.') or self._bindings.loads(module, line):
                 return
             self._modules.add(module)

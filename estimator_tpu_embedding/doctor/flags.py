@@ -7,12 +7,14 @@ unless a name shows that somebody has carried it to TensorFlow 2.
 from __future__ import annotations
 
 import collections
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from . import libraries
 from .facts import Answer, Question, ScannedFile, Use
+from .reached import Reached
 
 _OF_TODAY = re.compile(r'tensorflow\.compat\.v[12](\.|$)')
 
@@ -25,8 +27,8 @@ class Flags(NamedTuple):
       contrib: uses that need `--contrib`.
     """
 
-    tf1: Sequence[Use] = ()
-    contrib: Sequence[Use] = ()
+    tf1: tuple[Use, ...] = ()
+    contrib: tuple[Use, ...] = ()
 
 
 class _Needs(NamedTuple):
@@ -39,14 +41,14 @@ class _Needs(NamedTuple):
       is_of_today: whether a name says that it was made for TensorFlow 2.
     """
 
-    tf1: Sequence[Use] = ()
-    tf2: Sequence[Use] = ()
-    contrib: Sequence[Use] = ()
+    tf1: tuple[Use, ...] = ()
+    tf2: tuple[Use, ...] = ()
+    contrib: tuple[Use, ...] = ()
     is_of_today: bool = False
 
 
 class Project:
-    """All files, and what each needs with those that it imports.
+    """All files, and what each needs with the files that it imports.
 
     Which names a program reaches may depend on the flags that others of its names force.
     """
@@ -58,10 +60,9 @@ class Project:
           files: all files of the project.
           answers: what the libraries said.
         """
-        by_module: dict[str, list[ScannedFile]] = collections.defaultdict(list)
-        for file in files:
-            by_module[file.module].append(file)
-        self._closures = {file.path: _closure(file, by_module) for file in files}
+        imports = Reached(files)
+        self._closures = {file.path: [one.path for one in imports.files_of(file)]
+                          for file in files}
         roots = [file.path for file in files if file.is_program]
         reached = {path for root in roots for path in self._closures[root]}
         self._roots = roots + [file.path for file in files if file.path not in reached]
@@ -109,7 +110,7 @@ class Project:
         for root in self._roots:
             flags = _chosen(self._with_imports(root))
             for path in self._closures[root]:
-                found[path].add(Flags(tuple(flags.tf1[:1]), tuple(flags.contrib[:1])))
+                found[path].add(Flags(flags.tf1[:1], flags.contrib[:1]))
         return found
 
     def _with_imports(self, path: str) -> _Needs:
@@ -124,7 +125,20 @@ def _reached(file: ScannedFile, answers: Mapping[Question, Answer], worlds: Iter
     for flags in worlds:
         there = {one: _is_there(answers[one], flags) for one in questions}
         found |= {use for use in file.uses if use.is_reached(there)}
+        found |= {use for use in _from_stars(file) if use.question in answers
+                  and answers[use.question].tf1
+                  and use.is_reached({**there, use.question: True})}
     return frozenset(found)
+
+
+def _from_stars(file: ScannedFile) -> list[Use]:
+    """Returns the uses that mean a name of `from module import *` if the module has that name.
+
+    Nothing excuses that such a name is missing. So a flag that brings it is needed.
+    """
+    stars = {use.question.module for use in file.uses if use.written.endswith('.*')}
+    return [use for use in file.uses if use.question.is_import
+            and use.question.module in stars and use.question in use.only_if]
 
 
 def _is_there(answer: Answer, flags: Flags) -> bool:
@@ -138,36 +152,19 @@ def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer], reached: fr
     known = [(use, answers[use.question]) for use in file.uses
              if use in reached and not use.is_guarded and use.question in answers]
     return _Needs(
-        [use for use, answer in known if answer.tf1 and not answer.run],
-        [use for use, answer in known if answer.run and not answer.tf1],
-        [use for use, answer in known if libraries.in_contrib(use.question.path)
-         and not (answer.run or answer.tf1)],
+        tuple(use for use, answer in known if answer.tf1 and not answer.run),
+        tuple(use for use, answer in known if answer.run and not answer.tf1),
+        tuple(use for use, answer in known if libraries.in_contrib(use.question.path)
+              and not (answer.run or answer.tf1)),
         any(_OF_TODAY.match(use.question.path) for use, _ in known))
 
 
-def _closure(file: ScannedFile, by_module: Mapping[str, Sequence[ScannedFile]]) -> list[str]:
-    """Returns the paths of a file and of all that it imports, itself first."""
-    found, waiting = {file.path: None}, collections.deque([file])
-    while waiting:
-        for module in waiting.popleft().imports:
-            for one in by_module.get(module, ()):
-                if one.path not in found:
-                    found[one.path] = None
-                    waiting.append(one)
-    return list(found)
-
-
 def _sum(parts: Iterable[_Needs]) -> _Needs:
-    tf1: list[Use] = []
-    tf2: list[Use] = []
-    contrib: list[Use] = []
-    is_of_today = False
-    for part in parts:
-        tf1 += part.tf1
-        tf2 += part.tf2
-        contrib += part.contrib
-        is_of_today |= part.is_of_today
-    return _Needs(tf1, tf2, contrib, is_of_today)
+    several, joined = list(parts), itertools.chain.from_iterable
+    return _Needs(tuple(joined(part.tf1 for part in several)),
+                  tuple(joined(part.tf2 for part in several)),
+                  tuple(joined(part.contrib for part in several)),
+                  any(part.is_of_today for part in several))
 
 
 def _chosen(needs: _Needs) -> Flags:

@@ -23,7 +23,7 @@ class Reason(NamedTuple):
     Attributes:
       code: of the finding about it; `''` if there is nothing to say.
       verdict: one of `facts.VERDICTS`.
-      message: what is the matter, and what helps.
+      message: why, and what helps.
       successor: see `facts.Finding`.
     """
 
@@ -34,7 +34,7 @@ class Reason(NamedTuple):
 
 
 def reason_of(question: Question, answer: Answer | None, why_unknown: str = '') -> Reason:
-    """Returns what becomes of a name, whatever else the program uses.
+    """Returns what becomes of a name, whatever other names the program uses.
 
     Args:
       question: the name.
@@ -96,7 +96,9 @@ def _lost_in_tensorflow(path: str, answer: Answer) -> Reason:
     if found := libraries.in_contrib(path):
         message = advice.missing(f'tensorflow.contrib.{found["name"]}').replace(
             'install(contrib=True)', 'etpe run --contrib') if found['name'] else tf1.NO_CONTRIB
-        return Reason('E103', 'lost', message, _same(path))
+        instead = _same(path)
+        return Reason('E103', 'lost', message if '; use ' in message else message + _use(instead),
+                      instead)
     if today := moved.advice(path):
         return Reason('E102', 'moved', today, moved.successor(path))
     rule = lost_names.rule_of(path) or lost_names.rule_of(path.replace('tensorflow', 'tf', 1))

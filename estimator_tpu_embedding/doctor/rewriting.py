@@ -9,7 +9,7 @@ import io
 import os
 import re
 import tokenize
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..checkpoint.files import write_atomically
@@ -17,6 +17,7 @@ from ..errors import Problem, SetupError, shown
 from ..proto import files
 from . import scan, sources
 from .facts import Finding, ScannedFile, Use
+from .fixing.bindings import BUILTINS
 from .project import Project
 
 _MOST_BYTES = 2**24
@@ -90,7 +91,7 @@ def rewritten(paths: Sequence[str], findings: Iterable[Finding]) -> list[Rewritt
     for finding in findings:
         if finding.successor and finding.place:
             by_path.setdefault(finding.place.path, []).append(finding)
-    project = Project(sources.find(paths))
+    project = scan.project_of(sources.find(paths))
     return [_rewritten(path, several, project) for path, several in sorted(by_path.items())]
 
 
@@ -128,7 +129,7 @@ def _checked(file: Rewritten, findings: Sequence[Finding], project: Project) -> 
     try:
         found = fixed(file.before, able)
     except (ParserSyntaxError, CSTLogicError, SyntaxError, RecursionError):
-        return file._replace(left=[*left, *((one, 'LibCST cannot read the file') for one in able)])
+        return file._replace(left=[*left, *((one, 'the file does not parse') for one in able)])
     left += found.left
     if found.done and not _agree(old, _scanned(file.path, found.text, project), found.done):
         return file._replace(left=[*left, *(
@@ -137,38 +138,37 @@ def _checked(file: Rewritten, findings: Sequence[Finding], project: Project) -> 
 
 
 def _scanned(path: str, text: str, project: Project) -> ScannedFile:
-    return scan.scan_file(sources.Source(path, [text]), project)
+    return scan.scan_file(sources.Source(path, [sources.with_line_feeds(text)]), project)
 
 
 def _obstacle(finding: Finding, file: ScannedFile) -> str:
     """Why a finding cannot be fixed in a file; `''` if it can."""
-    uses = {use.question.path for use in file.uses if use.place == finding.place}
-    if not any(_is_below(path, finding.subject) for path in uses):
+    names = {_name(use) for use in file.uses if use.place == finding.place}
+    if finding.subject not in names:
         return _NEWER
-    return 'the name has another meaning too' if len(uses) > 1 else ''
+    return 'the name has another meaning too' if len(names) > 1 else ''
 
 
 def _agree(old: ScannedFile, new: ScannedFile, done: Sequence[Finding]) -> bool:
     """Whether the names that were fixed are gone, and all others are as they were."""
     subjects = {finding.subject for finding in done}
-    successors = {finding.successor for finding in done}
+    successors = {finding.successor.removeprefix(BUILTINS) for finding in done}
     places = {finding.place for finding in done}
 
     def others(uses: Iterable[Use]) -> collections.Counter[str]:
-        return collections.Counter(
-            use.question.path for use in uses
-            if not any(_is_below(use.question.path, subject) for subject in subjects)
-            and not any(_is_below(use.question.path, one) or _is_below(one, use.question.path)
-                        for one in successors))
+        return collections.Counter(name for name in map(_name, uses) if name not in subjects and not
+                                   any(_is_below(one, name) for one in successors))
 
-    def at_fault(uses: Iterable[Use]) -> Iterator[Use]:
-        return (use for use in uses if any(
-            _is_below(use.question.path, subject) for subject in subjects))
-
-    remaining = sum(use.place not in places for use in at_fault(old.uses))
+    at_fault = sum(_name(use) in subjects for use in new.uses)
     return (not new.problems and len(new.unknown) <= len(old.unknown)
-            and len(list(at_fault(new.uses))) <= remaining
+            and at_fault == sum(_name(use) in subjects and use.place not in places
+                                for use in old.uses)
             and others(old.uses) == others(new.uses))
+
+
+def _name(use: Use) -> str:
+    """The name as findings have it."""
+    return use.question.path.removeprefix(BUILTINS)
 
 
 def _is_below(path: str, name: str) -> bool:

@@ -31,7 +31,7 @@ _VERSIONS = ('__version__', 'VERSION', 'version_info', 'sys.version', 'hexversio
 
 def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
-    project = Project(found, _exports_of)
+    project = project_of(found)
     scanned: list[_Scanned] = []
     waiting = [os.path.abspath(path) for path in found.files]
     seen: set[str] = set()
@@ -51,6 +51,11 @@ def scan(found: Found) -> list[ScannedFile]:
         if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
     return [one.file for one in scanned]
+
+
+def project_of(found: Found) -> Project:
+    """Returns the project of some files, for scans of one file after the other."""
+    return Project(found, _exports_of)
 
 
 def scan_file(source: Source, project: Project) -> ScannedFile:

@@ -78,6 +78,14 @@ class Values:
         """Returns the expression that a name stands for, if the file gives it one value only."""
         return self._assigned_once.get(name)
 
+    def renamed(self) -> set[str]:
+        """Returns the names that are other names: by `import x as y`, by `y = x.z`."""
+        found = {each.asname for each in self._nodes.of(ast.alias) if each.asname}
+        for node in self._nodes.of(ast.Assign):
+            if isinstance(node.value, (ast.Name, ast.Attribute)):
+                found.update(each.id for each in node.targets if isinstance(each, ast.Name))
+        return found
+
     @functools.cached_property
     def _assigned_once(self) -> dict[str, ast.expr]:
         nodes, found = self._nodes, dict[str, ast.expr]()

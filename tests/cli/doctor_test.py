@@ -61,7 +61,7 @@ def test_wrong_usage_is_status_2(etpe, arguments, said):
 def test_python_2_is_one_finding_and_the_rest_is_not_called_whole(etpe, write):
     write('a.py', PYTHON2)
     text = etpe('doctor', '.', status=1)
-    assert 'a.py:2:' in text and text.count('E131  syntax that Python cannot read') == 1
+    assert len([line for line in text.splitlines() if line.startswith('a.py:2:')]) == 1
     assert WHOLE not in text
     assert codes(etpe.json('doctor', '.', status=1)) == ['E131']
 
@@ -109,7 +109,7 @@ def test_files_that_are_excluded_are_there_for_others(etpe, write):
 def test_the_diff_shows_what_fix_writes(etpe, write, tmp_path):
     write('a.py', OLD)
     text = etpe('doctor', '--diff', 'a.py', status=1)
-    assert '+import collections.abc\n' in text and '-x = isinstance({}, collections.Mapping)' in text
+    assert '-x = isinstance({}, collections.Mapping)  # maps\n+import collections.abc' in text
     assert last(text) == '1 place would be fixed; nothing was written'
     assert etpe('doctor', '--diff', '--fix', 'a.py', status=1) == text
     assert (tmp_path / 'a.py').read_text() == OLD

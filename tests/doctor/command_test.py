@@ -122,3 +122,21 @@ def test_circular_imports_end():
     one = scanned('import b' + MAIN, 'a.py', ['b'])
     other = scanned('import a', 'b.py', ['a'])
     assert of(one, other).stops == []
+
+
+def keras_3(line):
+    return Finding('E105', Place('train.py', line), 'tensorflow.keras.ops', 'tf.keras.ops', 'm')
+
+
+def test_what_needs_keras_3_and_nothing_of_etpe_runs_with_plain_python():
+    made = of(scanned('x = 1' + MAIN), findings=[keras_3(3)])
+    assert (made.command, made.stops) == ('python train.py', [])
+    assert 'tf.keras.ops (line 3) needs Keras 3' in made.reasons[0]
+
+
+@pytest.mark.parametrize('more, flags', [
+    ([finding('I301', 'train.py', 1)], {}), ([finding('E101', 'train.py', 1)], {}),
+    ([], {'train.py': Flags([use('Session', 3)])})])
+def test_what_needs_keras_3_and_etpe_too_is_stopped(more, flags):
+    made = of(scanned('x = 1' + MAIN), findings=[*more, keras_3(3)], flags=flags)
+    assert made.command.startswith('etpe run ') and keras_3(3) in made.stops

@@ -126,5 +126,13 @@ def test_a_name_of_two_roads_is_the_first_construct():
     assert finding.subject == 'tensorflow.contrib.tpu.TPUConfig'
 
 
+@pytest.mark.parametrize('source', [
+    'from tensorflow.contrib.tpu import TPUConfig as Config\nConfig()',
+    'import tensorflow as tf\nConfig = tf.contrib.tpu.TPUConfig\nConfig()'])
+def test_a_construct_under_another_name_is_known(source):
+    assert [fact.place.line for fact in scanned(source).facts
+            if fact.kind == 'TPUConfig' and fact.values['is_call']] == [source.count('\n') + 1]
+
+
 def test_a_deep_chain_is_no_error():
     assert scanned('x = y' + '.y' * 500 + '\n').facts == []

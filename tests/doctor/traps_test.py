@@ -203,6 +203,12 @@ def test_batches_that_fit_or_are_unknown_are_no_finding(source):
     assert not found(source, 'W215')
 
 
+def test_the_input_mode_may_have_a_name_of_its_own():
+    assert found('''mode = contrib_tpu.InputPipelineConfig.PER_HOST_V2
+contrib_tpu.TPUConfig(num_shards=8, per_host_input_for_training=mode)
+contrib_tpu.TPUEstimator(f, train_batch_size=63)''', 'W215')
+
+
 def test_cores_that_fill_no_hosts():
     code, line, message = only(found('contrib_tpu.TPUConfig(num_shards=12)', 'W216'))
     assert '12 cores are no number of hosts with 8 each (E410)' in message

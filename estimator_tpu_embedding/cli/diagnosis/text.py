@@ -49,15 +49,23 @@ def _line(finding: Finding) -> str:
 
 
 def _information(findings: Sequence[Finding], most: int) -> Iterator[Line]:
+    """A line per name; names with the same message have it in a line before them."""
     groups = grouped(findings)
     numbers = collections.Counter(group.first.code for group in groups)
+    shown: dict[tuple[str, str], list[str]] = {}
     printed: collections.Counter[str] = collections.Counter()
-    for finding, count in groups:
+    for finding, number in groups:
         printed[finding.code] += 1
         if printed[finding.code] <= most:
-            yield Line(f'{finding.code}  {printable(finding.subject, _MOST_WRITTEN)}  '
-                       f'{counted(count, "place")}, first {where(finding.place)}  '
-                       f'{finding.message}')
+            shown.setdefault((finding.code, finding.message), []).append(
+                f'{printable(finding.subject, _MOST_WRITTEN)}  {counted(number, "place")}, first '
+                f'{where(finding.place)}')
+    for (code, message), lines in shown.items():
+        if len(lines) == 1:
+            yield Line(f'{code}  {lines[0]}  {message}')
+        else:
+            yield Line(f'{code}  {message}:')
+            yield from (Line(f'  {line}') for line in lines)
     yield from _others(numbers, most, 'name')
 
 
@@ -91,6 +99,8 @@ def _counts(diagnosis: Diagnosis) -> Iterator[Line]:
 
 
 def _programs(prescriptions: Sequence[Prescription], most: int) -> Iterator[Line]:
+    if not prescriptions:
+        yield Line('no program was found: no file runs anything when it is started')
     for one in prescriptions[:most]:
         yield Line(f'{printable(one.path, _MOST_WRITTEN)}:  {one.command}', 'head')
         for reason in one.reasons:
@@ -115,5 +125,6 @@ def _conclusion(diagnosis: Diagnosis) -> str:
         return f'{total}  (etpe explain CODE says more)'
     if diagnosis.ignored or diagnosis.left_out or diagnosis.verdicts.get('unknown'):
         return f'{total} in what was checked; what is ignored, unknown or not scanned may fail'
-    return (f'{total}: every file was read to its end, and every name that was found is there as '
-            'said above; what the names do with the data shows when the program runs')
+    return (f'{total}: every file was read to its end, and every name of TensorFlow, Keras, NumPy '
+            'and Python in it is there as said above; names of other packages, and all values, '
+            'were not checked')

@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 
+BUILTINS = 'builtins.'
+"""Before the name of a thing that needs no import."""
+
+
 class Import(NamedTuple):
     """An import at the top level of a module, outside of any condition.
 
