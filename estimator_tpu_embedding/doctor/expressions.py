@@ -8,7 +8,7 @@ from typing import Any
 
 from . import dataset_methods, guards
 from .calls import SPECIAL, called
-from .meanings import NAME, OTHERS, Meanings, union
+from .meanings import FLAGS, NAME, OTHERS, Meanings, union
 from .state import TENSORFLOW, Scope, State
 from .lookups import chain_of, meaning_of
 
@@ -97,7 +97,7 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
         if meanings is None:
             state.use_builtin(node)
         elif meanings is not OTHERS:  # It has no other place: the import names nothing.
-            direct = tuple(one for one in meanings if one.question and one.question.names)
+            direct = tuple(one for one in meanings if not one.question or one.question.names)
             state.use_names(node, direct, '', node.id, NAME)
     if meanings is not None and meanings is not OTHERS:
         state.meant[id(node)] = meanings
@@ -137,8 +137,8 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
     for one in meanings:
         if one.owner is not None and not state.is_shallow:
             state.pending.append((node, one.owner, names, written, state.condition, state.scope))
-    if 'FLAGS' in names:  # Its attributes are flags of the program.
-        names = names[:names.index('FLAGS') + 1]
+    if FLAGS in names:  # Its attributes are flags of the program.
+        names = names[:names.index(FLAGS) + 1]
     if names[0] == '__class__' or names[-1] == '__dict__':
         return
     state.use_names(node, meanings, '.'.join(names), written)

@@ -129,6 +129,15 @@ class Project:
         self._files[name] = file
         return name
 
+    def packages(self, file: str) -> list[str]:
+        """Returns the files of the packages that a module is in, outermost first."""
+        found: list[str] = []
+        folder = os.path.dirname(_module_file(file))
+        while (package := self._package(folder)) and folder != os.path.dirname(folder):
+            found.insert(0, package)
+            folder = os.path.dirname(folder)
+        return found
+
     def file_of(self, name: str) -> str:
         """Returns the file or folder whose `name` was asked for."""
         return self._files[name]

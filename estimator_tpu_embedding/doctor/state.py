@@ -10,8 +10,8 @@ from typing import Protocol
 
 from .facts import Finding, Place, Question, Use
 from .meanings import (
-    ALWAYS, ATTRIBUTE, IMPORT, NAME, OTHER, OTHERS, ClassNames, Condition, Exports, Meaning, Meanings,
-    below, is_examined)
+    ALWAYS, ATTRIBUTE, FLAGS, IMPORT, NAME, OTHERS, ClassNames, Condition, Exports, Meaning,
+    Meanings, below, is_examined)
 from .meanings import Names as Bound
 from .places import Places
 
@@ -23,6 +23,8 @@ PYTHON_2 = frozenset({
     'raw_input', 'reduce', 'reload', 'unichr', 'unicode', 'xrange'})
 BRANCH = 'branch'
 """In `Condition.caught`: the place may be in a branch that is not taken, also in a function."""
+_MOST_STARS = 20
+"""The most `from a import *` that a name may come from: the last ones."""
 _BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
 
 
@@ -46,6 +48,9 @@ class Modules(Protocol):
 
     def name(self, file: str) -> str:
         """The dotted name of a module."""
+
+    def packages(self, file: str) -> Sequence[str]:
+        """The files of the packages that a module is in, outermost first."""
 
 
 class Scope:
@@ -161,7 +166,7 @@ class State:
     def from_stars(self, name: str) -> Meanings | None:
         """Returns what a name means that perhaps some `from a import *` binds."""
         asked: list[Question] = []
-        for star in reversed(self.stars):
+        for star in reversed(self.stars[-_MOST_STARS:]):
             if star.question is not None:
                 if name not in _BUILTINS:
                     asked.append(Question(star.question.module, name, True))
@@ -178,12 +183,8 @@ class State:
             self.needs_stars = True
         if not examined:
             return OTHERS if asked else None
-        # The last import wins, and the others have what it lacks. A package that nobody may import
-        # perhaps has what no library has.
-        found = Meaning(examined[0], unless=tuple((one,) for one in examined[1:]))
-        if len(examined) == len(asked):
-            return (found,)
-        return found._replace(only_if=(examined[0],)), OTHER
+        # The last import wins, and the others have what it lacks.
+        return (Meaning(examined[0], unless=tuple((one,) for one in asked if one != examined[0])),)
 
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
             condition: Condition | None = None) -> None:
@@ -209,7 +210,8 @@ class State:
         for number, one in enumerate(libraries, 1):
             question = one.question
             assert isinstance(question, Question)
-            if is_examined(question.module):
+            is_flag = question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)
+            if is_examined(question.module) and not is_flag:
                 if number == len(libraries) and not has_other:
                     one = one._replace(only_if=())
                 self.use(node, question, written, kind, here.also(one.condition))
