@@ -2,9 +2,9 @@
 
 `sources` finds and reads files. `names` and `constructs` turn the tree of a file into
 `ScannedFile`, without asking any library. `oracle` asks the installed libraries about all
-`Question`s at once.
-`verdicts` and `traps` turn facts and answers into `Finding`s, and `command` into a `Prescription`.
-`diagnose.diagnose` calls them all, and `cli/doctor.py` prints its `Diagnosis`.
+`Question`s at once. `verdicts` and `traps` turn facts and answers into `Finding`s, and `command`
+into a `Prescription`. `diagnose.diagnose` calls them all, and `cli/doctor.py` prints its
+`Diagnosis`.
 """
 
 from __future__ import annotations

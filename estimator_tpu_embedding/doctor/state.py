@@ -1,4 +1,4 @@
-"""Keeps what is known of one file while its statements are followed, and records its uses."""
+"""Keeps all names of one file while its statements are followed, and records its uses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
 
 
 class Modules(Protocol):
-    """What is known of the other files of the project."""
+    """The other files of the project."""
 
     def find(self, importer: str, module: str) -> str | None:
         """The file or folder of an absolute import, `''` if a part is missing, or `None`."""

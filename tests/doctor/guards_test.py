@@ -111,8 +111,8 @@ def test_a_version_of_tensorflow_is_another_with_tf1(tmp_path, test):
 
 
 @pytest.mark.parametrize('test', [
-    'sys.version_info[0] < 3', 'sys.version_info < (3, 0)', 'six.PY2', 'sys.version_info.major == 2',
-    'not six.PY3', 'sys.version < "3"', 'TYPE_CHECKING', 'False'])
+    'sys.version_info[0] < 3', 'sys.version_info < (3, 0)', 'six.PY2',
+    'sys.version_info.major == 2', 'not six.PY3', 'sys.version < "3"', 'TYPE_CHECKING', 'False'])
 def test_a_branch_that_this_python_never_takes_is_excused_and_the_other_is_not(tmp_path, test):
     file = one(tmp_path, 'import six, sys\nfrom typing import TYPE_CHECKING\n'
                f'if {test}: import a_old as x\nelse: import a_new as x\nx.y')
@@ -135,7 +135,8 @@ def test_a_guard_around_a_definition_does_not_guard_its_calls(tmp_path):
     ('try: unicode\nexcept NameError: unicode = str', []),
     ('with contextlib.suppress(ImportError): import a_gone', []),
     ('getattr(tf, "gone", None)', []), ('if False: import a_gone', []),
-    ('from __future__ import annotations\ndef f(x: tf.Gone): y: tf.Gone = 1', ['__future__.annotations']),
+    ('from __future__ import annotations\ndef f(x: tf.Gone): y: tf.Gone = 1',
+     ['__future__.annotations']),
     ('def f():\n  x: tf.Gone = 1', [])])
 def test_what_the_program_goes_on_without_is_guarded(tmp_path, text, wanted):
     file = one(tmp_path, f'import tensorflow as tf\n{text}' if 'future' not in text else
