@@ -12,7 +12,7 @@ from .meanings import OTHERS, Meanings
 from .state import State
 
 
-def annotations(state: State, *nodes: ast.expr | None) -> None:
+def follow_annotations(state: State, *nodes: ast.expr | None) -> None:
     """Records uses in annotations, which `from __future__ import annotations` does not evaluate."""
     before = state.condition
     if state.has_lazy_annotations:
@@ -68,7 +68,7 @@ def annotated(state: State, node: ast.AnnAssign) -> None:
     before = state.condition
     if state.scope is not state.module and not state.scope.is_class:
         state.condition = before.also(DEAD)  # Not evaluated in a function.
-    annotations(state, node.annotation)
+    follow_annotations(state, node.annotation)
     state.condition = before
     if node.value is not None:
         walk(state, node.value)

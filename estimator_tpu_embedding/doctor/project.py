@@ -151,10 +151,6 @@ class Project:
                 return os.path.normpath(os.path.join(shown, os.path.relpath(file, root)))
         return file
 
-    def is_listed(self, file: str) -> bool:
-        """Whether a file was found below the paths of the user."""
-        return file in self._shown
-
     def _step(self, meaning: Meaning) -> list[Meaning]:
         """Returns what a name in a module leads to, nothing if it is not there."""
         first, _, rest = meaning.names.partition('.')

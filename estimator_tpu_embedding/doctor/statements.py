@@ -1,4 +1,4 @@
-"""Follows the statements of a file, branch by branch, and functions when everything around them is known."""
+"""Follows the statements of a file, branch by branch, and then its functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .assignments import annotated, annotations, assign, augmented, delete
+from .assignments import annotated, assign, augmented, delete, follow_annotations
 from .expressions import bind_items, bind_others, walk, walk_called
 from .guards import judge
 from .imports import follow_import, follow_import_from
@@ -103,7 +103,7 @@ def _function(state: State, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     walk(state, *node.args.defaults, *node.args.kw_defaults)
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs,
                  node.args.vararg, node.args.kwarg)
-    annotations(state, *(one.annotation for one in arguments if one is not None), node.returns)
+    follow_annotations(state, *(one.annotation for one in arguments if one is not None), node.returns)
     state.bind(node.name, OTHERS)
     is_static = any(isinstance(one, ast.Name) and one.id == 'staticmethod'
                     for one in node.decorator_list)
