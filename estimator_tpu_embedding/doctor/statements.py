@@ -103,7 +103,8 @@ def _function(state: State, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     walk(state, *node.args.defaults, *node.args.kw_defaults)
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs,
                  node.args.vararg, node.args.kwarg)
-    follow_annotations(state, *(one.annotation for one in arguments if one is not None), node.returns)
+    follow_annotations(state, node.returns,
+                       *(one.annotation for one in arguments if one is not None))
     state.bind(node.name, OTHERS)
     is_static = any(isinstance(one, ast.Name) and one.id == 'staticmethod'
                     for one in node.decorator_list)
