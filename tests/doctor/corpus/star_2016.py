@@ -6,5 +6,5 @@ from numpy import *
 from tensorflow import *
 
 x = placeholder(float32, [])  # expect: I302 tensorflow.placeholder
-y = add_of_nobody(x)  # expect: I305
+y = add_of_nobody(x)  # expect: E101 tensorflow.add_of_nobody
 print('reached the last line')
