@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from . import guards
+from . import dataset_methods, guards
 from .calls import SPECIAL, called
-from .meanings import NAME, OTHERS, Meanings
+from .meanings import NAME, OTHERS, Meanings, union
 from .state import TENSORFLOW, Scope, State
 from .lookups import chain_of, meaning_of
 
@@ -19,6 +19,9 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     ast.JoinedStr: ('values',), ast.FormattedValue: ('value', 'format_spec'),
     ast.Slice: ('lower', 'upper', 'step'), ast.Await: ('value',), ast.Yield: ('value',),
     ast.YieldFrom: ('value',), ast.Constant: ()}
+
+_MOST_ITEMS = 20
+"""The most items of a list that are told apart in a loop."""
 
 
 def walk(state: State, *roots: ast.AST | None) -> None:
@@ -73,6 +76,18 @@ def bind_others(state: State, target: ast.AST) -> None:
             walk(state, node.value, node.slice)
 
 
+def bind_items(state: State, target: ast.expr, items: ast.expr) -> None:
+    """Binds the target of a loop to the items of a list, if they are written there."""
+    bind_others(state, target)
+    if isinstance(target, ast.Name) and isinstance(items, (ast.List, ast.Tuple)) and len(
+            items.elts) <= _MOST_ITEMS:
+        meanings: Meanings = ()
+        for one in items.elts:
+            meanings = union(meanings, meaning_of(state, one))
+        if meanings and meanings != OTHERS:
+            state.bind(target.id, meanings)
+
+
 def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None:
     if type(node.ctx) is not ast.Load:
         return None
@@ -82,7 +97,7 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
         if meanings is None:
             state.use_builtin(node)
         elif meanings is not OTHERS:  # It has no other place: the import names nothing.
-            direct = tuple(one for one in meanings if one.question and one.question.names)
+            direct = tuple(one for one in meanings if not one.question or one.question.names)
             state.use_names(node, direct, '', node.id, NAME)
     if meanings is not None and meanings is not OTHERS:
         state.meant[id(node)] = meanings
@@ -91,6 +106,8 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
 
 def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
     base, names = chain_of(node)
+    if node.attr in dataset_methods.METHODS:
+        dataset_methods.record(state, node)
     if isinstance(base, ast.Name):
         _looked_up(state, node, base, names)
         return
@@ -113,7 +130,7 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
     state.meant[id(base)] = meanings
     written = f'{base.id}.{".".join(names)}'
     if base.id in TENSORFLOW and not state.is_shallow and any(
-            one.question is None and not one.is_none and not one.unless
+            not one.is_known and not one.unless
             for one in state.final(tuple(  # A module of the project may be called so.
                 each for each in meanings if each.names or not each.file), '')):
         state.list_unknown(node, base.id, written)
@@ -139,6 +156,8 @@ def _call(state: State, node: ast.Call, stack: list[ast.AST]) -> None:
         last = function.id
         walk_called(state, function)
     else:
+        if isinstance(function, ast.Lambda) and not function.args.defaults:
+            state.given[id(function)] = tuple(meaning_of(state, one) for one in node.args)
         last = function.attr if isinstance(function, ast.Attribute) else ''
         stack.append(function)
     if last in SPECIAL:
@@ -158,7 +177,7 @@ def _comprehension(state: State, node: Any, stack: list[ast.AST]) -> None:
     for number, one in enumerate(generators):
         if number:
             walk(state, one.iter)
-        bind_others(state, one.target)
+        bind_items(state, one.target, one.iter)
         walk(state, *one.ifs)
     if isinstance(node, ast.DictComp):
         walk(state, node.key, node.value)

@@ -246,8 +246,8 @@ def _values(state: State, node: ast.expr) -> tuple[object, object] | None:
 
 def _mentions_version(state: State, node: ast.expr) -> bool:
     if not state.has_versions:  # Another file may have computed one.
-        one = node.left if isinstance(node, ast.Compare) else node
-        return _version_constant(state, one) is not None
+        left = node.left if isinstance(node, ast.Compare) else node
+        return _version_constant(state, left) is not None
     paths = []
     for number, one in enumerate(ast.walk(node)):
         if number > _MOST_NAMES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .facts import Question
-from .meanings import OTHERS, Constant, Meaning, Meanings, is_examined, union
+from .meanings import OBJECT, OTHERS, Constant, Meaning, Meanings, is_examined, union
 from .state import State
 
 _NONE = (Meaning(constant=Constant(None)),)
@@ -15,6 +15,9 @@ IMPORTERS = frozenset({
     'LazyLoader', 'LazyModule', '__import__', 'import_module', 'importorskip', 'lazy_import',
     'lazy_load', 'try_import'})
 """Last names of functions that return the module which a constant argument names."""
+_HAND_OUT = frozenset({
+    'builtins', 'copy', 'functools', 'importlib', 'operator', 'pkgutil', 'types'})
+"""Modules whose functions may return a module that they were given."""
 _MOST_DEEP = 50
 """The most conditional expressions inside each other that are followed."""
 
@@ -60,6 +63,8 @@ def inside(state: State, meanings: Meanings, names: list[str]) -> Meanings:
             new = (one._replace(question=state.below(one.question, dotted)),)
         elif one.file:
             new = (one._replace(names=f'{one.names}.{dotted}' if one.names else dotted),)
+        elif one == OBJECT:
+            new = (OBJECT,)
         elif one.owner is not None and (found := one.owner.get(names[0])) is not None:
             new = tuple(each for each in found if each.owner is None)
             new = inside(state, new, names[1:]) or OTHERS
@@ -131,10 +136,23 @@ def _of_call(state: State, node: ast.Call, depth: int) -> Meanings:
         return OTHERS
     name = imported_by(node)
     if name is None:
-        return OTHERS
+        return _returned(meaning_of(state, function, depth))
     is_plain = isinstance(function, ast.Name) and function.id == '__import__' and (
         len(node.args) < 4 and not any(one.arg == 'fromlist' for one in node.keywords))
     return module_named(state, name.partition('.')[0] if is_plain else name)
+
+
+def _returned(functions: Meanings) -> Meanings:
+    """Returns what a call makes: an object of a class of the file, or of a known library."""
+    for one in functions:
+        if one.question is not None:
+            module = one.question.module.partition('.')[0]
+            if module.startswith('tensorflow') or module in _HAND_OUT or module != 'mock' and (
+                    not is_examined(module)):
+                return OTHERS
+        elif one.owner is None and one != OBJECT:
+            return OTHERS
+    return tuple(OBJECT if one.owner is None else one for one in functions)
 
 
 def _of_item(state: State, node: ast.Subscript, depth: int) -> Meanings:

@@ -118,15 +118,24 @@ class Meaning(NamedTuple):
         return Condition(self.only_if, self.unless)
 
     @property
+    def is_known(self) -> bool:
+        """Whether something is known of it, such as that it is no library."""
+        return self.question is not None or self.owner is not None or self.constant is not None
+
+    @property
     def is_none(self) -> bool:
         """Whether it is `None`, which has no names and cannot be called."""
         return self.constant is not None and self.constant.value is None
 
 
 Meanings = tuple[Meaning, ...]
+OBJECT = Meaning(constant=Constant(object()))
+"""What a library other than TensorFlow made: no module, whatever its name is."""
 OTHER = Meaning()
 """A value that is no name of a library, or of which nothing is known."""
 OTHERS = (OTHER,)
+_MOST_CHARACTERS = 1000
+"""The most characters of a name to which others are appended."""
 _MOST = 16
 """The most meanings of one name that are kept apart."""
 
@@ -164,8 +173,8 @@ def joined(branches: Iterable[tuple[Names, Condition]]) -> Names:
 
 
 def below(question: Question, names: str) -> Question:
-    """Returns the question about dotted names in something."""
-    return question if not names else question._replace(
+    """Returns the question about dotted names in something; after very many it stays the same."""
+    return question if not names or len(question.names) > _MOST_CHARACTERS else question._replace(
         names=f'{question.names}.{names}' if question.names else names)
 
 

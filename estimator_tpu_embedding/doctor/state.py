@@ -10,8 +10,8 @@ from typing import Protocol
 
 from .facts import Finding, Place, Question, Use
 from .meanings import (
-    ALWAYS, ATTRIBUTE, IMPORT, NAME, OTHERS, ClassNames, Condition, Exports, Meaning, Meanings,
-    below, is_examined)
+    ALWAYS, ATTRIBUTE, IMPORT, NAME, OTHER, OTHERS, ClassNames, Condition, Exports, Meaning,
+    Meanings, below, is_examined)
 from .meanings import Names as Bound
 from .places import Places
 
@@ -23,6 +23,8 @@ PYTHON_2 = frozenset({
     'raw_input', 'reduce', 'reload', 'unichr', 'unicode', 'xrange'})
 BRANCH = 'branch'
 """In `Condition.caught`: the place may be in a branch that is not taken, also in a function."""
+_MOST_STARS = 20
+"""The most `from a import *` that a name may come from: the last ones."""
 _BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
 
 
@@ -86,6 +88,7 @@ class State:
       depth: number of `try` statements around the present place that catch failed look-ups.
       dotted: modules of `import a.b.c`.
       stars: modules of `from a import *`.
+      given: what a lambda expression is called with where it is written, by its id.
       waiting: bodies of functions, with their scope and condition.
       late: names that functions bind in the module.
       pending: look-ups in attributes of `self`, which are known when all methods were followed.
@@ -122,6 +125,7 @@ class State:
         self.is_open = False
         self.has_late = False
         self.needs_stars = False
+        self.given: dict[int, tuple[Meanings, ...]] = {}
         self.unknown_stars: list[tuple[ast.AST, str]] = []
         self.has_lazy_annotations = False
 
@@ -159,7 +163,7 @@ class State:
     def from_stars(self, name: str) -> Meanings | None:
         """Returns what a name means that perhaps some `from a import *` binds."""
         asked: list[Question] = []
-        for star in reversed(self.stars):
+        for star in reversed(self.stars[-_MOST_STARS:]):
             if star.question is not None:
                 if name not in _BUILTINS:
                     asked.append(Question(star.question.module, name, True))
@@ -178,8 +182,10 @@ class State:
             return OTHERS if asked else None
         # The last import wins, and the others have what it lacks. A package that nobody may import
         # perhaps has what no library has.
-        return (Meaning(examined[0], unless=tuple((one,) for one in examined[1:]),
-                        only_if=(examined[0],) if len(examined) < len(asked) else ()),)
+        meaning = Meaning(examined[0], unless=tuple((one,) for one in examined[1:]))
+        if len(examined) == len(asked):
+            return (meaning,)
+        return meaning._replace(only_if=(examined[0],)), OTHER
 
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
             condition: Condition | None = None) -> None:

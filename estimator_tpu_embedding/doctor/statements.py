@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .calls import assigned
-from .expressions import bind_others, walk, walk_called
+from .expressions import bind_items, bind_others, walk, walk_called
 from .guards import DEAD, judge, value_of
 from .imports import follow_import, follow_import_from
 from .meanings import (
@@ -79,6 +79,8 @@ def _follow_function(state: State, node: Any, parent: Scope, condition: Conditio
     for one in (*positional, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if one is not None:
             scope.names[one.arg] = OTHERS
+    for one, given in zip(positional, state.given.get(id(node), ())):
+        scope.names[one.arg] = given
     if owner is not None and positional:
         scope.names[positional[0].arg] = (Meaning(owner=owner),)
     defaults = zip(reversed(positional), reversed(arguments.defaults))
@@ -256,7 +258,7 @@ def _loop(state: State, node: ast.For | ast.AsyncFor | ast.While) -> str:
     names = state.scope.names
     state.scope.names = dict(names)
     if not isinstance(node, ast.While):
-        bind_others(state, node.target)
+        bind_items(state, node.target, node.iter)
     state.condition = before.also(truth_true)
     follow(state, node.body)
     state.scope.names = joined([(names, ALWAYS), (state.scope.names, ALWAYS)])

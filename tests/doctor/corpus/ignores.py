@@ -9,3 +9,4 @@ other = tf.sub(2, 1)  # etpe: ignore[W201]  # expect: E101 tensorflow.sub
 x = tf.placeholder(tf.float32, [])  # etpe: ignore[I302, E101]
 text = '''
 # etpe: ignore[E101]'''; third = tf.neg(1)  # expect: E101 tensorflow.neg
+print('reached the last line')

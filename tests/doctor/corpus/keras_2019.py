@@ -14,7 +14,7 @@ K.set_session(tf.Session(config=config))  # expect: I302 tensorflow.keras.backen
 
 inputs = Input((4,))
 model = Model(inputs, Dense(1, activation=tf.nn.relu)(inputs))
-model = multi_gpu_model(model, gpus=2)  # expect: E101 tensorflow.keras.utils.multi_gpu_model
+model = multi_gpu_model(model, gpus=2)
 model.compile(tf.keras.optimizers.SGD(0.1), 'mse')
 model.fit(np.ones((4, 4)), np.ones(4))
-print('reached the last line', K.learning_phase())
+print('reached the last line', K.learning_phase())  # expect: I304 tensorflow.keras.backend.learning_phase

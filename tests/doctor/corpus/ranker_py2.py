@@ -2,7 +2,7 @@
 """Python 2: the first line that does not parse is named, and nothing after it is."""
 # run: etpe run
 # stops: line 10
-import cPickle
+import cPickle  # expect: E123 cPickle
 import sys
 
 import tensorflow as tf

@@ -10,10 +10,10 @@ class Bundle:
     def __init__(self, tf, np):
         self.tf = tf
         self.np = np
-        self.placeholder = self.tf.placeholder
+        self.placeholder = self.tf.placeholder  # expect: W201 tf
 
     def mul(self, a, b):
-        return self.tf.mul(a, b) if self.np.int else None
+        return self.tf.mul(a, b) if self.np.int else None  # expect: W201 tf
 
 
 class Fake:
@@ -22,7 +22,7 @@ class Fake:
 
 
 def apply(tf):
-    return tf.contrib.slim.conv2d(1)
+    return tf.contrib.slim.conv2d(1)  # expect: W201 tf
 
 
 def local():

@@ -8,3 +8,4 @@ from helpers_of_nobody import *  # expect: E111 helpers_of_nobody; W202
 
 x = placeholder(float32, [])  # expect: I302 tensorflow.placeholder
 y = add_of_nobody(x)  # expect: I305
+print('reached the last line')

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu='')  # expect: I311
 tf.config.experimental_connect_to_cluster(resolver)
-tf.tpu.experimental.initialize_tpu_system(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)  # expect: I311 tensorflow.tpu.experimental.initialize_tpu_system
 strategy = tf.distribute.TPUStrategy(resolver)  # expect: I311
 
 table = tf.tpu.experimental.embedding.TableConfig(vocabulary_size=16, dim=4, name='words')

@@ -20,9 +20,9 @@ def model_fn(features, labels, mode, params):
     loss = tf.losses.mean_squared_error(labels, logits)  # expect: I302|I304 tensorflow.losses.mean_squared_error
     optimizer = tf.train.GradientDescentOptimizer(0.01)  # expect: I302 tensorflow.train.GradientDescentOptimizer
     if FLAGS.use_tpu:
-        optimizer = tf.contrib.tpu.CrossShardOptimizer(optimizer)  # expect: I303 tensorflow.contrib.tpu.CrossShardOptimizer
+        optimizer = tf.contrib.tpu.CrossShardOptimizer(optimizer)  # expect: I303 tensorflow.contrib.tpu.CrossShardOptimizer; I311 tensorflow.contrib.tpu.CrossShardOptimizer
     train_op = optimizer.minimize(loss, tf.train.get_global_step())  # expect: I302 tensorflow.train.get_global_step
-    return tf.contrib.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)  # expect: I303 tensorflow.contrib.tpu.TPUEstimatorSpec
+    return tf.contrib.tpu.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)  # expect: I303 tensorflow.contrib.tpu.TPUEstimatorSpec; I311 tensorflow.contrib.tpu.TPUEstimatorSpec
 
 
 def input_fn(params):
@@ -33,10 +33,10 @@ def input_fn(params):
 def main(unused_argv):
     del unused_argv
     resolver = tf.contrib.cluster_resolver.TPUClusterResolver(FLAGS.tpu)  # expect: I303 tensorflow.contrib.cluster_resolver.TPUClusterResolver; I311
-    config = tf.contrib.tpu.RunConfig(  # expect: I303 tensorflow.contrib.tpu.RunConfig
+    config = tf.contrib.tpu.RunConfig(  # expect: I303 tensorflow.contrib.tpu.RunConfig; I311 tensorflow.contrib.tpu.RunConfig
         cluster=resolver,
         model_dir=tempfile.mkdtemp(),
-        tpu_config=tf.contrib.tpu.TPUConfig(iterations_per_loop=2, num_shards=FLAGS.num_shards))  # expect: I303 tensorflow.contrib.tpu.TPUConfig
+        tpu_config=tf.contrib.tpu.TPUConfig(iterations_per_loop=2, num_shards=FLAGS.num_shards))  # expect: I303 tensorflow.contrib.tpu.TPUConfig; I311 tensorflow.contrib.tpu.TPUConfig; I311 tensorflow.contrib.tpu.TPUConfig.iterations_per_loop
     estimator = tf.contrib.tpu.TPUEstimator(  # expect: I303 tensorflow.contrib.tpu.TPUEstimator; I311
         model_fn=model_fn, config=config, use_tpu=FLAGS.use_tpu, train_batch_size=16)
     tf.logging.info('training')  # expect: I302 tensorflow.logging.info

@@ -7,28 +7,35 @@ from unittest import mock
 import numpy
 
 
-class Backend:
-    """Has attributes that are called as libraries are."""
+class Frequency:
+    """Of terms; has attributes that are called as libraries are."""
 
-    def __init__(self, tf):
-        self.tf = tf
-        self.np = tf
-        self.contrib = tf
-
-    def placeholder(self):
-        return self.tf.placeholder(self.np.int)
+    mul = contrib = placeholder = int = 2
 
 
-def fit(tf, np=None):
-    for keras in [tf]:
-        np = np or keras
-    return tf.contrib.slim, np.float, [string.letters for string in [tf]]
+class Index:
+    """Keeps frequencies as `tf`."""
+
+    np = None
+
+    def __init__(self):
+        self.tf = Frequency()
+        self.contrib = self.tf.contrib
+
+    def total(self):
+        np = self.np or self.tf
+        return self.tf.mul * np.int + self.contrib
+
+
+def fit(keras, np=None):
+    np = np or Frequency()
+    return keras.backend.get_session, np.float, [string.letters for string in [keras]]
 
 
 def unpack():
-    (tf, np), *collections = [(mock.Mock(), mock.Mock())]
+    tf, np = Frequency(), Frequency()
     with mock.patch.object(numpy, 'rad2deg') as rad2deg:
-        return tf.mul, np.object, collections, rad2deg, numpy.rad2deg(1)
+        return tf.mul, np.int, rad2deg, numpy.rad2deg(1)
 
 
 def group(rows):
@@ -40,12 +47,12 @@ def group(rows):
 
 
 parser = argparse.ArgumentParser()
-parser.add_argument('--tf', default='x')
+parser.add_argument('--placeholder', default='x')
 tf = parser.parse_args([])
-tf.placeholder = tf.tf
+print(tf.placeholder)
 Point = collections.namedtuple('Point', 'x contrib')
 with unittest.mock.patch('numpy.random.rand', return_value=1):
     print(numpy.random.rand())
-print(Backend(mock.MagicMock()).placeholder(), fit(mock.MagicMock()), unpack(), group([1, 2]))
-print(tf.placeholder, Point(1, 2).contrib, {tf: 1 for tf in 'ab'})
+print(Index().total(), fit(mock.MagicMock(), mock.MagicMock()), unpack(), group([1, 2]))
+print(Point(1, 2).contrib, {tf: 1 for tf in 'ab'}, [tf.mul for tf in [Frequency()]])
 print('reached the last line')
