@@ -5,8 +5,8 @@ with `code`, `severity`, `place`, `subject`, `written`, `message`, `verdict` and
 place has `path`, `line`, `column`, `end_line`, `end_column` and `cell`, and is null for the
 environment. `"programs"`, with `path`, `command`, `reasons` and `stops`, which are findings.
 `"not_scanned"`, with `path` and `reason`. `"verdicts"` and `"ignored"` count uses of names and
-ignored findings. `"fixes"`, only with --fix or --diff, has `path`, `fixed`, `left` and `diff`. Those
-in `left` are findings with a `reason`. `"files"`, `"lines"`, `"errors"`, `"warnings"` and
+ignored findings. `"fixes"`, only with --fix or --diff, has `path`, `fixed`, `left` and `diff`; the
+findings of `left` have a `reason`. `"files"`, `"lines"`, `"errors"`, `"warnings"` and
 `"information"` are numbers.
 """
 

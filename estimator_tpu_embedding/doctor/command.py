@@ -113,7 +113,7 @@ def _sizes(group: Linked) -> tuple[str, str]:
 
 def _sizes_of_loop(group: Linked) -> tuple[str, str]:
     """Returns the options for a loop with a raw `TPUEmbedding`, whose cores nobody else states."""
-    if not any(True for _ in group.calls('TPUEmbedding')):
+    if not group.calls('TPUEmbedding'):
         return '', ''
     for call in group.calls('shard', 'batch_parallel'):
         shards = group.known(call, 'num_shards')

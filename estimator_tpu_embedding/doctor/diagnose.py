@@ -32,19 +32,21 @@ def diagnose(paths: Sequence[str], settings: Settings = Settings(),
                          paths, deadline)
     judged = verdicts.judge(files, answers)
     lines, conflicts = environment.describe()
-    by_path = {file.path: file for file in kept}
-    about = [finding for finding in (
+    by_path = {file.path: file for file in files}
+    excluded = by_path.keys() - {file.path for file in kept}
+    about = dict.fromkeys(finding for finding in (
         *judged.findings, *traps.findings_of(files, bool(judged.project.tf1)),
-        *(each for file in files for each in (*file.unknown, *file.problems)), *conflicts)
-        if finding.place is None or finding.place.path in by_path] + list(found.problems)
-    wanted = [finding for finding in sorted(set(about), key=_order)
+        *(each for file in files for each in (*file.unknown, *file.problems)), *conflicts,
+        *found.problems) if finding.place is None or finding.place.path not in excluded)
+    wanted = [finding for finding in sorted(about, key=_order)
               if selected(finding.code, ('',), settings.ignore)
               and not is_ignored(finding, finding.place and by_path.get(finding.place.path))]
     shown = [finding for finding in wanted if selected(finding.code, settings.select, ())]
-    ignored = collections.Counter(finding.code for finding in set(about).difference(shown))
+    ignored = collections.Counter(finding.code for finding in about.keys() - set(shown))
     return Diagnosis(
         lines, shown,
-        command.prescriptions(kept, wanted, judged.flags),
+        [one for one in command.prescriptions(files, wanted, judged.flags)
+         if one.path not in excluded],
         _verdicts(kept, judged if len(kept) == len(files) else verdicts.judge(kept, answers)),
         sum(not _is_unread(file) for file in kept), sum(file.lines for file in kept),
         dict(sorted(ignored.items())),

@@ -122,7 +122,7 @@ class _Rewriting:
         rest = _rest(written, finding.subject)
         if not self._is_right_already(written, finding.successor + rest, place.line):
             self._edits.append(self._text.piece(
-                node, self._reference(finding.successor, place.line) + rest))
+                node, self._reference(finding.successor, written, place.line) + rest))
 
     def _is_right_already(self, written: str, path: str, line: int) -> bool:
         """Whether the new import of its first name makes it right."""
@@ -130,14 +130,16 @@ class _Rewriting:
         return (root in self._values and self._values[root] + dot + names == path
                 and self._bindings.value(root, line) is not None)
 
-    def _reference(self, path: str, line: int) -> str:
-        """How a line of this file can write the whole path of a name."""
+    def _reference(self, path: str, written: str, line: int) -> str:
+        """How a line of this file can write the whole path of a name, if possible as it did."""
         if path.startswith(BUILTINS):
             name = path.removeprefix(BUILTINS)
             if not self._bindings.is_free(name):
                 raise ValueError(f'the file may give another meaning to {name}')
             return name
-        for one in sorted(self._bindings.imports, key=lambda one: -len(one.path)):
+        first = written.partition('.')[0]
+        for one in sorted(self._bindings.imports,
+                          key=lambda one: (-len(one.path), one.name != first)):
             if (f'{path}.'.startswith(f'{one.path}.') and one.name not in self._values
                     and self._bindings.value(one.name, line) == one.path):
                 self._load(path, one.path, line)

@@ -48,7 +48,7 @@ class _Needs(NamedTuple):
 
 
 class Project:
-    """All files, and what each needs with those that it imports.
+    """All files, and what each needs with the files that it imports.
 
     Which names a program reaches may depend on the flags that others of its names force.
     """

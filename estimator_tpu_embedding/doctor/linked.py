@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .facts import Fact, Place, ScannedFile
@@ -37,22 +37,21 @@ class Linked:
     def __init__(self, files: Sequence[ScannedFile]):
         """Takes the files of one such group."""
         self.files = files
+        self._by_kind: dict[str, list[Fact]] = {}
         self._flags: dict[str, list[Fact]] = {}
         for file in files:
             for fact in file.facts:
-                if fact.kind == 'flag':
-                    self._flags.setdefault(str(fact.values['name']), []).append(fact)
+                self._by_kind.setdefault(fact.kind, []).append(fact)
+        for flag in self.facts('flag'):
+            self._flags.setdefault(str(flag.values['name']), []).append(flag)
 
-    def facts(self, *kinds: str) -> Iterator[Fact]:
-        """Yields the facts of these kinds of all files."""
-        for file in self.files:
-            for fact in file.facts:
-                if fact.kind in kinds:
-                    yield fact
+    def facts(self, *kinds: str) -> list[Fact]:
+        """Returns the facts of these kinds of all files, kind by kind."""
+        return [fact for kind in kinds for fact in self._by_kind.get(kind, ())]
 
-    def calls(self, *kinds: str) -> Iterator[Fact]:
-        """Yields the calls of constructs."""
-        return (fact for fact in self.facts(*kinds) if fact.values['is_call'])
+    def calls(self, *kinds: str) -> list[Fact]:
+        """Returns the calls of constructs."""
+        return [fact for fact in self.facts(*kinds) if fact.values['is_call']]
 
     def known(self, call: Fact, name: str, default: object = UNREAD) -> Known | None:
         """Returns the value of an argument of a call, or `None` if the source does not tell it.

@@ -8,8 +8,13 @@ from typing import Any, TypeVar
 
 T = TypeVar('T', bound=ast.AST)
 
-_WITHOUT_NODES = frozenset({'ctx', 'op', 'ops', 'type_ignores'})
-"""Fields whose nodes nobody asks for: there is one such node for a whole tree."""
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Name: (), ast.Constant: (), ast.alias: (), ast.Import: ('names',),
+    ast.ImportFrom: ('names',), ast.Attribute: ('value',), ast.keyword: ('value',),
+    ast.BinOp: ('left', 'right'), ast.BoolOp: ('values',), ast.UnaryOp: ('operand',),
+    ast.Compare: ('left', 'comparators'), ast.Subscript: ('value', 'slice'),
+    ast.Tuple: ('elts',), ast.List: ('elts',), ast.Starred: ('value',)}
+"""The fields with nodes of frequent types, without `ctx` and operators, which nobody asks for."""
 
 
 class Nodes:
@@ -21,10 +26,9 @@ class Nodes:
         self._by_type: dict[type[ast.AST], list[ast.AST]] = {}
         todo = [tree]
         for node in todo:  # It grows.
-            self._by_type.setdefault(type(node), []).append(node)
-            for name in node._fields:
-                if name in _WITHOUT_NODES:
-                    continue
+            kind = type(node)
+            self._by_type.setdefault(kind, []).append(node)
+            for name in _FIELDS.get(kind, node._fields):
                 value = getattr(node, name, None)
                 for child in value if isinstance(value, list) else (value,):
                     if isinstance(child, ast.AST):

@@ -26,6 +26,7 @@ def facts_of(nodes: Nodes, values: Values, place_of: Callable[[ast.AST], Place]
 
     What a condition or a `try` guards is left out: it may be for Python 2 only.
     """
+    guards: dict[ast.AST, bool] = {}
     for node in nodes.of(ast.Attribute):
         if node.attr not in TODAY or not isinstance(node.ctx, ast.Load):
             continue
@@ -33,21 +34,20 @@ def facts_of(nodes: Nodes, values: Values, place_of: Callable[[ast.AST], Place]
         name = held.id if isinstance(held, ast.Name) else 'd'
         if isinstance(held, ast.Name):
             held = values.assigned(held.id) or held
-        if _is_dict(held) and not _is_guarded(node, nodes):
+        for above in nodes.above(node):
+            if above not in guards:
+                guards[above] = _is_guard(above)
+        if _is_dict(held) and not any(guards[above] for above in nodes.above(node)):
             yield Fact('old method', place_of(node), {
                 'name': node.attr, 'written': f'{name}.{node.attr}'})
 
 
-def _is_guarded(node: ast.AST, nodes: Nodes) -> bool:
-    """Whether a test of the version, or a `try`, may keep Python 3 from a node."""
-    for above in nodes.above(node):
-        if isinstance(above, (ast.If, ast.IfExp)) and _VERSION.search(ast.unparse(above.test)):
-            return True
-        if isinstance(above, ast.Try) and any(
-                each.type is None or _CAUGHT.search(ast.unparse(each.type))
-                for each in above.handlers):
-            return True
-    return False
+def _is_guard(node: ast.AST) -> bool:
+    """Whether a statement tests the version, or goes on where a method is missing."""
+    if isinstance(node, (ast.If, ast.IfExp)):
+        return _VERSION.search(ast.unparse(node.test)) is not None
+    return isinstance(node, ast.Try) and any(
+        each.type is None or _CAUGHT.search(ast.unparse(each.type)) for each in node.handlers)
 
 
 def _is_dict(node: ast.expr) -> bool:

@@ -20,8 +20,7 @@ def findings_of(group: Linked) -> Iterator[Finding]:
     yield from _mod(group)
     for file in group.files:
         yield from _rates([fact for fact in file.facts if fact.kind == 'rate'])
-    if not any(True for _ in group.facts('sum')) and not any(
-            file.problems for file in group.files):
+    if not group.facts('sum') and not any(file.problems for file in group.files):
         yield from _no_sums(group)
 
 
@@ -30,8 +29,8 @@ def _without_tpu(group: Linked, call: Fact) -> Iterator[Finding]:
     known = group.known(call, 'use_tpu')
     if known is None or known.value is not False:
         return
-    specs = list(group.calls('EmbeddingConfigSpec'))
-    if not specs and not any(True for _ in group.calls(*_COLUMNS)):
+    specs = group.calls('EmbeddingConfigSpec')
+    if not specs and not group.calls(*_COLUMNS):
         return
     declared = (_named((str(spec.values['optimizer']), spec.place) for spec in specs)
                 or 'the optimizer of an EmbeddingConfigSpec')

@@ -44,6 +44,8 @@ class RateFunctions:
         self._nodes = nodes
         self._functions: dict[str, list[ast.FunctionDef]] = {}
         self._calls: dict[str, list[ast.Call]] = {}
+        self._bound: dict[ast.AST, set[str]] = {}
+        self._again: dict[str, bool] = {}
         for node in nodes.of(ast.FunctionDef):
             self._functions.setdefault(node.name, []).append(node)
         for call in nodes.of(ast.Call):
@@ -58,10 +60,10 @@ class RateFunctions:
         loop, function = self._around(node)
         free = _names_in(node)
         if loop is not None:
-            is_repeated = not free & _bound_in(loop)
+            is_repeated = not free & self._bound_in(loop)
         else:
             is_repeated = (isinstance(function, ast.FunctionDef)
-                           and not free & _bound_in(function)
+                           and not free & self._bound_in(function)
                            and self._is_called_again(function))
         scope = function.lineno if isinstance(function, _FUNCTIONS) and free else 0
         return Made(f'{scope} {ast.dump(node)}', is_repeated, how)
@@ -93,10 +95,23 @@ class RateFunctions:
 
     def _is_called_again(self, function: ast.FunctionDef) -> bool:
         """Whether a function is called in two places, or in a loop."""
-        if len(self._functions[function.name]) > 1:
-            return False
-        calls = self._calls.get(function.name, [])
-        return len(calls) > 1 or any(self._around(call)[0] is not None for call in calls)
+        name = function.name
+        if name not in self._again:
+            calls = self._calls.get(name, [])
+            self._again[name] = len(self._functions[name]) == 1 and (
+                len(calls) > 1 or any(self._around(call)[0] is not None for call in calls))
+        return self._again[name]
+
+    def _bound_in(self, node: ast.AST) -> set[str]:
+        """Returns the names that a loop or function binds, and that may differ each time."""
+        if node not in self._bound:
+            self._bound[node] = {
+                each.id for each in ast.walk(node)
+                if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)} | {
+                each.arg for each in ast.walk(node) if isinstance(each, ast.arg)} | {
+                each.name for each in ast.walk(node)
+                if isinstance(each, ast.FunctionDef) and each is not node}
+        return self._bound[node]
 
 
 def _is_outside(loop: ast.AST, child: ast.AST) -> bool:
@@ -125,12 +140,3 @@ def _names_in(node: ast.expr) -> set[str]:
     own = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
     defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
     return (_names_in(node.body) - own).union(*map(_names_in, defaults))
-
-
-def _bound_in(node: ast.AST) -> set[str]:
-    """Returns the names that a loop or function binds, and that may differ each time."""
-    return {each.id for each in ast.walk(node)
-            if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)} | {
-        each.arg for each in ast.walk(node) if isinstance(each, ast.arg)} | {
-        each.name for each in ast.walk(node)
-        if isinstance(each, ast.FunctionDef) and each is not node}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 
-from .facts import Finding, ScannedFile
+from .facts import Finding, Place, ScannedFile
 
 _OF_WHOLE_FILE = ('E131', 'E132', 'E133')
 
@@ -16,6 +16,7 @@ class Reached:
     def __init__(self, files: Sequence[ScannedFile]):
         """Takes all files of the project."""
         self._by_module = {file.module: file for file in files if file.module}
+        self._imports: dict[str, dict[str, tuple[Place, ScannedFile]]] = {}
         self._modules: set[str] = set()  # Paths without their endings, and the folders around.
         for file in files:
             path = os.path.splitext(_plain(file.path))[0]
@@ -27,20 +28,24 @@ class Reached:
         """Returns the program and all files that it imports, itself first."""
         found, todo = {program.path: program}, [program]
         while todo:
-            for imported in self._imported(todo.pop()):
+            for _, imported in self._imported(todo.pop()).values():
                 if imported.path not in found:
                     found[imported.path] = imported
                     todo.append(imported)
         return list(found.values())
 
-    def _imported(self, file: ScannedFile) -> Iterator[ScannedFile]:
-        """Yields what a file imports, in order, with the packages around each module."""
-        for module in sorted(file.imports, key=lambda name: file.imports[name]):
-            parts = module.split('.')
-            for end in range(1, len(parts) + 1):
-                imported = self._by_module.get('.'.join(parts[:end]))
-                if imported is not None:
-                    yield imported
+    def _imported(self, file: ScannedFile) -> dict[str, tuple[Place, ScannedFile]]:
+        """Returns what a file imports by path, in order, with the packages around each module."""
+        if file.path not in self._imports:
+            found: dict[str, tuple[Place, ScannedFile]] = {}
+            for module, place in sorted(file.imports.items(), key=lambda item: item[1]):
+                parts = module.split('.')
+                for end in range(1, len(parts) + 1):
+                    imported = self._by_module.get('.'.join(parts[:end]))
+                    if imported is not None:
+                        found.setdefault(imported.path, (place, imported))
+            self._imports[file.path] = found
+        return self._imports[file.path]
 
     def stops_of(self, program: ScannedFile, findings: Sequence[Finding]) -> list[Finding]:
         """Returns the findings E that a run meets, in its order as far as imports tell it.
@@ -73,9 +78,7 @@ class Reached:
             is_first = finding.code in _OF_WHOLE_FILE and not finding.place.cell
             order.append(((0 if is_first else 1, finding.place.cell, finding.place.line, 1),
                           finding))
-        for imported in self._imported(file):
-            place = min(at for name, at in file.imports.items()
-                        if f'{name}.'.startswith(f'{imported.module}.'))
+        for place, imported in self._imported(file).values():
             order.append(((1, place.cell, place.line, 0), imported))
         return [item for _, item in sorted(order, key=lambda pair: pair[0])]
 

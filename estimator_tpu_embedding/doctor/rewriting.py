@@ -129,7 +129,7 @@ def _checked(file: Rewritten, findings: Sequence[Finding], project: Project) -> 
     try:
         found = fixed(file.before, able)
     except (ParserSyntaxError, CSTLogicError, SyntaxError, RecursionError):
-        return file._replace(left=[*left, *((one, 'LibCST cannot read the file') for one in able)])
+        return file._replace(left=[*left, *((one, 'the file does not parse') for one in able)])
     left += found.left
     if found.done and not _agree(old, _scanned(file.path, found.text, project), found.done):
         return file._replace(left=[*left, *(

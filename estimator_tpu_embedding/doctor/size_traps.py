@@ -27,7 +27,7 @@ def findings_of(group: Linked) -> Iterator[Finding]:
 
 def _batches(group: Linked) -> Iterator[Finding]:
     """W215: batches that the cores do not divide."""
-    configs = list(group.calls('TPUConfig'))
+    configs = group.calls('TPUConfig')
     shards = group.known(configs[0], 'num_shards') if len(configs) == 1 else None
     if shards is None or not _is_size(shards.value):
         return

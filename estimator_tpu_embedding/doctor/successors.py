@@ -13,7 +13,7 @@ _ABC = ('AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callabl
         'MappingView MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized '
         'ValuesView')
 _URL_PARSE = 'quote quote_plus unquote unquote_plus urlencode'
-_URL_REQUEST = 'urlopen urlretrieve urlcleanup pathname2url url2pathname URLopener FancyURLopener'
+_URL_REQUEST = 'urlopen urlretrieve urlcleanup pathname2url url2pathname'
 
 NAMES: dict[str, str] = {
     **{f'numpy.{old}': f'=builtins.{old}' for old in 'bool complex float int object str'.split()},

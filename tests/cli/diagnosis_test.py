@@ -99,6 +99,19 @@ def test_information_is_grouped_with_the_most_frequent_first():
         ('tensorflow.Session', 2), ('tensorflow.a', 1)]
 
 
+def test_names_with_the_same_message_have_it_once():
+    lines = text(diagnosis(OLD, OLD, OLD._replace(subject='tensorflow.a')))
+    assert lines[1:4] == [
+        'I302  etpe run --tf1 restores it:',
+        '  tensorflow.Session  2 places, first job/train.py:1:1',
+        '  tensorflow.a  1 place, first job/train.py:1:1']
+
+
+def test_where_nothing_is_a_program_that_is_said():
+    assert any(line.startswith('no program was found') for line in text(diagnosis()))
+    assert not any('no program' in line for line in text(diagnosis(prescriptions=[RUN])))
+
+
 def test_places_are_printable_whatever_a_file_is_called():
     assert where(Place(EVIL, 1, 2)) == 'a\\n::error::b%25,c:d\\x1b[31m\\udce9.py:1:2'
     assert len(where(Place('x' * 5000, 1, 1))) < 300

@@ -61,7 +61,7 @@ def test_wrong_usage_is_status_2(etpe, arguments, said):
 def test_python_2_is_one_finding_and_the_rest_is_not_called_whole(etpe, write):
     write('a.py', PYTHON2)
     text = etpe('doctor', '.', status=1)
-    assert 'a.py:2:' in text and text.count('E131  syntax that Python cannot read') == 1
+    assert len([line for line in text.splitlines() if line.startswith('a.py:2:')]) == 1
     assert WHOLE not in text
     assert codes(etpe.json('doctor', '.', status=1)) == ['E131']
 

@@ -88,6 +88,7 @@ def test_a_module_of_python_is_imported_unless_it_is(before, after):
 @pytest.mark.parametrize('imports, new', [
     ('import tensorflow as tf\n', 'tf.compat.v1.glorot'),
     ('import tensorflow as tf\nimport tensorflow.compat.v1 as tf1\n', 'tf1.glorot'),
+    ('import tensorflow\nimport tensorflow as tf\n', 'tf.compat.v1.glorot'),
     ('import tensorflow as tf\nfrom tensorflow.compat import v1\n', 'v1.glorot')])
 def test_the_shortest_way_that_the_file_has_is_used(imports, new):
     check(f'{imports}f(tf.contrib.layers.xavier())\n', f'{imports}f({new}())\n',

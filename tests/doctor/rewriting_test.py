@@ -114,6 +114,13 @@ def test_a_file_that_is_gone_or_read_only_is_named(folder, monkeypatch):
     assert (folder / 'a.py').read_text() == TEXT
 
 
+def test_a_file_that_does_not_parse_to_its_end_is_left(folder):
+    text = f'{TEXT}print "x"\n'
+    (folder / 'a.py').write_text(text)
+    assert reasons(rewrite('a.py', text)) == ['the file does not parse']
+    assert (folder / 'a.py').read_text() == text
+
+
 def test_notebooks_are_left(folder):
     findings = [one._replace(place=one.place._replace(cell=1, path='a.ipynb'))
                 for one in found(TEXT, 'np.int')]

@@ -106,10 +106,6 @@ ENTRIES = {
              'A path begins with gs://. Reading it needs TensorFlow with support for that file '
              'system and access to it. Checkpoints must be in local directories.',
              'Copy the files, and name local paths.'),
-    'W218': ('name with another meaning in TensorFlow 2',
-             'The name is there in TensorFlow 1 and 2, but it means different things. The program '
-             'seems to want the meaning of TensorFlow 1.',
-             'Run it with --tf1, or take the name from tensorflow.compat.v1.'),
     'W221': ('packages that contradict each other',
              'The installed packages, or their settings, do not fit together.',
              'Install the versions that the finding names.'),

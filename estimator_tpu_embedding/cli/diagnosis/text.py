@@ -49,15 +49,23 @@ def _line(finding: Finding) -> str:
 
 
 def _information(findings: Sequence[Finding], most: int) -> Iterator[Line]:
+    """A line per name; names with the same message have it in a line before them."""
     groups = grouped(findings)
     numbers = collections.Counter(group.first.code for group in groups)
+    shown: dict[tuple[str, str], list[str]] = {}
     printed: collections.Counter[str] = collections.Counter()
-    for finding, count in groups:
+    for finding, number in groups:
         printed[finding.code] += 1
         if printed[finding.code] <= most:
-            yield Line(f'{finding.code}  {printable(finding.subject, _MOST_WRITTEN)}  '
-                       f'{counted(count, "place")}, first {where(finding.place)}  '
-                       f'{finding.message}')
+            shown.setdefault((finding.code, finding.message), []).append(
+                f'{printable(finding.subject, _MOST_WRITTEN)}  {counted(number, "place")}, first '
+                f'{where(finding.place)}')
+    for (code, message), lines in shown.items():
+        if len(lines) == 1:
+            yield Line(f'{code}  {lines[0]}  {message}')
+        else:
+            yield Line(f'{code}  {message}:')
+            yield from (Line(f'  {line}') for line in lines)
     yield from _others(numbers, most, 'name')
 
 
