@@ -15,8 +15,8 @@ DEADLINE = 20.
 def remarks(error: BaseException, path: str, *, tf1: bool, contrib: bool) -> list[str]:
     """Returns lines about a missing name, and about others that the same program would meet.
 
-    Nothing is said of errors of another kind, or of a name that the doctor has no answer about. What the
-    program did to this process changes nothing, since other processes are asked.
+    Nothing is said of errors of another kind, or of a name that the doctor has no answer about.
+    What the program did to this process changes nothing, since other processes are asked.
 
     Args:
       error: the error that ended the program.

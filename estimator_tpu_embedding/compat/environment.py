@@ -69,7 +69,7 @@ def of_plain_child(search: Callable[[list[str]], list[str]]) -> dict[str, str]:
     """Returns the variables of a process that has the Keras which TensorFlow selects by itself.
 
     Args:
-      search: takes the entries of PYTHONPATH, and returns those that the process is to have.
+      search: takes the entries of PYTHONPATH, and returns the entries for the process.
     """
     kept = {name: value for name, value in os.environ.items() if name != LEGACY_KERAS}
     if path := kept.pop('PYTHONPATH', ''):

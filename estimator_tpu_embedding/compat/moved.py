@@ -95,7 +95,7 @@ def advice(path: str) -> str | None:
 
 
 def successor(path: str) -> str:
-    """Returns the whole path of the same object today, if it has a public one; else `''`.
+    """Returns the public path of the same object today; `''` if there is none.
 
     >>> successor('tensorflow.python.ops.array_ops.stack')
     'tensorflow.stack'

@@ -1,4 +1,4 @@
-"""Describes what is installed, what conflicts, and what `etpe run` will set."""
+"""Describes the installed packages, their conflicts, and what `etpe run` will set."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def order(question: Question) -> tuple[bool, int, Question]:
     """Returns a key that puts first what changes the answers of others least.
 
     The import of a module makes it an attribute of its package. So attributes come before
-    imports, and packages before what is in them.
+    imports, and packages before their modules.
     """
     is_pure = bool(question.names) and not question.is_import
     return not is_pure, question.module.count('.'), question

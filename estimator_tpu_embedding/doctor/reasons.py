@@ -23,7 +23,7 @@ class Reason(NamedTuple):
     Attributes:
       code: of the finding about it; `''` if there is nothing to say.
       verdict: one of `facts.VERDICTS`.
-      message: what is the matter, and what helps.
+      message: why, and what helps.
       successor: see `facts.Finding`.
     """
 
@@ -34,7 +34,7 @@ class Reason(NamedTuple):
 
 
 def reason_of(question: Question, answer: Answer | None, why_unknown: str = '') -> Reason:
-    """Returns what becomes of a name, whatever else the program uses.
+    """Returns what becomes of a name, whatever other names the program uses.
 
     Args:
       question: the name.

@@ -17,8 +17,8 @@ ENTRIES = {
              'jobs for TPUs use. This name is not in that part.',
              'Use the replacement that the finding names.'),
     'E104': ('name that is refused',
-             'The name can be imported, so that scripts which never use it run. It raises E930 '
-             'when it is used.',
+             'The name can be imported, so that scripts which never use it run. It raises an '
+             'error when it is used, such as E925 or E930.',
              'Do as the finding says. Delete the use if the program never reaches it.'),
     'E105': ('name that contradicts the flags',
              'The program needs --tf1 for other names. With it, this name is not there; without '
@@ -99,8 +99,8 @@ ENTRIES = {
              'number.',
              'Make it a multiple of hosts times cores.'),
     'W216': ('number of shards that does not fit',
-             'num_shards of TPUConfig is the number of all cores. No TPU system has that number, '
-             'or it contradicts another value in the program.',
+             'num_shards of TPUConfig is the number of replicas. Their cores do not fill hosts of '
+             'eight cores, or the number contradicts another value in the program.',
              'Set num_shards to hosts times cores, or leave it out.'),
     'W217': ('path in a cloud storage',
              'A path begins with gs://. Reading it needs TensorFlow with support for that file '
