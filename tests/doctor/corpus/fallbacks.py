@@ -27,7 +27,7 @@ except ModuleNotFoundError:
     import json
 
 try:
-    unicode  # expect: I305 builtins.unicode
+    unicode  # expect: I305 unicode
 except NameError:
     unicode = str
 

@@ -17,7 +17,7 @@ else:
     placeholder = tf.compat.v1.placeholder
 
 if sys.version_info[0] < 3:
-    text_type = unicode  # expect: I305 builtins.unicode
+    text_type = unicode  # expect: I305 unicode
 else:
     text_type = str
 
