@@ -1,8 +1,8 @@
 """Records methods of datasets that only TensorFlow 1 has.
 
 Nobody knows the types of objects here. But no other class that scripts use has methods of these
-names, and a script that calls one means TensorFlow 1, even if no other name in it does. The
-library is asked, as for every other name.
+names. A script that calls one means TensorFlow 1, even if nothing else in it says so. The library
+is asked, as for every other name.
 """
 
 from __future__ import annotations

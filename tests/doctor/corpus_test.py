@@ -13,7 +13,7 @@ import re
 import shlex
 
 import pytest
-from harness.processes import ROOT, path_with, run_python
+from harness.processes import ROOT, path_with, run_etpe, run_python
 
 from estimator_tpu_embedding.doctor.diagnose import diagnose
 
@@ -169,3 +169,13 @@ def test_the_comments_are_read():
     assert expectations(CORPUS / 'exploring_2017.ipynb')[2, 1] == [
         (['E103'], 'tensorflow.contrib.eager.enable_eager_execution')]
     assert said_of(CORPUS / 'ranker_py2.py', 'stops') == 'line 10'
+
+
+@pytest.mark.long
+def test_the_output_in_the_documentation_is_that_of_a_run():
+    script = 'tests/doctor/corpus/conflict.py'
+    text = (ROOT / 'estimator_tpu_embedding' / 'docs' / 'doctor.md').read_text()
+    shown = next(block for block in re.findall(r'^```text\n(.*?)^```$', text, re.M | re.S)
+                 if block.startswith(script))
+    done = run_etpe('doctor', script, cwd=ROOT)
+    assert done.returncode == 1 and shown in done.stdout
