@@ -10,7 +10,7 @@ from typing import Protocol
 
 from .facts import Finding, Place, Question, Use
 from .meanings import (
-    ALWAYS, ATTRIBUTE, IMPORT, NAME, OTHERS, ClassNames, Condition, Exports, Meaning,
+    ALWAYS, ATTRIBUTE, FLAGS, IMPORT, NAME, OTHERS, ClassNames, Condition, Exports, Meaning,
     Meanings, below, is_examined)
 from .meanings import Names as Bound
 from .places import Places
@@ -210,7 +210,8 @@ class State:
         for number, one in enumerate(libraries, 1):
             question = one.question
             assert isinstance(question, Question)
-            if is_examined(question.module):
+            is_flag = question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)
+            if is_examined(question.module) and not is_flag:
                 if number == len(libraries) and not has_other and one.only_if:
                     one = one._replace(only_if=())
                 self.use(node, question, written, kind,
