@@ -39,7 +39,7 @@ def _prescription(file: ScannedFile, reached: Reached, findings: Sequence[Findin
                    f'{stops[0].place and stops[0].place.line}) needs Keras 3']
         stops = []
     else:
-        words, reasons = _run(group, flags)
+        words, reasons = _run(group, flags, findings)
     folder, module, reason = reached.as_module(file)
     if module:
         words += ['-m', module]
@@ -55,9 +55,16 @@ def _prescription(file: ScannedFile, reached: Reached, findings: Sequence[Findin
     return Prescription(file.path, command, reasons, stops)
 
 
-def _run(group: Linked, flags: Flags) -> tuple[list[str], list[str]]:
+def _run(group: Linked, flags: Flags, findings: Sequence[Finding]
+         ) -> tuple[list[str], list[str]]:
     """Returns `etpe run` with the options that files need, and why."""
     words, reasons = ['etpe', 'run'], []
+    paths = {file.path for file in group.files}
+    old = next((each for each in findings if each.code == 'W218' and each.place is not None
+                and each.place.path in paths), None)
+    if old is not None and old.place is not None and not flags.tf1:
+        words.append('--tf1')
+        reasons.append(f'--tf1: {old.subject} ({old.place.path}:{old.place.line})')
     for option, uses in (('--tf1', flags.tf1), ('--contrib', flags.contrib)):
         if uses:
             words.append(option)

@@ -13,6 +13,7 @@ Kinds of facts, besides the constructs of `construct_names.construct_of`:
 | `'method'` | a call of a method in `METHODS`, by its name |
 | `'context'` | `params['context']` |
 | `'old method'` | a method of a dict that Python 3 lacks |
+| `'old argument'` | an argument that functions of TensorFlow 2 lack |
 | `'import'` | an import statement, as it is written |
 """
 
@@ -22,7 +23,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from . import flag_definitions, old_methods, storage
+from . import flag_definitions, old_arguments, old_methods, storage
 from .construct_names import READERS, construct_of, may_be_construct
 from .facts import Fact, Place
 from .nodes import Nodes, called_name
@@ -75,7 +76,8 @@ def facts_of(tree: ast.Module, names: Names, place_of: PlaceOf) -> list[Fact]:
     found = [*_Constructs(names, place_of, nodes, values).facts(), *_calls(nodes, place_of),
              *_words(nodes, place_of), *_imports(nodes, place_of),
              *storage.facts_of(nodes, place_of), *flag_definitions.facts_of(nodes, place_of),
-             *old_methods.facts_of(nodes, values, place_of)]
+             *old_methods.facts_of(nodes, values, place_of),
+             *old_arguments.facts_of(nodes, names.resolve_all, place_of)]
     return sorted(found, key=lambda fact: (fact.place.cell, fact.place[1:3]))
 
 

@@ -35,7 +35,7 @@ def diagnose(paths: Sequence[str], settings: Settings = Settings(),
     by_path = {file.path: file for file in files}
     excluded = by_path.keys() - {file.path for file in kept}
     about = dict.fromkeys(finding for finding in (
-        *judged.findings, *traps.findings_of(files, bool(judged.project.tf1)),
+        *judged.findings, *traps.findings_of(files, judged.flags),
         *(each for file in files for each in (*file.unknown, *file.problems)), *conflicts,
         *found.problems) if finding.place is None or finding.place.path not in excluded)
     wanted = [finding for finding in sorted(about, key=_order)

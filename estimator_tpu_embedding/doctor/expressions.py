@@ -8,7 +8,7 @@ from typing import Any
 
 from . import dataset_methods, guards
 from .calls import SPECIAL, called
-from .meanings import NAME, OTHERS, Meanings, union
+from .meanings import FLAGS, NAME, OTHERS, Meanings, union
 from .state import TENSORFLOW, Scope, State
 from .lookups import chain_of, meaning_of
 
@@ -137,8 +137,8 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
     for one in meanings:
         if one.owner is not None and not state.is_shallow:
             state.pending.append((node, one.owner, names, written, state.condition, state.scope))
-    if 'FLAGS' in names:  # Its attributes are flags of the program.
-        names = names[:names.index('FLAGS') + 1]
+    if FLAGS in names:  # Its attributes are flags of the program.
+        names = names[:names.index(FLAGS) + 1]
     if names[0] == '__class__' or names[-1] == '__dict__':
         return
     state.use_names(node, meanings, '.'.join(names), written)

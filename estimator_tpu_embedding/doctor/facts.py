@@ -2,9 +2,9 @@
 
 `sources` finds and reads files. `names` and `constructs` turn the tree of a file into
 `ScannedFile`, without asking any library. `oracle` asks the installed libraries about all
-`Question`s at once.
-`verdicts` and `traps` turn facts and answers into `Finding`s, and `command` into a `Prescription`.
-`diagnose.diagnose` calls them all, and `cli/doctor.py` prints its `Diagnosis`.
+`Question`s at once. `verdicts` and `traps` turn facts and answers into `Finding`s, and `command`
+into a `Prescription`. `diagnose.diagnose` calls them all, and `cli/doctor.py` prints its
+`Diagnosis`.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Finding(NamedTuple):
       place: where; `None` for a finding about the environment.
       subject: the name or construct, as it is resolved, such as `'tensorflow.contrib.slim'`.
       written: the same, as the source has it; `''` if it is not in the source.
-      message: what is wrong, and which flag, package or successor helps.
+      message: the matter, and which flag, package or successor helps.
       verdict: one of `VERDICTS`, or `''` if it is not about a name.
       successor: the one exact successor as a whole path, if `--fix` may write it, such as
         `'collections.abc.Mapping'` or `'builtins.int'`; otherwise `''`.

@@ -125,7 +125,20 @@ def _reached(file: ScannedFile, answers: Mapping[Question, Answer], worlds: Iter
     for flags in worlds:
         there = {one: _is_there(answers[one], flags) for one in questions}
         found |= {use for use in file.uses if use.is_reached(there)}
+        found |= {use for use in _from_stars(file) if use.question in answers
+                  and answers[use.question].tf1
+                  and use.is_reached({**there, use.question: True})}
     return frozenset(found)
+
+
+def _from_stars(file: ScannedFile) -> list[Use]:
+    """Returns the uses that mean a name of `from module import *` if the module has that name.
+
+    Nothing excuses that such a name is missing. So a flag that brings it is needed.
+    """
+    stars = {use.question.module for use in file.uses if use.written.endswith('.*')}
+    return [use for use in file.uses if use.question.is_import
+            and use.question.module in stars and use.question in use.only_if]
 
 
 def _is_there(answer: Answer, flags: Flags) -> bool:

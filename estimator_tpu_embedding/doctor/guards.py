@@ -13,6 +13,7 @@ version that cannot be computed excuses both branches (`Use.is_guarded`).
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import NamedTuple
 
 from . import versions
@@ -49,7 +50,7 @@ class Truth(NamedTuple):
         return self is _ANY
 
     def inverted(self) -> Truth:
-        """Returns that of `not` the condition."""
+        """Returns the same for `not` the condition."""
         if self is _ANY:
             return self
         return Truth(self.if_false, self.if_true, None if self.fixed is None else not self.fixed)
@@ -77,7 +78,7 @@ def judge(state: State, test: ast.expr, depth: int = 0) -> Truth:
     if isinstance(test, (ast.Name, ast.Attribute)):
         return _of_name(state, test)
     if isinstance(test, ast.Constant):
-        return _FIXED[False] if test.value in (False, 0, None) else _ANY
+        return _FIXED[bool(test.value)]
     if isinstance(test, ast.Call):
         return _of_call(state, test)
     if isinstance(test, ast.Compare):
@@ -150,9 +151,8 @@ def _of_name(state: State, node: ast.expr) -> Truth:
         bool(one.constant.value) if one.constant is not None else True))
 
 
-def _when_one(meanings: Meanings, is_true: object) -> Truth:
+def _when_one(meanings: Meanings, is_true: Callable[[Meaning], bool]) -> Truth:
     """Returns when a name has one of those meanings for which `is_true` holds."""
-    assert callable(is_true)
     if not meanings or meanings is OTHERS:
         return _ANY
     groups: dict[bool, list[Meaning]] = {True: [], False: []}

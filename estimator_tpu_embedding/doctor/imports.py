@@ -97,8 +97,10 @@ def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: st
 
 
 def _import_from_project(state: State, node: ast.AST, file: str) -> None:
-    if not state.is_shallow:
-        state.imports.setdefault(state.project.name(file), state.places.of(node))
+    if state.is_shallow:
+        return
+    for one in (*state.project.packages(file), file):  # These are imported before it.
+        state.imports.setdefault(state.project.name(one), state.places.of(node))
 
 
 def _say_missing(state: State, node: ast.AST, module: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .facts import Question
-from .meanings import OBJECT, OTHERS, Constant, Meaning, Meanings, is_examined, union
+from .meanings import OBJECT, OTHER, OTHERS, Constant, Meaning, Meanings, is_examined, union
 from .state import State
 
 _NONE = (Meaning(constant=Constant(None)),)
@@ -47,7 +47,8 @@ def meaning_of(state: State, node: ast.expr, depth: int = 0) -> Meanings:
         for one in node.values:
             result = union(result, meaning_of(state, one, depth + 1))
         # `x and y` is a false `x`, which has no names, or `y`.
-        return tuple(one for one in result if one.constant is None) or OTHERS
+        result = tuple(one for one in result if one.constant is None)
+        return OTHERS if all(one == OTHER for one in result) else result
     return OTHERS
 
 

@@ -134,6 +134,7 @@ OBJECT = Meaning(constant=Constant(object()))
 OTHER = Meaning()
 """A value that is no name of a library, or of which nothing is known."""
 OTHERS = (OTHER,)
+FLAGS = 'FLAGS'
 _MOST_CHARACTERS = 1000
 """The most characters of a name to which others are appended."""
 _MOST = 16
@@ -174,7 +175,9 @@ def joined(branches: Iterable[tuple[Names, Condition]]) -> Names:
 
 def below(question: Question, names: str) -> Question:
     """Returns the question about dotted names in something; after very many it stays the same."""
-    return question if not names or len(question.names) > _MOST_CHARACTERS else question._replace(
+    if question.names.endswith(FLAGS) or len(question.names) > _MOST_CHARACTERS:
+        return question  # Attributes of `FLAGS` are flags of the program.
+    return question if not names else question._replace(
         names=f'{question.names}.{names}' if question.names else names)
 
 

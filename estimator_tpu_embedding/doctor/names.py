@@ -20,7 +20,7 @@ class Names:
         """Returns the whole path of an expression, or `None` if it is no name of a library.
 
         A name may have several meanings, as after `try: import a as x / except: import b as x`.
-        Then it is the first. What a call returns, and what is looked up in it, has no path.
+        Then it is the first. The result of a call has no path, and neither have its attributes.
 
         Args:
           node: a `Name` or an `Attribute` of the tree that was scanned, such as `tf.train.Saver`.

@@ -23,6 +23,7 @@ class Nodes:
     def __init__(self, tree: ast.AST):
         """Visits the tree once."""
         self.parents: dict[ast.AST, ast.AST] = {}
+        self.guards: dict[ast.AST, bool] = {}  # What `old_methods` found out about them.
         self._by_type: dict[type[ast.AST], list[ast.AST]] = {}
         todo = [tree]
         for node in todo:  # It grows.

@@ -16,8 +16,8 @@ TODAY = {  # the expression for today, of a dict `d`
     'viewvalues': '{}.values()'}
 _MAKERS = frozenset({'dict', 'OrderedDict', 'defaultdict'})
 
-_VERSION = re.compile(r'PY2|PY3|version|hasattr|getattr', re.IGNORECASE)
-_CAUGHT = re.compile(r'\b(AttributeError|Exception|StandardError)\b')
+_VERSION = re.compile(r'PY2|PY3|version|hasattr|getattr|signature', re.IGNORECASE)
+_CAUGHT = re.compile(r'\b(AttributeError|TypeError|Exception|StandardError)\b')
 
 
 def facts_of(nodes: Nodes, values: Values, place_of: Callable[[ast.AST], Place]
@@ -26,7 +26,6 @@ def facts_of(nodes: Nodes, values: Values, place_of: Callable[[ast.AST], Place]
 
     What a condition or a `try` guards is left out: it may be for Python 2 only.
     """
-    guards: dict[ast.AST, bool] = {}
     for node in nodes.of(ast.Attribute):
         if node.attr not in TODAY or not isinstance(node.ctx, ast.Load):
             continue
@@ -34,12 +33,19 @@ def facts_of(nodes: Nodes, values: Values, place_of: Callable[[ast.AST], Place]
         name = held.id if isinstance(held, ast.Name) else 'd'
         if isinstance(held, ast.Name):
             held = values.assigned(held.id) or held
-        for above in nodes.above(node):
-            if above not in guards:
-                guards[above] = _is_guard(above)
-        if _is_dict(held) and not any(guards[above] for above in nodes.above(node)):
+        if _is_dict(held) and not guards_around(node, nodes):
             yield Fact('old method', place_of(node), {
                 'name': node.attr, 'written': f'{name}.{node.attr}'})
+
+
+def guards_around(node: ast.AST, nodes: Nodes) -> bool:
+    """Whether a test of the version, or a `try`, may keep Python from a node."""
+    for above in nodes.above(node):
+        if above not in nodes.guards:
+            nodes.guards[above] = _is_guard(above)
+        if nodes.guards[above]:
+            return True
+    return False
 
 
 def _is_guard(node: ast.AST) -> bool:

@@ -118,12 +118,13 @@ def _tree_of(text: str, places: Places, start: int, is_compiled: bool
     """Returns the tree of one cell, or of its beginning, and what was wrong with the rest."""
     try:
         tree = ast.parse(text)
-    except SyntaxError as error:
-        line = min(error.lineno or 1, text.count('\n') + 1)
-        return _beginning(text, line), _not_python(error, line, error.offset or 1, places, start)
-    except ValueError as error:  # A null byte, or half of a surrogate pair.
-        line = text[:max(text.find('\x00'), 0)].count('\n') + 1
-        return _beginning(text, line), _not_python(error, line, 1, places, start)
+    except (SyntaxError, ValueError) as error:  # The latter for half of a surrogate pair.
+        column = 1
+        if isinstance(error, SyntaxError) and error.lineno:
+            line, column = min(error.lineno, text.count('\n') + 1), error.offset or 1
+        else:  # A null byte has no line.
+            line = text[:max(text.find('\x00'), 0)].count('\n') + 1
+        return _beginning(text, line), _not_python(error, line, column, places, start)
     except (RecursionError, MemoryError, OverflowError, SystemError) as error:
         return ast.Module(body=[], type_ignores=[]), too_deep(places.at(start + 1), error)
     try:

@@ -37,7 +37,7 @@ def kind(tree: ast.Module, path_of: Callable[[ast.expr], str | None]) -> str:
             path = path_of(node.value.func)
             if path in _RUNS or (path or '').endswith('.app.run'):
                 return SURE
-            if isinstance(node, ast.Expr) and (path is None or path == 'builtins.print') or (
+            if isinstance(node, ast.Expr) and (path is None or path.startswith('builtins.')) or (
                     path or '').startswith('tensorflow.') and not _DECLARES.search(path or ''):
                 found = PERHAPS
     return found

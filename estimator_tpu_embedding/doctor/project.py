@@ -1,9 +1,9 @@
 """Knows which files are modules of the project, and what each hands out under which name.
 
 A module of the project is sought as Python would: beside the file, then from the folder that holds
-its outermost package, and from each folder between the two and the paths that the user named.
+its outermost package. After these come the folders between it and the paths that the user named.
 Programs of one folder are often started with PYTHONPATH. So a module that is found nowhere there is
-sought among all files by its whole dotted name, unless its first name is that of a known library.
+sought among all files by its whole dotted name, unless a known library has its first name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Project:
 
     def __init__(self, found: Found | None = None,
                  examine: Callable[[str, Project], Exports] | None = None):
-        """Knows the files, and examines those that are imported when they are.
+        """Knows the files, and examines each when another file imports it.
 
         Args:
           found: files and roots; without it only relative imports lead to other files.
@@ -129,6 +129,15 @@ class Project:
         self._files[name] = file
         return name
 
+    def packages(self, file: str) -> list[str]:
+        """Returns the files of the packages that a module is in, outermost first."""
+        found: list[str] = []
+        folder = os.path.dirname(_module_file(file))
+        while (package := self._package(folder)) and folder != os.path.dirname(folder):
+            found.insert(0, package)
+            folder = os.path.dirname(folder)
+        return found
+
     def file_of(self, name: str) -> str:
         """Returns the file or folder whose `name` was asked for."""
         return self._files[name]
@@ -141,10 +150,6 @@ class Project:
             if file.startswith(os.path.join(root, '')):
                 return os.path.normpath(os.path.join(shown, os.path.relpath(file, root)))
         return file
-
-    def is_listed(self, file: str) -> bool:
-        """Whether a file is one of those that were found."""
-        return file in self._shown
 
     def _step(self, meaning: Meaning) -> list[Meaning]:
         """Returns what a name in a module leads to, nothing if it is not there."""

@@ -176,7 +176,7 @@ class _Search:
         inside = [os.path.join(os.path.realpath(root), '') for root in self.roots]
         for path in self._links:
             target = os.path.realpath(path)
-            if not target.startswith(tuple(inside)):
+            if not os.path.join(target, '').startswith(tuple(inside)):
                 self.left_out.append((path, 'a link that leads out of the tree'))
             elif os.path.isdir(target):
                 self.left_out.append((path, 'a link to a folder of the tree'))

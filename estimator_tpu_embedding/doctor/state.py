@@ -1,4 +1,4 @@
-"""Keeps what is known of one file while its statements are followed, and records its uses."""
+"""Keeps all names of one file while its statements are followed, and records its uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 from .facts import Finding, Place, Question, Use
 from .meanings import (
-    ALWAYS, ATTRIBUTE, IMPORT, NAME, OTHER, OTHERS, ClassNames, Condition, Exports, Meaning,
+    ALWAYS, ATTRIBUTE, FLAGS, IMPORT, NAME, OTHERS, ClassNames, Condition, Exports, Meaning,
     Meanings, below, is_examined)
 from .meanings import Names as Bound
 from .places import Places
@@ -29,7 +29,7 @@ _BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
 
 
 class Modules(Protocol):
-    """What is known of the other files of the project."""
+    """The other files of the project."""
 
     def find(self, importer: str, module: str) -> str | None:
         """The file or folder of an absolute import, `''` if a part is missing, or `None`."""
@@ -48,6 +48,9 @@ class Modules(Protocol):
 
     def name(self, file: str) -> str:
         """The dotted name of a module."""
+
+    def packages(self, file: str) -> Sequence[str]:
+        """The files of the packages that a module is in, outermost first."""
 
 
 class Scope:
@@ -180,12 +183,8 @@ class State:
             self.needs_stars = True
         if not examined:
             return OTHERS if asked else None
-        # The last import wins, and the others have what it lacks. A package that nobody may import
-        # perhaps has what no library has.
-        meaning = Meaning(examined[0], unless=tuple((one,) for one in examined[1:]))
-        if len(examined) == len(asked):
-            return (meaning,)
-        return meaning._replace(only_if=(examined[0],)), OTHER
+        # The last import wins, and the others have what it lacks.
+        return (Meaning(examined[0], unless=tuple((one,) for one in asked if one != examined[0])),)
 
     def use(self, node: ast.AST, question: Question, written: str, kind: str,
             condition: Condition | None = None) -> None:
@@ -211,7 +210,8 @@ class State:
         for number, one in enumerate(libraries, 1):
             question = one.question
             assert isinstance(question, Question)
-            if is_examined(question.module):
+            is_flag = question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)
+            if is_examined(question.module) and not is_flag:
                 if number == len(libraries) and not has_other:
                     one = one._replace(only_if=())
                 self.use(node, question, written, kind, here.also(one.condition))

@@ -1,4 +1,4 @@
-"""Follows the statements of a file, branch by branch, and functions after all else."""
+"""Follows the statements of a file, branch by branch, and then its functions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .calls import assigned
+from .assignments import annotated, assign, augmented, delete, follow_annotations
 from .expressions import bind_items, bind_others, walk, walk_called
-from .guards import DEAD, judge, value_of
+from .guards import judge
 from .imports import follow_import, follow_import_from
 from .meanings import (
-    ALWAYS, ATTRIBUTE, OTHER, OTHERS, ClassNames, Condition, Meaning, Meanings, joined)
+    ALWAYS, ATTRIBUTE, OTHER, OTHERS, ClassNames, Condition, Meaning, joined)
 from .meanings import Names as Bound
 from .state import TENSORFLOW, Scope, State
 from .tries import LEAVES, ending_of, follow_try, follow_with
-from .lookups import chain_of, meaning_of, text_of
+from .lookups import meaning_of
 
 _MOST_ROUNDS = 3
 """How often a file is followed whose functions bind names of the module."""
@@ -103,20 +103,12 @@ def _function(state: State, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     walk(state, *node.args.defaults, *node.args.kw_defaults)
     arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs,
                  node.args.vararg, node.args.kwarg)
-    _annotations(state, *(one.annotation for one in arguments if one is not None), node.returns)
+    follow_annotations(state, node.returns,
+                       *(one.annotation for one in arguments if one is not None))
     state.bind(node.name, OTHERS)
     is_static = any(isinstance(one, ast.Name) and one.id == 'staticmethod'
                     for one in node.decorator_list)
     state.later(node, None if is_static else state.owner_of_scope())
-
-
-def _annotations(state: State, *nodes: ast.expr | None) -> None:
-    """Records uses in annotations, which `from __future__ import annotations` does not evaluate."""
-    before = state.condition
-    if state.has_lazy_annotations:
-        state.condition = before.also(DEAD)
-    walk(state, *nodes)
-    state.condition = before
 
 
 def _class(state: State, node: ast.ClassDef) -> None:
@@ -132,71 +124,6 @@ def _class(state: State, node: ast.ClassDef) -> None:
             owner.add(name, meanings)
     state.scope = outer
     state.bind(node.name, (Meaning(owner=owner),))
-
-
-def _assign(state: State, node: ast.Assign) -> None:
-    walk(state, node.value)
-    for target in node.targets:
-        _assign_to(state, target, node.value)
-
-
-def _assign_to(state: State, target: ast.expr, value: ast.expr) -> None:
-    if isinstance(target, ast.Name):
-        state.bind(target.id, value_of(state, value))
-        return
-    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(
-            value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts) and not any(
-            isinstance(one, ast.Starred) for one in (*target.elts, *value.elts)):
-        meanings = [value_of(state, one) for one in value.elts]
-        for one, meaning in zip(target.elts, meanings):
-            if isinstance(one, ast.Name):
-                state.bind(one.id, meaning)
-            else:
-                bind_others(state, one)
-        return
-    bind_others(state, target)
-    if isinstance(target, ast.Attribute):
-        _set_attribute(state, target, value_of(state, value))
-    elif isinstance(target, ast.Subscript) and (name := text_of(target.slice)) is not None and any(
-            one.question is not None and one.question.path == 'sys.modules'
-            for one in meaning_of(state, target.value)):
-        state.patched.add(name)
-
-
-def _set_attribute(state: State, target: ast.Attribute, value: Meanings) -> None:
-    base, names = chain_of(target)
-    meanings = meaning_of(state, base)
-    if meanings is OTHERS:
-        return
-    if any(one.question or one.file for one in meanings):
-        assigned(state, target)
-    for one in meanings:
-        if one.owner is not None and len(names) == 1 and value is not OTHERS:
-            one.owner.add(names[0], value)
-
-
-def _annotated(state: State, node: ast.AnnAssign) -> None:
-    before = state.condition
-    if state.scope is not state.module and not state.scope.is_class:
-        state.condition = before.also(DEAD)  # Not evaluated in a function.
-    _annotations(state, node.annotation)
-    state.condition = before
-    if node.value is not None:
-        walk(state, node.value)
-        _assign_to(state, node.target, node.value)
-
-
-def _augmented(state: State, node: ast.AugAssign) -> None:
-    walk(state, node.value)
-    bind_others(state, node.target)
-
-
-def _delete(state: State, node: ast.Delete) -> None:
-    for target in node.targets:
-        if isinstance(target, ast.Name):
-            state.scope.names.pop(target.id, None)
-        else:
-            walk(state, getattr(target, 'value', None), getattr(target, 'slice', None))
 
 
 def _outer(state: State, node: ast.Global | ast.Nonlocal) -> None:
@@ -304,8 +231,8 @@ def _match(state: State, node: ast.Match) -> str:
 _SPECIAL: dict[type, Callable[[State, Any], str | None]] = {
     ast.Import: follow_import, ast.ImportFrom: follow_import_from,
     ast.FunctionDef: _function, ast.AsyncFunctionDef: _function, ast.ClassDef: _class,
-    ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented,
-    ast.Delete: _delete, ast.Global: _outer, ast.Nonlocal: _outer, ast.If: _if, ast.For: _loop,
+    ast.Assign: assign, ast.AnnAssign: annotated, ast.AugAssign: augmented,
+    ast.Delete: delete, ast.Global: _outer, ast.Nonlocal: _outer, ast.If: _if, ast.For: _loop,
     ast.AsyncFor: _loop, ast.While: _loop, ast.With: _with, ast.AsyncWith: _with,
     ast.Match: _match, ast.Try: lambda state, node: follow_try(state, node, follow)}
 if hasattr(ast, 'TryStar'):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from . import emulated, optimizer_traps, size_traps
 from .facts import Fact, Finding, ScannedFile
+from .flags import Flags
 from .linked import Linked, groups_of
 from .old_methods import TODAY
 
@@ -24,22 +25,34 @@ _EXPORTS = frozenset({
     'export_saved_model', 'export_savedmodel', 'experimental_export_all_saved_models'})
 
 
-def findings_of(files: Sequence[ScannedFile], needs_tf1: bool) -> list[Finding]:
-    """Returns the findings about constructs, in no order: W211 to W217, E104, E122 and I311.
+def findings_of(files: Sequence[ScannedFile], flags: Mapping[str, Flags]) -> list[Finding]:
+    """Returns the findings about constructs, in no order: W211 to W218, E104, E122 and I311.
 
     Args:
       files: all files of the project.
-      needs_tf1: whether they run with `--tf1`, which switches eager execution off.
+      flags: by path of each file, what it needs with all files that it imports.
     """
     found: list[Finding] = []
     for file in files:
-        found += emulated.findings_of(file, needs_tf1)
         found += itertools.chain.from_iterable(map(_of_constant, file.facts))
     for group in groups_of(files):
+        needs_tf1 = any(flags.get(file.path, Flags()).tf1 for file in group.files)
+        for file in group.files:
+            found += emulated.findings_of(file, needs_tf1)
         found += optimizer_traps.findings_of(group)
         found += size_traps.findings_of(group)
         found += _refused(group)
+        if not needs_tf1:
+            found += map(_of_argument, group.facts('old argument'))
     return found
+
+
+def _of_argument(fact: Fact) -> Finding:
+    """W218: an argument that decides alone that TensorFlow 1 is meant."""
+    name, path = str(fact.values['name']), str(fact.values['path'])
+    return Finding('W218', fact.place, f'{path}({name}=)', name,
+                   f'{path} of TensorFlow 2 has no argument {name} (TypeError), and that of '
+                   'TensorFlow 1 has it: etpe run --tf1')
 
 
 def _of_constant(fact: Fact) -> Iterator[Finding]:

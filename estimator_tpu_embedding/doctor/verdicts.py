@@ -51,8 +51,9 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
             if answer is None or answer.is_examined or reason.code:
                 verdicts[reason.verdict] += 1
             if reason.code and not (reason.code == 'E111' and _is_no_import(use)):
-                findings[Finding(reason.code, use.place, use.question.path, use.written,
-                                 reason.message, reason.verdict, reason.successor)] = None
+                subject = use.question.path.removeprefix('builtins.')
+                findings[Finding(reason.code, use.place, subject, use.written, reason.message,
+                                 reason.verdict, reason.successor)] = None
     return Judged(list(findings), dict(verdicts),
                   {file.path: needed.flags_of(file) for file in files}, needed.whole())
 

@@ -140,3 +140,10 @@ def test_what_needs_keras_3_and_nothing_of_etpe_runs_with_plain_python():
 def test_what_needs_keras_3_and_etpe_too_is_stopped(more, flags):
     made = of(scanned('x = 1' + MAIN), findings=[*more, keras_3(3)], flags=flags)
     assert made.command.startswith('etpe run ') and keras_3(3) in made.stops
+
+
+def test_an_argument_of_tensorflow_1_asks_for_the_flag():
+    old = Finding('W218', Place('train.py', 7), 'tensorflow.reduce_sum(keep_dims=)', 'x', 'm')
+    made = of(scanned('x = 1' + MAIN), findings=[old])
+    assert made.command == 'etpe run --tf1 train.py'
+    assert made.reasons == ['--tf1: tensorflow.reduce_sum(keep_dims=) (train.py:7)']

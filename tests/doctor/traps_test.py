@@ -4,6 +4,8 @@ import pytest
 from harness.doctored import scanned
 
 from estimator_tpu_embedding.doctor import traps
+from estimator_tpu_embedding.doctor.facts import Place, Question, Use
+from estimator_tpu_embedding.doctor.flags import Flags
 
 HEAD = '''
 import tensorflow.compat.v1 as tf
@@ -21,7 +23,7 @@ def found(source, *codes, **files):
     all_files[0].imports.update({name: all_files[0].facts[0].place for name in files})
     offset = HEAD.count('\n')
     return [(each.code, each.place.line - offset, each.message)
-            for each in traps.findings_of(all_files, False) if each.code in codes]
+            for each in traps.findings_of(all_files, {}) if each.code in codes]
 
 
 def only(findings):
@@ -255,6 +257,32 @@ def test_paths_that_are_not_on_this_machine(source, said):
     "path = '/data/x'", "if path == 'gs://bucket': pass"])
 def test_texts_about_paths_are_no_finding(source):
     assert not found(source, 'W217')
+
+
+def of_tf1(source, flags):
+    file = scanned(f'import tensorflow as tf\n{source}')
+    return [(each.subject, each.place.line) for each in traps.findings_of([file], flags)
+            if each.code == 'W218']
+
+
+def test_an_argument_of_tensorflow_1_is_told_where_no_name_gives_it_away():
+    assert of_tf1('x = tf.reduce_sum(y, 1, keep_dims=True)', {}) == [
+        ('tensorflow.reduce_sum(keep_dims=)', 2)]
+
+
+def test_with_tf1_such_arguments_are_there():
+    place = Place('train.py', 1)
+    needs = Flags([Use(place, Question('tensorflow', 'Session'), 'tf.Session')])
+    assert not of_tf1('x = tf.reduce_sum(y, 1, keep_dims=True)', {'train.py': needs})
+
+
+@pytest.mark.parametrize('source', [
+    'tf.reduce_sum(y, 1, keepdims=True)', 'tf.compat.v1.reduce_sum(y, keep_dims=True)',
+    'mine.reduce_sum(y, keep_dims=True)', 'tf.nn.conv2d(y, filters=w)',
+    'try: tf.reduce_sum(y, keep_dims=True)\nexcept TypeError: pass',
+    "if tf.__version__ < '2': tf.reduce_sum(y, keep_dims=True)"])
+def test_arguments_of_today_are_no_finding(source):
+    assert not of_tf1(source, {})
 
 
 @pytest.mark.parametrize('source, today', [

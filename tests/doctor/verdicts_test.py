@@ -218,3 +218,14 @@ def test_a_program_needs_the_flags_of_the_files_that_it_imports():
         True, True, False]
     assert {(one.code, one.place.path) for one in found.findings} == {
         ('E105', 'job.py'), ('I302', 'helper.py')}
+
+
+def test_a_name_of_a_star_import_forces_the_flag_that_brings_it():
+    """`from tensorflow import *`, and then `one` and `nobody`, which may be names of the file."""
+    star = use(Question('tensorflow'))._replace(written='tensorflow.*')
+    names = [tf('one', True), tf('nobody', True)]
+    found = judged(file(star, *(use(one, line, only_if=(one,)) for line, one in enumerate(
+        names, 2))), answers={Question('tensorflow'): THERE, names[0]: TF1,
+                              names[1]: lost(names[1])})
+    assert [one.code for one in found.findings] == ['I302', 'I305']
+    assert [one.question for one in found.project.tf1] == [names[0]]

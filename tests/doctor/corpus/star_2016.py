@@ -7,5 +7,5 @@ from tensorflow import *
 from helpers_of_nobody import *  # expect: E111 helpers_of_nobody; W202
 
 x = placeholder(float32, [])  # expect: I302 tensorflow.placeholder
-y = add_of_nobody(x)  # expect: I305
+y = add_of_nobody(x)  # expect: E101 tensorflow.add_of_nobody
 print('reached the last line')
