@@ -63,7 +63,7 @@ class Answer(NamedTuple):
       run: whether `etpe run` does.
       tf1: whether `etpe run --tf1` does.
       contrib: whether `etpe run --tf1 --contrib` does.
-      refused: the message, if it resolves but raises when it is used (E930); otherwise `''`.
+      refused: the message, if it resolves but raises when it is used (E930), or `''`.
       lacking: the first name that was not found where most of it was found, dotted, such as
         `'tensorflow.contrib'`; `''` where all was found somewhere.
       error: what the last look-up raised, such as `ModuleNotFoundError: No module named 'x'`.
@@ -92,9 +92,9 @@ class Use(NamedTuple):
       place: of the longest chain of names, or of the name in an import statement.
       question: what it resolves to.
       written: as the source has it, such as `'tf.train.Saver'`.
-      is_guarded: whether the program goes on without it. Then it is in the body of a `try` whose
-        handler catches what a missing name raises and does not end the program. Or it is under a
-        condition that nobody can evaluate here, such as one on a version.
+      is_guarded: whether the program goes on without it. It is in the body of a `try` whose handler
+        catches what a missing name raises and does not end the program. Or it is under a condition
+        that nobody can evaluate here, such as one on a version.
       only_if: the place is reached, or the name means this, only where all of these are there.
       unless: groups of questions. It is not reached, or the name means something else, where all of
         any one group are there. A handler of ImportError is such a place: what its body imports.
@@ -119,7 +119,7 @@ class Use(NamedTuple):
         not guarded, also in the handler of a `try`.
 
         Args:
-          there: the names that are there in one world, such as with `--tf1`.
+          there: whether each is there in the world at hand, such as with `--tf1`.
         """
         return (all(there.get(one, True) for one in self.only_if)
                 and not any(all(there.get(one, False) for one in group) for group in self.unless))
@@ -149,8 +149,8 @@ class Finding(NamedTuple):
       written: the same, as the source has it; `''` if it is not in the source.
       message: the matter, and which flag, package or successor helps.
       verdict: one of `VERDICTS`, or `''` if it is not about a name.
-      successor: the one exact successor as a whole path, if `--fix` may write it, such as
-        `'collections.abc.Mapping'` or `'builtins.int'`; otherwise `''`.
+      successor: the one exact successor as a whole path, such as `'collections.abc.Mapping'` or
+        `'builtins.int'`, if `--fix` may write it, or `''`.
     """
 
     code: str
@@ -205,8 +205,8 @@ class Prescription(NamedTuple):
       path: of the program.
       command: such as `'etpe run --tf1 --hosts 2 --cores 4 train.py'`.
       reasons: one per flag, such as `'--tf1: tf.placeholder (line 7) and 12 other names'`.
-      stops: the findings E that will stop it, in the order in which it probably meets them. The
-        imports of the files that it imports come first.
+      stops: the findings E that will stop it, in the order in which it meets them, as far as that
+        can be told. Findings in files that it imports come at the place of the import.
     """
 
     path: str
@@ -221,7 +221,7 @@ class Diagnosis:
 
     Attributes:
       environment: (what, its state), such as `('TensorFlow', '2.21.0')`.
-      findings: all, by file, place and code, without the ignored ones.
+      findings: all that are not ignored, by file, place and code.
       prescriptions: of each program.
       verdicts: how many uses of names have each of `VERDICTS`, also of those without a finding.
       files: number of files that were read, wholly or in part.

@@ -21,6 +21,9 @@ from .fixing.edits import Edit, Imported, Text
 from .fixing.imports import changed
 
 
+_MOST_DEPTH = 500
+
+
 class Fixed(NamedTuple):
     """The result.
 
@@ -44,6 +47,7 @@ def fixed(text: str, findings: Iterable[Finding]) -> Fixed:
 
     Raises:
       libcst.ParserSyntaxError: if LibCST cannot read the text.
+      RecursionError: if it is nested too deeply.
 
     >>> found = Finding('E121', Place('a.py', 2, 5, 2, 11), 'numpy.int', 'np.int', 'is gone',
     ...                 successor='builtins.int')
@@ -62,6 +66,8 @@ class _Rewriting:
 
     def __init__(self, text: str):
         self._tree = ast.parse(text)
+        if _depth(self._tree) > _MOST_DEPTH:  # LibCST would overflow the stack of the process.
+            raise RecursionError
         self._bindings = Bindings(self._tree)
         self._text = Text(text)
         self._chains: list[tuple[Place, Finding]] = []
@@ -163,6 +169,15 @@ class _Rewriting:
 
 def _code(node: libcst.CSTNode) -> str:
     return libcst.Module([]).code_for_node(node)
+
+
+def _depth(tree: ast.Module) -> int:
+    depth = 0
+    level: list[ast.AST] = [*tree.body]
+    while level and depth <= _MOST_DEPTH:
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        depth += 1
+    return depth
 
 
 def _last_import(tree: ast.Module) -> int:

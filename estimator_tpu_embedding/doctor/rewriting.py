@@ -16,7 +16,7 @@ from ..checkpoint.files import write_atomically
 from ..errors import Problem, SetupError, shown
 from ..proto import files
 from . import scan, sources
-from .facts import Finding, ScannedFile, Use
+from .facts import Finding, Place, ScannedFile, Use
 from .fixing.bindings import BUILTINS
 from .project import Project
 
@@ -124,12 +124,23 @@ def _checked(file: Rewritten, findings: Sequence[Finding], project: Project) -> 
 
     from .fixes import fixed
     old = _scanned(file.path, file.before, project)
-    left = [(finding, reason) for finding in findings if (reason := _obstacle(finding, old))]
-    able = [finding for finding in findings if not _obstacle(finding, old)]
+    left, able = [], []
+    meanings: dict[Place | None, set[str]] = collections.defaultdict(set)
+    for use in old.uses:
+        meanings[use.place].add(_name(use))
+    for finding in findings:
+        names = meanings[finding.place]
+        if names == {finding.subject}:
+            able.append(finding)
+        else:
+            left.append((finding, 'the name has another meaning too' if finding.subject in names
+                         else _NEWER))
     try:
         found = fixed(file.before, able)
-    except (ParserSyntaxError, CSTLogicError, SyntaxError, RecursionError):
-        return file._replace(left=[*left, *((one, 'the file does not parse') for one in able)])
+    except (ParserSyntaxError, CSTLogicError, SyntaxError, RecursionError, MemoryError) as error:
+        why = ('the file is nested too deeply' if isinstance(error, (RecursionError, MemoryError))
+               else 'the file does not parse')
+        return file._replace(left=[*left, *((one, why) for one in able)])
     left += found.left
     if found.done and not _agree(old, _scanned(file.path, found.text, project), found.done):
         return file._replace(left=[*left, *(
@@ -139,14 +150,6 @@ def _checked(file: Rewritten, findings: Sequence[Finding], project: Project) -> 
 
 def _scanned(path: str, text: str, project: Project) -> ScannedFile:
     return scan.scan_file(sources.Source(path, [sources.with_line_feeds(text)]), project)
-
-
-def _obstacle(finding: Finding, file: ScannedFile) -> str:
-    """Why a finding cannot be fixed in a file; `''` if it can."""
-    names = {_name(use) for use in file.uses if use.place == finding.place}
-    if finding.subject not in names:
-        return _NEWER
-    return 'the name has another meaning too' if len(names) > 1 else ''
 
 
 def _agree(old: ScannedFile, new: ScannedFile, done: Sequence[Finding]) -> bool:

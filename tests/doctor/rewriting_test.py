@@ -121,6 +121,16 @@ def test_a_file_that_does_not_parse_to_its_end_is_left(folder):
     assert (folder / 'a.py').read_text() == text
 
 
+@pytest.mark.parametrize('deep', [
+    'x = ' + 'not ' * 5000 + '1', 'x = ' + '+'.join(['1'] * 5000),
+    'if x: pass\n' + 'elif x: pass\n' * 5000])
+def test_a_file_that_would_overflow_the_stack_is_left(folder, deep):
+    text = f'{TEXT}{deep}\n'
+    (folder / 'a.py').write_text(text)
+    assert len(reasons(rewrite('a.py', text))) == 1
+    assert (folder / 'a.py').read_text() == text
+
+
 def test_notebooks_are_left(folder):
     findings = [one._replace(place=one.place._replace(cell=1, path='a.ipynb'))
                 for one in found(TEXT, 'np.int')]

@@ -12,6 +12,7 @@ from ...doctor.facts import Diagnosis, Finding, Place
 from ...version import VERSION
 from ..codes import ENTRIES
 from ..codes.examples import EXAMPLES
+from ..report import printable
 
 SCHEMA = 'https://json.schemastore.org/sarif-2.1.0.json'
 LEVELS = {'E': 'error', 'W': 'warning', 'I': 'note'}
@@ -27,7 +28,8 @@ def text_of(diagnosis: Diagnosis) -> str:
         'invocations': [{
             'executionSuccessful': True,
             'toolExecutionNotifications': [
-                {'level': 'warning', 'message': {'text': f'not scanned: {path}: {reason}'}}
+                {'level': 'warning',
+                 'message': {'text': f'not scanned: {printable(path)}: {reason}'}}
                 for path, reason in diagnosis.left_out]}],
         'results': [_result(finding, codes.index(finding.code)) for finding in diagnosis.findings]}
     return json.dumps({'$schema': SCHEMA, 'version': '2.1.0', 'runs': [run]}, indent=1) + '\n'

@@ -84,10 +84,11 @@ class Text:
 
     def edited(self, edits: Iterable[Edit]) -> str:
         """Returns the text with all edits, which do not overlap."""
-        text = self._text
-        for edit in sorted(edits, reverse=True):
-            text = text[:edit.begin] + edit.new + text[edit.end:]
-        return text
+        pieces, end = [], 0
+        for edit in sorted(edits):
+            pieces += [self._text[end:edit.begin], edit.new]
+            end = edit.end
+        return ''.join([*pieces, self._text[end:]])
 
     def _offset(self, position: metadata.CodePosition) -> int:
         return self._lines[position.line - 1] + position.column
