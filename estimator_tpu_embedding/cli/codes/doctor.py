@@ -106,6 +106,10 @@ ENTRIES = {
              'A path begins with gs://. Reading it needs TensorFlow with support for that file '
              'system and access to it. Checkpoints must be in local directories.',
              'Copy the files, and name local paths.'),
+    'W218': ('argument that TensorFlow 2 lacks',
+             'The function is there in TensorFlow 1 and 2, and the argument in TensorFlow 1 only. '
+             'No other name in the program asks for --tf1.',
+             'Run it with --tf1, or write the argument of today.'),
     'W221': ('packages that contradict each other',
              'The installed packages, or their settings, do not fit together.',
              'Install the versions that the finding names.'),

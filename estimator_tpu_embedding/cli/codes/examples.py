@@ -41,6 +41,8 @@ EXAMPLES = {
              'TPUEstimator(..., train_batch_size=104)'),
     'W216': ('TPUConfig(num_shards=12)', 'TPUConfig(num_shards=16)'),
     'W217': ("model_dir='gs://bucket/job'", "model_dir='/data/job'"),
+    'W218': ('total = tf.reduce_sum(rows, 1, keep_dims=True)',
+             'total = tf.reduce_sum(rows, 1, keepdims=True)'),
     'W221': ('tensorflow 2.21.0 with tf_keras 2.16.0', 'pip install "tf-keras==2.21.*"'),
     'I301': ('tf.estimator.Estimator(model_fn)', 'etpe run train.py'),
     'I302': ('tf.placeholder(tf.int32)', 'etpe run --tf1 train.py'),
