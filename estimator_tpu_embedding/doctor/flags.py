@@ -74,11 +74,15 @@ class Project:
                            for file in files}
             worlds = self._worlds()
         self._whole = _sum(self._needs.values())
-        self._programs_of: dict[str, list[_Needs]] = collections.defaultdict(list)
+        self._programs_of: dict[str, dict[tuple[frozenset[Use], Use], None]] = (
+            collections.defaultdict(dict))
         for root in self._roots:
             needs = self._with_imports(root)
-            for path in self._closures[root]:
-                self._programs_of[path].append(needs)
+            has_tf1 = bool(_chosen(needs).tf1)
+            lacking, other = (needs.tf2, needs.tf1) if has_tf1 else (needs.tf1, needs.tf2)
+            if lacking and other:
+                for path in self._closures[root]:
+                    self._programs_of[path][frozenset(lacking), other[0]] = None
 
     def is_reached(self, file: ScannedFile, use: Use) -> bool:
         """Whether some program gets to this name of a file."""
@@ -97,12 +101,8 @@ class Project:
 
         There is one only if that program is to be run without what `use` needs.
         """
-        for needs in self._programs_of[file.path]:
-            side = needs.tf2 if _chosen(needs).tf1 else needs.tf1
-            other = needs.tf1 if _chosen(needs).tf1 else needs.tf2
-            if other and use in side:
-                return other[0]
-        return None
+        return next((other for lacking, other in self._programs_of.get(file.path, ())
+                     if use in lacking), None)
 
     def _worlds(self) -> dict[str, set[Flags]]:
         """Returns by file the flags of the programs that it belongs to."""

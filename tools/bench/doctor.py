@@ -95,8 +95,9 @@ def text_of(style, number, lines, others, chance):
                      + '\n'.join(body) + '\n    return x')
         written += parts[-1].count('\n') + 1
         count += 1
-    parts.append('\n\nif __name__ == "__main__":\n    function_0(None)\n')
-    return '\n'.join(parts)
+    if number % 5 == 4:
+        parts.append('\n\nif __name__ == "__main__":\n    function_0(None)')
+    return '\n'.join(parts) + '\n'
 
 
 def make(folder, files, lines):
@@ -106,7 +107,8 @@ def make(folder, files, lines):
         package = folder / f'package_{number // 10}'
         package.mkdir(parents=True, exist_ok=True)
         (package / '__init__.py').touch()
-        others = chance.sample(modules, min(len(modules), 2))
+        near = modules[:5] + modules[-9:]  # The helpers of all, and files of its own package.
+        others = chance.sample(near, min(len(near), 2))
         text = text_of(chance.choice(sorted(HEADS)), number, lines, others, chance)
         (package / f'module_{number}.py').write_text(text)
         modules.append(f'{package.name}.module_{number}')

@@ -30,7 +30,7 @@ def experiment_fn(output_dir):
 
 
 def main(_):
-    learn_runner.run(experiment_fn, FLAGS.output_dir)  # expect: E103 tensorflow.contrib.learn.python.learn.learn_runner.run; I302 tensorflow.app.flags.FLAGS
+    learn_runner.run(experiment_fn, FLAGS.output_dir)  # expect: E103 tensorflow.contrib.learn.python.learn.learn_runner.run
 
 
 if __name__ == '__main__':

@@ -20,7 +20,7 @@ def main(_):
         logits = small_net.small_net(images, 10)
         slim.losses.softmax_cross_entropy(logits, [[1.] + 9 * [0.]] * 2)  # expect: E103 tensorflow.contrib.slim.losses.softmax_cross_entropy
         model_deploy.create_clones(logits)
-        slim.learning.train(tf.no_op(), None, master=FLAGS.master)  # expect: E103 tensorflow.contrib.slim.learning.train; I302 tensorflow.app.flags.FLAGS
+        slim.learning.train(tf.no_op(), None, master=FLAGS.master)  # expect: E103 tensorflow.contrib.slim.learning.train
 
 
 if __name__ == '__main__':
