@@ -147,7 +147,7 @@ class Finding(NamedTuple):
       place: where; `None` for a finding about the environment.
       subject: the name or construct, as it is resolved, such as `'tensorflow.contrib.slim'`.
       written: the same, as the source has it; `''` if it is not in the source.
-      message: the matter, and the flag, package or successor that helps.
+      message: the matter, and which flag, package or successor helps.
       verdict: one of `VERDICTS`, or `''` if it is not about a name.
       successor: the one exact successor as a whole path, such as `'collections.abc.Mapping'` or
         `'builtins.int'`, if `--fix` may write it, or `''`.

@@ -61,7 +61,7 @@ def inside(state: State, meanings: Meanings, names: list[str]) -> Meanings:
     for one in meanings:
         new: Meanings = OTHERS
         if one.question is not None:
-            new = (one._replace(question=state.below(one.question, dotted)),)
+            new = (one.asks(state.below(one.question, dotted)),)
         elif one.file:
             new = (one._replace(names=f'{one.names}.{dotted}' if one.names else dotted),)
         elif one == OBJECT:

@@ -105,6 +105,10 @@ class Meaning(NamedTuple):
     only_if: tuple[Question, ...] = ()
     unless: tuple[tuple[Question, ...], ...] = ()
 
+    def asks(self, question: Question) -> Meaning:
+        """Returns the meaning of another name of a library under the same conditions."""
+        return Meaning(question, only_if=self.only_if, unless=self.unless)
+
     def under(self, condition: Condition) -> Meaning:
         """Returns the same meaning under one more condition."""
         if not condition.only_if and not condition.unless:
@@ -177,8 +181,10 @@ def below(question: Question, names: str) -> Question:
     """Returns the question about dotted names in something; after very many it stays the same."""
     if question.names.endswith(FLAGS) or len(question.names) > _MOST_CHARACTERS:
         return question  # Attributes of `FLAGS` are flags of the program.
-    return question if not names else question._replace(
-        names=f'{question.names}.{names}' if question.names else names)
+    if not names:
+        return question
+    return Question(question.module, f'{question.names}.{names}' if question.names else names,
+                    question.is_import)
 
 
 def is_examined(module: str) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
+import gc
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from . import ignores, places, programs
 from .constructs import facts_of
@@ -26,6 +28,7 @@ class _Scanned:
     program: str
 
 
+_FILES_PER_COLLECTION = 200
 _VERSIONS = ('__version__', 'VERSION', 'version_info', 'sys.version', 'hexversion', 'PY2', 'PY3')
 
 
@@ -35,12 +38,14 @@ def scan(found: Found) -> list[ScannedFile]:
     scanned: list[_Scanned] = []
     waiting = [os.path.abspath(path) for path in found.files]
     seen: set[str] = set()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _collector_paused():
         warnings.simplefilter('ignore')  # Python warns of escapes in the texts that it parses.
         for file in waiting:  # It grows.
             if file in seen:
                 continue
             seen.add(file)
+            if not len(seen) % _FILES_PER_COLLECTION:
+                gc.collect()
             scanned.append(_scan(read(project.shown(file)), project))
             waiting += (imported for name in scanned[-1].file.imports
                         if (imported := project.file_of(name)).endswith('.py'))
@@ -131,6 +136,18 @@ def _exports(state: State, tree: ast.Module, source: Source, is_whole: bool) -> 
     for name, late in state.late.items():
         names[name] = union(names.get(name, ()), late)
     return Exports(names, tuple(state.stars), state.is_open or '__getattr__' in names, not is_whole)
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pauses the search for cycles, which would look through each tree several times."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _excuse(file: ScannedFile, patched: Iterable[str]) -> None:

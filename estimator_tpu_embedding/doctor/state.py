@@ -212,16 +212,17 @@ class State:
             assert isinstance(question, Question)
             is_flag = question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)
             if is_examined(question.module) and not is_flag:
-                if number == len(libraries) and not has_other:
+                if number == len(libraries) and not has_other and one.only_if:
                     one = one._replace(only_if=())
-                self.use(node, question, written, kind, here.also(one.condition))
+                self.use(node, question, written, kind,
+                         here.also(one.condition) if one.only_if or one.unless else here)
 
     def final(self, base: Meanings, names: str) -> Meanings:
         """Returns what dotted names in something mean, through other files of the project."""
         result: list[Meaning] = []
         for one in base:
             if one.question is not None:
-                result.append(one._replace(question=self.below(one.question, names)))
+                result.append(one.asks(self.below(one.question, names)) if names else one)
             elif one.file:
                 whole = f'{one.names}.{names}' if one.names and names else one.names or names
                 found = None if self.is_shallow else self.project.resolve(

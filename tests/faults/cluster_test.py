@@ -217,5 +217,7 @@ def test_h03_a_signal_ends_a_job_at_once_whose_worker_is_frozen(tmp_path, number
             if line.startswith('struck'):
                 break
         process.send_signal(number)
-        assert process.wait() in (-number, 1, 130)  # Or `started` kills it, which is neither.
+        rest = list(lines)
+        # Or `started` kills it, which is neither.
+        assert process.wait() in (-number, 1, 130), rest
         assert gone(pids)
