@@ -8,7 +8,7 @@ import dataclasses
 import gc
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from . import ignores, places, programs
 from .constructs import facts_of
@@ -49,10 +49,10 @@ def scan(found: Found) -> list[ScannedFile]:
             scanned.append(_scan(read(project.shown(file)), project))
             waiting += (imported for name in scanned[-1].file.imports
                         if (imported := project.file_of(name)).endswith('.py'))
-    patched = frozenset[str]().union(*(one.patched for one in scanned))
+    patched = _patched_by_path(scanned)
     imported_names = {name for one in scanned for name in one.file.imports}
     for one in scanned:
-        _excuse(one.file, patched)
+        _excuse(one.file, patched.get(one.file.path, ()))
         if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
     return [one.file for one in scanned]
@@ -148,6 +148,32 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _patched_by_path(scanned: Sequence[_Scanned]) -> dict[str, set[str]]:
+    """Returns by file the names that it assigns to, or that files linked with it by imports do.
+
+    Another program of the project does not have what these put into a library.
+    """
+    if not any(one.patched for one in scanned):
+        return {}
+    near: dict[str, list[str]] = {}
+    by_module = {one.file.module: one.file.path for one in scanned if one.file.module}
+    for one in scanned:
+        for path in (by_module[name] for name in one.file.imports if name in by_module):
+            near.setdefault(one.file.path, []).append(path)
+            near.setdefault(path, []).append(one.file.path)
+    found: dict[str, set[str]] = {}
+    for one in scanned:
+        if one.patched:
+            waiting, seen = [one.file.path], set[str]()
+            while waiting:
+                path = waiting.pop()
+                if path not in seen:
+                    seen.add(path)
+                    found.setdefault(path, set()).update(one.patched)
+                    waiting += near.get(path, ())
+    return found
 
 
 def _excuse(file: ScannedFile, patched: Iterable[str]) -> None:
