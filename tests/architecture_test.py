@@ -97,6 +97,7 @@ HOMES = {
             'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
             'session_feed', 'shutdown', 'signals', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
+        | {'doctor/scan.py'}  # Ctrl-C ends its processes through the main one.
         | {f'cluster/{name}.py' for name in (
             'children', 'guarded', 'threads', 'worker')}),
     'files that are opened': (
