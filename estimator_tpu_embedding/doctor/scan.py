@@ -15,6 +15,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
+from .. import _process
 from . import ignores, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
@@ -67,13 +68,14 @@ def _scan_all(paths: Sequence[str], project: Project) -> list[_Scanned]:
     parts = [paths[len(paths) * part // processes:len(paths) * (part + 1) // processes]
              for part in range(processes)]
     with concurrent.futures.ProcessPoolExecutor(
-            processes, multiprocessing.get_context('fork'), _ignore_interrupts) as pool:
+            processes, multiprocessing.get_context('fork'), _obey_parent) as pool:
         return [one for part in pool.map(functools.partial(_scan_some, project), parts)
                 for one in part]
 
 
-def _ignore_interrupts() -> None:
-    """Leaves Ctrl-C to the main process, which ends this one."""
+def _obey_parent() -> None:
+    """Leaves Ctrl-C to the main process, with which this one ends."""
+    _process.end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
