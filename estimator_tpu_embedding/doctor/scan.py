@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
-from . import ignores, places, programs
+from . import beside, ignores, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports, union
@@ -26,6 +26,8 @@ class _Scanned:
     file: ScannedFile
     patched: set[str]
     program: str
+    beside: list[beside.Import]
+    changes_path: bool
 
 
 _FILES_PER_COLLECTION = 200
@@ -55,7 +57,12 @@ def scan(found: Found) -> list[ScannedFile]:
         _excuse(one.file, patched.get(one.file.path, ()))
         if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
-    return [one.file for one in scanned]
+    files = [one.file for one in scanned]
+    beside.settle(files, [each for one in scanned for each in one.beside],
+                  any(one.changes_path for one in scanned))
+    for file in files:
+        file.uses.sort(key=_order)
+    return files
 
 
 def project_of(found: Found) -> Project:
@@ -105,7 +112,9 @@ def _scan(source: Source, project: Project) -> _Scanned:
     result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
     result.imports.update(state.imports)
     result.is_program = bool(program)
-    return _Scanned(result, state.patched, program)
+    return _Scanned(result, state.patched, program,
+                    [beside.Import(result, folder, use) for folder, use in state.beside],
+                    any('sys.path' in text for text in source.cells))
 
 
 def _exports_of(path: str, project: Project) -> Exports:
