@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
-from . import beside, ignores, places, programs
+from . import beside, generated, ignores, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports, union
@@ -109,6 +109,7 @@ def _scan(source: Source, project: Project) -> _Scanned:
     elif parsed.problems and program != programs.SURE:
         program = programs.kind_of_rest(parsed, source.cells[0]) or program
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
+    result.problems += generated.findings_of(source)
     result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
     result.imports.update(state.imports)
     result.is_program = bool(program)
