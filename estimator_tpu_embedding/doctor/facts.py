@@ -178,7 +178,7 @@ class ScannedFile:
       uses: of names of libraries, in the order of the source.
       unknown: names that cannot be resolved, and why, as findings W201 or W202.
       facts: constructs for `traps`.
-      problems: why the file, or the rest of it, was not read (E131 to E139).
+      problems: why the file, or the rest of it, was not read (E131 to E139), or is refused (E104).
       imports: modules of the project that it imports, with the place of the first import.
       ignores: codes to ignore by (cell, line); an empty set stands for all codes.
       is_program: whether it runs something when it is started: a notebook, or a file with

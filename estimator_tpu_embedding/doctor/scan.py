@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
 from .. import _process
-from . import ignores, places, programs
+from . import beside, generated, ignores, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports, union
@@ -32,6 +32,8 @@ class _Scanned:
     file: ScannedFile
     patched: set[str]
     program: str
+    beside: list[beside.Import]
+    changes_path: bool
     imported: list[str]  # The files of its imports.
 
 
@@ -56,7 +58,12 @@ def scan(found: Found) -> list[ScannedFile]:
         _excuse(one.file, patched.get(one.file.path, ()))
         if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
-    return [one.file for one in scanned]
+    files = [one.file for one in scanned]
+    beside.settle(files, [each for one in scanned for each in one.beside],
+                  any(one.changes_path for one in scanned))
+    for file in files:
+        file.uses.sort(key=_order)
+    return files
 
 
 def _scan_all(paths: Sequence[str], project: Project) -> list[_Scanned]:
@@ -134,11 +141,15 @@ def _scan(source: Source, project: Project) -> _Scanned:
     elif parsed.problems and program != programs.SURE:
         program = programs.kind_of_rest(parsed, source.cells[0]) or program
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
+    result.problems += generated.findings_of(source)
     result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
     result.imports.update(state.imports)
     result.is_program = bool(program)
-    return _Scanned(result, state.patched, program, [
-        path for name in state.imports if (path := project.file_of(name)).endswith('.py')])
+    return _Scanned(result, state.patched, program,
+                    [beside.Import(result, folder, use) for folder, use in state.beside],
+                    any('sys.path' in text for text in source.cells),
+                    [path for name in state.imports
+                     if (path := project.file_of(name)).endswith('.py')])
 
 
 def _exports_of(path: str, project: Project) -> Exports:
