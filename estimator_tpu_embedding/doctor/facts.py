@@ -198,6 +198,9 @@ class ScannedFile:
     lines: int = 0
 
 
+MOST_STOPS = 100
+
+
 class Prescription(NamedTuple):
     """How to run one program.
 
@@ -206,7 +209,8 @@ class Prescription(NamedTuple):
       command: such as `'etpe run --tf1 --hosts 2 --cores 4 train.py'`.
       reasons: one per flag, such as `'--tf1: tf.placeholder (line 7) and 12 other names'`.
       stops: the findings E that will stop it, in the order in which it meets them, as far as that
-        can be told. Findings in files that it imports come at the place of the import.
+        can be told. Findings in files that it imports come at the place of the import. After
+        `MOST_STOPS` no more are listed.
     """
 
     path: str
