@@ -14,6 +14,7 @@ from ..errors import ConfigError, Problem, SetupError
 
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
 LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
+PROTOBUF = 'PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION'
 COLAB, COLAB_ADDRESS = 'COLAB_TPU_ADDR', 'emulated:8470'
 PACKAGES = {  # module: what to install
     'tensorflow': 'tensorflow', 'tf_keras': 'tf-keras',
@@ -81,6 +82,11 @@ def of_plain_child(search: Callable[[list[str]], list[str]]) -> dict[str, str]:
 def can_move_cursor() -> bool:
     """Whether the terminal can erase a line."""
     return os.environ.get('TERM', 'dumb') != 'dumb'
+
+
+def has_protobuf_in_python() -> bool:
+    """Whether protobuf runs in Python alone, where it takes the code of any protoc."""
+    return os.environ.get(PROTOBUF) == 'python'
 
 
 def hide_facts_of_tensorflow() -> bool:

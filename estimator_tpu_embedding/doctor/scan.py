@@ -59,10 +59,10 @@ def scan(found: Found) -> list[ScannedFile]:
         if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
     files = [one.file for one in scanned]
-    beside.settle(files, [each for one in scanned for each in one.beside],
+    beside.settle(files, [found for one in scanned for found in one.beside],
                   any(one.changes_path for one in scanned))
-    for file in files:
-        file.uses.sort(key=_order)
+    for each in files:
+        each.uses.sort(key=_order)
     return files
 
 
