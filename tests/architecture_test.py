@@ -25,7 +25,8 @@ BELOW['columns'] = {'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops
 BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
 BELOW['hosts'] = BELOW['hosts'] | {'_process'}
 # The processes that hosts run in, and nothing about what hosts do there.
-BELOW['cluster'] = {'errors', 'version', '_tf', 'core', 'proto', 'native', 'hosts', 'checkpoint'}
+BELOW['cluster'] = {'errors', 'version', '_tf', 'core', 'proto', 'native', 'hosts', 'checkpoint',
+                    '_process'}
 BELOW['defaults'] = {'errors', 'core', 'checkpoint', 'cluster'}
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint', 'cluster'}
 # The face of TF2, beside the runner and the estimator, of which it needs neither.
@@ -33,7 +34,7 @@ BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', 'defa
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns', 'defaults'}
 BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel'}
 BELOW['migration'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
-BELOW['doctor'] = {'errors', 'proto', 'checkpoint', 'compat'}
+BELOW['doctor'] = {'errors', '_process', 'proto', 'checkpoint', 'compat'}
 BELOW['cli'] = BELOW['migration'] | {'migration', 'doctor'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
@@ -97,6 +98,7 @@ HOMES = {
             'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
             'session_feed', 'shutdown', 'signals', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
+        | {'doctor/scan.py'}  # Ctrl-C ends its processes through the main one.
         | {f'cluster/{name}.py' for name in (
             'children', 'guarded', 'threads', 'worker')}),
     'files that are opened': (

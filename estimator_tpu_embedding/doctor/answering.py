@@ -56,15 +56,19 @@ def main() -> None:
 
 
 def _plain(questions: Sequence[Question]) -> Iterator[tuple[str, list[Question]]]:
-    """Yields plain Python, first without TensorFlow, in case that it cannot be imported."""
+    """Yields plain Python, first without TensorFlow, in case that it cannot be imported.
+
+    Python is asked again with it, since `import unittest` may use `unittest.mock` then.
+    """
     of_tensorflow = [one for one in questions if _needs_tensorflow(one)]
     others = [one for one in questions if not _needs_tensorflow(one)]
     if others:
         yield PYTHON, others
     if of_tensorflow:
         import tensorflow  # noqa: F401
-        yield PYTHON, [one for one in of_tensorflow
-                       if libraries.top(one) != libraries.PACKAGE]
+        yield PYTHON, [one for one in questions
+                       if libraries.top(one) in libraries.OF_TENSORFLOW | libraries.PYTHON
+                       and libraries.top(one) != libraries.PACKAGE]
 
 
 def _restored(questions: Sequence[Question]) -> Iterator[tuple[str, list[Question]]]:

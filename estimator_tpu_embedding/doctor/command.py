@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import counted
-from .facts import Fact, Finding, Prescription, ScannedFile, Use
+from .facts import MOST_STOPS, Fact, Finding, Prescription, ScannedFile, Use
 from .linked import Linked
 from .reached import Reached
 from .size_traps import hosts_for, sizes_for
@@ -26,14 +27,20 @@ def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],
       flags: by path of each file, what it needs with all files that it imports.
     """
     reached = Reached(files)
-    return [_prescription(file, reached, findings, flags.get(file.path, Flags()))
+    by_path: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.place is not None:
+            by_path.setdefault(finding.place.path, []).append(finding)
+    return [_prescription(file, reached, by_path, flags.get(file.path, Flags()))
             for file in files if file.is_program]
 
 
-def _prescription(file: ScannedFile, reached: Reached, findings: Sequence[Finding], flags: Flags
-                  ) -> Prescription:
-    group, stops = Linked(reached.files_of(file)), reached.stops_of(file, findings)
-    if _runs_without(group, findings, flags, stops):
+def _prescription(file: ScannedFile, reached: Reached, by_path: Mapping[str, Sequence[Finding]],
+                  flags: Flags) -> Prescription:
+    group = Linked(reached.files_of(file))
+    stops = list(itertools.islice(reached.stops_of(file, by_path), MOST_STOPS))
+    findings = [each for one in group.files for each in by_path.get(one.path, ())]
+    if _runs_without(findings, flags, stops):
         words = ['python']
         reasons = [f'python, not etpe run: nothing needs etpe here, and {stops[0].written} (line '
                    f'{stops[0].place and stops[0].place.line}) needs Keras 3']
@@ -59,9 +66,7 @@ def _run(group: Linked, flags: Flags, findings: Sequence[Finding]
          ) -> tuple[list[str], list[str]]:
     """Returns `etpe run` with the options that files need, and why."""
     words, reasons = ['etpe', 'run'], []
-    paths = {file.path for file in group.files}
-    old = next((each for each in findings if each.code == 'W218' and each.place is not None
-                and each.place.path in paths), None)
+    old = next((each for each in findings if each.code == 'W218'), None)
     if old is not None and old.place is not None and not flags.tf1:
         words.append('--tf1')
         reasons.append(f'--tf1: {old.subject} ({old.place.path}:{old.place.line})')
@@ -73,17 +78,14 @@ def _run(group: Linked, flags: Flags, findings: Sequence[Finding]
     return [*words, *sizes.split()], [*reasons, *filter(None, [reason])]
 
 
-def _runs_without(group: Linked, findings: Sequence[Finding], flags: Flags,
-                  stops: Sequence[Finding]) -> bool:
+def _runs_without(findings: Sequence[Finding], flags: Flags, stops: Sequence[Finding]) -> bool:
     """Whether a program runs with plain Python, and with `etpe run` not.
 
     Without `--tf1` and `--contrib`, a name contradicts `etpe run` (E105) because Keras 3 has it.
     """
-    paths = {file.path for file in group.files}
-    return (bool(stops) and all(each.code == 'E105' for each in stops)
+    return (bool(stops) and all(each.code == 'E105' for each in findings if each.code[0] == 'E')
             and not flags.tf1 and not flags.contrib
-            and not any(each.code in _RESTORED for each in findings
-                        if each.place is not None and each.place.path in paths))
+            and not any(each.code in _RESTORED for each in findings))
 
 
 def _named(uses: Sequence[Use]) -> str:

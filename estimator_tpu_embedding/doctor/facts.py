@@ -178,7 +178,7 @@ class ScannedFile:
       uses: of names of libraries, in the order of the source.
       unknown: names that cannot be resolved, and why, as findings W201 or W202.
       facts: constructs for `traps`.
-      problems: why the file, or the rest of it, was not read (E131 to E139).
+      problems: why the file, or the rest of it, was not read (E131 to E139), or is refused (E104).
       imports: modules of the project that it imports, with the place of the first import.
       ignores: codes to ignore by (cell, line); an empty set stands for all codes.
       is_program: whether it runs something when it is started: a notebook, or a file with
@@ -198,6 +198,9 @@ class ScannedFile:
     lines: int = 0
 
 
+MOST_STOPS = 100
+
+
 class Prescription(NamedTuple):
     """How to run one program.
 
@@ -206,7 +209,8 @@ class Prescription(NamedTuple):
       command: such as `'etpe run --tf1 --hosts 2 --cores 4 train.py'`.
       reasons: one per flag, such as `'--tf1: tf.placeholder (line 7) and 12 other names'`.
       stops: the findings E that will stop it, in the order in which it meets them, as far as that
-        can be told. Findings in files that it imports come at the place of the import.
+        can be told. Findings in files that it imports come at the place of the import. After
+        `MOST_STOPS` no more are listed.
     """
 
     path: str

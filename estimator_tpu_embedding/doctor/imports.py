@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from .facts import Question
-from .meanings import IMPORT, OTHERS, Meaning, is_examined
+from .facts import Question, Use
+from .meanings import ALWAYS, IMPORT, OTHERS, Meaning, is_examined
 from .state import State
 
 
@@ -23,6 +23,7 @@ def follow_import(state: State, node: ast.Import) -> None:
                 state.dotted.update(_packages(alias.name))
             state.bind(top, (Meaning(Question(top)),))
         elif found:
+            _note_beside(state, alias, alias.name)
             _import_from_project(state, alias, found)
             if alias.asname:
                 state.bind(alias.asname, (Meaning(file=found),))
@@ -45,6 +46,8 @@ def follow_import_from(state: State, node: ast.ImportFrom) -> None:
     if found is None:
         _from_library(state, node, module)
     elif found:
+        if not node.level:
+            _note_beside(state, node, module)
         if module or node.names[0].name == '*':
             _import_from_project(state, node, found)
         for alias in node.names:
@@ -101,6 +104,15 @@ def _import_from_project(state: State, node: ast.AST, file: str) -> None:
         return
     for one in (*state.project.packages(file), file):  # These are imported before it.
         state.imports.setdefault(state.project.name(one), state.places.of(node))
+
+
+def _note_beside(state: State, node: ast.AST, module: str) -> None:
+    """Keeps an absolute import that leads into a package which it does not name."""
+    if state.is_shallow or state.condition is not ALWAYS:
+        return
+    folder = state.project.package_around(state.file, module.partition('.')[0])
+    if folder:
+        state.beside.append((folder, Use(state.places.of(node), Question(module), module)))
 
 
 def _say_missing(state: State, node: ast.AST, module: str) -> None:

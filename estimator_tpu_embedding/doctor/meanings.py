@@ -58,6 +58,9 @@ class Constant(NamedTuple):
     is_version: bool = False
     with_tf1: object = None
 
+    def __hash__(self) -> int:
+        return hash(self.is_version)  # The value may be a list, such as the parts of a version.
+
 
 @dataclasses.dataclass(eq=False, slots=True)
 class ClassNames:

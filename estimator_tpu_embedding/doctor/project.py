@@ -67,6 +67,12 @@ class Project:
             self._found[key] = self._seek(importer, module)
         return self._found[key]
 
+    def package_around(self, importer: str, top: str) -> str:
+        """Returns the folder of the package that holds a module; `''` if none does."""
+        found = self.find(importer, top)
+        folder = os.path.dirname(_module_file(found)) if found else ''
+        return folder if folder and self._package(folder) else ''
+
     def relative(self, importer: str, level: int, module: str) -> str:
         """Returns the file or folder of a relative import, or `''`."""
         folder = os.path.dirname(importer)

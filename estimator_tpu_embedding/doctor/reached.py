@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from .facts import Finding, Place, ScannedFile
 
@@ -47,27 +47,27 @@ class Reached:
             self._imports[file.path] = found
         return self._imports[file.path]
 
-    def stops_of(self, program: ScannedFile, findings: Sequence[Finding]) -> list[Finding]:
-        """Returns the findings E that a run meets, in its order as far as imports tell it.
+    def stops_of(self, program: ScannedFile, findings: Mapping[str, Sequence[Finding]]
+                 ) -> Iterator[Finding]:
+        """Yields the findings E that a run meets, in its order as far as imports tell it.
 
         The imports of a file come in the order of its lines, and what an imported file holds comes
         before the lines below that import. A file that does not parse is met as a whole.
+
+        Args:
+          program: a file.
+          findings: by path.
         """
-        by_path: dict[str, list[Finding]] = {}
-        for finding in findings:
-            if finding.code.startswith('E') and finding.place is not None:
-                by_path.setdefault(finding.place.path, []).append(finding)
-        found: list[Finding] = []
         seen: set[str] = set()
         todo: list[Finding | ScannedFile] = [program]
         while todo:
             item = todo.pop()
             if isinstance(item, Finding):
-                found.append(item)
+                yield item
             elif item.path not in seen:
                 seen.add(item.path)
-                todo += reversed(self._in_order(item, by_path.get(item.path, [])))
-        return found
+                todo += reversed(self._in_order(item, [
+                    one for one in findings.get(item.path, ()) if one.code.startswith('E')]))
 
     def _in_order(self, file: ScannedFile, own: Sequence[Finding]
                   ) -> list[Finding | ScannedFile]:

@@ -82,7 +82,8 @@ def _missing(question: Question, answer: Answer) -> Reason:
         name = successors.package_of(path)
         return Reason('E111', 'package', f'no installed package has the module {answer.lacking}; '
                       + (f'pip install {name}' if name else 'it is no file of the project either, '
-                         'as far as that was scanned'))
+                         'as far as that was scanned; if it lies in a package, import it from '
+                         'there'))
     instead, is_exact = successors.instead_of(question)
     code = ('E121' if package == 'numpy' else 'E113' if package in libraries.OF_TENSORFLOW
             or package not in libraries.PYTHON else 'E122')

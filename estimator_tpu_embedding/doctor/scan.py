@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import gc
+import multiprocessing
 import os
+import signal
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
-from . import ignores, places, programs
+from .. import _process
+from . import beside, generated, ignores, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports, union
@@ -26,36 +32,69 @@ class _Scanned:
     file: ScannedFile
     patched: set[str]
     program: str
+    beside: list[beside.Import]
+    changes_path: bool
+    imported: list[str]  # The files of its imports.
 
 
-_FILES_PER_COLLECTION = 200
+_FILES_PER_COLLECTION, _FILES_PER_PROCESS = 200, 50
 _VERSIONS = ('__version__', 'VERSION', 'version_info', 'sys.version', 'hexversion', 'PY2', 'PY3')
 
 
 def scan(found: Found) -> list[ScannedFile]:
     """Scans all files, and those of the same project that they import from outside of the paths."""
     project = project_of(found)
+    paths = list(dict.fromkeys(os.path.abspath(path) for path in found.files))
     scanned: list[_Scanned] = []
-    waiting = [os.path.abspath(path) for path in found.files]
-    seen: set[str] = set()
-    with warnings.catch_warnings(), _collector_paused():
-        warnings.simplefilter('ignore')  # Python warns of escapes in the texts that it parses.
-        for file in waiting:  # It grows.
-            if file in seen:
-                continue
-            seen.add(file)
-            if not len(seen) % _FILES_PER_COLLECTION:
-                gc.collect()
-            scanned.append(_scan(read(project.shown(file)), project))
-            waiting += (imported for name in scanned[-1].file.imports
-                        if (imported := project.file_of(name)).endswith('.py'))
+    seen = set(paths)
+    while paths:  # Then those that were not found, but are imported.
+        scanned += _scan_all(paths, project)
+        imported = dict.fromkeys(path for one in scanned for path in one.imported)
+        paths = [path for path in imported if path not in seen]
+        seen.update(paths)
     patched = _patched_by_path(scanned)
     imported_names = {name for one in scanned for name in one.file.imports}
     for one in scanned:
         _excuse(one.file, patched.get(one.file.path, ()))
         if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
-    return [one.file for one in scanned]
+    files = [one.file for one in scanned]
+    beside.settle(files, [each for one in scanned for each in one.beside],
+                  any(one.changes_path for one in scanned))
+    for file in files:
+        file.uses.sort(key=_order)
+    return files
+
+
+def _scan_all(paths: Sequence[str], project: Project) -> list[_Scanned]:
+    """Scans files, in a process per CPU if they are many."""
+    processes = min(len(os.sched_getaffinity(0)), len(paths) // _FILES_PER_PROCESS)
+    # A fork in which other threads were at work may wait for a lock for ever.
+    if processes < 2 or threading.active_count() > 1:
+        return _scan_some(project, paths)
+    parts = [paths[len(paths) * part // processes:len(paths) * (part + 1) // processes]
+             for part in range(processes)]
+    with concurrent.futures.ProcessPoolExecutor(
+            processes, multiprocessing.get_context('fork'), _obey_parent) as pool:
+        return [one for part in pool.map(functools.partial(_scan_some, project), parts)
+                for one in part]
+
+
+def _obey_parent() -> None:
+    """Leaves Ctrl-C to the main process, with which this one ends."""
+    _process.end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _scan_some(project: Project, paths: Sequence[str]) -> list[_Scanned]:
+    scanned: list[_Scanned] = []
+    with warnings.catch_warnings(), _collector_paused():
+        warnings.simplefilter('ignore')  # Python warns of escapes in the texts that it parses.
+        for number, path in enumerate(paths, 1):
+            if not number % _FILES_PER_COLLECTION:
+                gc.collect()
+            scanned.append(_scan(read(project.shown(path)), project))
+    return scanned
 
 
 def project_of(found: Found) -> Project:
@@ -102,10 +141,15 @@ def _scan(source: Source, project: Project) -> _Scanned:
     elif parsed.problems and program != programs.SURE:
         program = programs.kind_of_rest(parsed, source.cells[0]) or program
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
+    result.problems += generated.findings_of(source)
     result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
     result.imports.update(state.imports)
     result.is_program = bool(program)
-    return _Scanned(result, state.patched, program)
+    return _Scanned(result, state.patched, program,
+                    [beside.Import(result, folder, use) for folder, use in state.beside],
+                    any('sys.path' in text for text in source.cells),
+                    [path for name in state.imports
+                     if (path := project.file_of(name)).endswith('.py')])
 
 
 def _exports_of(path: str, project: Project) -> Exports:

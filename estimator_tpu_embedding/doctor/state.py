@@ -40,6 +40,9 @@ class Modules(Protocol):
     def submodule(self, file: str, name: str) -> str:
         """The file or folder of a module of a package, or `''`."""
 
+    def package_around(self, importer: str, top: str) -> str:
+        """The folder of the package that holds a module, or `''`."""
+
     def exports(self, file: str) -> Exports:
         """What a module hands out."""
 
@@ -84,6 +87,7 @@ class State:
       uses: of names of libraries.
       kinds: by use, the kind of look-up and the number of `try` statements around it.
       unknown: findings about names that cannot be resolved.
+      beside: imports of modules in a package without its name, and the folder of the package.
       imports: modules of the project, with the place of the first import.
       meant: what a `Name` of the tree means, by its id.
       scope: where names are bound now.
@@ -115,6 +119,7 @@ class State:
         self.uses: list[Use] = []
         self.kinds: list[tuple[str, int]] = []
         self.unknown: list[Finding] = []
+        self.beside: list[tuple[str, Use]] = []
         self.imports: dict[str, Place] = {}
         self.meant: dict[int, Meanings] = {}
         self.scope = self.module = Scope(None)

@@ -120,6 +120,14 @@ def test_a_branch_that_this_python_never_takes_is_excused_and_the_other_is_not(t
     assert 'a_new' in paths and 'a_old' not in paths
 
 
+@pytest.mark.parametrize('value', [
+    'tf.__version__.split(".")', 'LooseVersion(tf.__version__)', '[1, 15]'])
+def test_a_version_in_parts_may_be_assigned_in_one_of_two_branches(tmp_path, value):
+    file = one(tmp_path, f'{TF}if x: parts = {value}\nelse: parts = 0\n'
+               f'try: more = {value}\nexcept ImportError: more = 0\ntf.a')
+    assert 'tensorflow.a' in reached(file, PLAIN)
+
+
 def test_a_branch_on_a_version_that_nobody_can_compute_is_excused(tmp_path):
     file = one(tmp_path, TF + 'if check(tf.__version__): tf.a\nelse: tf.b\nif x: tf.c')
     assert [path for _, path in uses(file)] == [

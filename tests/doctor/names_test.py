@@ -105,7 +105,7 @@ def test_what_the_file_itself_puts_there_is_excused(tmp_path):
     file = one(tmp_path, 'import numpy as np\nnp.int = int\nnp.int(3)\nnp.float(3)')
     assert [path for _, path in uses(file)] == ['numpy', 'numpy.float']
     files = scanned(tmp_path, fix='import numpy\nsetattr(numpy, "bool", bool)',
-                    use='import numpy\nnumpy.bool')
+                    use='import fix\nimport numpy\nnumpy.bool')
     assert [path for _, path in uses(files['use.py'])] == ['numpy']
 
 

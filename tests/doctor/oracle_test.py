@@ -36,6 +36,8 @@ def test_each_world_is_asked_without_what_another_one_changed():
         Question('tensorflow.contrib', 'tpu.TPUConfig'): tf1._replace(tf1=False),
         Question('tensorflow.contrib', 'slim', True): NOWHERE,
         Question('tensorflow', 'plceholder'): NOWHERE,
+        # TensorFlow imports it, so `import unittest` is enough.
+        Question('unittest', 'mock.patch'): EVERYWHERE,
         # `tf.python` is no attribute of TensorFlow, although other questions import modules there.
         Question('tensorflow.python.ops', 'array_ops', True): python,
         Question('tensorflow', 'python.ops'): tf1,

@@ -9,11 +9,10 @@ import json
 import os
 import re
 import signal
-import time
 
 import pytest
 from harness import proxy, workers
-from harness.processes import is_gone, started
+from harness.processes import gone, started
 
 pytestmark = pytest.mark.long
 
@@ -180,16 +179,6 @@ def test_h03_h19_a_bad_connection_delays_steps_but_repeats_none(tmp_path, how):
             assert results['asked']['digest'] == results['undisturbed']['digest']
             told = lines_with('E721', results['asked'])
             assert bool(told) == (how == 'drop') or how == 'cut'
-
-
-def gone(pids, seconds=10):
-    """Whether all processes end within some seconds."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if all(map(is_gone, pids)):
-            return True
-        time.sleep(.05)
-    return False
 
 
 def pids_in(line):

@@ -107,7 +107,8 @@ def make(folder, files, lines):
         package = folder / f'package_{number // 10}'
         package.mkdir(parents=True, exist_ok=True)
         (package / '__init__.py').touch()
-        near = modules[:5] + modules[-9:]  # The helpers of all, and files of its own package.
+        near = modules[:5]  # Helpers of all, and then the files of its own package.
+        near += modules[max(5, number // 10 * 10):]
         others = chance.sample(near, min(len(near), 2))
         text = text_of(chance.choice(sorted(HEADS)), number, lines, others, chance)
         (package / f'module_{number}.py').write_text(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...doctor.facts import Diagnosis, Finding, Prescription
+from ...doctor.facts import MOST_STOPS, Diagnosis, Finding, Prescription
 from ...errors import counted
 from ..codes import ENTRIES
 from ..report import Block, Line, printable
@@ -108,7 +108,8 @@ def _programs(prescriptions: Sequence[Prescription], most: int) -> Iterator[Line
         for stop in one.stops[:_MOST_STOPS]:
             yield Line(f'  stopped by {_line(stop)}', 'bad')
         if (others := len(one.stops) - _MOST_STOPS) > 0:
-            yield Line(f'  and then by {counted(others, "other finding")}')
+            more = 'at least ' if len(one.stops) == MOST_STOPS else ''
+            yield Line(f'  and then by {more}{counted(others, "other finding")}')
     if (others := len(prescriptions) - most) > 0:
         yield Line(f'and {counted(others, "other program")}')
 
