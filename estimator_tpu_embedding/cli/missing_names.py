@@ -70,5 +70,5 @@ def _lines(name: str, places: set[tuple[str, int]], path: str, missing: Sequence
     others = {one.subject: one for one in missing if one.subject != own.subject}
     lost = sum(one.code.startswith('E') for one in others.values())
     yield (f'etpe doctor: the program would meet {counted(len(others), "other missing name")}'
-           + f', {lost} of them with any flag' * bool(lost)
+           + f', {lost} of them whatever the flags are' * bool(lost)
            + f'; "etpe doctor {path}" names all' * bool(others))

@@ -69,10 +69,11 @@ def _got(state: State, node: ast.Call) -> None:
         here = state.condition if len(node.args) < 3 else state.condition.also(
             Condition(caught=ALL))
         state.use_names(node, base, name, _written(node), condition=here)
-    elif name is None and len(node.args) < 3 and any(
+    elif len(node.args) < 3 and any(
             one.question is not None and one.question.module.startswith(_MADE_NAMES)
             for one in state.final(base, '')):
-        _say_made(state, node, f'a name of {_written(node.args[0])} is made at run time')
+        _say_made(state, node, f'a name of {_written(node.args[0])} is made at run time'
+                  if name is None else 'its text is not one name')
 
 
 def _executed(state: State, node: ast.Call, last: str) -> None:

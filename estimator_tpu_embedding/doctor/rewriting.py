@@ -107,6 +107,8 @@ def _rewritten(path: str, findings: list[Finding], project: Project) -> Rewritte
             content = bytes(files.read_at_most(stream, _MOST_BYTES + 1))
         if len(content) > _MOST_BYTES:
             return left('it is too large')
+        if status.st_nlink > 1:  # A new file would take one name only.
+            return left('the file has another name too, by a hard link')
         encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
         text = content.decode(encoding)
         if text.encode(encoding) != content:
@@ -154,13 +156,21 @@ def _scanned(path: str, text: str, project: Project) -> ScannedFile:
 
 def _agree(old: ScannedFile, new: ScannedFile, done: Sequence[Finding]) -> bool:
     """Whether the names that were fixed are gone, and all others are as they were."""
-    subjects = {finding.subject for finding in done}
+    subjects = {finding.subject: finding.successor for finding in done}
     successors = {finding.successor.removeprefix(BUILTINS) for finding in done}
     places = {finding.place for finding in done}
 
     def others(uses: Iterable[Use]) -> collections.Counter[str]:
-        return collections.Counter(name for name in map(_name, uses) if name not in subjects and not
-                                   any(_is_below(one, name) for one in successors))
+        return collections.Counter(
+            renamed(name) for name in map(_name, uses) if name not in subjects and not
+            any(_is_below(one, name) for one in successors))
+
+    def renamed(name: str) -> str:
+        """The path by an import that was fixed, as of `Mapping.register`, or one as it was."""
+        for end in (place for place, char in enumerate(name) if char == '.'):
+            if name[:end] in subjects:
+                return subjects[name[:end]].removeprefix(BUILTINS) + name[end:]
+        return name
 
     at_fault = sum(_name(use) in subjects for use in new.uses)
     return (not new.problems and len(new.unknown) <= len(old.unknown)

@@ -47,7 +47,7 @@ NAMES: dict[str, str] = {
     'builtins.dict.has_key': 'the operator in', 'builtins.dict.iteritems': 'items',
     'builtins.dict.iterkeys': 'keys', 'builtins.dict.itervalues': 'values',
     'base64.decodestring': '=base64.decodebytes', 'base64.encodestring': '=base64.encodebytes',
-    'cgi.escape': 'html.escape', 'fractions.gcd': '=math.gcd',
+    'cgi.escape': 'html.escape', 'fractions.gcd': 'math.gcd, which is never negative',
     'inspect.getargspec': 'inspect.getfullargspec, whose result has more fields',
     'inspect.formatargspec': 'inspect.signature', 'inspect.getmoduleinfo': 'inspect.getmodulename',
     'itertools.ifilter': '=builtins.filter', 'itertools.ifilterfalse': '=itertools.filterfalse',

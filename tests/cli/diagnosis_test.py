@@ -202,6 +202,11 @@ def test_github_cannot_be_told_another_command_by_a_name():
         'title=E101::x%0D%0A::stop-commands::y%250A: no TensorFlow that we know has it\n')
 
 
+def test_github_gets_the_beginning_of_what_is_too_long_for_it():
+    line = github.text_of(diagnosis(LOST._replace(written='x' * 10**5)))
+    assert line.endswith('::' + 'x' * 1000 + '…\n')
+
+
 def test_every_code_of_the_doctor_has_an_example():
     of_doctor = {code for code in ENTRIES if code[0] == 'I' or code[:2] in ('E1', 'W2')}
     assert EXAMPLES.keys() == of_doctor

@@ -44,16 +44,16 @@ def found(monkeypatch):
 @pytest.mark.parametrize('code, flags, first, others', [
     ('tf.placeholder_', (False, False), None, None),
     ('tf.mul', (False, False), 'E101 tensorflow.mul: about tensorflow.mul',
-     '3 other missing names, 1 of them with any flag'),
+     '3 other missing names, 1 of them whatever the flags are'),
     ('tf.mul', (True, False), 'E101 tensorflow.mul: about tensorflow.mul',
-     '2 other missing names, 1 of them with any flag'),
+     '2 other missing names, 1 of them whatever the flags are'),
     ('tf.mul', (True, True), 'E101 tensorflow.mul: about tensorflow.mul',
-     '1 other missing name, 1 of them with any flag'),
+     '1 other missing name, 1 of them whatever the flags are'),
     ('xrange', (False, False), 'E122 builtins.xrange: about builtins.xrange',
-     '3 other missing names, 1 of them with any flag'),
+     '3 other missing names, 1 of them whatever the flags are'),
     ('import tensorflow.contrib.training', (False, False),
      'I303 tensorflow.contrib.training.HParams: about tensorflow.contrib.training.HParams',
-     '3 other missing names, 2 of them with any flag')])
+     '3 other missing names, 2 of them whatever the flags are')])
 def test_a_missing_name_gets_its_verdict_and_the_number_of_others(found, code, flags, first,
                                                                   others):
     lines = missing_names.remarks(raised(code, {'tf': tf}), '/job.py', tf1=flags[0],

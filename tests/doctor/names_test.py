@@ -79,6 +79,7 @@ def test_a_name_that_means_something_else_is_not_reported(tmp_path, text, absent
     ('tf1, tf, v = load()\ntf.x', [('W201', 2)]),
     (TF + 'getattr(tf, name)', [('W202', 2)]),
     (TF + 'getattr(tf, name, None)', []),
+    (TF + 'getattr(tf, "nn.relu")', [('W202', 2)]), (TF + 'getattr(tf, "")', [('W202', 2)]),
     ('import importlib\nimportlib.import_module(name)', [('W202', 2)]),
     ('import importlib\nimportlib.import_module("." + name, __name__)', []),
     ('exec(text)', [('W202', 1)]), ('exec("a = 1")', []),

@@ -4,7 +4,7 @@ import os
 import sys
 
 import pytest
-from harness.processes import is_gone, run_python
+from harness.processes import ROOT, is_gone, run_python
 
 from estimator_tpu_embedding.doctor import libraries, lookup, oracle
 from estimator_tpu_embedding.doctor.facts import Answer, Question
@@ -69,6 +69,20 @@ print([answer.python for _, answer in sorted(found.items())], reason)
     done = run_python('-P', tmp_path / 'ask.py', PYTHONPATH=os.pathsep.join(
         [*filter(None, [os.environ.get('PYTHONPATH')]), str(tmp_path)]))
     assert done.stdout == '[True, True, False, True] \n'
+    assert not (tmp_path / 'ran').exists()
+
+
+@pytest.mark.parametrize('way', ['PYTHONPATH', 'the working directory'])
+def test_the_command_itself_runs_nothing_of_what_it_reads(tmp_path, way):
+    """Modules that it imports late, of Python and of packages, may have namesakes in a project."""
+    for name in ('json', 'numpy', 'libcst', 'tempfile', 'rich'):
+        (tmp_path / f'{name}.py').write_text(f'open({str(tmp_path / "ran")!r}, "w")')
+    (tmp_path / 'main.py').write_text('print(xrange(3))\n')
+    path = os.pathsep.join([*[str(tmp_path)] * (way == 'PYTHONPATH'), str(ROOT),
+                            *filter(None, [os.environ.get('PYTHONPATH')])])
+    done = run_python(*['-P'] * (way == 'PYTHONPATH'), '-m', libraries.PACKAGE, 'doctor', '--diff',
+                      tmp_path, cwd=tmp_path, PYTHONPATH=path)
+    assert '+print(range(3))' in done.stdout
     assert not (tmp_path / 'ran').exists()
 
 

@@ -166,3 +166,22 @@ def test_without_the_package_there_is_one_error_with_the_remedy(monkeypatch):
     with pytest.raises(SetupError) as caught:
         rewritten(['.'], [])
     assert caught.value.code == 'E134' and 'pip install ".[doctor]"' in str(caught.value)
+
+
+def test_a_name_inside_one_that_was_imported_follows_it(folder):
+    """What stands behind the new name is looked up behind the new one, and hinders no other fix."""
+    text = f'from collections import Mapping\n{TEXT}Mapping.register(dict)\n'
+    (folder / 'a.py').write_text(text)
+    (one,) = rewritten(['.'], found(text, 'np.int', 'Mapping')[:2])  # The import is at fault.
+    one.written()
+    assert (len(one.done), one.left) == (2, [])
+    assert (folder / 'a.py').read_text() == (
+        f'from collections.abc import Mapping\n{NEW}Mapping.register(dict)\n')
+
+
+def test_a_file_with_two_names_is_left(folder):
+    """A new file would take one of them only."""
+    (folder / 'a.py').write_text(TEXT)
+    (folder / 'b').hardlink_to(folder / 'a.py')
+    assert reasons(rewrite('a.py', TEXT)) == ['the file has another name too, by a hard link']
+    assert (folder / 'a.py').samefile(folder / 'b') and (folder / 'b').read_text() == TEXT

@@ -9,6 +9,7 @@ from ...errors import counted
 from ..report import printable
 from .places import grouped, of_severity, where
 
+_MOST_MESSAGE = 1000  # GitHub shows 4 KiB at most, and says nothing of the rest.
 _KINDS = {'E': 'error', 'W': 'warning', 'I': 'notice'}
 
 
@@ -29,7 +30,8 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _message(finding: Finding) -> str:
-    return f'{finding.written or finding.subject}: {finding.message}'
+    message = f'{finding.written or finding.subject}: {finding.message}'
+    return message if len(message) <= _MOST_MESSAGE else f'{message[:_MOST_MESSAGE]}…'
 
 
 def _line(finding: Finding, message: str) -> str:
