@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .facts import Question
-from .meanings import ALL, ATTRIBUTE, IMPORT, Condition, is_examined
+from .meanings import ALL, ATTRIBUTE, IMPORT, Condition, Meanings, is_examined
 from .state import State
 from .lookups import IMPORTERS, imported_by, inside, meaning_of, path_of, text_of
 
@@ -35,6 +35,8 @@ def called(state: State, node: ast.Call, last: str) -> None:
         state.is_open |= state.scope is state.module
     elif path in ('builtins.globals', 'builtins.locals', 'builtins.vars'):
         state.is_open |= state.scope is state.module or last == 'globals'
+        if node.args and last == 'vars':
+            taken_from_dict(state, node, node.args[0])
     elif path in ('builtins.exec', 'builtins.eval') and node.args:
         _executed(state, node, last)
     elif last in IMPORTERS:
@@ -69,11 +71,20 @@ def _got(state: State, node: ast.Call) -> None:
         here = state.condition if len(node.args) < 3 else state.condition.also(
             Condition(caught=ALL))
         state.use_names(node, base, name, _written(node), condition=here)
-    elif len(node.args) < 3 and any(
-            one.question is not None and one.question.module.startswith(_MADE_NAMES)
-            for one in state.final(base, '')):
+    elif len(node.args) < 3 and _is_of_library(state, base):
         _say_made(state, node, f'a name of {_written(node.args[0])} is made at run time'
                   if name is None else 'its text is not one name')
+
+
+def taken_from_dict(state: State, node: ast.expr, library: ast.expr) -> None:
+    """Lists an expression such as `vars(tf)` or `tf.__dict__`: names are taken from it as texts."""
+    if not state.is_shallow and _is_of_library(state, meaning_of(state, library)):
+        _say_made(state, node, f'names of {_written(library)} are looked up in a dict')
+
+
+def _is_of_library(state: State, meanings: Meanings) -> bool:
+    return any(one.question is not None and one.question.module.startswith(_MADE_NAMES)
+               for one in state.final(meanings, ''))
 
 
 def _executed(state: State, node: ast.Call, last: str) -> None:
@@ -109,8 +120,9 @@ def _is_relative(node: ast.Call) -> bool:
     return (text_of(name) or '').startswith('.')
 
 
-def _say_made(state: State, node: ast.Call, what: str) -> None:
-    state.say('W202', node, _written(node.func), _written(node), f'{what}, so nobody can check it')
+def _say_made(state: State, node: ast.expr, what: str) -> None:
+    subject = node.func if isinstance(node, ast.Call) else node
+    state.say('W202', node, _written(subject), _written(node), f'{what}, so nobody can check it')
 
 
 def _written(node: ast.expr) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import dataset_methods, guards
-from .calls import SPECIAL, called
+from .calls import SPECIAL, called, taken_from_dict
 from .meanings import FLAGS, NAME, OTHERS, Meanings, union
 from .state import TENSORFLOW, Scope, State
 from .lookups import chain_of, meaning_of
@@ -139,6 +139,8 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
             state.pending.append((node, one.owner, names, written, state.condition, state.scope))
     if FLAGS in names:  # Its attributes are flags of the program.
         names = names[:names.index(FLAGS) + 1]
+    if names[-1] == '__dict__':
+        taken_from_dict(state, node, node.value)
     if names[0] == '__class__' or names[-1] == '__dict__':
         return
     state.use_names(node, meanings, '.'.join(names), written)
