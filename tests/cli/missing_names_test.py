@@ -102,5 +102,5 @@ sys.exit(main.main(["run", "job.py"]))
         'tensorflow" give what it gave then',
         '[etpe] etpe doctor: I302 tensorflow.placeholder: it is a name of TensorFlow 1: etpe run '
         '--tf1 restores it',
-        '[etpe] etpe doctor: the program would meet 3 other missing names, 2 of them with any '
-        f'flag; "etpe doctor {tmp_path}/job.py" names all']
+        '[etpe] etpe doctor: the program would meet 3 other missing names, 2 of them whatever '
+        f'the flags are; "etpe doctor {tmp_path}/job.py" names all']
