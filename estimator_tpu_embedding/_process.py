@@ -5,14 +5,17 @@ TensorFlow's threads do not survive a fork, so a call in the child would wait fo
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pathlib
+import signal
 import sys
 
 from absl import logging
 
 from .errors import CallError, Problem
 
+_PR_SET_PDEATHSIG = 1
 _TASKS = pathlib.Path('/proc/self/task')
 
 
@@ -30,6 +33,11 @@ class _State:
     parent: int | None = None
     runs = False
     has_warned = False
+
+
+def end_with_parent() -> None:
+    """Makes the kernel kill this process when the thread ends that started it, however it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def require_threads(call: str) -> None:

@@ -25,7 +25,8 @@ BELOW['columns'] = {'errors', 'version', '_tf', '_legacy', 'core', 'proto', 'ops
 BELOW['hosts'] = BELOW['checkpoint'] = BELOW['columns'] | {'native'}
 BELOW['hosts'] = BELOW['hosts'] | {'_process'}
 # The processes that hosts run in, and nothing about what hosts do there.
-BELOW['cluster'] = {'errors', 'version', '_tf', 'core', 'proto', 'native', 'hosts', 'checkpoint'}
+BELOW['cluster'] = {'errors', 'version', '_tf', 'core', 'proto', 'native', 'hosts', 'checkpoint',
+                    '_process'}
 BELOW['defaults'] = {'errors', 'core', 'checkpoint', 'cluster'}
 BELOW['runner'] = BELOW['hosts'] | {'hosts', 'checkpoint', 'cluster'}
 # The face of TF2, beside the runner and the estimator, of which it needs neither.
@@ -33,7 +34,8 @@ BELOW['midlevel'] = BELOW['hosts'] - {'_legacy'} | {'hosts', 'checkpoint', 'defa
 BELOW['estimator'] = BELOW['runner'] | {'runner', 'columns', 'defaults'}
 BELOW['compat'] = BELOW['estimator'] | {'estimator', 'midlevel'}
 BELOW['migration'] = {'errors', 'version', 'core', 'proto', 'checkpoint'}
-BELOW['cli'] = BELOW['migration'] | {'migration'}
+BELOW['doctor'] = {'errors', '_process', 'proto', 'checkpoint', 'compat'}
+BELOW['cli'] = BELOW['migration'] | {'migration', 'doctor'}
 BELOW['__init__'], BELOW['__main__'] = {'version'}, {'cli'}
 
 INSIDE_FUNCTIONS = {  # what they may import besides, where it waits until it is needed
@@ -96,6 +98,7 @@ HOMES = {
             'background', 'blocked', 'feed_progress', 'feed_watch', 'session_creators',
             'session_feed', 'shutdown', 'signals', 'towers')}
         | {'migration/carry_out.py'}  # SIGTERM ends a migration in order.
+        | {'doctor/scan.py'}  # Ctrl-C ends its processes through the main one.
         | {f'cluster/{name}.py' for name in (
             'children', 'guarded', 'threads', 'worker')}),
     'files that are opened': (
@@ -107,7 +110,8 @@ HOMES = {
         {'compat/script.py'}),
     'arguments of the process': (
         uses, {'sys.argv', 'sys.path'},
-        {'compat/script.py', 'cli/main.py', 'cli/inputs.py', 'migration/agreement/process.py'}),
+        {'compat/script.py', 'cli/main.py', 'cli/inputs.py', 'migration/agreement/process.py',
+         'doctor/answering.py'}),  # Its own process must not import what is scanned.
     # P18: a graph is never run, and code is imported only where the user named it.
     'graphs of strangers': (
         uses, {'tf.import_graph_def', 'tf.saved_model.load', 'tf.train.import_meta_graph',
@@ -116,12 +120,14 @@ HOMES = {
     'loaded modules': (
         uses, {'sys.modules', 'sys.meta_path'},
         {'_legacy.py', '_process.py', *(f'compat/{name}.py' for name in (
-            'console', 'contrib/place', 'environment', 'install', 'roads', 'script', 'tf1'))}),
+            'console', 'contrib/place', 'environment', 'install', 'roads', 'script', 'tf1')),
+         'doctor/lookup.py'}),
     'imports by name': (
         uses, {'importlib.import_module'},
         {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/roads.py',
          'midlevel/__init__.py',  # As in that of the package: names are imported when used.
-         'migration/agreement/process.py'}),  # A side of a check, in a process of its own.
+         'migration/agreement/process.py',  # A side of a check, in a process of its own.
+         'doctor/lookup.py'}),  # Installed libraries, and nothing of what is scanned.
 }
 
 UNSAFE = {  # modules and names that nothing may have
@@ -133,7 +139,8 @@ UNSAFE = {  # modules and names that nothing may have
 STRATEGIES = {  # where something is compared with 'div' or 'mod'
     'core/partition.py',
     'checkpoint/evidence.py',  # the enum of a config
-    'estimator/estimator.py'}  # refuses mod without a TPU, as the original
+    'estimator/estimator.py',  # refuses mod without a TPU, as the original
+    'doctor/optimizer_traps.py'}  # reads what a script says
 
 BORROWERS = {'_tf', '_legacy', '_distribution'}  # of private names of TensorFlow and the nightly
 PRIVATE = {'compat/contrib/arg_scope.py'}  # marks functions of users as decorated

@@ -180,7 +180,7 @@ def test_commands_that_are_named_exist():
 
 
 def test_codes_that_are_named_exist():
-    named = {code for text in GUIDE.values() for code in re.findall(r'\b[EW]\d{3}\b', text)}
+    named = {code for text in GUIDE.values() for code in re.findall(r'\b[EWI]\d{3}\b', text)}
     assert named and named <= set(codes.ENTRIES)
 
 

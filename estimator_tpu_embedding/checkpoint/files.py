@@ -166,12 +166,13 @@ def scratch(directory: str) -> BinaryIO:
     return cast(BinaryIO, tempfile.TemporaryFile(dir=directory, buffering=0))
 
 
-def write_atomically(path: str, content: bytes) -> None:
+def write_atomically(path: str, content: bytes, mode: int | None = None) -> None:
     """Writes a file so that a reader, or a crash at any instant, sees all of it or none.
 
     Args:
       path: of the file, which is replaced; its directory must exist.
       content: all bytes of the file.
+      mode: its permissions; those of any new file if it is `None`.
     """
     staged = f'{path}.{os.getpid()}.tmp'
     with contextlib.suppress(FileNotFoundError):
@@ -182,6 +183,8 @@ def write_atomically(path: str, content: bytes) -> None:
         with file:
             file.write(content)
             file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         os.replace(staged, path)
     except BaseException:

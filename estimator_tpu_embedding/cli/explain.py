@@ -1,6 +1,7 @@
 """`etpe explain`: prints the meaning and the remedy of one code.
 
-JSON: `code`, `severity`, `title`, `meaning`, `remedy`.
+JSON: `code`, `severity`, `title`, `meaning`, `remedy`; for codes of `etpe doctor` also `before` and
+`after`, an example.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import argparse
 
 from .codes import ENTRIES, nearest
-from .report import Line, Report, as_command
+from .codes.examples import EXAMPLES
+from .report import Block, Line, Report, Source, as_command
 from .rules import SEVERITIES
 
 
@@ -30,7 +32,10 @@ def _code(text: str) -> str:
 def _report(parsed: argparse.Namespace) -> Report:
     title, meaning, remedy = ENTRIES[parsed.code]
     severity = SEVERITIES[parsed.code[0]]
-    return Report(
-        [Line(f'{parsed.code} ({severity}): {title}', 'head'), Line(meaning), Line(remedy)],
-        {'code': parsed.code, 'severity': severity, 'title': title, 'meaning': meaning,
-         'remedy': remedy})
+    example = dict(zip(('before', 'after'), EXAMPLES.get(parsed.code, ())))
+    blocks: list[Block] = [
+        Line(f'{parsed.code} ({severity}): {title}', 'head'), Line(meaning), Line(remedy)]
+    for when, code in example.items():
+        blocks += [Line(f'{when.capitalize()}:'), Source(f'{code}\n', 'python')]
+    return Report(blocks, {'code': parsed.code, 'severity': severity, 'title': title,
+                           'meaning': meaning, 'remedy': remedy, **example})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from ..version import VERSION
 
 COMMANDS = {
     'run': 'run a TF1 TPUEstimator script, unedited',
+    'doctor': 'say what a folder of TF1 code needs to run, without running it',
     'worker': 'be a host of jobs of other machines, or show which workers answer',
     'inspect': 'show the tables and features of a config or checkpoint',
     'validate': 'find errors and doubtful choices in a config',
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((argument for argument in given if argument in COMMANDS), None)
+    if arguments is None and chosen == 'doctor':
+        _import_nothing_from([one for one in given if os.path.exists(one)])
     parser = argparse.ArgumentParser(
         prog='etpe', description='TF1 TPU-embedding jobs on plain CPU hosts.',
         epilog='Exit status of all commands but run: 0 clean, 1 findings or differences, 2 usage '
@@ -57,3 +61,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:  # The parser of the command knows its usage; argparse would ask the first one.
         parsed.refuse(f'unrecognized arguments: {" ".join(unknown)}')
     return int(parsed.command(parsed))
+
+
+def _import_nothing_from(scanned: Sequence[str]) -> None:
+    """Keeps this process from running code that it is to read, which PYTHONPATH may name.
+
+    The working directory is not searched either: `python -m` puts it first.
+    """
+    python = os.path.dirname(os.__file__)
+    own = python, os.path.join(python, 'lib-dynload')
+    sys.path.sort(key=lambda entry: entry not in own)  # Before anything else is imported.
+    from ..doctor import libraries
+    here = os.path.realpath('.')
+    sys.path[:] = [entry for entry in libraries.outside(sys.path, scanned or ['.'])
+                   if os.path.realpath(entry) != here]

@@ -86,11 +86,13 @@ class Report:
       blocks: for people.
       data: for programs.
       status: exit status: 0, or 1 with findings or differences.
+      others: what makes the text of each form that only this command has.
     """
 
     blocks: Sequence[Block]
     data: Mapping[str, Any]
     status: int = 0
+    others: Mapping[str, Callable[[], str]] = dataclasses.field(default_factory=dict)
 
 
 def printable(text: str, most: int = MAX_LINE) -> str:
@@ -109,7 +111,7 @@ def printable(text: str, most: int = MAX_LINE) -> str:
 
 
 def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], Report],
-               *inputs: str, flag: str = '--format') -> None:
+               *inputs: str, flag: str = '--format', others: Sequence[str] = ()) -> None:
     """Sets up the parser of a reporting command: its `--format`, errors and exit status.
 
     Args:
@@ -117,12 +119,13 @@ def as_command(parser: argparse.ArgumentParser, work: Callable[[argparse.Namespa
       work: makes the report from the parsed arguments; an `EteError` from it is exit status 2.
       *inputs: names of the arguments that `inputs.load` is to read.
       flag: chooses the form of the report, if `--format` means something else there.
+      others: forms that only this command has, beside those of all.
     """
     for name in inputs:
         parser.add_argument(name.lower(), metavar=name, help='a file with a config as text, '
                             'binary or base64, or another file with one; a checkpoint; - is '
                             'standard input')
-    parser.add_argument(flag, dest='report_format', choices=FORMATS, default='text',
+    parser.add_argument(flag, dest='report_format', choices=(*FORMATS, *others), default='text',
                         help='of the output; text has colours on a terminal')
     parser.set_defaults(command=functools.partial(_run, parser.prog, work), refuse=parser.error)
 
@@ -151,6 +154,8 @@ def _show(prog: str, report: Report, format: str) -> None:
     if format == 'json':
         members = {'format': 1, 'command': prog.partition(' ')[2], **report.data}
         _write(sys.stdout, json.dumps(members, indent=1, allow_nan=False) + '\n')
+    elif format in report.others:
+        _write(sys.stdout, report.others[format]())
     elif format == 'md':
         _write(sys.stdout, '\n'.join(map(_markdown, report.blocks)))
     elif _on_terminal(sys.stdout) and importlib.util.find_spec('rich') is not None:

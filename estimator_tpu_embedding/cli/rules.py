@@ -1,4 +1,4 @@
-"""`etpe rules`: lists the codes of all errors and warnings.
+"""`etpe rules`: lists the codes of all errors, warnings and information.
 
 JSON: `"rules"`, a list of objects with `code`, `severity` and `title`.
 """
@@ -10,7 +10,7 @@ import argparse
 from .codes import ENTRIES
 from .report import Grid, Report, as_command
 
-SEVERITIES = {'E': 'error', 'W': 'warning'}
+SEVERITIES = {'E': 'error', 'W': 'warning', 'I': 'information'}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -73,6 +73,7 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
     from ..compat import console, script
     from ..runner import progress
     from ..runner.totals import totals
+    path = os.path.abspath(program.file)  # The program may change its folder.
     libraries = tracebacks.Folds(program.file)
     console.log_each_line_once(lambda file: libraries.library_of(file) is not None)
     folds = libraries if parsed.traceback == 'short' else None
@@ -93,6 +94,9 @@ def _executed(program: Any, parsed: argparse.Namespace) -> int:
     if failed is None:
         return 0
     _show(failed, script.frames_of(failed, program), folds)
+    from . import missing_names
+    for line in missing_names.remarks(failed, path, tf1=parsed.tf1, contrib=parsed.contrib):
+        _say(line)
     return 1
 
 

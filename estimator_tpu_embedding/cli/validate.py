@@ -10,9 +10,8 @@ import argparse
 
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..proto.decoding import config_to_plan
-from . import inputs
+from . import inputs, selection
 from .advice import advise
-from .codes import ENTRIES, nearest
 from .inputs import Input
 from .report import Line, Report, as_command, printable
 from .rules import SEVERITIES
@@ -29,20 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         'is 1 if there are errors; warnings count with --strict only.')
     parser.add_argument('--strict', action='store_true', help='warnings count for the exit '
                         'status')
-    parser.add_argument('--select', metavar='CODES', type=_prefixes, default=('',),
-                        help='only these: codes or their beginnings, such as W4,E41')
-    parser.add_argument('--ignore', metavar='CODES', type=_prefixes, default=(),
-                        help='all but these')
+    selection.add_to(parser)
     as_command(parser, _report, 'INPUT')
-
-
-def _prefixes(text: str) -> tuple[str, ...]:
-    prefixes = tuple(part.strip().upper() for part in text.split(','))
-    for prefix in prefixes:
-        if not prefix or not any(code.startswith(prefix) for code in ENTRIES):
-            raise argparse.ArgumentTypeError(
-                f'no code begins with {prefix[:20]!r}; did you mean {nearest(prefix[:20])}?')
-    return prefixes
 
 
 def _report(parsed: argparse.Namespace) -> Report:

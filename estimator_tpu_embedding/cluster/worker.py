@@ -8,7 +8,6 @@ It ends with that client.
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import json
 import os
@@ -20,7 +19,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from .. import _tf
+from .. import _process, _tf
 from ..proto import json_objects
 from . import facts, notes
 from .addresses import Address
@@ -34,8 +33,6 @@ LEASE_SECONDS = 60.0
 _MOST_VALUES = 100_000
 _PAUSE = .1
 """Seconds between two looks at the lease; the answer to the last call leaves meanwhile."""
-
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +123,7 @@ def serve(options: Options, tell: Callable[[Server, dict[str, str]], None]) -> i
       SetupError, ExposedServerError: if it cannot listen there.
     """
     if options.parent is not None:
-        # It fires when the thread ends that started this process; so that thread must not end.
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _process.end_with_parent()
         # The client may need this worker to save, after it was told to end.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 
 from ..errors import ConfigError, Problem, SetupError
 
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
 LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
+PROTOBUF = 'PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION'
 COLAB, COLAB_ADDRESS = 'COLAB_TPU_ADDR', 'emulated:8470'
 PACKAGES = {  # module: what to install
     'tensorflow': 'tensorflow', 'tf_keras': 'tf-keras',
@@ -64,9 +66,27 @@ def prepare() -> None:
     use_legacy_keras()
 
 
+def of_plain_child(search: Callable[[list[str]], list[str]]) -> dict[str, str]:
+    """Returns the variables of a process that has the Keras which TensorFlow selects by itself.
+
+    Args:
+      search: takes the entries of PYTHONPATH, and returns the entries for the process.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != LEGACY_KERAS}
+    if path := kept.pop('PYTHONPATH', ''):
+        if entries := search(path.split(os.pathsep)):
+            kept['PYTHONPATH'] = os.pathsep.join(entries)
+    return kept
+
+
 def can_move_cursor() -> bool:
     """Whether the terminal can erase a line."""
     return os.environ.get('TERM', 'dumb') != 'dumb'
+
+
+def has_protobuf_in_python() -> bool:
+    """Whether protobuf runs in Python alone, where it takes the code of any protoc."""
+    return os.environ.get(PROTOBUF) == 'python'
 
 
 def hide_facts_of_tensorflow() -> bool:

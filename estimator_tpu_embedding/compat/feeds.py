@@ -14,13 +14,7 @@ from typing import Any, NoReturn
 from .. import _tf
 from ..errors import ConfigError, Problem, UnsupportedError
 from ..runner import towers
-from . import roads
-
-OPERATIONS = (
-    'InfeedDequeue', 'InfeedDequeueTuple', 'InfeedEnqueue', 'InfeedEnqueuePrelinearizedBuffer',
-    'InfeedEnqueueTuple', 'OutfeedDequeue', 'OutfeedDequeueTuple', 'OutfeedDequeueTupleV2',
-    'OutfeedDequeueV2', 'OutfeedEnqueue', 'OutfeedEnqueueTuple')
-"""The operations of the queues between a host and its cores."""
+from . import refused, roads
 
 _REMEDY = ('Give a step the tensors of an iterator as inputs of tf.tpu.shard, fetch what it '
            'returns, and call session.run for each step.')
@@ -29,7 +23,7 @@ _REMEDY = ('Give a step the tensors of an iterator as inputs of tf.tpu.shard, fe
 def refuse() -> None:
     """Replaces the functions that build such operations, in every module that has them."""
     generated, handwritten = _tf.generated_tpu_ops_module(), _tf.tpu_ops_module()
-    for operation in OPERATIONS:
+    for operation in refused.FEED_OPERATIONS:
         function = next(name for name in vars(generated)
                         if name.replace('_', '') == operation.lower() and name != operation)
         for module, name in ((generated, function), (handwritten, function),

@@ -26,7 +26,9 @@ def flag_that_helps(error: BaseException) -> str | None:
     """
     if isinstance(error, RuntimeError) and 'eager execution' in str(error):
         return _FOR_GRAPHS
-    sought = _sought(error)
+    if isinstance(error, AttributeError) and isinstance(error.obj, tf1.Face):
+        return None  # The face has its own message.
+    sought = missing_name(error)
     if sought == 'tensorflow_recommenders':
         return _FOR_TFRS
     if today := moved.advice(sought):
@@ -40,13 +42,15 @@ def flag_that_helps(error: BaseException) -> str | None:
     return _FOR_TF1.format(f'tf.{path}') if _was_in_tensorflow_1(path) else None
 
 
-def _sought(error: BaseException) -> str:
-    """Returns the full name that a module lacks; `''` for errors of another kind."""
+def missing_name(error: BaseException) -> str:
+    """Returns the full name that a module lacks, or of a module that is missing.
+
+    It returns `''` for errors of another kind.
+    """
     if isinstance(error, ImportError):
         asked = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", error.msg)
         return f'{asked[2]}.{asked[1]}' if asked else error.name or ''
-    if (isinstance(error, AttributeError) and isinstance(error.obj, types.ModuleType)
-            and not isinstance(error.obj, tf1.Face)):  # The face has its own message.
+    if isinstance(error, AttributeError) and isinstance(error.obj, types.ModuleType):
         return f'{_path_of(error.obj)}.{error.name}'
     return ''
 

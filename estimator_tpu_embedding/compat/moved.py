@@ -60,6 +60,13 @@ TODAY: dict[str, tuple[str, ...]] = {
     'training.saving.functional_saver': ('tensorflow.python.checkpoint.functional_saver',),
     'training.tracking': _TRACKABLE,
 }
+EXACT = frozenset({  # those whose present home has the same object, with the same arguments
+    'framework.ops.IndexedSlices', 'framework.ops.Tensor',
+    'framework.ops.convert_to_tensor_or_indexed_slices',
+    'framework.ops.register_tensor_conversion_function', 'ops.array_ops.stack',
+    'ops.array_ops.unstack', 'ops.control_flow_ops.Assert', 'ops.control_flow_ops.switch_case',
+    'ops.variables.VariableV1', 'pywrap_tensorflow.NewCheckpointReader',
+    'tpu.tpu.outside_compilation'})
 _CORE = 'tensorflow_core'
 """The package that `tensorflow` stood for in TensorFlow 1.15 and 2.0."""
 
@@ -85,3 +92,13 @@ def advice(path: str) -> str | None:
         return None
     return (f'tensorflow.python.{known} is private and has moved: use '
             f'{", ".join(TODAY[known])}')
+
+
+def successor(path: str) -> str:
+    """Returns the public path of the same object today; `''` if there is none.
+
+    >>> successor('tensorflow.python.ops.array_ops.stack')
+    'tensorflow.stack'
+    """
+    name = path.removeprefix('tensorflow.python.')
+    return TODAY[name][0].replace('tf.', 'tensorflow.', 1) if name in EXACT else ''

@@ -21,15 +21,19 @@ _AROUND_CODE = ('%%capture', '%%time')
 """Cell magics that precede Python code."""
 
 
-def read(path: str) -> list[str]:
+def read(path: str, most: int = MAX_BYTES) -> list[str]:
     """Returns the source of every code cell.
+
+    Args:
+      path: of the notebook.
+      most: the most bytes that it may have.
 
     Raises:
       SetupError: if the file is no notebook of Python code.
     """
     try:
         with files.open_regular(path, follow=True) as stream:
-            content = json.loads(files.read_at_most(stream, MAX_BYTES))
+            content = json.loads(files.read_at_most(stream, most))
         kernel = (content.get('metadata') or {}).get('kernelspec') or {}
         language = kernel.get('language', 'python')
         cells = content['cells'] if 'cells' in content else [  # Up to version 3 of the format.
@@ -58,7 +62,7 @@ def codes(cells: Sequence[str], path: str, say: Callable[[str], None]) -> Iterat
     for number, source in enumerate(cells, 1):
         name = f'{path}[code cell {number}]'
         try:
-            text = _python_of(source, lambda line: say(
+            text = python_of(source, lambda line: say(
                 f'{path}, code cell {number}: skipped "{line}", which needs ' + (
                     'etpe run --tf1' if line.startswith('%tensorflow_version 1') else 'IPython')))
         except ValueError as error:
@@ -68,8 +72,16 @@ def codes(cells: Sequence[str], path: str, say: Callable[[str], None]) -> Iterat
         yield compile(text, name, 'exec', dont_inherit=True)
 
 
-def _python_of(source: str, skipped: Callable[[str], None]) -> str:
-    """Returns a cell without the lines for IPython; all other lines keep their numbers."""
+def python_of(source: str, skipped: Callable[[str], None]) -> str:
+    """Returns a cell without the lines for IPython; all other lines keep their numbers.
+
+    Args:
+      source: text of the cell.
+      skipped: called with each line that is left out.
+
+    Raises:
+      ValueError: if it has null bytes, or too many lines that look like those for IPython.
+    """
     before = ''
     while True:
         try:

@@ -23,6 +23,11 @@ _REFUSED = {
         'get_full_variable_names': 'etpe inspect lists the variables of a checkpoint.',
         'get_tpu_embedding_columns': _OF_COLUMNS,
         'split_inputs': _OF_THE_RUNNER}}
+FEED_OPERATIONS = (
+    'InfeedDequeue', 'InfeedDequeueTuple', 'InfeedEnqueue', 'InfeedEnqueuePrelinearizedBuffer',
+    'InfeedEnqueueTuple', 'OutfeedDequeue', 'OutfeedDequeueTuple', 'OutfeedDequeueTupleV2',
+    'OutfeedDequeueV2', 'OutfeedEnqueue', 'OutfeedEnqueueTuple')
+"""The operations of the queues between a host and its cores."""
 
 
 class _Refused:
@@ -31,9 +36,20 @@ class _Refused:
     remedy = ''
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise UnsupportedError(Problem(
-            'E930', cls.__name__, 'it is part of how the original ran on a TPU, and has no '
-            'meaning here', remedy=cls.remedy))
+        raise UnsupportedError(cls.problem())
+
+    @classmethod
+    def problem(cls) -> Problem:
+        """Returns what is wrong with a use of it."""
+        return Problem('E930', cls.__name__, 'it is part of how the original ran on a TPU, and '
+                       'has no meaning here', remedy=cls.remedy)
+
+
+def message_of(value: Any) -> str:
+    """Returns what the use of a name raises; `''` for everything but these stand-ins."""
+    problem = getattr(value, 'problem', None) if isinstance(value, type) and issubclass(
+        value, _Refused) else None
+    return '' if problem is None else str(problem())
 
 
 def refused(module: str) -> dict[str, Any]:

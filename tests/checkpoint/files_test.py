@@ -13,6 +13,12 @@ def test_what_was_there_is_replaced_and_nothing_is_left_behind(tmp_path):
     assert os.listdir(tmp_path) == ['f']
 
 
+def test_a_file_has_the_permissions_that_were_asked_for(tmp_path):
+    path = tmp_path / 'f'
+    write_atomically(str(path), b'new', 0o640)
+    assert path.stat().st_mode & 0o7777 == 0o640
+
+
 def test_a_failed_write_leaves_the_old_content_and_no_staged_file(tmp_path, monkeypatch):
     path = tmp_path / 'f'
     path.write_bytes(b'old')

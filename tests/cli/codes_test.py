@@ -11,7 +11,7 @@ PACKAGE = pathlib.Path(estimator_tpu_embedding.__file__).parent
 
 def test_every_code_of_the_sources_has_an_entry_and_every_entry_a_source():
     used = {code for path in PACKAGE.rglob('*.py') if path.parent.name != 'codes'
-            for code in re.findall(r"'([EW]\d{3})'", path.read_text())}
+            for code in re.findall(r"'([EWI]\d{3})'", path.read_text())}
     assert used == ENTRIES.keys()
 
 

@@ -19,6 +19,17 @@ def test_programs_get_the_same(etpe):
         'title': title, 'meaning': meaning, 'remedy': remedy}
 
 
+def test_a_code_of_the_doctor_has_an_example(etpe):
+    text = etpe('explain', 'E121')
+    assert text.startswith('E121 (error): NumPy name that is gone\n')
+    assert text.endswith('Before:\nids.astype(np.int)\nAfter:\nids.astype(int)\n')
+    found = etpe.json('explain', 'I302')
+    assert (found['severity'], found['before'], found['after']) == (
+        'information', 'tf.placeholder(tf.int32)', 'etpe run --tf1 train.py')
+    assert 'After:\n```python\nids.astype(int)\n```' in etpe(
+        'explain', 'E121', '--format', 'md').replace('\n\n', '\n')
+
+
 def test_an_unknown_code_names_the_nearest(etpe):
     assert "unknown code 'E4123'; did you mean E412?" in etpe('explain', 'E4123', status=2)
     assert "unknown code '\\x1b[31m'" in etpe('explain', '\x1b[31m', status=2)

@@ -8,6 +8,7 @@ import pytest
 from harness.commands import CONFIGS, SEVERAL
 from harness.processes import ROOT, run_etpe, run_python
 from harness.profiles import profile_of, subject
+from harness.source import PACKAGE
 
 from estimator_tpu_embedding.checkpoint import profile_files
 from estimator_tpu_embedding.cli.main import COMMANDS
@@ -34,6 +35,7 @@ def imported_by(*arguments):
 
 @pytest.mark.parametrize('arguments, status', [
     (['inspect', SEVERAL], 0), (['validate', SEVERAL], 0), (['diff', SEVERAL, SEVERAL], 0),
+    (['doctor', PACKAGE / 'version.py'], 0),
     (['size', SEVERAL, '--tpu', 'v3-8'], 0), (['plan', SEVERAL], 0), (['explain', 'E412'], 0),
     (['rules'], 0), (['docs'], 0), (['docs', 'kernels'], 0),
     (['inspect', SEVERAL, '--format', 'json'], 0),

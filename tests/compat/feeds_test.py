@@ -4,7 +4,7 @@ import json
 
 from harness.processes import run_python
 
-from estimator_tpu_embedding.compat import feeds
+from estimator_tpu_embedding.compat import refused
 
 SCRIPT = '''
 import json
@@ -124,5 +124,5 @@ def test_what_feeds_a_tpu_is_refused_when_it_is_built_with_what_to_do_instead():
 
 def test_every_operation_of_the_two_queues_is_refused():
     import tensorflow as tf
-    assert set(feeds.OPERATIONS) == {
+    assert set(refused.FEED_OPERATIONS) == {
         name for name in dir(tf.raw_ops) if name.startswith(('Infeed', 'Outfeed'))}

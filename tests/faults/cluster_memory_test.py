@@ -21,6 +21,7 @@ def test_a_worker_holds_its_part_once_and_the_client_none_of_any_table(tmp_path,
     for phase, (client, *workers) in ratios.items():
         # A slice of first values is 16 MiB, and for each host there are a few of it on the way.
         assert client < .8, (phase, ratios)
-        # An evaluation has no accumulators. Some buffers of messages stay with malloc.
-        assert all((.45 if phase == 'evaluate' else .9) < worker < 1.55 for worker in workers), (
+        # An evaluation has no accumulators. Some buffers of messages stay with malloc, the more
+        # the busier the machine is.
+        assert all((.45 if phase == 'evaluate' else .9) < worker < 1.8 for worker in workers), (
             phase, ratios)

@@ -9,11 +9,10 @@ import json
 import os
 import re
 import signal
-import time
 
 import pytest
 from harness import proxy, workers
-from harness.processes import is_gone, started
+from harness.processes import gone, started
 
 pytestmark = pytest.mark.long
 
@@ -182,16 +181,6 @@ def test_h03_h19_a_bad_connection_delays_steps_but_repeats_none(tmp_path, how):
             assert bool(told) == (how == 'drop') or how == 'cut'
 
 
-def gone(pids, seconds=10):
-    """Whether all processes end within some seconds."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if all(map(is_gone, pids)):
-            return True
-        time.sleep(.05)
-    return False
-
-
 def pids_in(line):
     return [int(pid) for pid in re.findall(r'\(process (\d+)\)', line)]
 
@@ -217,5 +206,7 @@ def test_h03_a_signal_ends_a_job_at_once_whose_worker_is_frozen(tmp_path, number
             if line.startswith('struck'):
                 break
         process.send_signal(number)
-        assert process.wait() in (-number, 1, 130)  # Or `started` kills it, which is neither.
+        rest = list(lines)
+        # Or `started` kills it, which is neither.
+        assert process.wait() in (-number, 1, 130), rest
         assert gone(pids)

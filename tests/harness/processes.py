@@ -182,3 +182,13 @@ def is_gone(pid):
         return pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] == 'Z'
     except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+def gone(pids, seconds=10):
+    """Whether all processes end within some seconds."""
+    pids, end = list(pids), time.monotonic() + seconds
+    while time.monotonic() < end:
+        if all(map(is_gone, pids)):
+            return True
+        time.sleep(.05)
+    return False

@@ -10,7 +10,14 @@ from harness import jobs
 
 from estimator_tpu_embedding.estimator.settings import without_arithmetic_optimizer
 from estimator_tpu_embedding.runner import session_creators
-from estimator_tpu_embedding.runner.session_creators import without_grappler_if_large
+from estimator_tpu_embedding.runner.session_creators import rewriting_less_if_large
+
+
+@pytest.fixture
+def few_nodes(monkeypatch):
+    """3 nodes are a graph of middle size, and 4 a large one."""
+    monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN_WHOLLY', 2)
+    monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN', 3)
 
 
 def rewrites_of(config, nodes):
@@ -18,30 +25,37 @@ def rewrites_of(config, nodes):
     with tf.Graph().as_default() as graph:
         for _ in range(nodes):
             tf.no_op()
-        return without_grappler_if_large(config, graph).graph_options.rewrite_options
+        return rewriting_less_if_large(config, graph).graph_options.rewrite_options
 
 
 @pytest.mark.parametrize('nodes, is_off', [(3, False), (4, True)])
-def test_a_graph_with_more_nodes_than_the_limit_is_left_as_it_is(nodes, is_off, monkeypatch):
-    monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN', 3)
+def test_a_graph_with_more_nodes_than_the_limit_is_left_as_it_is(nodes, is_off, few_nodes):
     config = tf.ConfigProto(inter_op_parallelism_threads=2)
     assert rewrites_of(config, nodes).disable_meta_optimizer is is_off
     assert config == tf.ConfigProto(inter_op_parallelism_threads=2)
 
 
+@pytest.mark.parametrize('nodes, is_less', [(2, False), (3, True)])
+def test_optimizers_without_effect_are_left_out_for_a_graph_of_middle_size(
+        nodes, is_less, few_nodes):
+    options = rewrites_of(tf.ConfigProto(), nodes)
+    assert not options.disable_meta_optimizer
+    assert [options.layout_optimizer, options.memory_optimization, options.function_optimization
+            ] == ([2, 1, 2] if is_less else [0, 0, 0])
+
+
 @pytest.mark.parametrize('options', [
     {'dependency_optimization': 'ON'}, {'remapping': 'AGGRESSIVE'}, {'remapping': 'OFF'},
     {'memory_optimization': 'HEURISTICS'}, {'min_graph_nodes': -1}, {'optimizers': ['pruning']}])
-def test_a_config_with_options_of_its_own_stays_as_it_is(options, monkeypatch):
-    monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN', 3)
+def test_a_config_with_options_of_its_own_stays_as_it_is(options, few_nodes):
     config = tf.ConfigProto()
     json_format.ParseDict(options, config.graph_options.rewrite_options)
-    assert not rewrites_of(without_arithmetic_optimizer(config), 4).disable_meta_optimizer
+    config = without_arithmetic_optimizer(config)
+    assert rewrites_of(config, 3) == rewrites_of(config, 4) == config.graph_options.rewrite_options
     assert rewrites_of(without_arithmetic_optimizer(tf.ConfigProto()), 4).disable_meta_optimizer
 
 
-def test_options_of_the_process_keep_it(monkeypatch):
-    monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN', 3)
+def test_options_of_the_process_keep_it(few_nodes):
     tf.config.optimizer.set_experimental_options({'auto_mixed_precision': True})
     try:
         assert not rewrites_of(tf.ConfigProto(), 4).disable_meta_optimizer
@@ -49,7 +63,7 @@ def test_options_of_the_process_keep_it(monkeypatch):
         tf.config.optimizer.set_experimental_options({'auto_mixed_precision': False})
 
 
-def test_a_job_trains_the_same_tables_with_and_without_and_says_that_it_is_off(
+def test_a_job_trains_the_same_tables_whatever_grappler_does_and_says_that_it_is_off(
         tmp_path, monkeypatch, caplog):
     columns = [jobs.embedding('f')]
     batch = {'f': np.arange(8), 'label': np.ones(8, np.float32)}
@@ -57,9 +71,11 @@ def test_a_job_trains_the_same_tables_with_and_without_and_says_that_it_is_off(
 
     class Config(tf.train.SessionRunHook):
         def after_create_session(self, session, coord):
-            configs.append(session._config.graph_options.rewrite_options.disable_meta_optimizer)
+            options = session._config.graph_options.rewrite_options
+            configs.append((options.disable_meta_optimizer, options.function_optimization))
 
-    for name, limit in (('with', 20_000), ('without', 100)):
+    for name, wholly, limit in (('all', 4_000, 20_000), ('less', 100, 20_000), ('no', 10, 100)):
+        monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN_WHOLLY', wholly)
         monkeypatch.setattr(session_creators, 'MOST_NODES_REWRITTEN', limit)
         caplog.clear()
         with caplog.at_level(logging.INFO, 'tensorflow'):
@@ -68,5 +84,6 @@ def test_a_job_trains_the_same_tables_with_and_without_and_says_that_it_is_off(
                 jobs.input_fn_of([batch, batch]), steps=2, hooks=[Config()])
         assert ('Grappler is off' in caplog.text) is (limit == 100)
         tables.append(jobs.stored(tmp_path / name, 'dense_features/f_embedding/embedding_weights'))
-    assert configs == [False, True]
-    np.testing.assert_array_equal(*tables)
+    assert configs == [(False, 0), (False, 2), (True, 0)]
+    np.testing.assert_array_equal(tables[0], tables[1])
+    np.testing.assert_array_equal(tables[0], tables[2])

@@ -1,4 +1,4 @@
-"""Holds, for every code of an error or a warning, its title, its meaning and a remedy.
+"""Holds the title, the meaning and a remedy of every code.
 
 `etpe explain` and `etpe rules` print them. `tests/cli/codes_test.py` keeps the list complete: the
 sources use each code that is here, and no other.
@@ -10,15 +10,16 @@ import difflib
 import itertools
 
 from . import (
-    agreement, checkpoints, cluster, config, doubts, migration, reading, rows, run, sources, tf2)
+    agreement, checkpoints, cluster, config, doctor, doubts, migration, reading, rows, run, sources,
+    tf2)
 
 Entry = tuple[str, str, str]
 """Title, meaning and remedy."""
 
 ENTRIES: dict[str, Entry] = dict(sorted({
     **agreement.ENTRIES, **checkpoints.ENTRIES, **cluster.ENTRIES, **config.ENTRIES,
-    **doubts.ENTRIES, **migration.ENTRIES, **reading.ENTRIES, **rows.ENTRIES, **run.ENTRIES,
-    **sources.ENTRIES, **tf2.ENTRIES}.items()))
+    **doctor.ENTRIES, **doubts.ENTRIES, **migration.ENTRIES, **reading.ENTRIES, **rows.ENTRIES,
+    **run.ENTRIES, **sources.ENTRIES, **tf2.ENTRIES}.items()))
 
 
 def nearest(text: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from . import same
+
 _SLIM = 'the package tf-slim, which has it'
 _ADDONS = 'the package tensorflow-addons, or write it yourself'
 _PROBABILITY = 'the package tensorflow-probability'
 
-_REPLACEMENTS = {
+REPLACEMENTS = {
     'autograph': 'tf.autograph', 'bayesflow': _PROBABILITY, 'checkpoint': 'tf.train.Checkpoint',
     'cloud': 'the package tensorflow-io', 'cluster_resolver.TPUConfig': 'tf.contrib.tpu.TPUConfig',
     'compiler': 'tf.xla.experimental', 'crf': _ADDONS, 'cudnn_rnn': 'tf.keras.layers.LSTM, GRU',
@@ -74,7 +76,10 @@ def missing(path: str) -> str:
     """
     name = path.removeprefix('tensorflow.contrib.')
     known = name
-    while known and known not in _REPLACEMENTS:
+    while known and known not in REPLACEMENTS:
         known = known.rpartition('.')[0]
-    advice = f'; use {_REPLACEMENTS[known]}' if known else ''
+    if exact := same.successor(name):
+        advice = f'; use {exact.replace("tensorflow", "tf", 1)}'
+    else:
+        advice = f'; use {REPLACEMENTS[known]}' if known else ''
     return f'tf.contrib.{name} is not provided by install(contrib=True){advice}'

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from . import same
+
 Transformation = Callable[[Any], Any]
 
 
@@ -30,13 +32,6 @@ def sloppy_interleave(map_func: Callable[..., Any], cycle_length: Any, block_len
     return transformation
 
 
-NAMES: dict[str, Any] = {name: getattr(tf.data.experimental, name) for name in (
-    'AUTOTUNE Counter CsvDataset Optional RandomDataset Reducer SqlDataset TFRecordWriter '
-    'bucket_by_sequence_length choose_from_datasets copy_to_device dense_to_sparse_batch '
-    'enumerate_dataset get_next_as_optional get_single_element group_by_reducer '
-    'group_by_window ignore_errors make_batched_features_dataset make_csv_dataset '
-    'make_saveable_from_iterator map_and_batch map_and_batch_with_legacy_function '
-    'parallel_interleave parse_example_dataset prefetch_to_device rejection_resample '
-    'sample_from_datasets scan shuffle_and_repeat unbatch unique').split()}
+NAMES: dict[str, Any] = same.names_of('data')
 NAMES |= {one.__name__: one for one in (
     batch_and_drop_remainder, padded_batch_and_drop_remainder, sloppy_interleave)}

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from ... import _tf
-from . import arg_scope
+from . import arg_scope, same
 
 Assign = Callable[[Any], None]
 
@@ -190,8 +190,5 @@ NAMES: dict[str, Any] = {one.__name__: one for one in (
     get_trainable_variables, get_unique_variable, get_variable_full_name, get_variables,
     get_variables_by_name, get_variables_by_suffix, get_variables_to_restore, model_variable,
     smart_cond, variable)}
-NAMES |= {name: getattr(tf.train, name) for name in (
-    'assert_global_step create_global_step get_global_step get_or_create_global_step '
-    'init_from_checkpoint list_variables load_checkpoint load_variable').split()}
-NAMES |= {name: getattr(tf, name) for name in ('argsort', 'is_tensor', 'sort')}
+NAMES |= same.names_of('framework')
 NAMES['nest'] = _tf.modules_of_contrib()['nest']

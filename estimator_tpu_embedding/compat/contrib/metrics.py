@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from . import streaming
+from . import same, streaming
 
 Metric = tuple[Any, Any]
 """The value so far, and the operation that takes a batch in and gives the value after it."""
@@ -141,9 +141,4 @@ NAMES |= {one.__name__: one for one in (
     streaming.streaming_false_positive_rate_at_thresholds,
     streaming.streaming_pearson_correlation, streaming_recall_at_k,
     streaming_sparse_precision_at_top_k)}
-NAMES |= {
-    'confusion_matrix': tf.confusion_matrix, 'set_difference': tf.sets.difference,
-    'set_intersection': tf.sets.intersection, 'set_size': tf.sets.size,
-    'set_union': tf.sets.union, 'streaming_mean': tf.metrics.mean,
-    'streaming_mean_tensor': tf.metrics.mean_tensor,
-    'streaming_percentage_less': tf.metrics.percentage_below}
+NAMES |= same.names_of('metrics')

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ... import _tf
+from . import same
 
 _module = _tf.modules_of_contrib()['summary_ops_v2']
 
@@ -30,6 +31,6 @@ NAMES: dict[str, Any] = {name: getattr(_module, name) for name in (
     'always_record_summaries audio eval_dir flush generic histogram image import_event '
     'never_record_summaries record_summaries_every_n_global_steps scalar '
     'summary_writer_initializer_op').split()}
-NAMES |= {'all_summary_ops': tf.summary.all_v2_summary_ops, 'graph': _module.graph_v1,
+NAMES |= {**same.names_of('summary'), 'graph': _module.graph_v1,
           'create_file_writer': create_file_writer,
-          'create_summary_file_writer': create_file_writer, 'initialize': tf.summary.initialize}
+          'create_summary_file_writer': create_file_writer}

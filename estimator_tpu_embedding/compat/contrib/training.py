@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow.compat.v1 as tf
-
+from . import same
 from .hparams import HParams, parse_values
 
-NAMES: dict[str, Any] = {
-    'HParams': HParams, 'checkpoints_iterator': tf.train.checkpoints_iterator,
-    'parse_values': parse_values}
+NAMES: dict[str, Any] = {**same.names_of('training'), 'HParams': HParams,
+                         'parse_values': parse_values}

@@ -1,0 +1,1 @@
+"""The forms in which `etpe doctor` prints a diagnosis."""

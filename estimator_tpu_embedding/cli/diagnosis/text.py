@@ -1,0 +1,131 @@
+"""A diagnosis for people: what was found, what was not checked, and the command to use."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...doctor.facts import MOST_STOPS, Diagnosis, Finding, Prescription
+from ...errors import counted
+from ..codes import ENTRIES
+from ..report import Block, Line, printable
+from .places import grouped, of_severity, where
+
+_MOST_WRITTEN, _MOST_STOPS = 100, 5
+_MEANINGS = {
+    'there': 'there', 'restored': 'restored by etpe run', 'tf1': 'with --tf1',
+    'contrib': 'with --contrib', 'package': 'need a package', 'moved': 'moved',
+    'lost': 'not supported', 'unknown': 'unknown'}
+
+
+def blocks_of(diagnosis: Diagnosis, most: int) -> list[Block]:
+    """Returns the blocks of the report.
+
+    Args:
+      diagnosis: to be printed.
+      most: of lines with the same code; how many others there are is said.
+    """
+    return [*(Line(f'{what}: {state}') for what, state in diagnosis.environment),
+            *_findings(of_severity(diagnosis.findings, 'EW'), most),
+            *_information(of_severity(diagnosis.findings, 'I'), most),
+            *_not_checked(diagnosis, most), *_counts(diagnosis),
+            *_programs(diagnosis.prescriptions, most), Line(_conclusion(diagnosis))]
+
+
+def _findings(findings: Sequence[Finding], most: int) -> Iterator[Line]:
+    numbers = collections.Counter(finding.code for finding in findings)
+    printed: collections.Counter[str] = collections.Counter()
+    for finding in findings:
+        printed[finding.code] += 1
+        if printed[finding.code] <= most:
+            yield Line(_line(finding), 'bad' if finding.code[0] == 'E' else 'warn')
+    yield from _others(numbers, most, 'place')
+
+
+def _line(finding: Finding) -> str:
+    parts = (where(finding.place), finding.code, ENTRIES[finding.code][0],
+             printable(finding.written or finding.subject, _MOST_WRITTEN), finding.message)
+    return '  '.join(part for part in parts if part)
+
+
+def _information(findings: Sequence[Finding], most: int) -> Iterator[Line]:
+    """A line per name; names with the same message have it in a line before them."""
+    groups = grouped(findings)
+    numbers = collections.Counter(group.first.code for group in groups)
+    shown: dict[tuple[str, str], list[str]] = {}
+    printed: collections.Counter[str] = collections.Counter()
+    for finding, number in groups:
+        printed[finding.code] += 1
+        if printed[finding.code] <= most:
+            shown.setdefault((finding.code, finding.message), []).append(
+                f'{printable(finding.subject, _MOST_WRITTEN)}  {counted(number, "place")}, first '
+                f'{where(finding.place)}')
+    for (code, message), lines in shown.items():
+        if len(lines) == 1:
+            yield Line(f'{code}  {lines[0]}  {message}')
+        else:
+            yield Line(f'{code}  {message}:')
+            yield from (Line(f'  {line}') for line in lines)
+    yield from _others(numbers, most, 'name')
+
+
+def _others(numbers: Mapping[str, int], most: int, noun: str) -> Iterator[Line]:
+    for code, number in sorted(numbers.items()):
+        if number > most:
+            yield Line(f'{code}  and {counted(number - most, f"other {noun}")}: --most '
+                       f'{number}, or --format json')
+
+
+def _not_checked(diagnosis: Diagnosis, most: int) -> Iterator[Line]:
+    for path, reason in diagnosis.left_out[:most]:
+        yield Line(f'not scanned: {printable(path, _MOST_WRITTEN)}: {reason}')
+    if (others := len(diagnosis.left_out) - most) > 0:
+        yield Line(f'not scanned: {counted(others, "other path")}')
+    if unknown := diagnosis.verdicts.get('unknown'):
+        yield Line(f'unknown: {counted(unknown, "use")} of names; nobody can tell whether they '
+                   'are there')
+    if diagnosis.ignored:
+        yield Line('ignored: ' + ', '.join(
+            f'{code} ({number})' for code, number in diagnosis.ignored.items()))
+
+
+def _counts(diagnosis: Diagnosis) -> Iterator[Line]:
+    yield Line(f'checked: {counted(diagnosis.files, "file")} with '
+               f'{counted(diagnosis.lines, "line")}')
+    asked = ', '.join(f'{number} {_MEANINGS[verdict]}'
+                      for verdict, number in diagnosis.verdicts.items() if number)
+    if asked:
+        yield Line(f'uses of names: {asked}')
+
+
+def _programs(prescriptions: Sequence[Prescription], most: int) -> Iterator[Line]:
+    if not prescriptions:
+        yield Line('no program was found: no file runs anything when it is started')
+    for one in prescriptions[:most]:
+        yield Line(f'{printable(one.path, _MOST_WRITTEN)}:  {one.command}', 'head')
+        for reason in one.reasons:
+            yield Line(f'  {reason}')
+        for stop in one.stops[:_MOST_STOPS]:
+            yield Line(f'  stopped by {_line(stop)}', 'bad')
+        if (others := len(one.stops) - _MOST_STOPS) > 0:
+            more = 'at least ' if len(one.stops) == MOST_STOPS else ''
+            yield Line(f'  and then by {more}{counted(others, "other finding")}')
+    if (others := len(prescriptions) - most) > 0:
+        yield Line(f'and {counted(others, "other program")}')
+
+
+def _conclusion(diagnosis: Diagnosis) -> str:
+    """The last line, which never claims more than was checked."""
+    errors, warnings, information = (
+        len(of_severity(diagnosis.findings, letter)) for letter in 'EWI')
+    total = (f'{counted(errors, "error")}, {counted(warnings, "warning")}, '
+             f'{information} for information')
+    if not diagnosis.files:
+        return f'{total}: no Python file or notebook was read, so nothing was checked'
+    if errors or warnings:
+        return f'{total}  (etpe explain CODE says more)'
+    if diagnosis.ignored or diagnosis.left_out or diagnosis.verdicts.get('unknown'):
+        return f'{total} in what was checked; what is ignored, unknown or not scanned may fail'
+    return (f'{total}: every file was read to its end, and every name of TensorFlow, Keras, NumPy '
+            'and Python in it is there as said above; names of other packages, and all values, '
+            'were not checked')

@@ -1,0 +1,94 @@
+"""`etpe doctor`: says what code needs to run, without running it, and fixes names in it.
+
+JSON: `"environment"`, a list of objects with `what` and `state`. `"findings"`, a list of objects
+with `code`, `severity`, `place`, `subject`, `written`, `message`, `verdict` and `successor`; a
+place has `path`, `line`, `column`, `end_line`, `end_column` and `cell`, and is null for the
+environment. `"programs"`, with `path`, `command`, `reasons` and `stops`: the first 100 findings
+that stop it.
+`"not_scanned"`, with `path` and `reason`. `"verdicts"` and `"ignored"` count uses of names and
+ignored findings. `"fixes"`, only with --fix or --diff, has `path`, `fixed`, `left` and `diff`; the
+findings of `left` have a `reason`. `"files"`, `"lines"`, `"errors"`, `"warnings"` and
+`"information"` are numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from functools import partial
+from typing import Any
+
+from ..doctor.diagnose import diagnose
+from ..doctor.facts import Diagnosis
+from ..doctor.ignores import Settings, settings_of
+from ..doctor.rewriting import rewritten
+from . import selection
+from .diagnosis import fixes, github, sarif
+from .diagnosis.data import data_of
+from .diagnosis.places import of_severity
+from .diagnosis.text import blocks_of
+from .report import Block, Report, as_command
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.description = (
+        'Says which names, packages and flags the code of a project needs, and how to run it. '
+        'The code is read and never run. The exit status is 1 if there are errors or warnings, '
+        'or nothing to read.')
+    parser.add_argument('paths', metavar='PATH', nargs='*', default=['.'], type=_path,
+                        help='files and folders; without one, the working directory')
+    selection.add_to(parser)
+    parser.add_argument('--fix', action='store_true', help='write the exact successors of names '
+                        'where that is safe, and diagnose again; needs the package libcst')
+    parser.add_argument('--diff', action='store_true', help='show what --fix would write, and '
+                        'write nothing, also with --fix')
+    parser.add_argument('--most', metavar='N', type=_number, default=100,
+                        help='lines of text with the same code; 100 if not given')
+    as_command(parser, _report, others=('sarif', 'github'))
+
+
+def _path(text: str) -> str:
+    try:
+        os.lstat(text)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise argparse.ArgumentTypeError(f'cannot look at {text!r}: {reason}') from error
+    return text
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f'a number of lines is at least 1; got {text[:20]!r}')
+    return int(text)
+
+
+def _report(parsed: argparse.Namespace) -> Report:
+    settings = _settings(parsed)
+    diagnosis = diagnose(parsed.paths, settings)
+    blocks: list[Block] = []
+    data: dict[str, Any] = {}
+    if parsed.fix or parsed.diff:
+        files = rewritten(parsed.paths, diagnosis.findings)
+        if not parsed.diff:
+            files = [file.written() for file in files]
+            if any(file.done for file in files):
+                diagnosis = diagnose(parsed.paths, settings)
+        data['fixes'] = fixes.data_of(files)
+        blocks += fixes.blocks_of(files, is_written=not parsed.diff)
+    if not parsed.diff:
+        blocks += blocks_of(diagnosis, parsed.most)
+    return Report(blocks, data_of(diagnosis) | data, _status(diagnosis),
+                  {'sarif': partial(sarif.text_of, diagnosis),
+                   'github': partial(github.text_of, diagnosis)})
+
+
+def _settings(parsed: argparse.Namespace) -> Settings:
+    """Those of the project; `--select` replaces its selection, `--ignore` adds to it."""
+    settings = settings_of(parsed.paths[0], selection.prefixes)
+    select = settings.select if parsed.select == ('',) else parsed.select
+    return settings._replace(select=select, ignore=(*settings.ignore, *parsed.ignore))
+
+
+def _status(diagnosis: Diagnosis) -> int:
+    return int(bool(of_severity(diagnosis.findings, 'EW')) or not diagnosis.files)

@@ -1,0 +1,132 @@
+"""Follows calls that look up names: `getattr`, `importlib.import_module`, `exec` and their kin."""
+
+from __future__ import annotations
+
+import ast
+
+from .facts import Question
+from .meanings import ALL, ATTRIBUTE, IMPORT, Condition, Meanings, is_examined
+from .state import State
+from .lookups import IMPORTERS, imported_by, inside, meaning_of, path_of, text_of
+
+SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals', 'object', 'patch',
+                     'setattr', 'vars'}) | IMPORTERS
+"""Last names of functions that `called` knows."""
+_MADE_NAMES = ('tensorflow', 'keras', 'tf_keras', 'numpy')
+"""Libraries of which a name that is made at run time is listed."""
+_MOST_WRITTEN = 80
+
+
+def called(state: State, node: ast.Call, last: str) -> None:
+    """Records what a call looks up, beside what its arguments use.
+
+    Args:
+      state: of the file.
+      node: the call.
+      last: the last name of its function, one of `SPECIAL`.
+    """
+    path = path_of(state, node.func)
+    if path == 'builtins.getattr' and len(node.args) > 1:
+        _got(state, node)
+    elif path in ('builtins.setattr', 'builtins.delattr') and len(node.args) > 1:
+        name = text_of(node.args[1])
+        if name is not None:
+            _patched(state, node.args[0], name)
+        state.is_open |= state.scope is state.module
+    elif path in ('builtins.globals', 'builtins.locals', 'builtins.vars'):
+        state.is_open |= state.scope is state.module or last == 'globals'
+        if node.args and last == 'vars':
+            taken_from_dict(state, node, node.args[0])
+    elif path in ('builtins.exec', 'builtins.eval') and node.args:
+        _executed(state, node, last)
+    elif last in IMPORTERS:
+        _imported(state, node, path)
+    elif last == 'patch' and path in ('unittest.mock.patch', 'mock.patch') and node.args:
+        name = text_of(node.args[0])
+        module, _, names = (name or '').partition('.')
+        if names and is_examined(module):
+            state.use(node, Question(module, names), name or '', ATTRIBUTE)
+    elif last == 'object' and path in ('unittest.mock.patch.object', 'mock.patch.object'):
+        _got(state, node)
+
+
+def assigned(state: State, target: ast.Attribute) -> None:
+    """Records that a name of a library is assigned to, such as `np.int = int`."""
+    _patched(state, target.value, target.attr)
+
+
+def _patched(state: State, base: ast.expr, name: str) -> None:
+    for one in state.final(inside(state, meaning_of(state, base), [name]), ''):
+        if one.question is not None:
+            state.patched.add(one.question.path)
+
+
+def _got(state: State, node: ast.Call) -> None:
+    """Records `getattr(tf, 'name')`; with a third argument, the program goes on without it."""
+    if len(node.args) < 2:
+        return
+    base = meaning_of(state, node.args[0])
+    name = text_of(node.args[1])
+    if name is not None and name.isidentifier():
+        here = state.condition if len(node.args) < 3 else state.condition.also(
+            Condition(caught=ALL))
+        state.use_names(node, base, name, _written(node), condition=here)
+    elif len(node.args) < 3 and _is_of_library(state, base):
+        _say_made(state, node, f'a name of {_written(node.args[0])} is made at run time'
+                  if name is None else 'its text is not one name')
+
+
+def taken_from_dict(state: State, node: ast.expr, library: ast.expr) -> None:
+    """Lists an expression such as `vars(tf)` or `tf.__dict__`: names are taken from it as texts."""
+    if not state.is_shallow and _is_of_library(state, meaning_of(state, library)):
+        _say_made(state, node, f'names of {_written(library)} are looked up in a dict')
+
+
+def _is_of_library(state: State, meanings: Meanings) -> bool:
+    return any(one.question is not None and one.question.module.startswith(_MADE_NAMES)
+               for one in state.final(meanings, ''))
+
+
+def _executed(state: State, node: ast.Call, last: str) -> None:
+    text = text_of(node.args[0])
+    if text is not None:
+        if 'tensorflow' in text or 'tf.' in text:
+            _say_made(state, node, f'{last} runs a text that uses TensorFlow')
+    elif not isinstance(node.args[0], ast.Constant):
+        _say_made(state, node, f'{last} runs a text that is made at run time')
+        state.is_open |= last == 'exec'
+
+
+def _imported(state: State, node: ast.Call, path: str) -> None:
+    name = imported_by(node)
+    if name is not None:
+        found = state.project.find(state.file, name)
+        if found is None:
+            state.use(node, Question(name), _written(node), IMPORT)
+        elif found:
+            state.imports.setdefault(state.project.name(found), state.places.of(node))
+    elif path in ('importlib.import_module', 'builtins.__import__') and node.args and (
+            text_of(node.args[0]) is None) and not _is_relative(node):
+        _say_made(state, node, 'the name of this module is made at run time')
+
+
+def _is_relative(node: ast.Call) -> bool:
+    """Whether a call imports a module of its own package, all of which are scanned."""
+    name = node.args[0]
+    while isinstance(name, ast.BinOp):
+        name = name.left
+    if isinstance(name, ast.JoinedStr) and name.values:
+        name = name.values[0]
+    return (text_of(name) or '').startswith('.')
+
+
+def _say_made(state: State, node: ast.expr, what: str) -> None:
+    subject = node.func if isinstance(node, ast.Call) else node
+    state.say('W202', node, _written(subject), _written(node), f'{what}, so nobody can check it')
+
+
+def _written(node: ast.expr) -> str:
+    if isinstance(node, ast.Call) and len(ast.dump(node)) > 1000:
+        return f'{_written(node.func)}(...)'
+    text = ast.unparse(node)
+    return text if len(text) <= _MOST_WRITTEN else f'{text[:_MOST_WRITTEN - 3]}...'

@@ -1,0 +1,1 @@
+"""What `fixes` needs to rewrite one file; needs the package libcst."""

@@ -1,0 +1,119 @@
+"""Follows import statements."""
+
+from __future__ import annotations
+
+import ast
+
+from .facts import Question, Use
+from .meanings import ALWAYS, IMPORT, OTHERS, Meaning, is_examined
+from .state import State
+
+
+def follow_import(state: State, node: ast.Import) -> None:
+    """Binds the names of `import a.b` and `import a.b as c`."""
+    for alias in node.names:
+        top = alias.name.partition('.')[0]
+        found = state.project.find(state.file, alias.name)
+        if found is None:
+            state.use(alias, Question(alias.name), alias.name, IMPORT)
+            if alias.asname:
+                state.bind(alias.asname, (Meaning(Question(alias.name)),))
+                continue
+            if top != alias.name:
+                state.dotted.update(_packages(alias.name))
+            state.bind(top, (Meaning(Question(top)),))
+        elif found:
+            _note_beside(state, alias, alias.name)
+            _import_from_project(state, alias, found)
+            if alias.asname:
+                state.bind(alias.asname, (Meaning(file=found),))
+            else:
+                state.bind(top, (Meaning(file=state.project.find(state.file, top) or found),))
+        else:
+            _say_missing(state, alias, alias.name)
+            state.bind(alias.asname or top, OTHERS)
+
+
+def follow_import_from(state: State, node: ast.ImportFrom) -> None:
+    """Binds the names of `from a import b`, `from . import b` and `from a import *`."""
+    module = node.module or ''
+    if module == '__future__':
+        state.has_lazy_annotations |= any(one.name == 'annotations' for one in node.names)
+    if node.level:
+        found: str | None = state.project.relative(state.file, node.level, module)
+    else:
+        found = state.project.find(state.file, module)
+    if found is None:
+        _from_library(state, node, module)
+    elif found:
+        if not node.level:
+            _note_beside(state, node, module)
+        if module or node.names[0].name == '*':
+            _import_from_project(state, node, found)
+        for alias in node.names:
+            _from_project(state, node, alias, found)
+    else:
+        _say_missing(state, node, '.' * node.level + module)
+        for alias in node.names:
+            if alias.name == '*':
+                state.stars.append(Meaning())
+            else:
+                state.bind(alias.asname or alias.name, OTHERS)
+
+
+def _packages(module: str) -> list[str]:
+    """Returns `a.b` and `a.b.c` for `a.b.c`."""
+    parts = module.split('.')
+    return ['.'.join(parts[:end]) for end in range(2, len(parts) + 1)]
+
+
+def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:
+    for alias in node.names:
+        if alias.name == '*':
+            state.use(node, Question(module), f'{module}.*', IMPORT)
+            state.stars.append(Meaning(Question(module)))
+            if not is_examined(module):
+                state.unknown_stars.append((node, module))
+            continue
+        question = Question(module, alias.name, True)
+        state.use(alias, question, alias.name, IMPORT)
+        state.bind(alias.asname or alias.name, (Meaning(question),))
+
+
+def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: str) -> None:
+    """Binds one name of a module of the project."""
+    if alias.name == '*':
+        state.stars.append(Meaning(file=file))
+        if not state.is_shallow and state.project.exports(file).is_unknown:
+            state.say('W202', node, state.project.name(file), f'{node.module or "."}.*',
+                      'a part of this module is unknown, and so are the names that come from it')
+        return
+    meaning = Meaning(file=file, names=alias.name)
+    submodule = state.project.submodule(file, alias.name)
+    if submodule:
+        _import_from_project(state, alias, submodule)
+    if not submodule and not state.is_shallow and state.project.resolve(meaning) is None:
+        module = state.project.name(file) if node.level else node.module
+        state.say('E112', alias, f'{module}.{alias.name}', alias.name,
+                  f'the module {module} of the project has no {alias.name}')
+    state.bind(alias.asname or alias.name, (meaning,))
+
+
+def _import_from_project(state: State, node: ast.AST, file: str) -> None:
+    if state.is_shallow:
+        return
+    for one in (*state.project.packages(file), file):  # These are imported before it.
+        state.imports.setdefault(state.project.name(one), state.places.of(node))
+
+
+def _note_beside(state: State, node: ast.AST, module: str) -> None:
+    """Keeps an absolute import that leads into a package which it does not name."""
+    if state.is_shallow or state.condition is not ALWAYS:
+        return
+    folder = state.project.package_around(state.file, module.partition('.')[0])
+    if folder:
+        state.beside.append((folder, Use(state.places.of(node), Question(module), module)))
+
+
+def _say_missing(state: State, node: ast.AST, module: str) -> None:
+    state.say('E112', node, module, module, f'the project has no module {module}')

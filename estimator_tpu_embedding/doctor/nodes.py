@@ -1,0 +1,56 @@
+"""Holds the nodes of a syntax tree by their types, with the node above each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+T = TypeVar('T', bound=ast.AST)
+
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.Name: (), ast.Constant: (), ast.alias: (), ast.Import: ('names',),
+    ast.ImportFrom: ('names',), ast.Attribute: ('value',), ast.keyword: ('value',),
+    ast.BinOp: ('left', 'right'), ast.BoolOp: ('values',), ast.UnaryOp: ('operand',),
+    ast.Compare: ('left', 'comparators'), ast.Subscript: ('value', 'slice'),
+    ast.Tuple: ('elts',), ast.List: ('elts',), ast.Starred: ('value',)}
+"""The fields with nodes of frequent types, without `ctx` and operators, which nobody asks for."""
+
+
+class Nodes:
+    """All nodes of a tree. No depth of nesting is too much."""
+
+    def __init__(self, tree: ast.AST):
+        """Visits the tree once."""
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.guards: dict[ast.AST, bool] = {}  # What `old_methods` found out about them.
+        self._by_type: dict[type[ast.AST], list[ast.AST]] = {}
+        todo = [tree]
+        for node in todo:  # It grows.
+            kind = type(node)
+            self._by_type.setdefault(kind, []).append(node)
+            for name in _FIELDS.get(kind, node._fields):
+                value = getattr(node, name, None)
+                for child in value if isinstance(value, list) else (value,):
+                    if isinstance(child, ast.AST):
+                        self.parents[child] = node
+                        todo.append(child)
+
+    def of(self, kind: type[T]) -> list[T]:
+        """Returns the nodes of a type, those near the module first."""
+        found: Any = self._by_type.get(kind, [])
+        return list(found)
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yields the nodes around a node, from the inside to the module."""
+        parent = self.parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = self.parents.get(parent)
+
+
+def called_name(call: ast.Call) -> str:
+    """Returns the last part of what a call calls, such as `'minimize'`; `''` for no name."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ''

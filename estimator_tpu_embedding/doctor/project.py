@@ -1,0 +1,282 @@
+"""Knows which files are modules of the project, and what each hands out under which name.
+
+A module of the project is sought as Python would: beside the file, then from the folder that holds
+its outermost package. After these come the folders between it and the paths that the user named.
+Programs of one folder are often started with PYTHONPATH. So a module that is found nowhere there is
+sought among all files by its whole dotted name, unless a known library has its first name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .facts import Question
+from .meanings import OTHER, OTHERS, Condition, Exports, Meaning, Meanings, below
+from .sources import Found
+
+_LIBRARIES = frozenset(sys.stdlib_module_names) | {'keras', 'numpy', 'tensorflow', 'tf_keras'}
+"""Packages that a file elsewhere in the project does not hide."""
+_COMPILED = ('.so', '.pyd', '.pyc')
+_MOST_STEPS = 1000
+"""The most modules through which one name is followed."""
+
+
+class _Folder(NamedTuple):
+    files: frozenset[str]
+    folders: frozenset[str]
+
+
+class Project:
+    """The modules of the files that were found."""
+
+    def __init__(self, found: Found | None = None,
+                 examine: Callable[[str, Project], Exports] | None = None):
+        """Knows the files, and examines each when another file imports it.
+
+        Args:
+          found: files and roots; without it only relative imports lead to other files.
+          examine: returns what the module in a file hands out.
+        """
+        self._roots = {os.path.abspath(root): root for root in (found.roots if found else ())}
+        self._shown = {os.path.abspath(path): path for path in (found.files if found else ())}
+        self._examine = examine
+        self._exports: dict[str, Exports] = {}
+        self._folders: dict[str, _Folder] = {}
+        self._found: dict[tuple[str, str], str | None] = {}
+        self._files: dict[str, str] = {}
+        self._by_end: dict[str, list[str]] = {}
+        for file in self._shown:
+            name = os.path.splitext(_module_file(file))[0]
+            self._by_end.setdefault(os.path.basename(name), []).append(name)
+
+    def find(self, importer: str, module: str) -> str | None:
+        """Returns the file or folder of an absolute import.
+
+        Args:
+          importer: absolute path of the file that imports it.
+          module: dotted name.
+
+        Returns:
+          `''` if its package is in the project and it is not, and `None` if no part is.
+        """
+        key = (os.path.dirname(importer), module)
+        if key not in self._found:
+            self._found[key] = self._seek(importer, module)
+        return self._found[key]
+
+    def package_around(self, importer: str, top: str) -> str:
+        """Returns the folder of the package that holds a module; `''` if none does."""
+        found = self.find(importer, top)
+        folder = os.path.dirname(_module_file(found)) if found else ''
+        return folder if folder and self._package(folder) else ''
+
+    def relative(self, importer: str, level: int, module: str) -> str:
+        """Returns the file or folder of a relative import, or `''`."""
+        folder = os.path.dirname(importer)
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        if not module:
+            return self._package(folder) or folder
+        return self._below(folder, module) or ''
+
+    def submodule(self, file: str, name: str) -> str:
+        """Returns the file or folder of a module in a package, or `''`."""
+        if os.path.basename(file) == '__init__.py':
+            file = os.path.dirname(file)
+        elif file.endswith(('.py', *_COMPILED)):
+            return ''
+        return self._below(file, name) or ''
+
+    def exports(self, file: str) -> Exports:
+        """Returns what a module hands out; it may be a folder without `__init__.py`."""
+        if file not in self._exports:
+            if not file.endswith('.py'):
+                return Exports({}, is_open=file.endswith(_COMPILED))
+            self._exports[file] = Exports({}, is_open=True) if self._examine is None else (
+                self._examine(file, self))
+        return self._exports[file]
+
+    def remember(self, file: str, exports: Exports) -> None:
+        """Keeps what a module hands out that was examined for another reason."""
+        self._exports.setdefault(file, exports)
+
+    def resolve(self, meaning: Meaning) -> Meanings | None:
+        """Returns what a name in a module means, through all that modules import of each other.
+
+        Args:
+          meaning: a module and dotted names in it.
+
+        Returns:
+          Meanings without `file`, or `None` if the module certainly lacks the name.
+        """
+        result: list[Meaning] = []
+        waiting, seen = [meaning], set[tuple[str, str]]()
+        while waiting:
+            one = waiting.pop()
+            if not one.file or not one.names:
+                result.append(one._replace(file='', owner=None))
+            elif (one.file, one.names) not in seen and len(seen) < _MOST_STEPS:
+                seen.add((one.file, one.names))
+                found = self._step(one)
+                waiting += reversed(found)
+        return tuple(dict.fromkeys(result)) or (OTHERS if len(seen) >= _MOST_STEPS else None)
+
+    def name(self, file: str) -> str:
+        """Returns the dotted name of a file or folder, from the root that the user named."""
+        path = os.path.splitext(_module_file(file))[0]
+        root = max((root for root in self._roots if path == root or path.startswith(
+            os.path.join(root, ''))), key=len, default=os.path.dirname(path))
+        while self._package(root) and root != os.path.dirname(root):
+            root = os.path.dirname(root)
+        name = os.path.relpath(path, root).replace(os.sep, '.').lstrip('.')
+        self._files[name] = file
+        return name
+
+    def packages(self, file: str) -> list[str]:
+        """Returns the files of the packages that a module is in, outermost first."""
+        found: list[str] = []
+        folder = os.path.dirname(_module_file(file))
+        while (package := self._package(folder)) and folder != os.path.dirname(folder):
+            found.insert(0, package)
+            folder = os.path.dirname(folder)
+        return found
+
+    def file_of(self, name: str) -> str:
+        """Returns the file or folder whose `name` was asked for."""
+        return self._files[name]
+
+    def shown(self, file: str) -> str:
+        """Returns the path of a file as the user reaches it."""
+        if file in self._shown:
+            return self._shown[file]
+        for root, shown in self._roots.items():
+            if file.startswith(os.path.join(root, '')):
+                return os.path.normpath(os.path.join(shown, os.path.relpath(file, root)))
+        return file
+
+    def _step(self, meaning: Meaning) -> list[Meaning]:
+        """Returns what a name in a module leads to, nothing if it is not there."""
+        first, _, rest = meaning.names.partition('.')
+        exports = self.exports(meaning.file)
+        condition = meaning.condition
+        if first in exports.names:
+            return [_inside(one, rest).under(condition) for one in exports.names[first]]
+        submodule = self.submodule(meaning.file, first)
+        if submodule:
+            return [Meaning(file=submodule, names=rest).under(condition)]
+        libraries = [Question(one.question.module, first, True)
+                     for one in exports.stars if one.question is not None]
+        result = [one._replace(names=meaning.names).under(condition)
+                  for one in exports.stars if one.file]
+        if libraries:
+            others = tuple((one,) for one in libraries[:-1])
+            result.append(_inside(Meaning(libraries[-1]), rest).under(
+                condition.also(Condition(unless=others))))
+        elif exports.is_open or exports.is_unknown:
+            result.append(OTHER)
+        return result
+
+    def _seek(self, importer: str, module: str) -> str | None:
+        top = module.partition('.')[0]
+        folder = os.path.dirname(importer)
+        is_partial = False
+        for base in self._bases(folder) if self._roots else ():
+            if top in _LIBRARIES and (base != folder or self._package(base)):
+                continue
+            found = self._below(base, module)
+            if found and not (top in _LIBRARIES and not self._is_regular(base, top)):
+                return found
+            is_partial |= found == '' and self._is_regular(base, top)
+        if is_partial:
+            return ''
+        return None if top in _LIBRARIES else self._by_whole_name(module)
+
+    def _bases(self, folder: str) -> list[str]:
+        """Returns the folders that may be in `sys.path` for a file of a folder, nearest first."""
+        inside = folder
+        while self._package(inside) and inside != os.path.dirname(inside):
+            inside = os.path.dirname(inside)
+        bases = [folder, inside]
+        while any(inside.startswith(os.path.join(root, '')) for root in self._roots):
+            inside = os.path.dirname(inside)
+            bases.append(inside)
+        return list(dict.fromkeys((*bases, *self._roots)))
+
+    def _by_whole_name(self, module: str) -> str | None:
+        end = os.sep + module.replace('.', os.sep)
+        found = [name for name in self._by_end.get(module.rpartition('.')[2], ())
+                 if name.endswith(end)]
+        if not found:
+            return None
+        name = min(found, key=lambda one: (len(one), one))
+        return f'{name}.py' if f'{name}.py' in self._shown else self._package(name)
+
+    def _below(self, folder: str, module: str) -> str | None:
+        """Returns the file or folder of a module; `''` if only its package is there, or `None`."""
+        parts = module.split('.')
+        for number, part in enumerate(parts):
+            inside = self._list(folder)
+            is_last = number == len(parts) - 1
+            whole = os.path.join(folder, part)
+            is_folder = part in inside.folders
+            package = self._package(whole) if is_folder else ''
+            if package:
+                if is_last:
+                    return package
+            elif f'{part}.py' in inside.files:
+                return f'{whole}.py' if is_last else ''
+            elif any(name.partition('.')[0] == part and name.endswith(_COMPILED)
+                     for name in inside.files):
+                return f'{whole}.so' if is_last else ''
+            elif not is_folder or is_last and not self._has_modules(whole):
+                return '' if number else None
+            elif is_last:
+                return whole
+            folder = whole
+        return None
+
+    def _is_regular(self, base: str, top: str) -> bool:
+        return bool(self._package(os.path.join(base, top))) or (
+            f'{top}.py' in self._list(base).files)
+
+    def _has_modules(self, folder: str) -> bool:
+        inside = self._list(folder)
+        return any(name.endswith('.py') for name in inside.files) or any(
+            name.endswith('.py') for part in inside.folders
+            for name in self._list(os.path.join(folder, part)).files)
+
+    def _package(self, folder: str) -> str:
+        """Returns the path of `__init__.py` in a folder, or `''`."""
+        return os.path.join(folder, '__init__.py') if (
+            '__init__.py' in self._list(folder).files) else ''
+
+    def _list(self, folder: str) -> _Folder:
+        if folder not in self._folders:
+            files, folders = set[str](), set[str]()
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        (folders if entry.is_dir() else files).add(entry.name)
+            except OSError:
+                pass  # It was left out with a reason, or it is not there.
+            self._folders[folder] = _Folder(frozenset(files), frozenset(folders))
+        return self._folders[folder]
+
+
+def _module_file(file: str) -> str:
+    """Returns the path of a module, which for a package is that of its folder."""
+    folder, name = os.path.split(file)
+    return folder if name == '__init__.py' else file
+
+
+def _inside(meaning: Meaning, names: str) -> Meaning:
+    if not names:
+        return meaning
+    if meaning.question is not None:
+        return meaning._replace(question=below(meaning.question, names))
+    if meaning.file:
+        return meaning._replace(names=f'{meaning.names}.{names}' if meaning.names else names)
+    return meaning if meaning.is_none else OTHER

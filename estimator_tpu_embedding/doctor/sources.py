@@ -1,0 +1,230 @@
+"""Finds the files of a project and reads them; what a stranger wrote causes no traceback."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import stat
+import tokenize
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..compat import notebook
+from ..errors import EteError, bytes_text, shown
+from ..proto import files
+from .facts import Finding, Place
+
+MAX_BYTES = 2**20
+"""The most bytes of source in one file. Python takes up to 900 bytes of memory for each."""
+MAX_NOTEBOOK_BYTES = 2**26
+"""The most bytes of a notebook, most of which are pictures."""
+_SLOW_CODECS = frozenset({'punycode', 'idna'})
+"""Codecs that take a time which grows with the square of the size."""
+_LEFT_OUT = {
+    'node_modules': 'packages of Node.js', '__pycache__': 'compiled files',
+    'build': 'a folder of a build', 'dist': 'a folder of a build', '_build': 'a folder of a build',
+    'site-packages': 'installed packages', 'dist-packages': 'installed packages'}
+_OF_ENVIRONMENTS = ('pyvenv.cfg', 'conda-meta')
+
+
+class Found(NamedTuple):
+    """Files to scan.
+
+    Attributes:
+      files: paths of `.py` and `.ipynb` files, as the user reaches them, each once, in order.
+      left_out: folders and files that are not scanned, and why.
+      problems: paths that the user named and nobody can read (E132).
+      roots: the folders that the user named, and the folders of files that they named.
+    """
+
+    files: Sequence[str]
+    left_out: Sequence[tuple[str, str]] = ()
+    problems: Sequence[Finding] = ()
+    roots: Sequence[str] = ()
+
+
+class Source(NamedTuple):
+    """The text of one file.
+
+    Attributes:
+      path: of the file.
+      cells: the text of a Python file, or of each code cell of a notebook, with `pass` for lines of
+        IPython. A line ends in a line feed, and each character is one column.
+      is_notebook: whether its places have the number of a cell.
+      problems: why there is no text (E132), or none of a cell.
+    """
+
+    path: str
+    cells: Sequence[str]
+    is_notebook: bool = False
+    problems: Sequence[Finding] = ()
+
+
+def find(paths: Iterable[str]) -> Found:
+    """Finds Python files and notebooks below some paths.
+
+    Args:
+      paths: files and folders; each is scanned, whatever its name is.
+
+    >>> find(['/no/such/file.py']).problems[0].code
+    'E132'
+    """
+    search = _Search()
+    for path in paths:
+        search.add(os.path.normpath(path))
+    search.follow_links()
+    return Found(tuple(dict.fromkeys(search.files)), tuple(search.left_out), tuple(search.problems),
+                 tuple(dict.fromkeys(search.roots)))
+
+
+def read(path: str) -> Source:
+    """Reads one file as Python would; what cannot be read is one of its problems."""
+    is_notebook = path.endswith('.ipynb')
+    try:
+        if is_notebook:
+            return _notebook(path)
+        with files.open_regular(path, follow=True) as stream:
+            content = bytes(files.read_at_most(stream, MAX_BYTES + 1))
+        if len(content) > MAX_BYTES:
+            raise _TooLarge(MAX_BYTES)
+        return Source(path, (decoded(content),))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+    except SyntaxError as error:  # The encoding that it names does not exist.
+        why = str(error.msg)
+    except (EteError, _TooLarge, LookupError, ValueError, RecursionError, MemoryError) as error:
+        why = str(error) or type(error).__name__
+    return Source(path, (), is_notebook, (unreadable(path, why),))
+
+
+def decoded(content: bytes) -> str:
+    """Returns the text of a Python file: in the encoding that it names, or in UTF-8.
+
+    Raises:
+      SyntaxError: if it names no encoding that Python knows.
+      ValueError: if it is not in that encoding.
+    """
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+    name = codecs.lookup(encoding).name
+    if name in _SLOW_CODECS:
+        raise ValueError(f'the encoding {name} is not read here')
+    return with_line_feeds(content.decode(encoding))
+
+
+def with_line_feeds(text: str) -> str:
+    """Returns a text whose lines end as Python's parser sees it."""
+    return text.replace('\r\n', '\n').replace('\r', '\n')
+
+
+def unreadable(path: str, why: str, cell: int = 0) -> Finding:
+    """Returns the finding E132 about a file or cell."""
+    place = Place(path, 1, 1, 1, 1, cell)
+    return Finding('E132', place, 'file', '', f'it cannot be read: {shown(why, 200)}', 'unknown')
+
+
+class _TooLarge(Exception):
+    def __init__(self, most: int):
+        super().__init__(f'it has more than {bytes_text(most)} of source, and '
+                         'no more is examined')
+
+
+def _notebook(path: str) -> Source:
+    cells: list[str] = []
+    problems: list[Finding] = []
+    left = MAX_BYTES
+    for number, text in enumerate(notebook.read(path, MAX_NOTEBOOK_BYTES), 1):
+        left -= len(text)
+        if left < 0:
+            raise _TooLarge(MAX_BYTES)
+        try:
+            cells.append(notebook.python_of(with_line_feeds(text), lambda line: None))
+        except (ValueError, RecursionError, MemoryError, OverflowError, SystemError) as error:
+            cells.append('')
+            problems.append(unreadable(path, str(error) or type(error).__name__, number))
+    return Source(path, cells, True, problems)
+
+
+class _Search:
+    """A walk through the folders that a user named."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.left_out: list[tuple[str, str]] = []
+        self.problems: list[Finding] = []
+        self.roots: list[str] = []
+        self._links: list[str] = []
+        self._seen: set[str] = set()  # Real paths of folders and files.
+
+    def add(self, path: str) -> None:
+        """Adds a path that the user named."""
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            self.problems.append(unreadable(path, why or type(error).__name__))
+            return
+        if stat.S_ISDIR(status.st_mode):
+            self.roots.append(path)
+            self._walk(path)
+        else:
+            self.roots.append(os.path.dirname(path) or '.')
+            self._file(path)
+
+    def follow_links(self) -> None:
+        """Adds the targets of links that stay inside, unless they are scanned anyway."""
+        inside = [os.path.join(os.path.realpath(root), '') for root in self.roots]
+        for path in self._links:
+            target = os.path.realpath(path)
+            if not os.path.join(target, '').startswith(tuple(inside)):
+                self.left_out.append((path, 'a link that leads out of the tree'))
+            elif os.path.isdir(target):
+                self.left_out.append((path, 'a link to a folder of the tree'))
+            elif target in self._seen:
+                self.left_out.append((path, 'a link to a file that is scanned'))
+            else:
+                self._file(path)
+
+    def _walk(self, root: str) -> None:
+        waiting = [root]
+        while waiting:
+            folder = waiting.pop()
+            real = os.path.realpath(folder)
+            if real in self._seen:
+                continue
+            self._seen.add(real)
+            try:
+                with os.scandir(folder) as entries:
+                    found = sorted(entries, key=lambda entry: entry.name)
+            except OSError as error:
+                self.problems.append(unreadable(folder, error.strerror or type(error).__name__))
+                continue
+            folders = [one for one in found if one.is_dir(follow_symlinks=False)]
+            for entry in found:
+                path = os.path.normpath(entry.path)
+                is_source = entry.name.endswith(('.py', '.ipynb'))
+                if entry.is_symlink() and (is_source or os.path.isdir(path)):
+                    self._links.append(path)
+                elif is_source and not entry.is_dir(follow_symlinks=False):
+                    self._file(path)
+            waiting += [path for entry in reversed(folders)
+                        if self._is_wanted(path := os.path.normpath(entry.path), entry.name)]
+
+    def _is_wanted(self, path: str, name: str) -> bool:
+        """Whether a folder below a root is scanned; if not, the reason is noted."""
+        reason = _LEFT_OUT.get(name, '')
+        if name.startswith('.'):
+            reason = 'a hidden folder'
+        elif name.endswith(('.egg-info', '.dist-info')):
+            reason = 'data of a package'
+        elif any(os.path.lexists(os.path.join(path, one)) for one in _OF_ENVIRONMENTS):
+            reason = 'a Python environment'
+        if reason:
+            self.left_out.append((path, reason))
+        return not reason
+
+    def _file(self, path: str) -> None:
+        real = os.path.realpath(path)
+        if real not in self._seen:
+            self._seen.add(real)
+            self.files.append(path)

@@ -1,0 +1,295 @@
+"""Keeps all names of one file while its statements are followed, and records its uses."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
+
+from .facts import Finding, Place, Question, Use
+from .meanings import (
+    ALWAYS, ATTRIBUTE, FLAGS, IMPORT, NAME, OTHERS, ClassNames, Condition, Exports, Meaning,
+    Meanings, below, is_examined)
+from .meanings import Names as Bound
+from .places import Places
+
+TENSORFLOW = frozenset({
+    'tf', 'tensorflow', 'tfe', 'tf1', 'tf2', 'tfv1', 'tfv2', 'tf_v1', 'tf_v2', '_tf'})
+"""Names that programs give to TensorFlow: a look-up in one of unknown meaning is listed."""
+PYTHON_2 = frozenset({
+    'apply', 'basestring', 'buffer', 'cmp', 'coerce', 'execfile', 'file', 'intern', 'long',
+    'raw_input', 'reduce', 'reload', 'unichr', 'unicode', 'xrange'})
+BRANCH = 'branch'
+"""In `Condition.caught`: the place may be in a branch that is not taken, also in a function."""
+_MOST_STARS = 20
+"""The most `from a import *` that a name may come from: the last ones."""
+_BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
+
+
+class Modules(Protocol):
+    """The other files of the project."""
+
+    def find(self, importer: str, module: str) -> str | None:
+        """The file or folder of an absolute import, `''` if a part is missing, or `None`."""
+
+    def relative(self, importer: str, level: int, module: str) -> str:
+        """The file or folder of a relative import, or `''`."""
+
+    def submodule(self, file: str, name: str) -> str:
+        """The file or folder of a module of a package, or `''`."""
+
+    def package_around(self, importer: str, top: str) -> str:
+        """The folder of the package that holds a module, or `''`."""
+
+    def exports(self, file: str) -> Exports:
+        """What a module hands out."""
+
+    def resolve(self, meaning: Meaning) -> Meanings | None:
+        """What a name in a module means, without `file`; `None` if it is certainly not there."""
+
+    def name(self, file: str) -> str:
+        """The dotted name of a module."""
+
+    def packages(self, file: str) -> Sequence[str]:
+        """The files of the packages that a module is in, outermost first."""
+
+
+class Scope:
+    """The names of a module, class, function or comprehension."""
+
+    __slots__ = ('parent', 'names', 'is_class', 'is_comprehension', 'outer_names', 'unknown',
+                 'owner')
+
+    def __init__(self, parent: Scope | None, *, is_class: bool = False,
+                 is_comprehension: bool = False, owner: ClassNames | None = None):
+        self.parent = parent
+        self.owner = owner  # Of the scope of a class.
+        self.names: Bound = {}
+        self.is_class = is_class
+        self.is_comprehension = is_comprehension
+        self.outer_names: set[str] = set()  # Those of `global` statements.
+        # Names that were listed as unknown, for the whole function.
+        self.unknown: set[str] = (
+            parent.unknown if parent is not None and is_comprehension else set())
+
+
+class State:
+    """One file.
+
+    Attributes:
+      file: absolute path, as the project knows it.
+      places: where nodes are.
+      project: the other files.
+      has_versions: whether the text perhaps compares versions.
+      is_shallow: whether only names at the top level are wanted, so no other file is examined.
+      uses: of names of libraries.
+      kinds: by use, the kind of look-up and the number of `try` statements around it.
+      unknown: findings about names that cannot be resolved.
+      beside: imports of modules in a package without its name, and the folder of the package.
+      imports: modules of the project, with the place of the first import.
+      meant: what a `Name` of the tree means, by its id.
+      scope: where names are bound now.
+      condition: when the present place is reached.
+      depth: number of `try` statements around the present place that catch failed look-ups.
+      dotted: modules of `import a.b.c`.
+      stars: modules of `from a import *`.
+      given: what a lambda expression is called with where it is written, by its id.
+      waiting: bodies of functions, with their scope and condition.
+      late: names that functions bind in the module.
+      pending: look-ups in attributes of `self`, which are known when all methods were followed.
+      patched: names of libraries that the file assigns to.
+      needs_stars: whether names are used that perhaps come from `from a import *` of a package
+        whose names nobody may look up.
+      unknown_stars: these imports, and their packages.
+      is_open: whether the module has names that no statement shows.
+    """
+
+    def __init__(self, file: str, places: Places, project: Modules, *, is_shallow: bool = False,
+                 has_versions: bool = True):
+        self.file, self.places, self.project = file, places, project
+        self.has_versions = has_versions
+        self.is_shallow = is_shallow
+        self.late: Bound = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets everything but what functions bind in the module."""
+        self.uses: list[Use] = []
+        self.kinds: list[tuple[str, int]] = []
+        self.unknown: list[Finding] = []
+        self.beside: list[tuple[str, Use]] = []
+        self.imports: dict[str, Place] = {}
+        self.meant: dict[int, Meanings] = {}
+        self.scope = self.module = Scope(None)
+        self.condition = ALWAYS
+        self.depth = 0
+        self.dotted: set[str] = set()
+        self.stars: list[Meaning] = []
+        self.waiting: deque[tuple[ast.AST, Scope, Condition, ClassNames | None]] = deque()
+        self.pending: list[tuple[ast.AST, ClassNames, Sequence[str], str, Condition, Scope]] = []
+        self.patched: set[str] = set()
+        self.is_open = False
+        self.has_late = False
+        self.needs_stars = False
+        self.given: dict[int, tuple[Meanings, ...]] = {}
+        self.unknown_stars: list[tuple[ast.AST, str]] = []
+        self.has_lazy_annotations = False
+
+    def bind(self, name: str, meanings: Meanings) -> None:
+        """Gives a name a meaning in the present scope."""
+        scope = self.scope
+        if name not in scope.outer_names:
+            scope.names[name] = meanings
+            return
+        known = self.late.get(name, ())
+        if set(meanings) - set(known):
+            self.late[name] = tuple(dict.fromkeys((*known, *meanings)))
+            self.has_late = True
+
+    def lookup(self, name: str) -> Meanings | None:
+        """Returns what a name means here; `None` if nothing binds it."""
+        found = self.bound(name)
+        return self.from_stars(name) if found is None and self.stars else found
+
+    def bound(self, name: str) -> Meanings | None:
+        """Returns what a name means that a statement binds by its name."""
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if name in scope.names:
+                found = scope.names[name]
+                if scope is self.module and name in self.late:
+                    late = self.late[name]
+                    if any(one.question or one.file for one in late):
+                        return tuple(dict.fromkeys(
+                            (*(one for one in found if not one.is_none), *late)))
+                return found
+            scope = scope.parent
+        return self.late.get(name)
+
+    def from_stars(self, name: str) -> Meanings | None:
+        """Returns what a name means that perhaps some `from a import *` binds."""
+        asked: list[Question] = []
+        for star in reversed(self.stars[-_MOST_STARS:]):
+            if star.question is not None:
+                if name not in _BUILTINS:
+                    asked.append(Question(star.question.module, name, True))
+            elif not star.file or self.is_shallow:
+                return OTHERS
+            else:
+                found = self.project.resolve(star._replace(names=name))
+                if found is not None:
+                    return found
+        examined = [one for one in asked if is_examined(one.module)]
+        if name in PYTHON_2:
+            return (Meaning(Question('builtins', name), unless=tuple((one,) for one in asked)),)
+        if len(examined) < len(asked):
+            self.needs_stars = True
+        if not examined:
+            return OTHERS if asked else None
+        # The last import wins, and the others have what it lacks.
+        return (Meaning(examined[0], unless=tuple((one,) for one in asked if one != examined[0])),)
+
+    def use(self, node: ast.AST, question: Question, written: str, kind: str,
+            condition: Condition | None = None) -> None:
+        """Records that the present place uses a name of a library."""
+        condition = self.condition if condition is None else condition
+        self.uses.append(Use(self.places.of(node), question, written, kind in condition.caught,
+                             only_if=condition.only_if, unless=condition.unless))
+        self.kinds.append((kind, -1 if BRANCH in condition.caught else self.depth))
+
+    def use_names(self, node: ast.AST, base: Meanings, names: str, written: str,
+                  kind: str = ATTRIBUTE, condition: Condition | None = None) -> None:
+        """Records look-ups in something that may mean several things.
+
+        Where all other meanings are `None`, the program fails without the library's. So the last
+        of these is needed whether or not its import succeeded.
+        """
+        if base is OTHERS:
+            return
+        here = self.condition if condition is None else condition
+        meanings = self.final(base, names)
+        libraries = [one for one in meanings if one.question is not None]
+        has_other = any(one.question is None and not one.is_none for one in meanings)
+        for number, one in enumerate(libraries, 1):
+            question = one.question
+            assert isinstance(question, Question)
+            is_flag = question.names.endswith(FLAGS) and names and not names.endswith(FLAGS)
+            if is_examined(question.module) and not is_flag:
+                if number == len(libraries) and not has_other and one.only_if:
+                    one = one._replace(only_if=())
+                self.use(node, question, written, kind,
+                         here.also(one.condition) if one.only_if or one.unless else here)
+
+    def final(self, base: Meanings, names: str) -> Meanings:
+        """Returns what dotted names in something mean, through other files of the project."""
+        result: list[Meaning] = []
+        for one in base:
+            if one.question is not None:
+                result.append(one.asks(self.below(one.question, names)) if names else one)
+            elif one.file:
+                whole = f'{one.names}.{names}' if one.names and names else one.names or names
+                found = None if self.is_shallow else self.project.resolve(
+                    one._replace(names=whole))
+                result += OTHERS if found is None else found
+            elif not names or one.is_none:
+                result.append(one)
+            else:
+                result += OTHERS
+        return tuple(result)
+
+    def below(self, question: Question, names: str) -> Question:
+        """Returns the question about dotted names in a module or in a name of it.
+
+        After `import a.b` the name `a` has `b`, which nobody else need have imported.
+        """
+        if not question.names and self.dotted:
+            parts = names.split('.')
+            for end in range(min(len(parts), 20), 0, -1):
+                module = '.'.join((question.module, *parts[:end]))
+                if module in self.dotted:
+                    return Question(module, '.'.join(parts[end:]))
+        return below(question, names)
+
+    def list_unknown(self, node: ast.AST, name: str, written: str) -> None:
+        """Lists that a name which programs give to TensorFlow means something unknown here."""
+        if self.is_shallow or name in self.scope.unknown:
+            return
+        self.scope.unknown.add(name)
+        self.unknown.append(Finding(
+            'W201', self.places.of(node), name, written,
+            f'nothing here says what "{name}" is, so its names are not checked', 'unknown'))
+
+    def say(self, code: str, node: ast.AST, subject: str, written: str, message: str) -> None:
+        """Lists something else that cannot be resolved, unless the program survives it."""
+        if self.is_shallow or IMPORT in self.condition.caught:
+            return
+        if code == 'E112' and (self.condition.only_if or self.condition.unless):
+            # Answers decide whether it is reached, so it must be a use. No library has it.
+            module, _, name = subject.rpartition('.')
+            self.use(node, Question(module, name, True) if module.strip('.') else Question(subject),
+                     written, IMPORT)
+        else:
+            self.unknown.append(Finding(
+                code, self.places.of(node), subject, written, message, 'unknown'))
+
+    def use_builtin(self, node: ast.Name) -> None:
+        """Records a name that no scope binds."""
+        self.meant[id(node)] = (Meaning(Question('builtins', node.id)),)
+        if node.id in PYTHON_2:
+            self.use(node, Question('builtins', node.id), node.id, NAME)
+
+    def owner_of_scope(self) -> ClassNames | None:
+        """Returns the class whose body is followed, or `None`."""
+        return self.scope.owner
+
+    def later(self, node: ast.AST, owner: ClassNames | None = None) -> None:
+        """Keeps the body of a function until all names around it are known.
+
+        A `try` around its definition does not catch what its calls raise.
+        """
+        condition = self.condition
+        if condition.caught and BRANCH not in condition.caught:
+            condition = condition._replace(caught=frozenset())
+        self.waiting.append((node, self.scope, condition, owner))

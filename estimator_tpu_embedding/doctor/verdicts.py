@@ -1,0 +1,84 @@
+"""Judges every name: which flag, package or other name helps, or why nothing does."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from . import flags, reasons
+from .facts import Answer, Finding, ScannedFile, Use
+from .flags import Flags
+from .oracle import Answers
+
+_HINT = {'tf1': 'with --tf1 it is there', 'contrib': 'with --contrib it is there'}
+
+
+class Judged(NamedTuple):
+    """What became of all names.
+
+    Attributes:
+      findings: in no particular order, without repetitions.
+      verdicts: how many uses have each of `facts.VERDICTS`. Names of packages that are never
+        imported are not among them, except their modules.
+      flags: by path of each file, what it needs with all files of the project that it imports.
+      project: what all files together need.
+    """
+
+    findings: Sequence[Finding]
+    verdicts: Mapping[str, int]
+    flags: Mapping[str, Flags]
+    project: Flags
+
+
+def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
+    """Judges all uses of all files.
+
+    Args:
+      files: all files of the project; their `unknown` and `problems` are findings already.
+      answers: of `oracle.ask` about `use.question` of all their uses.
+    """
+    needed = flags.Project(files, answers.found)
+    findings: dict[Finding, None] = {}
+    verdicts: collections.Counter[str] = collections.Counter()
+    for file in files:
+        reached = {use.place for use in file.uses if needed.is_reached(file, use)}
+        for use in file.uses:
+            if not needed.is_reached(file, use) and use.place in reached:
+                continue  # The name means something else.
+            answer = answers.found.get(use.question)
+            reason = _reason(file, use, answer, answers.reason, needed)
+            if answer is None or answer.is_examined or reason.code:
+                verdicts[reason.verdict] += 1
+            if reason.code and not (reason.code == 'E111' and _is_no_import(use)):
+                subject = use.question.path.removeprefix('builtins.')
+                findings[Finding(reason.code, use.place, subject, use.written, reason.message,
+                                 reason.verdict, reason.successor)] = None
+    return Judged(list(findings), dict(verdicts),
+                  {file.path: needed.flags_of(file) for file in files}, needed.whole())
+
+
+def _reason(file: ScannedFile, use: Use, answer: Answer | None, why_unknown: str,
+            needed: flags.Project) -> reasons.Reason:
+    """Returns what becomes of a name in a program that may be prepared, or need flags for others.
+    """
+    reason = reasons.reason_of(use.question, answer, why_unknown)
+    if answer is None or reason.code == 'E104':
+        return reason
+    if use.is_guarded or not needed.is_reached(file, use):
+        if answer.run or answer.python:
+            return reason if answer.run else reasons.Reason('', 'there')
+        hint = _HINT.get(reason.verdict, reason.message)
+        return reasons.Reason('I305', reason.verdict,
+                              f'it is missing, and the program is prepared for that; {hint}')
+    if other := needed.contradiction(file, use):
+        first = f'{other.written} ({other.place.path}:{other.place.line})'
+        return reasons.Reason('E105', 'lost', f'it is there without --tf1 only, and the program '
+                              f'needs --tf1 for {first}' if answer.run else
+                              f'it is there with --tf1 only, and with it {first} is not')
+    return reason
+
+
+def _is_no_import(use: Use) -> bool:
+    """Whether a name is used whose import is a finding already, if its package is missing."""
+    return bool(use.question.names) and not use.question.is_import

@@ -1,0 +1,213 @@
+"""The forms of a diagnosis that was written by hand."""
+
+import json
+import os
+import re
+import urllib.parse
+
+import pytest
+
+from estimator_tpu_embedding.cli.codes import ENTRIES
+from estimator_tpu_embedding.cli.codes.examples import EXAMPLES
+from estimator_tpu_embedding.cli.diagnosis import github, sarif
+from estimator_tpu_embedding.cli.diagnosis.data import data_of
+from estimator_tpu_embedding.cli.diagnosis.places import grouped, where
+from estimator_tpu_embedding.cli.diagnosis.text import blocks_of
+from estimator_tpu_embedding.doctor.facts import Diagnosis, Finding, Place, Prescription
+
+LOST = Finding('E101', Place('job/train.py', 7, 3, 7, 11), 'tensorflow.xyz', 'tf.xyz',
+               'no TensorFlow that we know has it', 'lost')
+UNKNOWN = Finding('W201', Place('job/nb.ipynb', 2, 1, 2, 4, 3), 'x', 'x', 'nobody knows', 'unknown')
+CONFLICT = Finding('W221', None, 'tf_keras', '', 'tf_keras 2.16 is for TensorFlow 2.16')
+OLD = Finding('I302', Place('job/train.py', 1, 1, 1, 9), 'tensorflow.Session', 'tf.Session',
+              'etpe run --tf1 restores it', 'tf1')
+RUN = Prescription('job/train.py', 'etpe run --tf1 job/train.py', ['--tf1: tf.Session'], [LOST])
+EVIL = 'a\n::error::b%25,c:d\x1b[31m\udce9.py'
+
+
+def diagnosis(*findings, **changes):
+    facts = {'environment': [('Python', '3.11.7')], 'findings': findings, 'prescriptions': [],
+             'verdicts': {'there': 4, 'lost': 0, 'unknown': 0}, 'files': 2, 'lines': 30,
+             'ignored': {}, 'left_out': []}
+    return Diagnosis(**{**facts, **changes})
+
+
+def text(found, most=100):
+    return [block.text for block in blocks_of(found, most)]
+
+
+def test_the_text_goes_from_the_environment_to_what_stops_the_program_first():
+    found = diagnosis(CONFLICT, LOST, UNKNOWN, OLD, OLD, prescriptions=[RUN], ignored={'E121': 2},
+                      verdicts={'there': 4, 'tf1': 2, 'lost': 1, 'unknown': 1},
+                      left_out=[('job/link', 'a link')])
+    assert text(found) == [
+        'Python: 3.11.7',
+        'environment  W221  packages that contradict each other  tf_keras  tf_keras 2.16 is for '
+        'TensorFlow 2.16',
+        'job/train.py:7:3  E101  TensorFlow name that is gone  tf.xyz  no TensorFlow that we know '
+        'has it',
+        'job/nb.ipynb[code cell 3]:2:1  W201  name that cannot be resolved  x  nobody knows',
+        'I302  tensorflow.Session  2 places, first job/train.py:1:1  etpe run --tf1 restores it',
+        'not scanned: job/link: a link',
+        'unknown: 1 use of names; nobody can tell whether they are there',
+        'ignored: E121 (2)',
+        'checked: 2 files with 30 lines',
+        'uses of names: 4 there, 2 with --tf1, 1 not supported, 1 unknown',
+        'job/train.py:  etpe run --tf1 job/train.py',
+        '  --tf1: tf.Session',
+        '  stopped by job/train.py:7:3  E101  TensorFlow name that is gone  tf.xyz  no TensorFlow '
+        'that we know has it',
+        '1 error, 2 warnings, 2 for information  (etpe explain CODE says more)']
+
+
+ALL_IS_SAID = 'every file was read to its end'
+
+
+@pytest.mark.parametrize('change', [
+    {'findings': [UNKNOWN]}, {'findings': [LOST]}, {'findings': [CONFLICT]},
+    {'ignored': {'E101': 1}}, {'ignored': {'I301': 1}}, {'left_out': [('a', 'a link')]},
+    {'verdicts': {'there': 1, 'unknown': 1}}, {'files': 0}])
+def test_nothing_is_called_whole_that_was_not_checked_whole(change):
+    assert ALL_IS_SAID in text(diagnosis(OLD))[-1]
+    assert ALL_IS_SAID not in text(diagnosis(**change))[-1]
+
+
+def test_a_folder_without_python_is_not_called_clean():
+    assert 'nothing was checked' in text(diagnosis(files=0))[-1]
+
+
+def test_lines_are_bounded_by_code_and_the_number_of_others_is_said():
+    many = [LOST._replace(place=Place('a.py', line)) for line in range(1, 8)]
+    names = [OLD._replace(subject=f'tensorflow.x{number}') for number in range(5)]
+    lines = text(diagnosis(*many, UNKNOWN, *names, prescriptions=[RUN] * 4,
+                           left_out=[(str(number), 'a link') for number in range(9)]), most=3)
+    assert sum('E101  TensorFlow' in line and line.startswith('a.py') for line in lines) == 3
+    assert 'E101  and 4 other places: --most 7, or --format json' in lines
+    assert 'I302  and 2 other names: --most 5, or --format json' in lines
+    assert 'and 1 other program' in lines and 'not scanned: 6 other paths' in lines
+    assert not [line for line in lines if line.startswith('W201  and')]
+
+
+def test_the_findings_that_stop_a_program_are_bounded_too():
+    lines = text(diagnosis(LOST, prescriptions=[RUN._replace(stops=[LOST] * 8)]))
+    assert '  and then by 3 other findings' in lines
+
+
+def test_information_is_grouped_with_the_most_frequent_first():
+    rare = OLD._replace(subject='tensorflow.a')
+    assert [(group.first.subject, group.number) for group in grouped([rare, OLD, OLD])] == [
+        ('tensorflow.Session', 2), ('tensorflow.a', 1)]
+
+
+def test_names_with_the_same_message_have_it_once():
+    lines = text(diagnosis(OLD, OLD, OLD._replace(subject='tensorflow.a')))
+    assert lines[1:4] == [
+        'I302  etpe run --tf1 restores it:',
+        '  tensorflow.Session  2 places, first job/train.py:1:1',
+        '  tensorflow.a  1 place, first job/train.py:1:1']
+
+
+def test_where_nothing_is_a_program_that_is_said():
+    assert any(line.startswith('no program was found') for line in text(diagnosis()))
+    assert not any('no program' in line for line in text(diagnosis(prescriptions=[RUN])))
+
+
+def test_places_are_printable_whatever_a_file_is_called():
+    assert where(Place(EVIL, 1, 2)) == 'a\\n::error::b%25,c:d\\x1b[31m\\udce9.py:1:2'
+    assert len(where(Place('x' * 5000, 1, 1))) < 300
+    assert where(None) == 'environment'
+
+
+def test_programs_get_every_fact():
+    data = data_of(diagnosis(LOST, CONFLICT, OLD, prescriptions=[RUN], left_out=[('b', 'a link')]))
+    assert json.loads(json.dumps(data)) == data
+    assert data['findings'][0] == {
+        'code': 'E101', 'severity': 'error', 'subject': 'tensorflow.xyz', 'written': 'tf.xyz',
+        'message': 'no TensorFlow that we know has it', 'verdict': 'lost', 'successor': '',
+        'place': {'path': 'job/train.py', 'line': 7, 'column': 3, 'end_line': 7,
+                  'end_column': 11, 'cell': 0}}
+    assert data['findings'][1]['place'] is None
+    assert data['programs'][0]['stops'] == data['findings'][:1]
+    assert (data['errors'], data['warnings'], data['information']) == (1, 1, 1)
+    assert data['not_scanned'] == [{'path': 'b', 'reason': 'a link'}]
+
+
+def test_sarif_has_what_its_schema_demands():
+    evil = LOST._replace(place=Place(EVIL, 1, 2))
+    log = json.loads(sarif.text_of(diagnosis(
+        LOST, UNKNOWN, CONFLICT, OLD, evil, left_out=[('b', 'a link')])))
+    assert log['version'] == '2.1.0' and log['$schema'].endswith('sarif-2.1.0.json')
+    (run,) = log['runs']
+    assert run['columnKind'] == 'unicodeCodePoints'
+    rules = run['tool']['driver']['rules']
+    assert run['tool']['driver']['name'] and len({rule['id'] for rule in rules}) == len(rules) == 4
+    for rule in rules:
+        assert rule['shortDescription']['text'] and rule['fullDescription']['text']
+        assert ENTRIES[rule['id']][2] in rule['help']['text']
+    for result in run['results']:
+        assert rules[result['ruleIndex']]['id'] == result['ruleId']
+        assert result['level'] in ('error', 'warning', 'note') and result['message']['text']
+    assert [result['level'] for result in run['results']] == [
+        'error', 'warning', 'warning', 'note', 'error']
+    assert 'locations' not in run['results'][2]
+    (told,) = run['invocations'][0]['toolExecutionNotifications']
+    assert 'a link' in told['message']['text']
+    assert run['invocations'][0]['executionSuccessful'] is True
+
+
+def location(place):
+    log = json.loads(sarif.text_of(diagnosis(LOST._replace(place=place))))
+    return log['runs'][0]['results'][0]['locations'][0]['physicalLocation']
+
+
+def test_sarif_names_places_by_lines_and_relative_references():
+    assert location(LOST.place) == {
+        'artifactLocation': {'uri': 'job/train.py'},
+        'region': {'startLine': 7, 'startColumn': 3, 'endLine': 7, 'endColumn': 11}}
+    assert location(Place('a.py', 2, 5))['region'] == {'startLine': 2, 'startColumn': 5}
+    assert 'region' not in location(Place('a.ipynb', 2, 5, cell=1))
+
+
+@pytest.mark.parametrize('path', [EVIL, 'a b.py', 'c:d.py', 'é#?.py', './x//y.py', '%41.py'])
+def test_sarif_escapes_paths(path):
+    uri = location(Place(path, 1))['artifactLocation']['uri']
+    assert re.fullmatch(r"(?:[\w.~/-]|%[0-9A-F]{2})+", uri, re.ASCII)
+    assert os.fsdecode(urllib.parse.unquote_to_bytes(uri)) == os.path.normpath(path)
+
+
+def test_sarif_has_absolute_uris_for_what_is_elsewhere():
+    assert location(Place('../x y.py', 1))['artifactLocation']['uri'].startswith('file:///')
+    assert location(Place('/x/y.py', 1))['artifactLocation']['uri'] == 'file:///x/y.py'
+
+
+def test_github_gets_a_command_per_finding_and_per_name():
+    lines = github.text_of(diagnosis(
+        LOST, UNKNOWN, CONFLICT, OLD, OLD, prescriptions=[RUN],
+        left_out=[('b', 'a link')])).splitlines()
+    assert lines == [
+        '::error file=job/train.py,line=7,col=3,title=E101::tf.xyz: no TensorFlow that we know '
+        'has it',
+        '::warning file=job/nb.ipynb,title=W201::job/nb.ipynb[code cell 3]:2:1 x: nobody knows',
+        '::warning title=W221::tf_keras: tf_keras 2.16 is for TensorFlow 2.16',
+        '::notice file=job/train.py,line=1,col=1,title=I302::tf.Session: etpe run --tf1 restores '
+        'it (2 places)',
+        '::warning title=not scanned::b: a link',
+        '::notice title=etpe run::job/train.py: etpe run --tf1 job/train.py']
+
+
+def test_github_cannot_be_told_another_command_by_a_name():
+    evil = LOST._replace(place=Place(EVIL, 1, 2), written='x\r\n::stop-commands::y%0A')
+    assert github.text_of(diagnosis(evil)) == (
+        '::error file=a%0A%3A%3Aerror%3A%3Ab%2525%2Cc%3Ad\\x1b[31m\\udce9.py,line=1,col=2,'
+        'title=E101::x%0D%0A::stop-commands::y%250A: no TensorFlow that we know has it\n')
+
+
+def test_github_gets_the_beginning_of_what_is_too_long_for_it():
+    line = github.text_of(diagnosis(LOST._replace(written='x' * 10**5)))
+    assert line.endswith('::' + 'x' * 1000 + '…\n')
+
+
+def test_every_code_of_the_doctor_has_an_example():
+    of_doctor = {code for code in ENTRIES if code[0] == 'I' or code[:2] in ('E1', 'W2')}
+    assert EXAMPLES.keys() == of_doctor
+    assert all(before and after and before != after for before, after in EXAMPLES.values())

@@ -1,0 +1,22 @@
+"""NumPy 1: aliases of Python's types and functions that NumPy 2 dropped."""
+# run: etpe run
+# stops: numpy.float
+import numpy
+import numpy as np
+from numpy import random
+
+ids = np.asarray([1, 2, 3], dtype=np.int64)
+kept = np.zeros([3], dtype=np.bool)
+weights = np.ones([3], dtype=np.float)  # expect: E121 numpy.float
+count = np.int(3)  # expect: E121 numpy.int
+texts = np.array(['a'], dtype=np.object)  # expect: E121 numpy.object
+text = np.array(['a'], dtype=numpy.str)  # expect: E121 numpy.str
+missing = [np.NaN, np.nan, np.Inf, np.inf]  # expect: E121 numpy.NaN; E121 numpy.Inf
+wide = np.float_(1.0)  # expect: E121 numpy.float_
+joined = np.row_stack([ids, ids])
+total = np.product(ids)  # expect: E121 numpy.product
+named = np.string_('x')  # expect: E121 numpy.string_
+state = random.RandomState(1).rand(2)
+scalar = np.asscalar(ids[:1])  # expect: E121 numpy.asscalar
+print(np.random.rand(2).astype(numpy.float32), np.linalg.norm(weights), np.matrix([[1]]))
+print('reached the last line')

@@ -1,0 +1,106 @@
+"""Files that do not parse, and files that somebody wrote to do harm."""
+
+import json
+import os
+import pathlib
+import time
+
+import pytest
+from harness.parts import long_except
+from harness.processes import gone, run_etpe, started
+from harness.scanned import one, uses
+
+from estimator_tpu_embedding.doctor import diagnose, scan, sources
+from estimator_tpu_embedding.doctor.facts import ScannedFile
+
+PYTHON_2 = '''import tensorflow as tf
+import cPickle
+
+def f(x):
+    return tf.mul(x, 2)
+
+def g(x):
+    print "x is", x
+    return tf.sub(x)
+'''
+
+
+def test_a_python_2_file_is_read_up_to_the_statement_that_does_not_parse(tmp_path):
+    file = one(tmp_path, PYTHON_2)
+    (problem,) = file.problems
+    assert (problem.code, problem.place.line, problem.verdict) == ('E131', 8, 'unknown')
+    assert 'print statement of Python 2' in problem.message
+    assert [path for _, path in uses(file)] == ['tensorflow', 'cPickle', 'tensorflow.mul']
+
+
+@pytest.mark.parametrize('text, line', [
+    ('x = 1\nexcept_ = 0777', 2), ('try: x\nexcept A, e: pass', 2), ('raise A, "b"', 1),
+    ('x = `1`', 1), ('if 1 <> 2: pass', 1), ('exec "x"', 1), ('x = ur"a"', 1),
+    ('def f((a, b)): pass', 1), ('def f():\n  from x import *', 2), ('x = 1\nreturn x', 2),
+    ('def f():\n  x = 1\n  global x', 3), ('x = 1\n\0', 2), ('if x:\n\ty\n        z', 3),
+    ('lambda (a, b): a', 1), ('from __future__ import gone', 1)])
+def test_what_python_3_does_not_compile_is_one_line(tmp_path, text, line):
+    (problem,) = one(tmp_path, text).problems
+    assert (problem.code, problem.place.line) == ('E131', line)
+
+
+TOKENS = ['(', '[', '{', '-', '.', '\n', '\x00', '@', 'a', '@a\n', 'a.b;', 'not ', 'lambda:', 'f"{',
+          '"', '\\', 'a(', '1+', 'if a:\n ', '[a for a in ', 'a if b else ', '(a:=', '#', '\ufeff']
+HOSTILE = {
+    **{f'64 KiB of {token!r}': (token * (2**16 // len(token)))[:2**16] for token in TOKENS},
+    'chain': 'import tensorflow as tf\ntf' + '.b' * 50000, 'sum': 'x = 1' + '+1' * 100000,
+    'short sum': 'import tensorflow as tf\nx = tf.a' + ' + tf.a' * 900,
+    'elif': 'if a: b\n' + 'elif a: b\n' * 900, 'calls': 'x = a' + '()' * 900,
+    'aliases': 'import tensorflow as a0\n' + ''.join(f'a{i + 1} = a{i}.x\n' for i in range(2000)),
+    'meanings': 'import tensorflow as tf\n' + 'if c: tf = tf.x\n' * 400 + 'tf.y',
+    'conditions': 'import tensorflow as t\n' + 'if hasattr(t, "a"): t = t.a\n' * 400 + 't.y',
+    'stars': ''.join(f'from tensorflow.m{i} import *\n' for i in range(300)) + 'a\n' * 300,
+    'self': 'class A(A):\n def f(self):\n  self.tf = self.tf.tf\n  self.tf.x\n  self.a = self',
+    'line': 'x = "' + 'a' * 2**19 + '"', 'f-strings': 'f"{a:{b}}"' * 2000,
+    'conditionals': 'import six\nx = ' + '1 if six.PY2 else ' * 300 + '2',
+    'versions': 'import sys\nx = sys.version' + '.replace("1", "11")' * 300 + ' > "1"'}
+
+
+@pytest.mark.parametrize('what', long_except(list(HOSTILE), 0, len(TOKENS), -1 % len(HOSTILE)))
+@pytest.mark.timeout(60)
+def test_a_hostile_text_costs_a_line_at_most(tmp_path, what):
+    file = one(tmp_path, HOSTILE[what])
+    assert isinstance(file, ScannedFile)
+    assert len(file.problems) <= 1
+    assert all(problem.code in ('E131', 'E133') for problem in file.problems)
+
+
+def test_nothing_of_a_file_is_executed_or_imported(tmp_path):
+    (tmp_path / 'beside.py').write_text('open(__file__ + ".ran", "w")')
+    (tmp_path / 'main.py').write_text(
+        'import beside\nfrom beside import *\nopen(__file__ + ".ran", "w")\n'
+        'x = f"{open(__file__ + \'.ran\', \'w\')}"\n@open(__file__ + ".ran", "w")\ndef f(): pass')
+    assert len(scan.scan(sources.find([str(tmp_path)]))) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['beside.py', 'main.py']
+
+
+def test_many_files_are_scanned_in_several_processes_with_the_same_findings(tmp_path):
+    (tmp_path / 'common.py').write_text('import numpy\nimport collections as names\n')
+    for number in range(110):
+        (tmp_path / f'm{number}.py').write_text(
+            f'from common import numpy, names\nimport m{(number + 60) % 110}\n'
+            f'numpy.int({number})\nnames.Mapping\nif __name__ == "__main__": names.x\n')
+    found = diagnose.diagnose([str(tmp_path)])  # Here: pytest has threads of its own.
+    said = json.loads(run_etpe('doctor', tmp_path, '--format', 'json').stdout)
+    assert [(one['code'], tuple(one['place'].values())) for one in said['findings']] == [
+        (one.code, one.place) for one in found.findings]
+    assert len(found.findings) == 330
+    assert [one['command'] for one in said['programs']] == [
+        one.command for one in found.prescriptions]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason='one process scans on one CPU')
+def test_processes_that_scan_end_when_the_main_one_is_killed(tmp_path):
+    for number in range(100):
+        (tmp_path / f'm{number}.py').write_text('x = [\n' + 'f(1, a.b.c),\n' * 20_000 + ']\n')
+    with started('-m', 'estimator_tpu_embedding', 'doctor', tmp_path) as (process, _):
+        children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children')
+        while len(pids := children.read_text().split()) < 2:
+            time.sleep(.05)
+        process.kill()
+        assert gone(map(int, pids))

@@ -1,0 +1,231 @@
+"""Verdicts and flags, of hand-made uses and answers."""
+
+import pytest
+
+from estimator_tpu_embedding.doctor import verdicts
+from estimator_tpu_embedding.doctor.facts import Answer, Place, Question, ScannedFile, Use
+from estimator_tpu_embedding.doctor.oracle import Answers
+
+THERE = Answer(True, True, True, True, keras2=True)
+RESTORED = Answer(False, True, True, True)
+KERAS2 = Answer(False, True, True, True, keras2=True)
+TF1 = Answer(False, False, True, True)
+TF2 = Answer(True, True, False, False, keras2=True)
+CONTRIB = Answer(False, False, False, True)
+KERAS3 = Answer(True, False, False, False)
+
+
+def tf(names, is_import=False):
+    return Question('tensorflow', names, is_import)
+
+
+def lost(question, lacking=None):
+    return Answer(False, False, False, False, lacking=lacking or question.path, error='Error: no')
+
+
+def absent(question):
+    """A package that was sought in the file system only."""
+    return lost(question, question.module.partition('.')[0])._replace(is_examined=False)
+
+
+def use(question, line=1, path='job.py', **kwargs):
+    return Use(Place(path, line), question, question.path, **kwargs)
+
+
+def file(*uses, path='job.py', module='job', imports=(), is_program=False):
+    return ScannedFile(path, module, list(uses), imports={
+        name: Place(path, 1) for name in imports}, is_program=is_program)
+
+
+def judged(*files, reason='', **kwargs):
+    return verdicts.judge(files, Answers({
+        one: answer for one, answer in kwargs['answers'].items() if answer is not None}, reason))
+
+
+def only(question, answer, **kwargs):
+    """The one finding about one use of a name, as (code, verdict)."""
+    found = judged(file(use(question, **kwargs)), answers={question: answer}).findings
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize('answer, code, verdict', [
+    (RESTORED, 'I301', 'restored'), (KERAS2, 'I304', 'restored'), (TF1, 'I302', 'tf1'),
+    (KERAS3, 'E105', 'lost'), (RESTORED._replace(refused='E930 x'), 'E104', 'lost'),
+    (None, 'W201', 'unknown')])
+def test_a_name_gets_the_code_of_the_first_world_that_has_it(answer, code, verdict):
+    found = only(tf('a.b'), answer)
+    assert (found.code, found.verdict, found.subject) == (code, verdict, 'tensorflow.a.b')
+
+
+def test_a_name_that_is_there_is_no_finding_and_is_counted():
+    result = judged(file(use(tf('a'))), answers={tf('a'): THERE})
+    assert (list(result.findings), result.verdicts) == ([], {'there': 1})
+
+
+@pytest.mark.parametrize('question, code, successor, word', [
+    (tf('contrib.tpu.TPUConfig'), 'E103', 'tensorflow.compat.v1.estimator.tpu.TPUConfig', 'use'),
+    (Question('tensorflow.contrib.tpu.python.tpu.tpu_config', 'TPUConfig'), 'E103',
+     'tensorflow.compat.v1.estimator.tpu.TPUConfig', 'use'),
+    (tf('contrib.layers.conv2d'), 'E103', '', 'tf.layers.conv2d'),
+    (Question('tensorflow.python.framework.ops', 'Tensor', True), 'E102', 'tensorflow.Tensor',
+     'tf.Tensor'),
+    (Question('tensorflow.python.eager.function', 'defun', True), 'E102', '', 'tf.function'),
+    (Question('tensorflow_core.python', 'ops', True), 'E102', '', 'is called'),
+    (Question('tensorflow.python.eager', 'profiler', True), 'E102', '', 'profiler'),
+    (Question('tensorflow', 'tsl.x'), 'E101', '', 'visible by accident'),
+    (tf('select'), 'E101', '', 'tf.where'),
+    (Question('numpy', 'int'), 'E121', 'builtins.int', 'use int'),
+    (Question('numpy', 'asscalar'), 'E121', '', 'a.item()'),
+    (Question('collections', 'Mapping', True), 'E122', 'collections.abc.Mapping', 'use'),
+    (Question('builtins', 'xrange'), 'E122', 'builtins.range', 'Python has no xrange; use range'),
+    (Question('time', 'clock'), 'E122', '', 'perf_counter'),
+    (Question('six', 'no_such_name'), 'E113', '', 'the installed six has no six.no_such_name'),
+    (Question('keras.layers', 'Sum', True), 'E113', '', 'keras')])
+def test_what_is_gone_gets_its_reason_and_its_exact_successor(question, code, successor, word):
+    found = only(question, lost(question))
+    assert (found.code, found.successor) == (code, successor)
+    assert word in found.message
+
+
+def test_an_old_name_of_tensorflow_has_a_successor_if_it_takes_the_same_arguments():
+    assert only(tf('mul'), lost(tf('mul'))).successor == 'tensorflow.multiply'
+    # A name in it, which nobody ever had, is no name of the successor either.
+    question = tf('mul.of_nobody')
+    assert only(question, lost(question, 'tensorflow.mul')).code == 'E101'
+
+
+@pytest.mark.parametrize('question, answer, code, word', [
+    (Question('cv2'), None, 'E111', 'pip install opencv-python'),
+    (Question('google.cloud.storage'), None, 'E111', 'pip install google-cloud-storage'),
+    (Question('of_nobody', 'x', True), None, 'E111', 'no file of the project'),
+    (Question('cPickle'), None, 'E123', 'use pickle'),
+    (Question('StringIO', 'StringIO'), None, 'E123', 'use io')])
+def test_a_missing_module_is_named_with_its_package_or_its_successor(question, answer, code, word):
+    found = only(question, absent(question))
+    assert found.code == code
+    assert word in found.message
+
+
+def test_a_missing_package_is_one_finding_per_import_and_none_per_name():
+    question = Question('cv2', 'imread')
+    result = judged(file(use(question)), answers={question: absent(question)})
+    assert (list(result.findings), result.verdicts) == ([], {'package': 1})
+
+
+def test_a_module_that_an_installed_package_may_make_is_unknown():
+    question = Question('sklearn.of_nobody')
+    assert only(question, Answer(False, False, False, False, lacking='sklearn.of_nobody',
+                                 is_examined=False)).code == 'W201'
+
+
+def test_names_of_a_package_that_nobody_imports_are_not_counted_as_there():
+    question = Question('pandas', 'DataFrame')
+    assert judged(file(use(question)), answers={
+        question: THERE._replace(is_examined=False)}).verdicts == {}
+
+
+def test_an_unanswered_question_is_unknown_with_the_reason():
+    result = judged(file(use(tf('a'))), answers={}, reason='TensorFlow is not installed')
+    assert [one.code for one in result.findings] == ['W201']
+    assert 'TensorFlow is not installed' in result.findings[0].message
+
+
+@pytest.mark.parametrize('answer', [TF1, CONTRIB, lost(tf('x'))])
+def test_a_guarded_name_is_information_and_forces_no_flag(answer):
+    result = judged(file(use(tf('x'), is_guarded=True)), answers={tf('x'): answer})
+    assert [one.code for one in result.findings] == ['I305']
+    assert result.project == verdicts.Flags()
+
+
+def test_a_refused_name_stops_a_program_that_is_prepared_for_its_absence_too():
+    found = only(tf('x'), RESTORED._replace(refused='E930 x'), is_guarded=True)
+    assert found.code == 'E104'
+
+
+def test_a_fallback_is_judged_where_the_name_that_it_stands_in_for_is_missing():
+    """`try: tf.a / except AttributeError: tf.b`."""
+    body, handler = use(tf('a'), is_guarded=True), use(tf('b'), 2, unless=((tf('a'),),))
+
+    def codes(a, b):
+        return [one.code for one in judged(
+            file(body, handler), answers={tf('a'): a, tf('b'): b}).findings]
+
+    assert codes(THERE, lost(tf('b'))) == ['I305']
+    assert codes(lost(tf('a')), THERE) == ['I305']
+    assert codes(lost(tf('a')), lost(tf('b'))) == ['I305', 'E101']
+    assert codes(lost(tf('a')), TF1) == ['I305', 'I302']
+
+
+def test_a_name_with_two_meanings_has_the_one_that_is_reached():
+    """`try: import a / except ImportError: import b as a`, and then `a.x`."""
+    first = use(Question('a', 'x'), only_if=(Question('a'),))
+    second = use(Question('collections', 'x'), unless=((Question('a'),),))
+    found = judged(file(first, second), answers={
+        Question('a'): absent(Question('a')), Question('a', 'x'): absent(Question('a', 'x')),
+        Question('collections', 'x'): lost(Question('collections', 'x'))}).findings
+    assert [one.code for one in found] == ['E122']
+
+
+def test_what_is_reached_depends_on_the_flags_that_other_names_force():
+    """`if hasattr(tf, 'a'): tf.b`, beside a name that forces `--tf1`, with which `a` is there."""
+    condition = use(tf('b'), 2, only_if=(tf('a'),))
+    answers = {tf('a'): TF1, tf('b'): lost(tf('b')), tf('c'): TF1}
+    assert [one.code for one in judged(file(condition), answers=answers).findings] == ['I305']
+    assert [one.code for one in judged(file(condition, use(tf('c'))), answers=answers).findings
+            ] == ['E101', 'I302']
+
+
+def flags(*questions, **kwargs):
+    found = judged(file(*(use(one) for one in questions)), **kwargs).project
+    return [[one.question.path for one in uses] for uses in found]
+
+
+@pytest.mark.parametrize('names, expected', [
+    (('one', 'two'), (['tensorflow.one'], [])),
+    (('contrib.x', 'one'), (['tensorflow.one'], ['tensorflow.contrib.x'])),
+    (('contrib.x', 'both'), (['tensorflow.contrib.x'], ['tensorflow.contrib.x'])),
+    (('contrib.x', 'two'), ([], ['tensorflow.contrib.x'])),
+    (('contrib.x', 'compat.v1.both'), ([], ['tensorflow.contrib.x'])),
+    (('contrib.lost',), (['tensorflow.contrib.lost'], ['tensorflow.contrib.lost'])),
+    (('two', 'both'), ([], []))])
+def test_contrib_means_tensorflow_1_unless_a_name_is_of_today(names, expected):
+    answers = {tf('one'): TF1, tf('two'): TF2, tf('both'): THERE, tf('compat.v1.both'): THERE,
+               tf('contrib.x'): CONTRIB, tf('contrib.lost'): lost(tf('contrib.lost'))}
+    assert flags(*map(tf, names), answers=answers) == list(map(list, expected))
+
+
+def test_names_that_need_opposite_flags_contradict_each_other():
+    answers = {tf('one'): TF1, tf('two'): TF2, tf('three'): TF2}
+    found = judged(file(use(tf('one')), use(tf('two'), 2)), answers=answers)
+    assert [(one.code, one.place.line) for one in found.findings] == [('I302', 1), ('E105', 2)]
+    assert 'tensorflow.one (job.py:1)' in found.findings[1].message
+    # Where --tf1 would hide more names than it brings, it is the one name that is at fault.
+    found = judged(file(*(use(tf(name), line) for line, name in enumerate(
+        ('one', 'two', 'three'), 1))), answers=answers)
+    assert [(one.code, one.place.line) for one in found.findings] == [('E105', 1)]
+    assert not found.project.tf1
+
+
+def test_a_program_needs_the_flags_of_the_files_that_it_imports():
+    answers = {tf('one'): TF1, tf('two'): TF2}
+    found = judged(
+        file(use(tf('two')), imports=['helper'], is_program=True),
+        file(use(tf('one'), path='helper.py'), path='helper.py', module='helper'),
+        file(use(tf('two'), path='other.py'), path='other.py', module='other', is_program=True),
+        answers=answers)
+    assert [bool(found.flags[path].tf1) for path in ('job.py', 'helper.py', 'other.py')] == [
+        True, True, False]
+    assert {(one.code, one.place.path) for one in found.findings} == {
+        ('E105', 'job.py'), ('I302', 'helper.py')}
+
+
+def test_a_name_of_a_star_import_forces_the_flag_that_brings_it():
+    """`from tensorflow import *`, and then `one` and `nobody`, which may be names of the file."""
+    star = use(Question('tensorflow'))._replace(written='tensorflow.*')
+    names = [tf('one', True), tf('nobody', True)]
+    found = judged(file(star, *(use(one, line, only_if=(one,)) for line, one in enumerate(
+        names, 2))), answers={Question('tensorflow'): THERE, names[0]: TF1,
+                              names[1]: lost(names[1])})
+    assert [one.code for one in found.findings] == ['I302', 'I305']
+    assert [one.question for one in found.project.tf1] == [names[0]]

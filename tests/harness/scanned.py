@@ -1,0 +1,38 @@
+"""Scans texts as files of a project, for tests of the doctor."""
+
+import textwrap
+
+from estimator_tpu_embedding.doctor import scan, sources
+
+
+def write(folder, **files):
+    """Writes texts as modules; `pkg__init` is `pkg/__init__.py`, and `pkg__a` is `pkg/a.py`."""
+    for name, text in files.items():
+        parts = name.split('__')
+        path = folder.joinpath(*('__init__' if part == 'init' else part for part in parts))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix('.py').write_text(textwrap.dedent(text))
+
+
+def scanned(folder, **files):
+    """Scans texts; returns `ScannedFile`s by the name of their file."""
+    write(folder, **files)
+    return {one.path.removeprefix(f'{folder}/'): one
+            for one in scan.scan(sources.find([str(folder)]))}
+
+
+def one(folder, text):
+    """Scans one text."""
+    return scanned(folder, main=text)['main.py']
+
+
+def uses(file):
+    """(line, path of the question) of all uses that no guard excuses."""
+    return [(use.place.line, use.question.path) for use in file.uses if not use.is_guarded]
+
+
+def reached(file, there):
+    """The paths that a run looks up where the names in `there` are there, and no others are."""
+    answers = {question: question.path in there for use in file.uses for question in use.questions}
+    return [use.question.path for use in file.uses
+            if not use.is_guarded and use.is_reached(answers)]
