@@ -71,9 +71,9 @@ def _order(finding: Finding) -> tuple[object, ...]:
 
 
 def _verdicts(files: Sequence[ScannedFile], judged: verdicts.Judged) -> Mapping[str, int]:
-    """How many uses have each verdict; names that could not be resolved are unknown too."""
-    unresolved = sum(len(file.unknown) for file in files)
-    return {**judged.verdicts, 'unknown': judged.verdicts.get('unknown', 0) + unresolved}
+    """How many uses have each verdict, also those that no library was asked about."""
+    return collections.Counter(judged.verdicts) + collections.Counter(
+        finding.verdict for file in files for finding in file.unknown)
 
 
 def _is_unread(file: ScannedFile) -> bool:

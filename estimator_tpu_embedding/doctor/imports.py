@@ -93,7 +93,7 @@ def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: st
     if submodule:
         _import_from_project(state, alias, submodule)
     if not submodule and not state.is_shallow and state.project.resolve(meaning) is None:
-        module = state.project.name(file) if node.level else node.module
+        module = state.project.name(file) or '.' * node.level if node.level else node.module
         state.say('E112', alias, f'{module}.{alias.name}', alias.name,
                   f'the module {module} of the project has no {alias.name}')
     state.bind(alias.asname or alias.name, (meaning,))

@@ -262,7 +262,7 @@ class State:
             f'nothing here says what "{name}" is, so its names are not checked', 'unknown'))
 
     def say(self, code: str, node: ast.AST, subject: str, written: str, message: str) -> None:
-        """Lists something else that cannot be resolved, unless the program survives it."""
+        """Lists a name that is missing or cannot be known, unless the program survives it."""
         if self.is_shallow or IMPORT in self.condition.caught:
             return
         if code == 'E112' and (self.condition.only_if or self.condition.unless):
@@ -272,7 +272,8 @@ class State:
                      written, IMPORT)
         else:
             self.unknown.append(Finding(
-                code, self.places.of(node), subject, written, message, 'unknown'))
+                code, self.places.of(node), subject, written, message,
+                'lost' if code == 'E112' else 'unknown'))
 
     def use_builtin(self, node: ast.Name) -> None:
         """Records a name that no scope binds."""
