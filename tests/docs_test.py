@@ -170,6 +170,7 @@ def test_commands_can_be_typed(line, monkeypatch):
         return parsed, unknown
 
     monkeypatch.setattr(argparse.ArgumentParser, 'parse_known_args', parse_only)
+    monkeypatch.chdir(ROOT)  # Some commands look for their files at once.
     assert main.main(shlex.split(line, comments=True)[1:]) == 0
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import sysconfig
 
 import pytest
 from harness.processes import ROOT, is_gone, run_python
@@ -144,8 +145,8 @@ def test_folders_that_are_scanned_leave_the_search_path(tmp_path, monkeypatch, e
 
 
 def test_the_libraries_of_python_stay_if_they_lie_in_a_scanned_folder():
-    paths = [one for one in sys.path if one.startswith(sys.prefix)]
-    assert paths and libraries.outside(paths, [sys.prefix, sys.base_prefix]) == paths
+    paths = [sysconfig.get_path(name) for name in ('stdlib', 'purelib', 'platlib')]
+    assert libraries.outside(paths, [sys.prefix, sys.base_prefix]) == paths
 
 
 @pytest.mark.parametrize('question, found', [

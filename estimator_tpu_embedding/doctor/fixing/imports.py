@@ -56,7 +56,7 @@ def _changed_from(statement: libcst.ImportFrom, successors: Mapping[libcst.Impor
                   ) -> Changed:
     """`from a import b, c` with the names that stay, and a line for each other module."""
     names = statement.names
-    assert not isinstance(names, libcst.ImportStar)  # For the type checker: it has no aliases.
+    assert isinstance(names, Sequence)  # And no star.
     by_module: dict[str, list[libcst.ImportAlias]] = {}
     for alias in names:
         if alias in successors:
