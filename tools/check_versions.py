@@ -61,7 +61,7 @@ def passes(python: str, tensorflow: str | None) -> bool:
                         *packages], check=True)
         done = subprocess.run(
             [own, '-m', 'pytest', '-q', '-c', str(environment.ROOT / 'setup.cfg'),
-             f'--rootdir={environment.ROOT}', '-p', 'no:cacheprovider', '-m', 'not long',
+             f'--rootdir={environment.ROOT}', '-p', 'no:cacheprovider', '-m', 'not soak',
              '-n', '2', '--dist', 'loadfile', '--no-loadscope-reorder',
              *[str(environment.ROOT / 'tests' / name) for name in TESTS]],
             cwd=directory, env={**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2'})

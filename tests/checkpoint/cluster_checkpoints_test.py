@@ -7,7 +7,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
 from harness.graphs import KERNELS
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.tasks import Owners, Tasks, hosted_by
 
 from estimator_tpu_embedding import _legacy
@@ -59,8 +59,8 @@ def assert_same(one, other):
         np.testing.assert_array_equal(one[name], other[name], name)
 
 
-@pytest.mark.parametrize('kernels', long_except(KERNELS, 0))
-@pytest.mark.parametrize('places', long_except([
+@pytest.mark.parametrize('kernels', soak_except(KERNELS, 0))
+@pytest.mark.parametrize('places', soak_except([
     [(None, 1, 'div'), (Tasks, 2, 'mod'), (None, 3, 'mod')],
     [(Tasks, 3, 'div'), (Tasks, 3, 'mod'), (Tasks, 1, 'div'), (None, 2, 'div'), (Tasks, 2, 'div'),
      (Owners, 2, 'mod')]], 0))
@@ -97,7 +97,7 @@ class Crossing(tf.train.SessionRunHook):
         self.merged_on, = {one.device for one in operations if one.type == 'MergeV2Checkpoints'}
 
 
-@pytest.mark.parametrize('kernels', long_except(KERNELS, 0))
+@pytest.mark.parametrize('kernels', soak_except(KERNELS, 0))
 def test_each_task_writes_and_reads_its_own_rows_and_only_names_of_files_cross(
         tmp_path, kernels):
     estimator_of(tmp_path, 2, 'div', kernels).train(INPUT, max_steps=1)
@@ -116,7 +116,7 @@ def test_each_task_writes_and_reads_its_own_rows_and_only_names_of_files_cross(
         f'model.ckpt-2.data-0000{file}-of-00003' for file in range(3)]
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_the_graph_of_a_checkpoint_and_an_export_name_no_task_so_any_process_opens_them(tmp_path):
     with hosted_by(Tasks(2)):
         job = estimator_of(tmp_path, 2, 'div', checkpoint_save_graph_def=True)
@@ -140,7 +140,7 @@ def _receiver():
     return _legacy.load().export.ServingInputReceiver(features, features)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('source, target', [
     ((None, 1, 'div'), (Tasks, 2, 'mod')), ((Tasks, 2, 'mod'), (None, 1, 'div')),
     ((Tasks, 3, 'mod'), (Tasks, 2, 'mod'))])
@@ -174,7 +174,7 @@ def test_a_relative_model_dir_is_absolute_for_tasks(tmp_path, monkeypatch):
         [(6, 6 * 3 * 4 * 2), (5, 5 * 3 * 4 * 2)], *[[(6, 6 * 3 * 4), (5, 5 * 3 * 4)]] * 2]
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('kernels', KERNELS)
 def test_a_random_initializer_gives_a_cluster_the_rows_of_one_process(tmp_path, kernels):
     found = {}
@@ -188,7 +188,7 @@ def test_a_random_initializer_gives_a_cluster_the_rows_of_one_process(tmp_path, 
     assert len(np.unique(found['tasks'][TABLE])) == found['tasks'][TABLE].size
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_training_with_evaluations_in_between_goes_on_from_its_own_checkpoints(tmp_path):
     results = {}
     for name, cluster in (('owners', Owners(2)), ('tasks', Tasks(2))):

@@ -19,7 +19,7 @@ from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.errors import CheckpointWriteError
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 
 @pytest.fixture(autouse=True)

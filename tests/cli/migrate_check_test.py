@@ -49,7 +49,7 @@ def test_it_says_that_a_migrated_job_is_the_same(etpe, model, quick):
     assert found['checkpoint'].endswith('model.ckpt-2') and found['checkpoint_b'] == 'ckpt-2'
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_it_names_the_first_difference_and_what_is_declared_otherwise(etpe, model, quick):
     printed = etpe(*arguments(model, 'OLD.div', 'NEW.other_rate'), status=1)
     assert 'declared otherwise: learning_rate is 0.1 on A, 0.2 on B' in printed
@@ -57,7 +57,7 @@ def test_it_names_the_first_difference_and_what_is_declared_otherwise(etpe, mode
         'different: step 1: rows after of table "video", id ')
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('new, expected', [
     ('NEW.fails', ['ValueError: the data are gone', 'E684 side B', 'exit status 1']),
     ('NEW.killed', ['E684 side B', 'it was killed by SIGKILL']),
@@ -71,7 +71,7 @@ def test_a_side_that_fails_is_an_error_with_its_reason(etpe, model, quick, new, 
     assert [text for text in expected if text not in errors] == []
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_all_parts_that_both_objects_lack_are_named_at_once(etpe, model, quick):
     errors = etpe(*arguments(model, 'INCOMPLETE', 'LACKING'), status=2)
     assert [line.split(': it must be')[0] for line in errors.splitlines()] == [
@@ -79,7 +79,7 @@ def test_all_parts_that_both_objects_lack_are_named_at_once(etpe, model, quick):
             'A: input_fn', 'A: make_estimator', 'B: batches', 'B: checkpoint', 'B: step')]
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_an_object_that_is_no_side_is_refused(etpe, model, quick):
     assert 'E682 side A: it must be an EstimatorSide' in etpe(
         *arguments(model, 'RATES', 'NEW.right'), status=2)

@@ -11,7 +11,7 @@ import threading
 import pytest
 import tensorflow.compat.v1 as tf
 from harness.names import tensorflow_names
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import EXAMPLE, HANDWRITTEN, ROOT, run_etpe, run_python
 
 import estimator_tpu_embedding as ete
@@ -109,7 +109,7 @@ def test_the_checkpoint_of_the_census_job_holds_what_the_original_would(census):
     assert tf.train.load_variable(str(directory), 'global_step') == 900
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_the_census_job_gives_the_same_names_and_numbers_without_v2_behavior(tmp_path):
     tf = pytest.importorskip('tensorflow')
@@ -139,7 +139,7 @@ def test_a_script_sees_what_python_would_show_it(tmp_path):
             0, f"__main__ {arguments} {tmp_path} {path}\n")
 
 
-@pytest.mark.parametrize('text, status', long_except([
+@pytest.mark.parametrize('text, status', soak_except([
     ('import sys; sys.exit(7)', 7), ('raise SystemExit', 0), ('1 / 0', 1),
     ('import sys; sys.exit("no")', 1)], 0, 2))
 def test_the_exit_status_is_that_of_the_script(tmp_path, text, status):
@@ -339,7 +339,7 @@ def test_the_tool_starts_without_tensorflow():
     assert not re.search(r'\b(tensorflow|numpy|google\.protobuf)\b', done.stderr)
 
 
-@pytest.mark.parametrize('hosts, cores, flags', long_except([
+@pytest.mark.parametrize('hosts, cores, flags', soak_except([
     (1, 1, []), (2, 2, ['--pipelined'])], 1))
 def test_a_loop_without_an_estimator_trains_evaluates_and_saves(hosts, cores, flags, tmp_path):
     done = run_etpe('run', '--hosts', hosts, '--cores', cores, HANDWRITTEN,

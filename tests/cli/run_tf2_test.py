@@ -4,7 +4,7 @@ import re
 import textwrap
 
 import pytest
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_etpe
 
 RATE = r'([\d,]+) examples/s'
@@ -42,7 +42,7 @@ def run(tmp_path, code, *arguments, hosts=1, cores=1, status=0):
     return done.stdout, re.search(r'\[etpe\] in all: (.*)', done.stderr)[1]
 
 
-@pytest.mark.parametrize('hosts, cores, at_once', long_except([
+@pytest.mark.parametrize('hosts, cores, at_once', soak_except([
     (1, 1, 1), (1, 2, 1), (2, 2, 5), (2, 4, 1)], 0, 2))
 def test_fit_and_evaluate_are_told_with_the_steps_and_samples_of_the_global_batch(
         tmp_path, hosts, cores, at_once):

@@ -4,7 +4,7 @@ import functools
 import re
 
 import pytest
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import ROOT, path_with, run_etpe
 
 SCRIPTS = ROOT / 'tests' / 'scripts'
@@ -45,7 +45,7 @@ def done(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize('name', long_except(COMMANDS, *map(list(COMMANDS).index, SHORT)))
+@pytest.mark.parametrize('name', soak_except(COMMANDS, *map(list(COMMANDS).index, SHORT)))
 def test_a_script_runs_as_it_is(done, name):
     assert done(name).returncode == STATUS.get(name, 0), done(name).stderr[-4000:]
     assert re.fullmatch(COMMANDS[name][1] + '\n', done(name).stdout), done(name).stdout

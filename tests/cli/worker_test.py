@@ -43,7 +43,7 @@ def test_ls_gives_up_at_its_deadline_where_somebody_listens_and_says_nothing(etp
             'worker', 'ls', address, '--deadline', '.5', status=1)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_ls_shows_versions_memory_tables_claims_and_what_is_really_bound(etpe):
     with workers.running(2) as running:
         first, second = running.addresses
@@ -63,7 +63,7 @@ def test_ls_shows_versions_memory_tables_claims_and_what_is_really_bound(etpe):
         assert '1: 2.0 KiB' in text and 'alice, silent for' in text and 'free' in text
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_h14_a_taken_port_is_named_with_its_process():
     with socket.create_server(('127.0.0.1', 0)) as taken:
         address = f'127.0.0.1:{taken.getsockname()[1]}'
@@ -72,13 +72,13 @@ def test_h14_a_taken_port_is_named_with_its_process():
     assert f'E706 worker {address}: port' in ended.stderr and 'listens on it' in ended.stderr
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_an_address_of_another_machine_is_refused():
     ended = run_etpe('worker', '--listen', '192.0.2.77:8470', '--expose')
     assert ended.returncode == 2 and 'E714 worker 192.0.2.77:8470' in ended.stderr
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('is_exposed', [False, True])
 def test_h13_a_server_that_others_reach_starts_only_if_it_is_exposed_and_says_so(is_exposed):
     network = ('ip link set lo up; ip link add away0 type bridge; '

@@ -123,7 +123,7 @@ def test_h02_nobody_at_an_address_is_an_error_at_the_deadline_that_lists_who_ans
     assert not isinstance(caught.value, tf.errors.UnavailableError)  # It would be tried again.
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_workers_that_answered_stay_claimed_while_another_is_awaited(cluster, monkeypatch):
     held, asked, real = cluster.addresses()[0], [], control.ask
 

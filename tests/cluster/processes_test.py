@@ -19,7 +19,7 @@ from estimator_tpu_embedding.cluster.faults import HostUnavailableError
 from estimator_tpu_embedding.errors import SetupError
 from estimator_tpu_embedding.hosts.placement import HOST_JOB, device_of
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 LEASE = 3
 ASK = '''

@@ -50,7 +50,7 @@ def test_a_checkpoint_that_the_client_lacks_is_left_to_whoever_restores_it(tmp_p
     shared_disk.require_same(['127.0.0.1:1'], str(tmp_path / 'model.ckpt-1'))
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_workers_that_see_another_disk_or_may_not_write_are_all_named_at_once(tmp_path):
     directory, others = tmp_path / 'shared', tmp_path / 'others'
     directory.mkdir()

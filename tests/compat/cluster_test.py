@@ -41,7 +41,7 @@ def check_constant_steps(directory):
         assert abs(made - step) <= LATE
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_chief_worker_parameter_server_and_evaluator_share_one_training(tmp_path):
     outputs = run(tmp_path, 'none', chief=1, worker=1, ps=1, evaluator=1)
     check_constant_steps(tmp_path)
@@ -53,7 +53,7 @@ def test_chief_worker_parameter_server_and_evaluator_share_one_training(tmp_path
     assert last.step == variable(tmp_path, 'global_step')
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_parameter_servers_may_be_a_strategy(tmp_path):
     outputs = run(tmp_path, 'ps', chief=1, worker=1, ps=1)
     check_constant_steps(tmp_path)

@@ -66,7 +66,7 @@ def test_nothing_is_said_of_others(path):
     assert moved.advice(path) is None
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_the_tool_says_it(tmp_path):
     path = tmp_path / 'job.py'
     path.write_text('from tensorflow.python.training.tracking import tracking\n')

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf2
 import tensorflow.compat.v1 as tf
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding import _legacy
 
@@ -138,7 +138,7 @@ CANNED = {  # name: (labels, a function of the RunConfig)
             'id', symmetric_l2_regularization=1.)))}
 
 
-@pytest.mark.parametrize('name', long_except(CANNED, 0, 2, 5, 10))
+@pytest.mark.parametrize('name', soak_except(CANNED, 0, 2, 5, 10))
 def test_a_canned_estimator_learns(tmp_path, name):
     labels, make = CANNED[name]
     features = dict(w=WORDS, id=np.arange(16).astype(str))

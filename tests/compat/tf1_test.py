@@ -155,7 +155,7 @@ def test_other_errors_are_answered_with_none(code):
     assert flag_that_helps(caught.value) is None
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_the_tool_says_which_flag_would_have_helped(tmp_path):
     path = tmp_path / 'job.py'
     path.write_text('import tensorflow as tf\nx = tf.placeholder(tf.float32)\n')

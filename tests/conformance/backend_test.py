@@ -9,7 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.numpy_reference import ReferenceTable, assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad, Adam, Momentum, StochasticGradientDescent)
@@ -27,7 +27,7 @@ TOPOLOGIES = [(1, 4), (2, 2), (5, 1)]
 # That a place does not matter to native kernels is shown bit for bit below.
 BRIEFLY = [*itertools.product(['stock'], ['div', 'mod'], TOPOLOGIES),
            ('native', 'mod', (2, 2)), ('native', 'div', (5, 1)), ('native_owners', 'mod', (2, 2))]
-PLACES = long_except([graphs.of_backend(*place) for place in (
+PLACES = soak_except([graphs.of_backend(*place) for place in (
     *BRIEFLY, ('stock_owners', 'div', (2, 2)), ('native_tasks', 'div', (5, 1)),
     ('native_cluster', 'mod', (2, 2)), ('native_cluster', 'div', (3, 1)),
     ('stock_cluster', 'mod', (3, 1)))], *range(len(BRIEFLY)))

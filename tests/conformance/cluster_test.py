@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding.core.optimizers import (
     Adagrad, Adam, Ftrl, Momentum, StochasticGradientDescent)
@@ -118,8 +118,8 @@ PLACES = [(hosts, cores, strategy) for hosts, cores in ((1, 2), (2, 2), (3, 1))
           for strategy in ('div', 'mod')]
 
 
-@pytest.mark.parametrize('hosts, cores, strategy', long_except(PLACES, 3))
-@pytest.mark.parametrize('kernels', long_except(graphs.KERNELS, 0))
+@pytest.mark.parametrize('hosts, cores, strategy', soak_except(PLACES, 3))
+@pytest.mark.parametrize('kernels', soak_except(graphs.KERNELS, 0))
 def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_of_one_engine(
         kernels, hosts, cores, strategy):
     plan = plan_of_all_kinds(hosts, cores, strategy)
@@ -135,7 +135,7 @@ def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_o
             np.testing.assert_allclose(owners[name], values, rtol=2e-6, atol=2e-6, err_msg=name)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('hosts, cores, strategy', PLACES)
 @pytest.mark.parametrize('kernels', graphs.KERNELS)
 def test_processes_give_these_bits_too_every_time(kernels, hosts, cores, strategy):
@@ -145,7 +145,7 @@ def test_processes_give_these_bits_too_every_time(kernels, hosts, cores, strateg
         assert_same_bits(run(f'{kernels}_cluster', plan), owners)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('kernels', graphs.KERNELS)
 def test_updates_that_come_a_step_late_do_so_on_tasks_too(kernels):
     plan = plan_of_all_kinds(2, 1, 'mod')
@@ -161,7 +161,7 @@ BIG = 2. ** 127  # 2 * BIG overflows.
 
 @pytest.mark.parametrize('bad', ['a gradient', 'a sum'])
 @pytest.mark.parametrize('skips', [True, False])
-@pytest.mark.parametrize('backend', long_except(map(graphs.of_backend, graphs.BACKENDS), 3))
+@pytest.mark.parametrize('backend', soak_except(map(graphs.of_backend, graphs.BACKENDS), 3))
 def test_what_is_bad_at_one_owner_keeps_the_rows_of_all_owners(backend, skips, bad):
     """Host 1 has id 1 alone; hosts 0 and 2 have nothing but good gradients of ids 0 and 2."""
     plan = resolve([TableSpec(name='t', vocabulary_size=3, dimension=1, combiner='sum'),

@@ -13,7 +13,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import cases, graphs, kinds
 from harness.numpy_reference import ReferenceTable, excess
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, Topology
@@ -173,7 +173,7 @@ class Engine:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize('backend, strategy, topology, chosen', long_except([
+@pytest.mark.parametrize('backend, strategy, topology, chosen', soak_except([
     graphs.of_backend(*place) for place in PLACES], 3, 9))
 def test_five_steps_of_every_case_agree_with_the_reference(backend, strategy, topology, chosen):
     wrong = []

@@ -87,7 +87,7 @@ def test_every_marker_is_on_a_test():
     ("@pytest.mark.section()\ndef test_a(): pass", [(None, 'test_a')]),
     ("@pytest.mark.section(number)\ndef test_a(): pass", [(None, 'test_a')]),
     ("pytestmark = pytest.mark.section('1')\ndef test_a(): pass", [('1', '*')]),
-    ("pytestmark = [pytest.mark.long, pytest.mark.section('1')]\ndef test_a(): pass",
+    ("pytestmark = [pytest.mark.soak, pytest.mark.section('1')]\ndef test_a(): pass",
      [('1', '*')]),
     ("pytestmark = pytest.mark.section('1')", [('1', None)]),
     ("class TestIt:\n  pytestmark = pytest.mark.section('1')\n  def test_a(self): pass",

@@ -5,7 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.numpy_reference import ReferenceTable, assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
@@ -65,7 +65,7 @@ class Step:
 @pytest.mark.parametrize('combiner', ['sum', 'mean', 'sqrtn'])
 @pytest.mark.parametrize('backend, weighted', [
     graphs.of_backend('stock', True), graphs.of_backend('native', True),
-    graphs.of_backend('native', False), *long_except([
+    graphs.of_backend('native', False), *soak_except([
         graphs.of_backend(name, True) for name in list(graphs.BACKENDS)[2:]], 1)])
 def test_batches_with_weights_and_without_agree_with_the_reference(backend, weighted, combiner):
     """Also those that are looked up in one step, by two cores, and update the same rows."""

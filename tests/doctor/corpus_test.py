@@ -150,7 +150,7 @@ def run(command, folder):
 RUN = [*PROGRAMS, *(path for path in TODAY.glob('*.py'))]
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('path', RUN, ids=ids(RUN))
 def test_programs_end_under_their_command_as_the_doctor_says(path, prescriptions):
     one = prescriptions[path]
@@ -171,7 +171,7 @@ def test_the_comments_are_read():
     assert said_of(CORPUS / 'ranker_py2.py', 'stops') == 'line 10'
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_the_output_in_the_documentation_is_that_of_a_run():
     script = 'tests/doctor/corpus/conflict.py'
     text = (ROOT / 'estimator_tpu_embedding' / 'docs' / 'doctor.md').read_text()

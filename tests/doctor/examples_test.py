@@ -11,7 +11,7 @@ TEXTS = ('E101', 'E102', 'E103', 'E105', 'E113', 'E121', 'E122', 'E123', 'E131',
 """Codes whose examples are whole programs, once TensorFlow is imported."""
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_each_example_has_the_code_before_the_remedy_and_not_after_it(tmp_path):
     for code in TEXTS:
         for name, text in zip(('before', 'after'), EXAMPLES[code]):

@@ -93,7 +93,7 @@ def verdicts(questions):
     return {one: reasons.reason_of(one, answers.found[one]) for one in questions}
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_what_is_called_restored_is_there_with_the_flag_and_not_without(worked, verdicts):
     wrong = []
     for question, reason in verdicts.items():
@@ -110,7 +110,7 @@ def test_what_is_called_restored_is_there_with_the_flag_and_not_without(worked, 
     assert {'', 'I301', 'I302', 'I303', 'E101', 'E102', 'E103', 'E104'} <= kinds
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_every_exact_successor_is_there(verdicts):
     successors = [attribute(reason.successor.removeprefix('tensorflow.'))
                   for reason in verdicts.values() if reason.successor]

@@ -20,7 +20,7 @@ def brief(answer):
     return answer._replace(lacking='', error='', nearest='', refused='', is_examined=True)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_each_world_is_asked_without_what_another_one_changed():
     python, run = EVERYWHERE, EVERYWHERE._replace(python=False, keras2=False)
     tf1 = run._replace(run=False)
@@ -52,7 +52,7 @@ def test_each_world_is_asked_without_what_another_one_changed():
         Question('tensorflow.python.tpu.tpu_estimator', 'TensorPacker')].refused
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_what_is_scanned_is_not_imported_even_if_python_would_find_it(tmp_path):
     """A repository may have a tensorflow, a numpy and a json of its own, on PYTHONPATH."""
     for name in ('tensorflow', 'numpy', 'json', 'signal', 'of_nobody'):

@@ -6,7 +6,7 @@ import pathlib
 import time
 
 import pytest
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import gone, run_etpe, started
 from harness.scanned import one, uses
 
@@ -61,7 +61,7 @@ HOSTILE = {
     'versions': 'import sys\nx = sys.version' + '.replace("1", "11")' * 300 + ' > "1"'}
 
 
-@pytest.mark.parametrize('what', long_except(list(HOSTILE), 0, len(TOKENS), -1 % len(HOSTILE)))
+@pytest.mark.parametrize('what', soak_except(list(HOSTILE), 0, len(TOKENS), -1 % len(HOSTILE)))
 @pytest.mark.timeout(60)
 def test_a_hostile_text_costs_a_line_at_most(tmp_path, what):
     file = one(tmp_path, HOSTILE[what])

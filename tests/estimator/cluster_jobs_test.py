@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.tasks import Owners, Tasks, hosted_by
 
 import estimator_tpu_embedding as ete
@@ -184,7 +184,7 @@ def assert_nearly_those_of_one_engine(directory, case, owners):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize('case', long_except(
+@pytest.mark.parametrize('case', soak_except(
     [case for case in CASES if case not in ON_PROCESSES], 0))
 def test_a_job_on_tasks_has_the_bits_of_owners_in_one_process_and_nearly_those_of_one_engine(
         tmp_path, case):
@@ -194,7 +194,7 @@ def test_a_job_on_tasks_has_the_bits_of_owners_in_one_process_and_nearly_those_o
     assert_nearly_those_of_one_engine(tmp_path / 'one', case, owners)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize('case', ON_PROCESSES)
 def test_a_job_on_processes_has_these_bits_too_each_time(tmp_path, case):
@@ -205,14 +205,14 @@ def test_a_job_on_processes_has_these_bits_too_each_time(tmp_path, case):
     assert_nearly_those_of_one_engine(tmp_path / 'one', case, owners)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_gradient_that_is_not_finite_ends_a_job_on_processes_and_names_its_table(tmp_path):
     made = estimator_of(tmp_path, 2, 2, poisoned=True)
     with on_processes(2), pytest.raises(ete.errors.EteError, match='E801'):
         made.train(input_fn_of(), steps=STEPS)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_a_training_moves_from_system_to_system_and_ends_as_one_that_stayed_in_one_process(
         tmp_path):
@@ -230,7 +230,7 @@ def test_a_training_moves_from_system_to_system_and_ends_as_one_that_stayed_in_o
     assert_same(train(tmp_path / 'moves', True), train(tmp_path / 'stays', False))
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_hosts_and_strategies_of_processes_give_nearly_the_same_tables(tmp_path):
     states = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
@@ -158,7 +158,7 @@ EVERYWHERE = textwrap.dedent("""
     """)
 
 
-@pytest.mark.parametrize('hosts, cores, use_tpu', long_except([
+@pytest.mark.parametrize('hosts, cores, use_tpu', soak_except([
     (1, 1, False), (2, 2, True), *[(*one, True) for one in TOPOLOGIES if one != (2, 2)]], 0, 1))
 def test_tensorflows_own_names_work_in_every_mode_and_in_an_export(
         tmp_path, hosts, cores, use_tpu):

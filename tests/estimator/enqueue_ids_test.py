@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, legacy_api
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding import _tf
 from estimator_tpu_embedding.core.kernels import Kernels
@@ -102,7 +102,7 @@ CASES = [
     ({'plain': [9, 9], 'series': [10, 8, 9]}, 'E501', 'series', LARGE + '10 in sample 0 (1 in')]
 
 
-@pytest.mark.parametrize('ragged, kernels', long_except([
+@pytest.mark.parametrize('ragged, kernels', soak_except([
     pytest.param(False, 'native', marks=graphs.needs_native), (True, 'stock')], 0))
 def test_a_bad_feature_of_the_last_core_in_the_third_step_is_named(ragged, kernels):
     loop = Loop(ragged, kernels)

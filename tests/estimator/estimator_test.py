@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import progress
@@ -128,7 +128,7 @@ def ones(params):
         params['batch_size'], drop_remainder=True)
 
 
-@pytest.mark.parametrize('config, line', long_except([
+@pytest.mark.parametrize('config, line', soak_except([
     ({'master': '', 'evaluation_master': 'local'}, None),
     ({'cluster': ete.TPUClusterResolver(hosts=1, cores=2)}, None),
     ({'master': 'grpc://192.0.2.1:8470'}, "RunConfig(master='grpc://192.0.2.1:8470')"),

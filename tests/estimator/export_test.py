@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import ROOT, run_python
 
 import estimator_tpu_embedding as ete
@@ -179,8 +179,8 @@ def assert_same(actual, rows):
         np.testing.assert_allclose(actual[key], [row[key] for row in rows], rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize('strategy', long_except(['div', 'mod'], 1))
-@pytest.mark.parametrize('hosts', long_except([1, 2, 3], 2))
+@pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
+@pytest.mark.parametrize('hosts', soak_except([1, 2, 3], 2))
 def test_an_exported_model_gives_what_predict_gives_in_both_apis(
         tmp_path, trained, hosts, strategy):
     estimator = trained(tmp_path / 'job', hosts, strategy)
@@ -256,7 +256,7 @@ def test_a_table_of_fewer_rows_than_hosts_is_exported_whole(tmp_path, trained):
                                       jobs.stored(tmp_path / 'job', table, 'mod', 6))
 
 
-@pytest.mark.parametrize('strategy', long_except(['div', 'mod'], 1))
+@pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
 def test_ids_out_of_range_meet_their_policy_in_the_exported_graph_too(tmp_path, strategy):
     columns = [jobs.embedding('f', ROWS), jobs.embedding('g', ROWS), jobs.embedding('h', ROWS)]
     policy = {'f': 'drop', 'g': 'clip', 'h': 'mod'}
@@ -294,7 +294,7 @@ def served_plainly(path, features):
             {signature.inputs[key].name: value for key, value in features.items()})
 
 
-@pytest.mark.parametrize('strategy', long_except(['div', 'mod'], 1))
+@pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
 def test_a_model_of_configs_by_name_exports_its_tables_too(tmp_path, strategy):
     def model_fn(features, labels, mode, params):
         net = tf.concat([features['f'], tf.reduce_sum(features['walk'] * [[[1.], [2.]]], 1)], 1)
@@ -358,7 +358,7 @@ def without_tpu(model_dir, **kwargs):
         eval_batch_size=BATCH, predict_batch_size=BATCH, **kwargs)
 
 
-@pytest.mark.parametrize('strategy', long_except(['div', 'mod'], 1))
+@pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
 def test_what_runs_without_tpu_reads_mod_rows_of_several_hosts_as_well(tmp_path, trained, strategy):
     estimator = trained(tmp_path, 3, strategy)
 

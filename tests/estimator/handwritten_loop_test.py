@@ -5,7 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, legacy_api
 from harness.numpy_reference import ReferenceTable, assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_python
 from tensorflow.python.tpu import training_loop
 
@@ -70,8 +70,8 @@ def activations_of(made, *enqueue, **kwargs):
             raise typed(error) from None
 
 
-@pytest.mark.parametrize('strategy', long_except(['div', 'mod'], 1))
-@pytest.mark.parametrize('hosts, cores, accumulate', long_except(
+@pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
+@pytest.mark.parametrize('hosts, cores, accumulate', soak_except(
     [(1, 1, True), (2, 2, True), (3, 1, True), (2, 2, False)], 1, 3))
 def test_the_loop_of_the_documentation_gives_the_numbers_of_the_reference(
         hosts, cores, accumulate, strategy):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import progress
@@ -188,7 +188,7 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
 @pytest.mark.section('18')
 @pytest.mark.parametrize('pipelined', [False, True])
 @pytest.mark.parametrize('beside', [[], ['f']], ids=['alone', 'beside the engine'])
-@pytest.mark.parametrize('hosts, cores', long_except([(1, 1), (2, 2)], 1))
+@pytest.mark.parametrize('hosts, cores', soak_except([(1, 1), (2, 2)], 1))
 def test_the_models_optimizer_trains_tables_on_the_tensor_core(
         tmp_path, hosts, cores, beside, pipelined):
     """Ids [1, 2, 3 | 5] of length 2: 3 is cut off; combiner mean; the table is a variable."""

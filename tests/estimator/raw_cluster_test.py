@@ -5,7 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, legacy_api
 from harness.numpy_reference import assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_python
 from harness.tasks import Owners, Tasks
 
@@ -120,7 +120,7 @@ def in_its_graph(work, *args, **kwargs):
         return work(*args, **kwargs)
 
 
-@pytest.mark.parametrize('hosts, strategy, pipelined, early', long_except(
+@pytest.mark.parametrize('hosts, strategy, pipelined, early', soak_except(
     [(2, 'mod', False, False), (2, 'div', True, False), (1, 'div', False, False),
      (2, 'mod', False, True)], 0))
 def test_a_loop_on_workers_gives_the_bits_of_owners_in_one_process(
@@ -252,7 +252,7 @@ print('found', made.num_cores, *loss.tolist(), *rows.ravel().tolist())
 '''
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_an_installed_script_trains_on_processes_of_its_own_as_in_one_process():
     def run(**install):
         ended = run_python('-c', LOOP.format(install=', '.join(

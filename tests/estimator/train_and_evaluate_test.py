@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
@@ -65,7 +65,7 @@ def run(estimator, max_steps, hooks=(), **kwargs):
                                                 'throttle_secs': 0, **kwargs}))
 
 
-@pytest.mark.parametrize('hosts, cores, strategy', long_except([
+@pytest.mark.parametrize('hosts, cores, strategy', soak_except([
     (1, 1, 'div'), (1, 4, 'mod'), (2, 2, 'div'), (4, 1, 'mod')], 3))
 def test_evaluations_and_exports_on_the_way_change_no_bit_of_the_training(
         tmp_path, hosts, cores, strategy):

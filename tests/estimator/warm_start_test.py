@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.errors import CorruptCheckpointError
@@ -49,7 +49,7 @@ def start_of(estimator):
 
 
 @pytest.mark.parametrize('there, here', [(True, False), (False, True), (True, True)])
-@pytest.mark.parametrize('kind', long_except([
+@pytest.mark.parametrize('kind', soak_except([
     'directory', 'checkpoint', 'export', 'settings'], 0, 2))
 def test_what_was_trained_with_and_without_a_tpu_starts_the_other(tmp_path, there, here, kind):
     source = make(tmp_path / 'there', there)

@@ -9,7 +9,7 @@ ROWS, WIDTH, HOSTS = 400_000, 128, 2
 PART = 2 * ROWS * WIDTH * 4 / HOSTS  # Bytes of rows and accumulators on each: 195 MiB.
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize('first', ['drawn', 'given'])
 def test_a_worker_holds_its_part_once_and_the_client_none_of_any_table(tmp_path, first):

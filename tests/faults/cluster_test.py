@@ -14,7 +14,7 @@ import pytest
 from harness import proxy, workers
 from harness.processes import gone, started
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 LONGEST = 560
 OWN = ('undisturbed', 'enqueue', 'lookup', 'update', 'save', 'restore', 'frozen', 'slow', 'beside',

@@ -66,7 +66,7 @@ def test_r04_a_fast_producer_waits_for_its_consumer(tmp_path):
     assert max(slow.waiting) <= QUEUE_CAPACITY + 2
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_r04_a_minute_of_a_producer_that_is_ten_times_as_fast_takes_no_memory(tmp_path):
     slow = produce_faster(tmp_path, 600, .1)
     assert max(slow.waiting) <= QUEUE_CAPACITY + 2
@@ -97,7 +97,7 @@ def test_r05_evaluations_leave_no_file_and_no_thread(tmp_path):
     assert files <= 0 and threads <= 0
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(3000)
 def test_r05_a_thousand_evaluations_leave_nothing(tmp_path):
     files, threads, rss = evaluations(tmp_path, 1000, 200)

@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 import pytest
 from harness import migration_job as job
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import path_with_harness, run_harness, run_python, started
 
 LEFT = {'.ete-lock', 'checkpoint', *(f'{job.NAME}{suffix}' for suffix in (
@@ -28,13 +28,13 @@ def swept(every, *options):
         yield [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.fixture(scope='module', params=long_except([1, 2], 1))
+@pytest.fixture(scope='module', params=soak_except([1, 2], 1))
 def kills(request):
     """Kills of a migration into a new directory: at every operation, or at about 20 of them."""
     yield from swept(request.param)
 
 
-@pytest.fixture(scope='module', params=long_except([1, 5], 1))
+@pytest.fixture(scope='module', params=soak_except([1, 5], 1))
 def overwriting(request):
     """Kills of a migration over an older one."""
     yield from swept(request.param, '--overwrite')
@@ -189,7 +189,7 @@ def large_folder(tmp_path):
     shutil.rmtree(tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize('strategy, hosts', [('div', 1), ('mod', 5)])
 def test_m09_a_table_of_two_gigabytes_goes_there_and_back_in_little_memory(
@@ -211,7 +211,7 @@ def test_m09_a_table_of_two_gigabytes_goes_there_and_back_in_little_memory(
         assert made.stat().st_size == path.stat().st_size
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_m09_ten_thousand_small_variables_take_little_memory_too(tmp_path):
     map, most = tmp_path / 'map', {}
     map.write_text('table t -> t\nre (dense/.*) -> model/\\1\n')

@@ -15,7 +15,7 @@ import time
 
 import pytest
 from harness import forged
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_etpe
 
 from estimator_tpu_embedding.checkpoint import pointer
@@ -137,7 +137,7 @@ def seconds_of(read, directory, content):
     return time.process_time() - began
 
 
-@pytest.mark.parametrize('name', long_except(READERS, *(
+@pytest.mark.parametrize('name', soak_except(READERS, *(
     number for number, name in enumerate(READERS) if name != 'cell')))
 def test_p22_time_grows_as_length_does(tmp_path, name):
     for (head, tail), unit in inputs(name):

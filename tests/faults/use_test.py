@@ -187,7 +187,7 @@ BAD_JOBS = textwrap.dedent("""
     """)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_u04_without_assertions_bad_jobs_fail_in_the_same_way(tmp_path):
     shown = []
     for flag in ('-Wignore', '-O'):

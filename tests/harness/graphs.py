@@ -23,7 +23,7 @@ from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 from . import tasks
-from .parts import long_except
+from .parts import soak_except
 
 needs_native = pytest.mark.skipif(
     bool(library.why_not()), reason=f'NO NATIVE KERNELS ARE TESTED: {library.why_not()}')
@@ -110,13 +110,13 @@ def session_of(backend, config=None):
 
 _TESTED = 'stock', 'native', 'stock_owners', 'native_owners', 'native_cluster'
 
-EVERY_BACKEND = long_except(map(of_backend, _TESTED), 0, 1)
-"""As parameters of a test; those that are not in the short checks are `long`.
+EVERY_BACKEND = soak_except(map(of_backend, _TESTED), 0, 1)
+"""As parameters of a test; those that are not in the gate are `soak`.
 
 Each takes minutes. `conformance/cluster_test.py` compares the others with owners bit for bit.
 """
 
-WITH_OWNERS = long_except(map(of_backend, _TESTED), 0, 1, 3)
+WITH_OWNERS = soak_except(map(of_backend, _TESTED), 0, 1, 3)
 """The same for tests of what owners do in another way than one engine."""
 
 KERNELS = list(map(of_backend, ('native', 'stock')))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from harness import replicas
-from harness.parts import long_except
+from harness.parts import soak_except
 
 api = tf.tpu.experimental.embedding
 FAILS = tf.errors.InvalidArgumentError
@@ -79,7 +79,7 @@ CASES = [
     ({'two': [10, 5], 'one': [5, 0]}, 'E501', 'one', '5 in sample 0 (1 in all)')]
 
 
-@pytest.mark.parametrize('strategy, kernels', long_except([
+@pytest.mark.parametrize('strategy, kernels', soak_except([
     ('tpu 2', 'native'), ('tpu 4', 'stock'), ('none', 'native')], 0))
 def test_a_bad_feature_of_the_last_replica_is_named_and_changes_no_table(strategy, kernels):
     loop, expected = Loop(strategy, kernels), {}

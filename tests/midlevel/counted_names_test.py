@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from harness import replicas, tfrs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 api = tf.tpu.experimental.embedding
 ROWS, BATCH = 32, 2
@@ -78,7 +78,7 @@ def on_host(job, *values):
             context.replica_id_in_sync_group]) for one in values]
 
 
-@pytest.fixture(params=long_except(['tpu 1', 'tpu 2', 'tpu 8', 'mirrored 2'], 0, 1))
+@pytest.fixture(params=soak_except(['tpu 1', 'tpu 2', 'tpu 8', 'mirrored 2'], 0, 1))
 def job(request):
     return Counted(request.param)
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from harness.processes import EXAMPLE, run_etpe, run_python
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 EXAMPLES = EXAMPLE.parent
 VALUE = '/.ATTRIBUTES/VARIABLE_VALUE'

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from harness import jobs, replicas
 from harness.numpy_reference import ReferenceTable, assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.midlevel import optimizers
@@ -82,7 +82,7 @@ class Reference:
         return np.mean(wrong ** 2)
 
 
-@pytest.mark.parametrize('name', long_except([
+@pytest.mark.parametrize('name', soak_except([
     'tpu 1', 'tpu 2', 'tpu 8', 'none', 'one device', 'mirrored 2'], 1, 3))
 def test_the_training_and_evaluation_loops_of_the_documentation_equal_the_reference(name):
     strategy = replicas.make(name)

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from harness import replicas
 from harness.numpy_reference import ReferenceTable, assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding.midlevel import optimizers
 
@@ -122,7 +122,7 @@ def without_grappler():
     tf.config.optimizer.set_experimental_options({**options, 'disable_meta_optimizer': False})
 
 
-@pytest.mark.parametrize('strategy, kernels', long_except([
+@pytest.mark.parametrize('strategy, kernels', soak_except([
     ('none', 'native'), ('mirrored 2', 'native'), ('tpu 8', 'native'), ('tpu 2', 'stock')], 1))
 def test_rows_slots_and_activations_are_those_of_the_reference(strategy, kernels):
     made = replicas.make(strategy)

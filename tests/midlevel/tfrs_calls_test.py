@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from harness import tfrs
 from harness.numpy_reference import assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.tfrs_table import Job
 
 api = tf.tpu.experimental.embedding
@@ -18,7 +18,7 @@ def names():
         yield
 
 
-@pytest.mark.parametrize('strategy', long_except(['tpu 2', 'tpu 1', 'tpu 8'], 0))
+@pytest.mark.parametrize('strategy', soak_except(['tpu 2', 'tpu 1', 'tpu 8'], 0))
 def test_two_calls_in_a_step_see_the_rows_before_it_and_make_an_update_each(strategy):
     """The tape of TensorFlow decides which update is the first. It is that of the first call."""
     job = Job(strategy, api.Adagrad(RATE))

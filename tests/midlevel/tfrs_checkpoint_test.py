@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from harness import replicas, tfrs, tfrs_models as models
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_harness
 
 CASES = [*((kind, 'subclassed', 'tpu 2') for kind in models.KINDS),
@@ -117,7 +117,7 @@ def test_slots_that_only_stock_tfrs_has_are_taken_for_what_it_uses_them(built, t
     models.require_restored(tmp_path, status, model)
 
 
-@pytest.mark.parametrize('kind, strategy, tolerance', long_except([
+@pytest.mark.parametrize('kind, strategy, tolerance', soak_except([
     *((kind, 'tpu 2', 0) for kind in ('sgd', 'adagrad', 'adam', 'own ftrl')),
     ('adam', 'tpu 1', 1e-5), ('adagrad', 'tpu 8', 1e-5)], 1, 2, 4))
 def test_training_goes_on_with_the_numbers_of_a_run_without_interruption(
@@ -167,7 +167,7 @@ def test_a_manager_keeps_and_restores_models(in_background, tmp_path):
             np.testing.assert_array_equal(value, expected[name], name)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_job_with_a_layer_that_is_killed_comes_to_the_same_end(tmp_path):
     done = run_harness('tf2_kill_job', tmp_path, 'layer')
     assert done.returncode == 0 and done.stdout.endswith('equal bit for bit\n')

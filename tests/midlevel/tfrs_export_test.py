@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from harness import replicas, tfrs, tfrs_models as models
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_harness
 from harness.tfrs_served import PREDICTED
 
@@ -66,7 +66,7 @@ def serve_alone(folder, predictions):
     return ended.stdout.splitlines()
 
 
-@pytest.mark.parametrize('shape, strategy, size', long_except([
+@pytest.mark.parametrize('shape, strategy, size', soak_except([
     ('subclassed', 'tpu 1', 8), ('subclassed', 'tpu 8', 8), ('functional', 'tpu 2', 4)], 0, 2))
 def test_a_model_is_exported_from_training(shape, strategy, size, tmp_path):
     """A functional model of Keras has the batch size of a replica."""
@@ -83,7 +83,7 @@ def test_a_model_is_exported_from_training(shape, strategy, size, tmp_path):
     assert np.any(models.values_of(model)['video'] != before['video'])
 
 
-@pytest.mark.parametrize('shape, strategy', long_except([
+@pytest.mark.parametrize('shape, strategy', soak_except([
     ('subclassed', 'tpu 2'), ('functional', 'tpu 8')], 0))
 def test_a_model_made_under_no_strategy_is_exported_from_a_checkpoint(shape, strategy, tmp_path):
     _, model, _, predictions = trained(shape, strategy)
@@ -97,7 +97,7 @@ def test_a_model_made_under_no_strategy_is_exported_from_a_checkpoint(shape, str
         'keras serving_default 8', 'signatures as_it_is 8', 'signatures by_config 8']
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_keras_saves_in_callbacks(tmp_path):
     made, model, _, predictions = trained('functional', 'tpu 2')
     keeper = tf.keras.callbacks.ModelCheckpoint(str(tmp_path / 'keras'))

@@ -6,7 +6,7 @@ import tensorflow as tf
 from harness import replicas, tfrs
 from harness.keras_feed import feed
 from harness.numpy_reference import ReferenceTable, assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding.errors import (
     CallError, InputShapeError, NotInFunctionError, UnsupportedError)
@@ -136,7 +136,7 @@ def assert_holds(layer, reference):
             assert_close(values[slot], reference.tables[name].slots['Adagrad'], 1e-5)
 
 
-@pytest.mark.parametrize('name, make, steps_per_execution', long_except([
+@pytest.mark.parametrize('name, make, steps_per_execution', soak_except([
     ('tpu 1', functional, 1), ('tpu 1', subclassed, 4), ('tpu 2', functional, 4),
     ('tpu 2', subclassed, 1), ('tpu 4', functional, 2), ('tpu 4', subclassed, 4),
     ('tpu 8', functional, 10), ('tpu 8', subclassed, 1)], 1, 2))

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from harness import replicas, tfrs
 from harness.numpy_reference import ReferenceTable, assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding.midlevel import optimizers
 
@@ -119,7 +119,7 @@ def kernel_of(model):
 
 
 @pytest.mark.parametrize('style', ['subclass', 'functional'])
-@pytest.mark.parametrize('strategy', long_except(['tpu 2', 'tpu 1', 'tpu 8'], 0))
+@pytest.mark.parametrize('strategy', soak_except(['tpu 2', 'tpu 1', 'tpu 8'], 0))
 def test_training_and_evaluation_steps_of_the_documentation(strategy, style):
     strategy = replicas.make(strategy)
     with replicas.scope(strategy):
@@ -167,7 +167,7 @@ def test_training_and_evaluation_steps_of_the_documentation(strategy, style):
 
 
 @pytest.mark.parametrize('style', ['subclass', 'functional'])
-@pytest.mark.parametrize('strategy', long_except(['tpu 2', 'tpu 1', 'tpu 8', 'none'], 0, 3))
+@pytest.mark.parametrize('strategy', soak_except(['tpu 2', 'tpu 1', 'tpu 8', 'none'], 0, 3))
 def test_the_step_with_a_separate_optimizer_trains_the_same_on_tpu_and_cpu(strategy, style):
     """The documentation says: "The above training step works both on TPU and on CPU"."""
     strategy = replicas.make(strategy)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from harness import replicas, tfrs
 from harness.keras_feed import feed
 from harness.numpy_reference import assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 
 api = tf.tpu.experimental.embedding
 BATCH, STEPS, WIDTH = 16, 4, 4
@@ -141,7 +141,7 @@ def trained(name, make):
              for table, own in layer._tpu_embedding._variables.items()})
 
 
-@pytest.mark.parametrize('name, make', long_except([
+@pytest.mark.parametrize('name, make', soak_except([
     (name, make) for make in (dlrm, ranking_task, partial_layer, retrieval_task)
     for name in ('tpu 1', 'tpu 2', 'tpu 4')
     if make is not retrieval_task or name == 'tpu 2' or name == 'tpu 1'], 1, 3, 7, 9))

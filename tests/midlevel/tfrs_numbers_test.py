@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from harness import replicas, tfrs
 from harness.numpy_reference import assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.tfrs_job import Expected, arguments, assert_activations, feature_config, iterator
 
 from estimator_tpu_embedding.midlevel import optimizers
@@ -58,7 +58,7 @@ def run(made, layer, expected, optimizer=None, rates=(None,) * STEPS, before_ste
     expected.check(layer)
 
 
-@pytest.mark.parametrize('strategy, kernels, case', long_except([
+@pytest.mark.parametrize('strategy, kernels, case', soak_except([
     (strategy, kernels, case) for strategy, kernels in (
         ('tpu 2', 'native'), ('tpu 1', 'native'), ('tpu 8', 'native'), ('tpu 2', 'stock'))
     for case in OPTIMIZERS], 0, 3, 5, 6, 7, 9, 18, 29, 43))
@@ -86,7 +86,7 @@ def test_tables_have_optimizers_of_their_own_of_any_kind():
         'sequences': api.SGD(.1)}.items()}))
 
 
-@pytest.mark.parametrize('strategy', long_except(['tpu 2', 'tpu 1', 'tpu 8'], 0))
+@pytest.mark.parametrize('strategy', soak_except(['tpu 2', 'tpu 1', 'tpu 8'], 0))
 @pytest.mark.parametrize('translated', [False, True])
 def test_a_schedule_of_keras_follows_the_iterations_of_its_optimizer(strategy, translated):
     from tensorflow_recommenders.layers.embedding.tpu_embedding_layer import (

@@ -12,7 +12,7 @@ def names():
         yield
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])
 def test_all_tests_of_the_layer_pass(strategy):
     from tensorflow_recommenders.layers.embedding import tpu_embedding_layer_test

@@ -5,7 +5,7 @@ import re
 import pytest
 import tensorflow as tf
 from harness import processes, replicas
-from harness.parts import long_except
+from harness.parts import soak_except
 from tensorflow.core.framework import graph_pb2
 
 from estimator_tpu_embedding.midlevel import untuned
@@ -77,7 +77,7 @@ print(model.predict(x, batch_size=8, verbose=0).shape)
 '''
 
 
-@pytest.mark.parametrize('hosts, cores', long_except([(1, 1), (1, 2), (2, 4)], 1))
+@pytest.mark.parametrize('hosts, cores', soak_except([(1, 1), (1, 2), (2, 4)], 1))
 def test_no_iterator_has_a_tuner_however_it_ends(tmp_path, hosts, cores):
     path = tmp_path / 'script.py'
     path.write_text(SCRIPT)

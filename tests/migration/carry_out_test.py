@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from harness import migration_job as job
 from harness.faults import Faults
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding.checkpoint import removal
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
@@ -72,7 +72,7 @@ def test_m04_a_damaged_source_is_refused_and_nothing_is_left(tmp_path, source, m
     assert nothing_in(tmp_path / 'new')
 
 
-@pytest.mark.parametrize('damage', long_except(list(DAMAGES)[:4], 0))
+@pytest.mark.parametrize('damage', soak_except(list(DAMAGES)[:4], 0))
 def test_m04_of_a_directory_an_older_one_is_taken_and_that_is_said(tmp_path, map, damage):
     job.make(tmp_path / 'source', step=6)
     newer = job.make(tmp_path / 'source', step=7)
@@ -323,7 +323,7 @@ def test_files_get_the_permissions_that_the_user_has_chosen(tmp_path, source, ma
 
 
 @pytest.mark.parametrize('strategy', ['div', 'mod'])
-@pytest.mark.parametrize('hosts', long_except([1, 2, 3, 5, 16], 2))
+@pytest.mark.parametrize('hosts', soak_except([1, 2, 3, 5, 16], 2))
 def test_rows_go_there_and_back_byte_for_byte_however_few_fit_into_a_turn(
         tmp_path, map, monkeypatch, strategy, hosts):
     prefix = job.make(tmp_path / 'source', strategy=strategy, hosts=hosts)

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import pytest
 from harness import migrated_checkpoints as migrated, tf1_tables
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import ROOT
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
@@ -26,7 +26,7 @@ def migrate(name, folder):
         lines=tf1_tables.LINES)
 
 
-@pytest.mark.parametrize('name', long_except(NAMES, 2, 5))
+@pytest.mark.parametrize('name', soak_except(NAMES, 2, 5))
 def test_the_result_has_the_bytes_that_the_class_of_tensorflow_2_15_has_loaded(name, tmp_path):
     path = migrate(name, tmp_path / 'there')
     assert {suffix: hashlib.sha256(pathlib.Path(f'{path}.{suffix}').read_bytes()).hexdigest()
@@ -46,7 +46,7 @@ def test_what_tensorflow_2_15_has_found_is_what_its_job_had():
         'step': tf1_tables.STEP}
 
 
-@pytest.mark.parametrize('name', long_except(NAMES, 7))
+@pytest.mark.parametrize('name', soak_except(NAMES, 7))
 def test_it_comes_back_bit_for_bit(name, tmp_path):
     path = migrate(name, tmp_path / 'there')
     back = migrated.migrate(path, tmp_path / 'back', 'tf1', '--order', name.replace('_', ':'),

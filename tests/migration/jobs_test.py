@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs, migrated_checkpoints as migrated, replicas
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 
@@ -16,7 +16,7 @@ OPTIMIZERS = {
     'adagrad': (ete.AdagradParameters(.1), api.Adagrad(.1, .1)),
     'ftrl': (ete.FtrlParameters(.1), api.FTRL(.1)),
     'adam': (ete.AdamParameters(.1, epsilon=1e-3), api.Adam(.1, epsilon=1e-3))}
-CASES = long_except([*OPTIMIZERS], 3)
+CASES = soak_except([*OPTIMIZERS], 3)
 THERE = 're w/(.*) -> model/\\1'
 BACK = f're model/(.*) -> w/\\1\ntbl_a -> {TABLE}'
 OF_TF1 = 'drop re beta._power\ndrop re tpu_embedding_dummy_table_variable_.*'
@@ -121,7 +121,7 @@ def test_the_loop_of_tf2_goes_on_as_the_job_of_tf1_does_and_the_job_as_the_loop_
     assert_close(found, stayed)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('kind, strategy, hosts', [
     *((kind, 'mod', 3) for kind in OPTIMIZERS), ('adam', 'div', 2), ('adagrad', 'mod', 2)])
 def test_what_comes_back_is_the_checkpoint_that_went_bit_for_bit_and_trains_on_alike(
@@ -136,7 +136,7 @@ def test_what_comes_back_is_the_checkpoint_that_went_bit_for_bit_and_trains_on_a
         train_tf1(tmp_path / 'job', kind, 2, 2, strategy, hosts))
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_job_without_tpu_goes_and_comes_back_by_lines_for_its_slots(tmp_path):
     """Its tables are plain variables, trained by `tf.train.AdamOptimizer` as the others are."""
     source = train_tf1(tmp_path / 'job', 'adam', 0, 2, use_tpu=False)

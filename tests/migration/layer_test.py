@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from harness import (
     migrated_checkpoints as migrated, replicas, tf1_tables, tfrs, tfrs_migrated, tfrs_models)
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_harness
 
 LINES = 'table user -> user\ntable video -> video\n'
@@ -36,7 +36,7 @@ def migrate(case, folder):
     return folder / 'cases' / case
 
 
-@pytest.mark.parametrize('case', long_except(
+@pytest.mark.parametrize('case', soak_except(
     tfrs_migrated.CASES, tfrs_migrated.CASES.index('adagrad, subclassed')))
 def test_an_emulated_tpu_has_all_values_before_and_after_build(case, tmp_path):
     folder = migrate(case, tmp_path)
@@ -56,14 +56,14 @@ def stock(tmp_path_factory):
     return folder / 'cases'
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_stock_tfrs_has_all_values_before_and_after_build(stock):
     """The process that compared them has ended well for each case."""
     assert all((stock / case / 'trained' / 'values.npz').exists()
                for case in tfrs_migrated.CASES)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('case', tfrs_migrated.CASES)
 def test_what_stock_tfrs_has_trained_comes_back_to_tf1(case, stock, tmp_path):
     kind, form = case.split(', ')

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from harness import migrated_checkpoints as migrated, tf1_tables
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.tf2_tables import api, assert_equal, features, make, trainer
 from tensorflow.python.tpu import tpu_embedding_for_serving, tpu_embedding_v2
 
@@ -63,7 +63,7 @@ def require_dense(model, optimizer):
                 found, tf1_tables.value_of(name + suffix, range(rows), 1), name + suffix)
 
 
-@pytest.mark.parametrize('strategy, hosts', long_except(ORDERS, 0, 6))
+@pytest.mark.parametrize('strategy, hosts', soak_except(ORDERS, 0, 6))
 @pytest.mark.parametrize('name', CLASSES)
 def test_every_class_takes_tables_slots_and_model_before_and_after_build(
         name, strategy, hosts, results):

@@ -152,7 +152,7 @@ def test_keras_3_has_its_variables_in_lists(tmp_path):
         if name.startswith(('dense/', 'beta', 'global_step'))}
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('kind', models.KINDS)
 def test_models_of_tfrs_are_filled_whoever_makes_their_slots(kind, tmp_path):
     made = replicas.make('tpu 2')

@@ -16,7 +16,7 @@ def has_compiler():
         return False
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)  # 13 seconds on an idle machine, and a minute on one that is not.
 @pytest.mark.skipif(not has_compiler(), reason='there is no C++ compiler')
 def test_the_inner_functions_do_what_their_headers_say():

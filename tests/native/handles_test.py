@@ -7,7 +7,7 @@ from harness.processes import path_with_harness, run_python
 
 from estimator_tpu_embedding.native import library
 
-pytestmark = [pytest.mark.long,  # Another process, with TensorFlow.
+pytestmark = [pytest.mark.soak,  # Another process, with TensorFlow.
               pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())]
 OTHER = '''
 from harness import native_eager

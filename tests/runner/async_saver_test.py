@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 from estimator_tpu_embedding.runner.async_saver import AsyncCheckpointSaverHook
 
@@ -37,7 +37,7 @@ def make(directory, strategy='mod', hook=True, listeners=()):
                           strategy=strategy)
 
 
-@pytest.mark.parametrize('strategy', long_except(['div', 'mod'], 1))
+@pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
 def test_its_checkpoints_hold_the_tables_as_those_of_the_estimator_do(tmp_path, strategy):
     for directory, hook in ((tmp_path / 'ours', False), (tmp_path / 'hook', True)):
         estimator = make(directory, strategy, hook)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, jobs, tasks
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import InputError
@@ -138,7 +138,7 @@ CASES = [
      'the batch must have 2 samples per core; got 3.')]
 
 
-@pytest.mark.parametrize('topology, changed, code, feature, text', long_except(
+@pytest.mark.parametrize('topology, changed, code, feature, text', soak_except(
     [(((2, 2), (1, 8))[number % 2], *case) for number, case in enumerate([*CASES, CASES[0]])], 0))
 def test_a_bad_feature_of_the_last_core_ends_training_before_its_step_and_is_named(
         tmp_path, topology, changed, code, feature, text):
@@ -148,7 +148,7 @@ def test_a_bad_feature_of_the_last_core_ends_training_before_its_step_and_is_nam
     assert estimator.get_variable_value('global_step') <= 2
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('kernels, pipelined, prefetched', [
     graphs.of_backend('native', True, 0), graphs.of_backend('native', False, 6),
     ('stock', True, 6), ('stock', False, 0)])
@@ -162,7 +162,7 @@ def test_input_that_is_ahead_of_the_step_names_its_batch(
     assert estimator.get_variable_value('global_step') <= 4
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('verb', ['evaluate', 'predict'])
 @pytest.mark.parametrize('changed, code, feature, text', [CASES[number] for number in (0, 4, 9)])
 def test_evaluations_and_predictions_name_the_same(tmp_path, verb, changed, code, feature, text):
@@ -171,7 +171,7 @@ def test_evaluations_and_predictions_name_the_same(tmp_path, verb, changed, code
                    else estimator.evaluate(input_fn, steps=5), code, feature, 3, text)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('topology', [(2, 2), (1, 8)])
 def test_of_two_bad_cores_one_is_named(tmp_path, topology):
     estimator = estimator_of(tmp_path, topology)
@@ -185,7 +185,7 @@ def test_of_two_bad_cores_one_is_named(tmp_path, topology):
     assert caught.value.__notes__[0].endswith('at its batch 3')
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('topology', [(2, 2), (1, 8)])
 @pytest.mark.parametrize('kernels', graphs.KERNELS)
 def test_a_gradient_of_the_last_core_that_is_not_finite_names_table_and_step(
@@ -199,7 +199,7 @@ def test_a_gradient_of_the_last_core_that_is_not_finite_names_table_and_step(
     assert (caught.value.step, estimator.get_variable_value('global_step')) == (2, 2)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('topology', [(2, 2), (1, 8)])
 def test_what_is_no_error_is_counted_for_its_feature(tmp_path, topology, monkeypatch):
     lines = []
@@ -214,7 +214,7 @@ def test_what_is_no_error_is_counted_for_its_feature(tmp_path, topology, monkeyp
         f'; ids missing: matrix {good + 4}, words 2, ids truncated: series 3')
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('kernels, input_on_workers', [
     graphs.of_backend('native', True), ('stock', False), ('stock', True)])
 @pytest.mark.parametrize('changed, code, feature, text', [CASES[number] for number in (0, 8)])
@@ -227,7 +227,7 @@ def test_hosts_that_are_tasks_name_the_same(
                        code, feature, 3, text)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_job_with_shapes_of_tensorflow_1_names_the_same(tmp_path):
     changed, code, feature, text = CASES[9]
     tf.disable_v2_tensorshape()

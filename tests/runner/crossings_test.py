@@ -101,7 +101,7 @@ def scaled_elsewhere(net):
         return net * 2
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_devices_that_a_model_names_mean_nothing(tmp_path):
     assert trained(tmp_path, Tasks(2), model_fn_of(scaled_elsewhere)) == trained(
         tmp_path, Owners(2), model_fn_of(scaled))
@@ -136,13 +136,13 @@ def rows(net):
     return tf.concat([net, tf.nn.embedding_lookup(table, tf.cast(net[:, 0] > 0, tf.int32))], 1)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('function', [python, batch_norm, grouped, branches, rows])
 def test_a_model_computes_on_tasks_what_it_computes_in_one_process(tmp_path, function):
     assert_same(tmp_path, model_fn_of(function))
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('hosts', [1, 3])
 def test_one_and_three_tasks_compute_what_one_process_computes(tmp_path, hosts):
     assert_same(tmp_path, model_fn_of(batch_norm), hosts=hosts)

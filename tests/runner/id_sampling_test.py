@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.checkpoint import profile_files
@@ -45,8 +45,8 @@ def read(tmp_path):
             for profile in profile_files.read_all(str(tmp_path / 'profiles'))}
 
 
-@pytest.mark.parametrize('hosts, cores', long_except([(1, 1), (1, 4), (2, 2), (4, 1)], 2, 3))
-@pytest.mark.parametrize('strategy', long_except(['div', 'mod'], 1))
+@pytest.mark.parametrize('hosts, cores', soak_except([(1, 1), (1, 4), (2, 2), (4, 1)], 2, 3))
+@pytest.mark.parametrize('strategy', soak_except(['div', 'mod'], 1))
 def test_the_ids_of_the_first_step_by_hand(tmp_path, hosts, cores, strategy):
     estimator(tmp_path, hosts, cores, strategy).train(
         jobs.input_fn_of([FIRST, OTHER, OTHER]), steps=3)
@@ -101,7 +101,7 @@ def test_a_job_that_begins_at_any_step_counts_its_first_if_nothing_is_known(tmp_
     assert (found.first_step, found.last_step, found.steps, found.sampled_steps) == (3, 5, 2, 1)
 
 
-@pytest.mark.parametrize('kernels, hosts, cores, pipelined', long_except([
+@pytest.mark.parametrize('kernels, hosts, cores, pipelined', soak_except([
     graphs.of_backend(*one) for one in (
         ('stock', 1, 1, False), ('native', 2, 2, True))], 1))
 def test_counting_changes_no_number(tmp_path, kernels, hosts, cores, pipelined):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
@@ -83,7 +83,7 @@ CHANGES = {
     'swapped': ('fg', {'rename': {'g_embedding': 'f_embedding', 'f_embedding': 'g_embedding'}})}
 
 
-@pytest.mark.parametrize('change, dense', long_except([
+@pytest.mark.parametrize('change, dense', soak_except([
     *((change, 'Adam') for change in CHANGES), ('renamed', 'Adagrad'), ('new', 'Ftrl')], 0, 1, 5))
 def test_c22_tables_change_beside_a_dense_optimizer_with_slots(tmp_path, change, dense):
     first = make(tmp_path, 'fg', dense)

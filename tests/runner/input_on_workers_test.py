@@ -160,7 +160,7 @@ def results(directory, on_workers):
     return seen.devices, (stored, metrics, rows)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_it_computes_the_same_and_goes_on_with_the_same_samples(tmp_path):
     devices, of_client = results(tmp_path / 'client', False)
     assert devices == {ON_HOSTS.client}
@@ -215,7 +215,7 @@ print(estimator.get_variable_value(estimator.get_variable_names()[1]).tolist())
 '''
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_workers_read_files_that_the_client_does_not_see(tmp_path):
     here, there = tmp_path / 'client', tmp_path / 'workers'
     for folder, model in ((here, 'model'), (there, 'other')):

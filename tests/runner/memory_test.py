@@ -19,7 +19,7 @@ def ratios(model_dir, hosts):
     return [(name, (peak - found['base']) / TABLES) for name, peak, _ in found['phases']]
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_no_phase_of_a_job_holds_a_second_copy_of_its_tables(tmp_path):
     phases = ratios(tmp_path, hosts=1) + ratios(tmp_path, hosts=3)
@@ -31,7 +31,7 @@ def test_no_phase_of_a_job_holds_a_second_copy_of_its_tables(tmp_path):
     assert min(ratio for _, ratio in phases) > .9, phases  # The tables are in it.
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_loops_leave_no_memory_behind():
     done = run_python(ROOT / 'tools' / 'bench' / 'runner.py', '--loops=500', deadline=500)

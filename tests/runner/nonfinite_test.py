@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import ConfigError
@@ -49,10 +49,10 @@ def train(directory, steps, *, policy='skip', topology=(1, 1), strategy='div', o
 
 
 @pytest.mark.parametrize('pipelined', [False, True])
-@pytest.mark.parametrize('kernels, topology, strategy', long_except([
+@pytest.mark.parametrize('kernels, topology, strategy', soak_except([
     graphs.of_backend(*one) for one in (
         ('stock', (1, 1), 'div'), ('native', (2, 2), 'mod'))], 1))
-@pytest.mark.parametrize('optimizer', long_except([
+@pytest.mark.parametrize('optimizer', soak_except([
     ete.AdagradParameters(.125, weight_decay_factor=.1),
     ete.AdamParameters(.125, lazy_adam=False),
     ete.MomentumParameters(.125, .5, use_gradient_accumulation=False)], 0),

@@ -7,7 +7,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, jobs
 from harness.numpy_reference import assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 
@@ -60,7 +60,7 @@ def reference(steps, lag, rows=ROWS[:, 0]):
     return history[-1]
 
 
-@pytest.mark.parametrize('kernels, hosts, cores, strategy, iterations', long_except([
+@pytest.mark.parametrize('kernels, hosts, cores, strategy, iterations', soak_except([
     graphs.of_backend(*one) for one in (
         ('native', 1, 1, 'div', 1), ('stock', 1, 1, 'div', 3), ('native', 2, 2, 'mod', 3),
         ('stock', 1, 4, 'div', 50))], 1, 2))

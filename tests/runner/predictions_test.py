@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import InputPipelineError, InputShapeError
@@ -60,7 +60,7 @@ def dealt(ids_of_host, cores):
             for one in ids[step * per_step:(step + 1) * per_step]]
 
 
-@pytest.mark.parametrize('hosts, cores, strategy', long_except([
+@pytest.mark.parametrize('hosts, cores, strategy', soak_except([
     (1, 1, 'div'), (1, 3, 'mod'), (2, 2, 'div'), (2, 2, 'mod'), (3, 1, 'div'), (3, 1, 'mod')],
     0, 3))
 def test_i14_there_is_one_row_per_sample_in_order_for_any_number_of_samples(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import ROOT
 
 import estimator_tpu_embedding as ete
@@ -100,7 +100,7 @@ def test_a_lost_session_restores_no_rows_that_lie_otherwise_than_in_the_graph(tm
 
 
 @pytest.mark.section('16')
-@pytest.mark.parametrize('error', long_except(ERRORS, 0))
+@pytest.mark.parametrize('error', soak_except(ERRORS, 0))
 def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
     estimator = make(tmp_path)
     estimator.train(jobs.input_fn_of(STEPS), steps=2)
@@ -110,7 +110,7 @@ def test_an_evaluation_that_loses_its_session_begins_again(tmp_path, error):
 
 
 @pytest.mark.section('16')
-@pytest.mark.parametrize('error', long_except(ERRORS, 0))
+@pytest.mark.parametrize('error', soak_except(ERRORS, 0))
 def test_input_that_is_lost_is_opened_anew(tmp_path, monkeypatch, error):
     plain, drawn = run.drawing, []
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, jobs
 from harness.numpy_reference import ReferenceTable, assert_close
-from harness.parts import long_except
+from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.core.optimizers import Adagrad
@@ -71,7 +71,7 @@ def reference(cores=1, **kwargs):
 
 
 @pytest.mark.section('18')
-@pytest.mark.parametrize('hosts, cores, strategy', long_except(PLACES, 1, 3))
+@pytest.mark.parametrize('hosts, cores, strategy', soak_except(PLACES, 1, 3))
 def test_after_20_steps_tables_slots_and_dense_variables_agree_with_the_reference(
         tmp_path, hosts, cores, strategy):
     expected = reference()
@@ -82,7 +82,7 @@ def test_after_20_steps_tables_slots_and_dense_variables_agree_with_the_referenc
         assert_close(values, expected[name], tolerance=2e-5)
 
 
-@pytest.mark.parametrize('hosts, cores, strategy', long_except([
+@pytest.mark.parametrize('hosts, cores, strategy', soak_except([
     (1, 1, 'div'), (2, 2, 'div'), (2, 2, 'mod'), (4, 1, 'mod')], 2))
 def test_without_accumulation_only_the_number_of_cores_counts(tmp_path, hosts, cores, strategy):
     expected = reference(hosts * cores, accumulate=False)
@@ -105,7 +105,7 @@ def given_gradients_model_fn(columns):
     return model_fn
 
 
-@pytest.mark.parametrize('kernels, hosts, cores, strategy, pipelined', long_except([
+@pytest.mark.parametrize('kernels, hosts, cores, strategy, pipelined', soak_except([
     graphs.of_backend(*one) for one in (
         ('native', 1, 2, 'div', False), ('native', 2, 1, 'div', True),
         ('stock', 2, 1, 'mod', False), ('stock', 1, 2, 'div', True))], 1, 2))

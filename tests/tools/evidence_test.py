@@ -161,7 +161,7 @@ def test_a_benchmark_writes_its_figures_and_nothing_of_whose_machine_it_is(tmp_p
     check(run('cli_start', tmp_path / 'a.json', '1'), 'cli_start', tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('name', sorted(TINY.keys() - {'cli_start'}))
 def test_each_other_benchmark_does_so_too(name, tmp_path):
     check(run(name, tmp_path / 'a.json', *TINY[name]), name, tmp_path)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from harness import agreement_job as job
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_harness
 
 from estimator_tpu_embedding.checkpoint.files import Storage
@@ -80,14 +80,14 @@ def test_the_same_job_is_equal_and_the_report_says_what_was_compared(check):
         'rows after': looked_up * 6, 'rows at the end': sum(job.ROWS.values()) * 6}
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_rows_are_compared_by_id_whatever_hosts_hold_them(check):
     found = check('mod')  # The TF1 form has two hosts of two cores, the TF2 form one of one.
     assert found.difference is None and found.remarks == []
     assert found.numbers['rows at the end'] == sum(job.ROWS.values()) * 6
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_another_learning_rate_shows_in_the_first_row_that_it_trains(check):
     found = check(rates={'video': .2, 'user': .5})
     assert first(found) == (1, 'rows after', 'video', '')
@@ -97,26 +97,26 @@ def test_another_learning_rate_shows_in_the_first_row_that_it_trains(check):
     assert abs(moved_a - moved_b) > .01
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_the_default_of_epsilon_shows_where_gradients_are_small(check):
     found = check('tiny', scale=1e-6, epsilon=1e-7)
     assert first(found)[:2] == (1, 'rows after')
     assert any('epsilon is 1e-08 on A, 1e-07 on B' in remark for remark in found.remarks)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_it_does_not_show_where_epsilon_is_right(check):
     assert check('tiny', scale=1e-6).difference is None
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_permuted_table_shows_before_anything_was_computed(check):
     found = check(before_step=job.permute)
     assert first(found) == (1, 'rows before', 'video', '')
     assert found.difference.row == 4  # The rows 4 and 5 changed places.
 
 
-@pytest.mark.parametrize('mistake, wanted', long_except([
+@pytest.mark.parametrize('mistake, wanted', soak_except([
     ({'weighted': False}, (1, 'ids', 'watched', '')),
     ({'seed': 2}, (1, 'ids', 'who', '')),
     ({'wrong_label': .5}, (2, 'input', 'labels', '')),
@@ -141,7 +141,7 @@ def test_what_hardly_anything_happens_to_is_named_since_it_is_always_equal(folde
         '"who"', '"liked", "watched"', '"video"']
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_both_values_and_their_place_are_named(check):
     found = check(wrong_label=.5)
     label = job.drawn(1, 0.)[2][job.BATCH + 1]
@@ -151,7 +151,7 @@ def test_both_values_and_their_place_are_named(check):
         f'step 2: input "labels", sample 1, column 0: A has {label:.9g}, B has {label + .5:.9g}')
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_weight_is_named_with_its_id_and_sample(check):
     difference = check(weighted=False).difference
     ids, weights, _ = job.drawn(1, 0.)
@@ -160,19 +160,19 @@ def test_a_weight_is_named_with_its_id_and_sample(check):
     assert difference.a.startswith('id ') and difference.a != difference.b
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_larger_tolerance_counts_differences_as_equal_and_names_the_largest(check):
     found = check(tolerance=10., rates={'video': .2, 'user': .5})
     assert found.difference is None
     assert abs(found.largest.a - found.largest.b) > .05
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_features_of_other_names_are_paired_if_the_user_says_so(check):
     assert check(names={'who': 'person'}, features={'who': 'person'}).difference is None
 
 
-@pytest.mark.parametrize('mistake, wanted', long_except([
+@pytest.mark.parametrize('mistake, wanted', soak_except([
     ({'names': {'who': 'person'}}, ['feature "person"', 'feature "who"']),
     ({'rows': {'video': 8, 'user': 9}}, ['table "user"', 'table "video"'])], 0))
 def test_what_cannot_be_paired_is_refused_all_at_once(folder, tmp_path, mistake, wanted):
@@ -188,19 +188,19 @@ def test_what_cannot_be_paired_is_refused_all_at_once(folder, tmp_path, mistake,
     assert {problem.code for problem in raised.value.problems} == {'E683'}
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_pipelined_jobs_are_compared_with_the_activations_that_they_had(check):
     found = check('pipelined', pipelined=True, samples=job.SAMPLES + job.BATCH)
     assert found.difference is None and found.steps == job.STEPS
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_job_that_is_no_longer_pipelined_shows_in_an_activation(check):
     found = check('pipelined')
     assert first(found)[:2] == (2, 'activation')
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_pipelined_loop_is_seen_up_to_its_last_update(folder, tmp_path):
     for name, samples in (('whole', job.SAMPLES), ('short', job.SAMPLES - job.BATCH)):
         (tmp_path / name).mkdir()
@@ -211,7 +211,7 @@ def test_a_pipelined_loop_is_seen_up_to_its_last_update(folder, tmp_path):
         assert Records(short).steps == 1
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_table_may_be_recorded_in_many_parts(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(records, 'CHUNK_BYTES', 16)  # two rows
     forms = {'a': {}, 'b': {}, 'c': {'before_step': job.write_elsewhere}}

@@ -19,7 +19,7 @@ NEW = {'tf2': 'new', 'tfrs': 'new_keras'}
 FIRST_LAYER = {'tf2': 0, 'tfrs': 1}
 OPTIMIZER = {'tf2': 'optimizer', 'tfrs': 'model/optimizer'}
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.soak
 
 
 def run(script, model_dir, *arguments):

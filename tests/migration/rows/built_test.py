@@ -12,7 +12,7 @@ from harness.faults import Faults, FaultyStorage
 from harness.forged_job import VALUES
 from harness.kill_job import live
 from harness.memory import highest_rss_of
-from harness.parts import long_except
+from harness.parts import soak_except
 from harness.processes import run_harness
 
 from estimator_tpu_embedding import _legacy
@@ -105,7 +105,7 @@ class Look(tf.train.SessionRunHook):
             self.rows[self._partition.ids_on(host)] = session.run(part)
 
 
-@pytest.mark.parametrize('strategy, hosts', long_except([('div', 1), ('mod', 2)], 1))
+@pytest.mark.parametrize('strategy, hosts', soak_except([('div', 1), ('mod', 2)], 1))
 def test_a_job_starts_warm_from_a_table_of_elsewhere(tmp_path, strategy, hosts):
     np.save(tmp_path / 'r.npy', ROWS[::-1].copy())
     np.save(tmp_path / 'i.npy', np.arange(10)[::-1].copy())
@@ -117,7 +117,7 @@ def test_a_job_starts_warm_from_a_table_of_elsewhere(tmp_path, strategy, hosts):
     np.testing.assert_array_equal(look.rows, ROWS)
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_job_goes_on_from_its_checkpoint_with_other_rows(tmp_path):
     job(tmp_path / 'm', 'mod', 2).train(input_fn, steps=2)
     prefix = str(tmp_path / 'm' / 'model.ckpt-2')
@@ -133,13 +133,13 @@ def test_a_job_goes_on_from_its_checkpoint_with_other_rows(tmp_path):
     assert again.get_variable_value('global_step') == 3
 
 
-@pytest.mark.long
+@pytest.mark.soak
 def test_a_table_that_no_memory_holds_goes_in_and_out(tmp_path):
     done = run_harness('limited_rows', tmp_path)
     assert done.returncode == 0 and done.stdout.endswith('1,024 MB in 600 MB\n')
 
 
-@pytest.mark.long
+@pytest.mark.soak
 @pytest.mark.parametrize('format', ['npy', 'safetensors', 'parquet'])
 def test_memory_does_not_depend_on_the_table(tmp_path, format):
     """A table of 410 MB passes through less than 100 MB."""
