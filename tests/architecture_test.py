@@ -104,7 +104,6 @@ HOMES = {
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
         {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
-    'print': (names, {'print'}, {'cli/run.py'}),
     'code that is executed': (
         uses, {'eval', 'exec', 'io.open_code', 'runpy.run_path', 'os.chdir'},
         {'compat/script.py'}),

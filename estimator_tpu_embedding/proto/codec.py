@@ -37,6 +37,7 @@ class RateOfTag:
     tag: int
 
     def __call__(self, step: Any) -> Any:
+        """Raises the error that says so."""
         raise ConfigError(Problem('E424', f'learning rate {self.tag}', 'a decoded config knows '
                                   'only the tag of this rate, not its function'))
 

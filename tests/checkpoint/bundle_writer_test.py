@@ -96,7 +96,7 @@ def arrays(draw):
         size = int(np.prod(shape)) * kind.itemsize
         content = draw(st.binary(min_size=size, max_size=size)) if size < 64 else (
             np.random.default_rng(draw(st.integers(0, 99))).bytes(size))
-        if kind == bool:
+        if kind == np.dtype(bool):
             content = bytes(one & 1 for one in content)
         made = np.frombuffer(content, kind).reshape(shape).copy()
         # TensorFlow may give a NaN other bits before it saves it.

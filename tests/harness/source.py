@@ -139,18 +139,6 @@ def remembered(source):
         and node.value is not None and _EMPTY.fullmatch(ast.unparse(node.value))]
 
 
-def undocumented(source):
-    """(name, line) of the module and of each public class and function without a docstring."""
-    found = [] if ast.get_docstring(source.tree) else [(source.file, 1)]
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Module) or (
-                isinstance(node, ast.ClassDef) and not node.name.startswith('_')):
-            found += [(child.name, child.lineno) for child in node.body
-                      if isinstance(child, (ast.FunctionDef, ast.ClassDef))
-                      and not child.name.startswith('_') and ast.get_docstring(child) is None]
-    return found
-
-
 def searched(node):
     """The source of each value that a call or a comparison looks for something in."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
@@ -184,3 +172,9 @@ def found_by(search, wanted):
     """The places where `search` gives one of the dotted names wanted, or one below it."""
     return [at(source, line, name) for source in sources() for name, line in search(source)
             if any(f'{name}.'.startswith(f'{each}.') for each in wanted)]
+
+
+def size_without_docstring(node):
+    """The lines of a function, without those of its docstring."""
+    docstring = ast.get_docstring(node, clean=False)
+    return node.end_lineno - node.lineno + 1 - (docstring.count('\n') + 1 if docstring else 0)
