@@ -51,12 +51,6 @@ def anchors(text):
             for title in re.findall(r'^#+ (.*)$', text, re.MULTILINE)}
 
 
-@pytest.mark.parametrize('file, most', [
-    (README, 9216), (ARCHITECTURE, 12288), (PACKAGE / 'docs' / 'migrating.md', 20480)])
-def test_what_is_read_whole_is_short(file, most):
-    assert len(file.read_bytes()) <= most
-
-
 def test_the_architecture_names_every_part_and_only_files_that_exist():
     text = ARCHITECTURE.read_text()
     layers = re.findall(r'^\| \d \| (.*?) \|', text, re.MULTILINE)

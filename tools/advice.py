@@ -1,22 +1,30 @@
-"""Sentences that a stranger reads are short, and free of phrases that need a second reading.
+#!/usr/bin/env python3
+"""Prints what a reader may find too long or hard to read. It is advice: nothing fails for it.
 
-Read are the heads and public docstrings of the package, the texts of `etpe explain`, README.md and
-the documents of `etpe docs`. Code, tables, figures and headings are left out, and a list of names
-counts as one word.
+    .venv/bin/python tools/advice.py
+
+needs the package. It reads the sizes of files and functions of the package, and of documents. It
+finds long sentences, and phrases that need a second reading, in the heads and public docstrings of
+the package, the texts of `etpe explain`, README.md and the documents of `etpe docs`. Code, tables,
+figures and headings are left out, and a list of names counts as one word.
 """
 
 import ast
+import pathlib
 import re
-import textwrap
-
-import pytest
-from harness.processes import ROOT
-from harness.source import PACKAGE, sources
+import sys
 
 from estimator_tpu_embedding.cli.codes import ENTRIES
 
-DOCUMENTS = [ROOT / 'README.md', *sorted((PACKAGE / 'docs').glob('*.md'))]
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / 'tests'))
 
+from harness.source import PACKAGE, size_without_docstring, sources  # noqa: E402
+
+DOCUMENTS = [ROOT / 'README.md', *sorted((PACKAGE / 'docs').glob('*.md'))]
+BYTES = {'README.md': 9216, 'estimator_tpu_embedding/ARCHITECTURE.md': 12288,
+         'estimator_tpu_embedding/docs/migrating.md': 20480}
+LINES_OF_FILE, LINES_OF_FUNCTION = 500, 40
 MOST_WORDS = 28
 FORBIDDEN = {
     r'what (?:those|that|is|are) of': 'name the thing',
@@ -98,52 +106,28 @@ def texts():
             yield f'etpe explain {code}', text
 
 
-def test_sentences_are_short_and_need_one_reading():
-    found = [f'{place}: {line}' for place, text in texts() for line in offences(text)]
-    assert not found, '\n' + '\n'.join(found)
+def sizes():
+    """Yields a line for each file, text or function that is larger than a reader likes."""
+    for path, most in BYTES.items():
+        if (size := len((ROOT / path).read_bytes())) > most:
+            yield f'{path}: {size} bytes, better at most {most}'
+    for source in sources():
+        if (count := len(source.text.splitlines())) > LINES_OF_FILE:
+            yield f'{source.file}: {count} lines, better at most {LINES_OF_FILE}'
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.FunctionDef) and (
+                    count := size_without_docstring(node)) > LINES_OF_FUNCTION:
+                yield (f'{source.file}:{node.lineno} {node.name}: {count} lines, better at most '
+                       f'{LINES_OF_FUNCTION}')
 
 
-LONG = ' '.join(['word'] * (MOST_WORDS + 1))
+def main():
+    """Prints all advice."""
+    found = [*sizes(), *(f'{place}: {line}' for place, text in texts() for line in offences(text))]
+    for line in found:
+        print(line)
+    print(f'{len(found)} pieces of advice')
 
 
-@pytest.mark.parametrize('text, said', [
-    (f'{LONG}.', f'{MOST_WORDS + 1} words, at most {MOST_WORDS}: '),
-    (f'Short.\n\n- {LONG}.', f'{MOST_WORDS + 1} words'),
-    (f'Args:\n  one: {LONG}.', f'{MOST_WORDS + 2} words'),
-    ('It is there; else the default.', '"else": say "otherwise"'),
-    ('Nothing for whoever waits.', '"whoever": say "a caller that"'),
-    ('What those of an engine are.', '"What those of": say name the thing'),
-    ('Variables of all else.', '"all else": say "everything else"')])
-def test_a_sentence_that_needs_two_readings_is_found(text, said):
-    found = list(offences(text))
-    assert [line for line in found if line.startswith(said)]
-
-
-@pytest.mark.parametrize('text', [
-    LONG.replace(' word', '. Word'), f'Short.\n\n```\n{LONG}; else x\n```\n', f'| {LONG} |',
-    f'# {LONG}', f'Short:\n\n    {LONG}', f'>>> {LONG}\n{LONG}\n', f'<!-- {LONG} -->',
-    'It takes ' + ', '.join(['`a name`'] * 50) + ' and `another`.',
-    'Something else. Nobody else in the house, or elsewhere.'])
-def test_code_tables_and_lists_of_names_are_no_sentences(text):
-    assert not list(offences(text))
-
-
-def test_what_users_read_is_read_here():
-    places = {place for place, _ in texts()}
-    assert {'README.md', 'etpe explain E412', 'cli/stored/show.py', 'core/plan.py'} < places
-    assert len([place for place in places if place.endswith('.md')]) > 5
-
-
-def test_private_names_are_left_out_and_methods_are_read():
-    tree = ast.parse(textwrap.dedent('''
-        """Head."""
-        def _hidden():
-            """Hidden."""
-        class Shown:
-            """Class."""
-            def method(self):
-                """Method."""
-                def inner():
-                    """Inner."""
-    '''))
-    assert sorted(docstrings(tree)) == ['Class.', 'Head.', 'Method.']
+if __name__ == '__main__':
+    main()
