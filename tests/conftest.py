@@ -10,6 +10,7 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 
 import pytest  # noqa: E402
 
+pytest_plugins = ['harness.recorder']
 OURS = ('infeed', 'tower', 'close-session')
 
 

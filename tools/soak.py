@@ -1,29 +1,132 @@
 #!/usr/bin/env python3
-"""Kills a training job hundreds of times, and compares its tables with a job that nobody kills.
+"""Runs what is too long for `tools/check.py`: hours of kills, clusters, matrices, other versions.
 
-    python3 tools/soak.py [--kills 500] [--seed 1] [FOLDER]
+    python3 tools/soak.py [--list] [NAME ...]
 
-needs the package with its `cpu` extra and Linux. It prints a line per kill: its time, the first
-and the last step of that life, and the step that is committed. 500 kills take about a quarter of
-an hour. The work is done by `tests/harness/kill_job.py`; the checks run 3 kills of it, and 60 more
-with `--long`.
+needs what `check.py` needs. Each file with tests marked `soak` is an item, and so is each entry of
+`PROGRAMS`; names select items that contain one of them. The result of each item goes into
+`~/.cache/etpe-ci/soak/<commit>.json`. A run that was interrupted goes on where it ended: what
+passed at this commit is not run again. Results of a checkout with changes are not kept.
 """
 
-import os
-import pathlib
+import argparse
+import json
 import sys
+import threading
+from collections.abc import Iterable
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import check
+import gate_session
+from gate_session import ROOT, TESTS, Ended, Results, Session
+
+FIRST = ('conformance/cluster_test.py', 'faults/cluster_test.py', 'cluster/processes_test.py',
+         'checkpoint/cluster_faults_test.py', 'estimator/cluster_jobs_test.py')
+"""Files whose fixtures start many processes, which should not wait for each other in the end."""
+KEPT_EVERY = 30
+"""Seconds."""
+PROGRAMS = {
+    'kills': ['{python}', '-m', 'harness.kill_job', '--kills', '500'],
+    'versions': [sys.executable, 'tools/check_versions.py'],
+    'quickstart': [sys.executable, 'tools/check_versions.py', '--quickstart'],
+    'protobuf': [sys.executable, 'tools/check_protobuf.py'],
+    'sanitizers': [sys.executable, 'tools/sanitize_native.py'],
+}
+"""Besides tests: by name, the command, which runs in the checkout."""
 
 
-def main():
-    """Runs the harness in the place of this process."""
-    path = os.pathsep.join(filter(None, [str(ROOT / 'tests'), os.environ.get('PYTHONPATH')]))
-    arguments = sys.argv[1:]
-    if '--kills' not in ' '.join(arguments):
-        arguments += ['--kills', '500']
-    os.execve(sys.executable, [sys.executable, '-m', 'harness.kill_job', *arguments],
-              {**os.environ, 'PYTHONPATH': path})
+def items() -> list[str]:
+    """The names of all items, in the order in which they run."""
+    files = [str(path.relative_to(TESTS)) for path in check.marked('soak')]
+    return sorted(files, key=lambda file: (file not in FIRST, file)) + list(PROGRAMS)
+
+
+class Store:
+    """The results of items at one commit: by name, what happened in words."""
+
+    def __init__(self, commit: str) -> None:
+        self._path = gate_session.LOGS / 'soak' / f'{commit}.json'
+        is_kept = self._path.exists() and not commit.endswith('-changed')
+        self.found: dict[str, str] = json.loads(self._path.read_text()) if is_kept else {}
+
+    def put(self, name: str, result: str) -> None:
+        """Keeps a result, whatever happens to this process next."""
+        self.found[name] = result
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self._path.with_suffix('.new')
+        beside.write_text(json.dumps(self.found, indent=1, sort_keys=True) + '\n')
+        beside.replace(self._path)
+
+    def has_passed(self, name: str) -> bool:
+        """Whether an item need not run again."""
+        return self.found.get(name, '').startswith('passed')
+
+
+def run_tests(run: Session, store: Store, files: list[str]) -> None:
+    """Runs the tests of files; keeps the result of a file soon after its last test has ended."""
+    over = threading.Event()
+
+    def keep() -> None:
+        while not over.wait(KEPT_EVERY):
+            put_results(run.latest, store, files)
+
+    keeper = threading.Thread(target=keep)
+    keeper.start()
+    try:
+        run.pytest('-n', '2', '--dist', 'loadscope', '--no-loadscope-reorder', '--durations=50',
+                   *(TESTS / file for file in files), mark='soak')
+    finally:
+        over.set()
+        keeper.join()
+        put_results(run.latest, store, files)
+
+
+def put_results(results: Results, store: Store, files: list[str]) -> None:
+    """Keeps the results of those files whose tests have all ended, or one of whose has failed."""
+    for file in files:
+        def own(tests: Iterable[str], file: str = file) -> list[str]:
+            return [test for test in tests if test.startswith(f'tests/{file}')]
+
+        passed, failed = own(results.passed), own(results.failed)
+        if failed:
+            store.put(file, f'FAILED: {", ".join(failed)}')
+        elif not own([*results.not_run, *results.running]) and own([*passed, *results.skipped]):
+            store.put(file, f'passed: {len(passed)}, skipped: {len(own(results.skipped))}, '
+                            f'{sum(results.seconds[test] for test in passed):.0f} s')
+
+
+def main() -> None:
+    """Installs, and runs what has no result."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('names', nargs='*', metavar='NAME')
+    parser.add_argument('--list', action='store_true', help='print the items with their results')
+    options = parser.parse_args()
+    commit = gate_session.commit()
+    store = Store(commit)
+    wanted = [item for item in items()
+              if not options.names or any(name in item for name in options.names)]
+    if options.list:
+        for item in wanted:
+            print(f'{item:60} {store.found.get(item, "no result")}')
+        return
+    missing = [item for item in wanted if not store.has_passed(item)]
+    try:
+        with gate_session.session(f'soak-{commit}') as run:
+            run.install()
+            if files := [item for item in missing if item not in PROGRAMS]:
+                run_tests(run, store, files)
+            for name in missing[len(files):]:
+                run.say(f'== {run.seconds:.0f} s: {name}')
+                status = run.call([word.format(python=run.binaries / 'python')
+                                   for word in PROGRAMS[name]], cwd=ROOT, PYTHONPATH=str(TESTS))
+                store.put(name, f'FAILED with status {status}' if status else 'passed')
+    except Ended as error:
+        sys.exit(str(error))
+    without = [item for item in wanted if not store.has_passed(item)]
+    for item in without:
+        print(f'{item}: {store.found.get(item, "no result")}')
+    print(f'{len(wanted) - len(without)} passed, {len(without)} failed')
+    sys.exit(bool(without))
 
 
 if __name__ == '__main__':

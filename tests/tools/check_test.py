@@ -1,119 +1,194 @@
-"""The parts of the checks run every test once, CI runs all parts, other Pythons are found."""
+"""The gate tells a defect from an accident, names what ended a process, and leaves nothing behind.
 
-import configparser
+Each test runs real tests of a small checkout, in a session of the gate.
+"""
+
 import os
 import pathlib
 import re
+import signal
 import subprocess
+import sys
 
 import pytest
-from harness.processes import ROOT
+from harness import processes
 from harness.tools import load
 
-
-@pytest.fixture(scope='module')
-def check():
-    return load('check')
-
-
-def commands(check, is_long):
-    return [[str(word) for word in command]
-            for _, command in check.parts(pathlib.Path('bin'), is_long)]
-
-
-def folders(command):
-    """What one of the commands runs tests of, at the top of `tests`."""
-    tests = {path.name for path in (ROOT / 'tests').iterdir() if any(path.rglob('*_test.py'))
-             or path.name.endswith('_test.py')}
-    left_out = {pathlib.Path(word.partition('=')[2]).name
-                for word in command if word.startswith('--ignore=')}
-    named = {path.name for path in map(pathlib.Path, command) if ROOT / 'tests' in path.parents}
-    return named or tests - left_out
-
-
-def test_each_part_leaves_to_the_other_what_it_does_not_run(check):
-    short = [command for command in commands(check, False) if command[0] == 'bin/pytest']
-    long, = commands(check, True)
-    assert all(command[command.index('-m') + 1] == 'not long' for command in short)
-    assert long[long.index('-m') + 1] == 'long'
-    everything = folders(long)
-    assert {'architecture_test.py', 'runner', 'core'} <= everything
-    run = [name for command in short for name in sorted(folders(command))]
-    assert sorted(run) == sorted(everything)  # Each once.
-
-
-@pytest.mark.parametrize('short, quickstart, long, status', [
-    (0, 0, 0, 0), (1, 0, 0, 1), (0, 3, 0, 3), (0, 0, 5, 5), (1, 3, 5, 5)])
-def test_ci_runs_all_parts_and_fails_if_one_fails(tmp_path, short, quickstart, long, status):
-    fake = tmp_path / 'python3'
-    fake.write_text(f'#!/bin/sh\necho "$*"\n[ "$2" = --long ] && exit {long}\n'
-                    f'[ "$2" = --quickstart ] && exit {quickstart}\nexit {short}\n')
-    fake.chmod(0o700)
-    done = subprocess.run([ROOT / '.ci' / 'run'], stdout=subprocess.PIPE, text=True, env={
-        **os.environ, 'PATH': f'{tmp_path}{os.pathsep}{os.environ["PATH"]}'})
-    assert done.returncode == status
-    assert done.stdout.splitlines() == [
-        'tools/check.py', 'tools/check_versions.py --quickstart', 'tools/check.py --long']
+pytestmark = pytest.mark.serial  # It ends all processes below its own.
+TESTS = {
+    'steady': 'def test_steady(): pass\n',
+    'broken': 'def test_broken(): assert 1 == 2\n',
+    'first_time': 'import pathlib\n'
+                  'def test_first_time():\n'
+                  '    mark = pathlib.Path(__file__).with_suffix(".mark")\n'
+                  '    was_there, _ = mark.exists(), mark.touch()\n'
+                  '    assert was_there\n',
+    'hangs': 'import subprocess, time\n'
+             'def test_hangs():\n'
+             '    subprocess.Popen(["sleep", "1001"])\n'
+             '    time.sleep(1000)\n'
+             'def test_after_it(): pass\n',
+    'dies': 'import os, signal\n'
+            'def test_dies(): os.kill(os.getpid(), signal.SIGKILL)\n',
+    'exact': 'import pytest\n'
+             '@pytest.mark.no_rerun\n'
+             'def test_exact(): assert 1 == 2\n',
+    'skipped': 'import pytest\n'
+               'def test_skipped(): pytest.skip("no room")\n',
+    'many': 'import pytest\n'
+            '@pytest.mark.parametrize("number", range(40))\n'
+            'def test_many(number): assert number < 0\n'}
 
 
 @pytest.fixture
-def machine(tmp_path, monkeypatch):
-    """`machine(path, prints, status)` makes an interpreter; no other can be found."""
-    def make(path, prints, status=0):
-        made = tmp_path / path
-        made.parent.mkdir(parents=True, exist_ok=True)
-        made.write_text(f'#!/bin/sh\necho {prints}\nexit {status}\n')
-        made.chmod(0o700)
-        return str(made)
+def gate(tmp_path, monkeypatch):
+    """`gate(*names)` runs those tests as the gate does; returns (the check, whether it passed)."""
+    check = load('check')
+    session = check.gate_session
+    tests = tmp_path / 'checkout' / 'tests'
+    tests.mkdir(parents=True)
+    settings = (session.ROOT / 'setup.cfg').read_text().replace('timeout = 600', 'timeout = 3')
+    (tests.parent / 'setup.cfg').write_text(settings)
+    (tests / 'conftest.py').write_text(
+        f'import sys\nsys.path.append({str(session.TESTS)!r})\n'
+        "pytest_plugins = ['harness.recorder']\n")
+    (tests / 'flaky.md').write_text('')
+    logs = tmp_path / 'logs'
+    logs.mkdir()
+    for module in (session, check):
+        monkeypatch.setattr(module, 'ROOT', tests.parent)
+    monkeypatch.setattr(check, 'FLAKY', tests / 'flaky.md')
+    monkeypatch.setattr(session, 'LOGS', logs)
 
-    for name in ('PYTHON311', 'PYTHON312', 'PYTHON313'):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv('PATH', f'{tmp_path}/shims{os.pathsep}{tmp_path}/bin')
-    monkeypatch.setenv('PYENV_ROOT', f'{tmp_path}/pyenv')
-    return make
+    def run(*names, options=()):
+        for name in names:
+            (tests / f'{name}_test.py').write_text(TESTS[name])
+        folder = tmp_path / 'folder'
+        folder.mkdir(exist_ok=True)
+        here = session.Session(folder, logs / 'now.log')
+        here.binaries = pathlib.Path(sys.executable).parent
+        made = check.Check(here)
+        try:
+            made.tests('some', tests, options=options)
+            made.try_again()
+        except session.Ended:
+            made.close()
+            return made, False
+        return made, made.close()
 
-
-def test_an_interpreter_is_found_where_it_really_runs(machine, monkeypatch):
-    find = load('interpreters').find
-    assert find('3.12') is None
-    machine('shims/python3.12', 'Python 3.12.1', 127)  # As one of pyenv that is not selected.
-    machine('pyenv/versions/3.1.2/bin/python', 'Python 3.1.2')
-    assert find('3.12') is None
-    of_pyenv = machine('pyenv/versions/3.12.1/bin/python', 'Python 3.12.1')
-    assert find('3.12') == of_pyenv
-    on_path = machine('bin/python3.12', 'Python 3.12.4')
-    assert find('3.12') == on_path
-    named = machine('elsewhere/python', 'Python 3.12.9')
-    monkeypatch.setenv('PYTHON312', named)
-    assert find('3.12') == named
-    monkeypatch.setenv('PYTHON313', named)
-    with pytest.raises(SystemExit, match='PYTHON313=.* is no Python 3.13 that runs'):
-        find('3.13')
-
-
-@pytest.mark.parametrize('is_required', [False, True])
-def test_a_missing_interpreter_is_named_and_an_error_only_if_it_is_required(
-        machine, monkeypatch, capsys, is_required):
-    versions, tried = load('check_versions'), []
-    there = machine('bin/python3.12', 'Python 3.12.4')
-    monkeypatch.setattr(versions, 'passes', lambda *one: tried.append(one) or True)
-    assert versions.check(['3.12', '3.13', '3.12/2.18', '2.16'], is_required) == is_required
-    assert tried == [(there, None), (there, '2.18')]
-    said = capsys.readouterr().out.splitlines()
-    assert said[-4:] == ['3.12: passed after 0 s', '3.13: no Python 3.13 found',
-                         '3.12/2.18: passed after 0 s', '2.16: no Python 3.11 found']
-    monkeypatch.setattr(versions, 'passes', lambda *one: False)
-    assert versions.check(['3.12'], is_required) == 1
+    return run
 
 
-def test_the_tests_of_other_versions_are_there():
-    assert [name for name in load('check_versions').TESTS if not (ROOT / 'tests' / name).exists()
-            ] == []
+def test_what_passes_passes(gate):
+    check, passed = gate('steady', 'skipped')
+    assert passed and check.closing_line().startswith('1 passed, 1 skipped in ')
 
 
-def test_the_classifiers_name_the_pythons_that_are_checked():
-    settings = configparser.ConfigParser()
-    settings.read(ROOT / 'setup.cfg')
-    python = 'Programming Language :: Python :: 3'
-    assert [f'{python}{version.removeprefix("3")}' for version in load('check_versions').PYTHONS] \
-        == re.findall(rf'^{python}\..*$', settings['metadata']['classifiers'], re.MULTILINE)
+def test_a_test_that_always_fails_makes_the_gate_fail(gate, capsys):
+    check, passed = gate('steady', 'broken')
+    assert not passed and check.closing_line().startswith('1 failed, 1 passed in ')
+    assert 'FAILED tests/broken_test.py::test_broken - assert 1 == 2' in capsys.readouterr().out
+
+
+def test_a_test_that_fails_the_first_time_only_is_named(gate, capsys):
+    check, passed = gate('first_time')
+    assert passed and check.closing_line().startswith('1 passed in ')
+    assert 'FLAKY tests/first_time_test.py::test_first_time\n' in capsys.readouterr().out
+
+
+def test_it_must_be_listed_if_another_commit_had_it(gate, tmp_path, capsys):
+    name = 'tests/first_time_test.py::test_first_time'
+    (tmp_path / 'logs' / 'before.log').write_text(f'FLAKY {name}\n')
+    assert not gate('first_time')[1]
+    assert f'{name} was FLAKY before (before.log): mend it' in capsys.readouterr().out
+    (tmp_path / 'checkout' / 'tests' / 'first_time_test.mark').unlink()
+    (tmp_path / 'checkout' / 'tests' / 'flaky.md').write_text(f'| `{name}` | now | why |\n')
+    assert gate('first_time')[1]
+
+
+def test_at_most_five_tests_may_be_listed(gate, tmp_path):
+    (tmp_path / 'checkout' / 'tests' / 'flaky.md').write_text('| `a` | now | why |\n' * 6)
+    assert not gate('steady')[1]
+
+
+def test_a_test_of_equal_bits_has_no_second_try(gate):
+    check, passed = gate('exact')
+    assert not passed and list(check.failed) == ['tests/exact_test.py::test_exact']
+
+
+def test_more_than_ten_failures_end_the_run(gate):
+    check, passed = gate('many')
+    assert not passed and 11 <= len(check.failed) < 20
+
+
+@pytest.mark.parametrize('is_alone', [False, True])
+def test_a_test_that_hangs_is_named_and_leaves_no_process(gate, tmp_path, is_alone):
+    check, passed = gate('hangs', 'steady', options=() if is_alone else load('check').BY_FILE)
+    assert not passed and list(check.failed) == ['tests/hangs_test.py::test_hangs']
+    assert check.closing_line().startswith('1 failed, 2 passed in ')  # With the next of its file.
+    log = (tmp_path / 'logs' / 'now.log').read_text()
+    assert log.count('starts tests/hangs_test.py::test_hangs') == 2  # With its second try.
+    assert 'sleep 1001' not in '\n'.join(load('check').gate_session.descendants().values())
+
+
+def test_a_worker_that_is_killed_is_named_with_its_test(gate, tmp_path):
+    check, passed = gate('dies', 'steady', options=load('check').BY_FILE)
+    assert not passed and list(check.failed) == ['tests/dies_test.py::test_dies']
+    log = (tmp_path / 'logs' / 'now.log').read_text()
+    assert 'starts tests/dies_test.py::test_dies' in log
+
+
+RUN = '''
+import sys
+sys.path.insert(0, {tools!r})
+import gate_session
+gate_session.LEAST_FREE = {least}
+try:
+    with gate_session.session('x') as run:
+        run.end_after({minutes})
+        run.call([sys.executable, '-c', {child!r}])
+except gate_session.Ended as error:
+    print('ended:', error)
+'''
+CHILD = 'import subprocess, time; subprocess.Popen(["sleep", "1002"], start_new_session=True); ' \
+        'print("it runs", flush=True); time.sleep(1003)'
+
+
+def program(tmp_path, least=0., minutes=30.):
+    text = RUN.format(tools=str(processes.ROOT / 'tools'), least=least, minutes=minutes,
+                      child=CHILD)
+    return subprocess.Popen([sys.executable, '-c', text], stdout=subprocess.PIPE, text=True, env={
+        **os.environ, 'HOME': str(tmp_path), 'TMPDIR': str(tmp_path)})
+
+
+def sleepers():
+    """The processes that the program above starts in a session of their own."""
+    return [int(path.parent.name) for path in pathlib.Path('/proc').glob('[0-9]*/cmdline')
+            if path.exists() and path.read_bytes() == b'sleep\x001002\x00']
+
+
+def test_a_disk_without_room_is_the_reason(tmp_path):
+    printed, _ = program(tmp_path, least=1e18).communicate()
+    assert re.search(r'ended: .* has .* GB of disk .* are needed: remove old clones', printed)
+
+
+def test_the_watchdog_ends_everything_and_says_what_was_running(tmp_path):
+    printed, _ = program(tmp_path, minutes=.05).communicate()
+    assert 'WATCHDOG: 0.05 minutes are over. Running were:' in printed
+    assert 'sleep 1002' in printed and 'ended: the watchdog ended the run' in printed
+    assert not sleepers() and not list(tmp_path.glob('etpe-check-*'))
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_ended_leaves_neither_process_nor_folder(tmp_path, number):
+    process = program(tmp_path)
+    assert [process.stdout.readline() for _ in range(2)][1] == 'it runs\n'
+    process.send_signal(number)
+    process.communicate()
+    if number == signal.SIGKILL:  # The next run removes the folder, which that one could not.
+        program(tmp_path, least=1e18).communicate()
+        for pid in sleepers():
+            os.kill(pid, signal.SIGKILL)
+    else:
+        assert not sleepers()
+    assert not list(tmp_path.glob('etpe-check-*'))

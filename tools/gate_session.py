@@ -1,0 +1,361 @@
+"""What the gate (`check.py`) and the soak (`soak.py`) share.
+
+One folder holds all that a run writes, and is removed when it ends. One wheel is built and
+installed there, for every part. A log outside of the checkout keeps what was printed, and the
+start of each test. Whatever a command leaves running is ended.
+"""
+
+import collections
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import venv
+from collections.abc import Callable, Iterator, Sequence
+
+import environment
+import make_wheel
+import private_network
+
+ROOT, TESTS = environment.ROOT, environment.ROOT / 'tests'
+CONSTRAINTS = ROOT / '.ci' / 'constraints.txt'
+LOGS = pathlib.Path('~/.cache/etpe-ci').expanduser()
+KEPT_LOGS = 20
+PREFIX = 'etpe-check-'
+LEAST_FREE = 8e9
+"""Bytes of disk. A run needs at most 6 GB; one that fails for want of room says nothing."""
+QUIET_SECONDS = 120
+"""In which no test of a call of pytest runs, and none begins."""
+TRIES = 3
+"""Of an installation, whose downloads may fail."""
+
+
+class Ended(Exception):
+    """The run must end; the message says why."""
+
+
+def commit() -> str:
+    """The commit of the checkout; with `-changed` where files differ from it."""
+    def git(*words: str) -> str:
+        return subprocess.run(['git', '-C', ROOT, *words], capture_output=True, text=True).stdout
+    return (git('rev-parse', 'HEAD').strip() or 'unknown') + '-changed' * bool(
+        git('status', '--porcelain'))
+
+
+# --- Processes
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+PRCTL = ctypes.CDLL(None).prctl
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of every descendant whose own parent ends."""
+    PRCTL(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> None:
+    """Has the system end this process when the one that started it is killed."""
+    PRCTL(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def descendants() -> dict[int, str]:
+    """The processes below this one that run, with their command lines."""
+    children = collections.defaultdict(list)
+    for stat in pathlib.Path('/proc').glob('[0-9]*/stat'):
+        with contextlib.suppress(OSError):
+            state, parent = stat.read_text().rpartition(')')[2].split()[:2]
+            if state != 'Z':
+                children[int(parent)].append(int(stat.parent.name))
+    found, waiting = {}, [os.getpid()]
+    while waiting:
+        for pid in children[waiting.pop()]:
+            waiting.append(pid)
+            with contextlib.suppress(OSError):
+                words = pathlib.Path(f'/proc/{pid}/cmdline').read_bytes().split(b'\0')
+                found[pid] = b' '.join(words).decode(errors='replace').strip()[:200]
+    return found
+
+
+def end_descendants(patience: float) -> dict[int, str]:
+    """Ends all processes below this one, and returns those that did not end by themselves.
+
+    Args:
+      patience: seconds that they have for that.
+    """
+    end = time.monotonic() + patience
+    while (left := descendants()) and time.monotonic() < end:
+        time.sleep(.05)
+    killed = dict(left)
+    while left := descendants():  # One that is just being started is found the next time.
+        killed |= left
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(.05)
+    return killed
+
+
+# --- Results
+
+class Results:
+    """What one call of pytest did.
+
+    Attributes:
+      passed, skipped: node ids.
+      failed: by node id, why. A test that began and did not end failed.
+      not_run: node ids of tests that were collected and never began.
+      seconds: by node id.
+      running: node ids of tests that have begun and not ended.
+    """
+
+    def __init__(self, record: pathlib.Path, is_over: bool = True) -> None:
+        """Reads a record of `tests/harness/recorder.py`.
+
+        Args:
+          record: the file.
+          is_over: whether nothing more is written to it.
+        """
+        collected, began, outcomes = [], [], collections.defaultdict(set)
+        self.failed: dict[str, str] = {}
+        self.seconds: dict[str, float] = collections.defaultdict(float)
+        for line in record.read_text().splitlines() if record.exists() else ():
+            fact = json.loads(line)
+            collected += fact.get('collected', ())
+            if 'started' in fact:
+                began.append(fact['started'])
+            if 'broken' in fact:
+                self.failed[fact['broken']] = fact['why']
+            if 'ended' in fact:
+                test = fact['ended']
+                outcomes[test].add(fact['outcome'])
+                outcomes[test] |= {'over'} if fact['phase'] == 'teardown' else set()
+                self.seconds[test] += fact['seconds']
+                if fact['outcome'] == 'failed':
+                    self.failed.setdefault(test, fact['why'])
+        self.running = [test for test in began
+                        if 'over' not in outcomes[test] and test not in self.failed]
+        self.not_run = [test for test in collected if test not in {*began, *self.failed}]
+        if is_over:
+            self.failed.update(dict.fromkeys(self.running, 'its process ended while it ran'))
+        over = [test for test, found in outcomes.items() if 'over' in found]
+        self.skipped = [test for test in over if 'skipped' in outcomes[test]
+                        and test not in self.failed]
+        self.passed = [test for test in over if test not in {*self.failed, *self.skipped}]
+
+
+# --- A run
+
+class Session:
+    """A run of the gate or of the soak.
+
+    Attributes:
+      folder: all that it writes but the log.
+      log: the file that keeps what it printed.
+      binaries: of the environment, once `install` has made it.
+    """
+
+    def __init__(self, folder: pathlib.Path, log: pathlib.Path) -> None:
+        self.folder, self.log, self.binaries = folder, log, folder / 'venv' / 'bin'
+        self._began, self._late, self._record = time.monotonic(), '', folder / 'no record yet'
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return time.monotonic() - self._began
+
+    def say(self, text: str) -> None:
+        """Prints a text, also into the log."""
+        print(text, flush=True)
+        with open(self.log, 'a') as file:
+            file.write(f'{text}\n')
+
+    def end_after(self, minutes: float) -> threading.Timer:
+        """Starts the watchdog, which ends everything and says what was running."""
+        watchdog = threading.Timer(60 * minutes, self._end, [minutes])
+        watchdog.daemon = True
+        watchdog.start()
+        return watchdog
+
+    @property
+    def latest(self) -> Results:
+        """The results until now of the newest call of pytest."""
+        return Results(self._record, is_over=False)
+
+    def _end(self, minutes: float) -> None:
+        self._late = f'the watchdog ended the run after {minutes:g} minutes'
+        self.say(f'WATCHDOG: {minutes:g} minutes are over. Running were:')
+        for line in [*self.latest.running,
+                     *(f'pid {pid}: {command}' for pid, command in descendants().items())]:
+            self.say(f'  {line}')
+        end_descendants(0)
+
+    def call(self, command: Sequence[object], *, is_quiet: bool = False,
+             is_over: Callable[[], str] = str, cwd: pathlib.Path | None = None,
+             **variables: str) -> int:
+        """Runs a command to its end, and ends what it leaves running.
+
+        Args:
+          command: its words.
+          is_quiet: whether its output goes into the log only, unless it fails.
+          is_over: says why the command must end before it does by itself, or nothing.
+          cwd: where it runs, instead of in the folder of this run.
+          **variables: of its environment, besides those of this process.
+
+        Returns:
+          Its exit status.
+
+        Raises:
+          Ended: if the watchdog ended it.
+        """
+        (self.folder / 'tmp').mkdir(exist_ok=True)
+        process = subprocess.Popen(
+            [str(word) for word in command], cwd=cwd or self.folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=die_with_parent,
+            env={**os.environ, 'TMPDIR': str(self.folder / 'tmp'), 'TF_CPP_MIN_LOG_LEVEL': '2',
+                 'ETPE_LOG': str(self.log), **variables})
+        last = collections.deque[bytes](maxlen=40)
+        reader = threading.Thread(target=self._copy, args=(process, is_quiet, last))
+        reader.start()
+        while process.poll() is None:
+            if reason := is_over():
+                self.say(reason)
+                break
+            time.sleep(.2)
+        left = end_descendants(10 if process.returncode == 0 else 0)
+        status = process.wait()
+        reader.join()  # Nothing that could hold the other end of the pipe is left.
+        if self._late:
+            raise Ended(self._late)
+        for pid, name in left.items() if process.returncode == 0 else ():
+            self.say(f'left running, and ended: {name} (pid {pid})')
+        if status and is_quiet:
+            sys.stdout.buffer.writelines(last)
+            sys.stdout.flush()
+        return status
+
+    def _copy(self, process: 'subprocess.Popen[bytes]', is_quiet: bool,
+              last: 'collections.deque[bytes]') -> None:
+        assert process.stdout is not None
+        with open(self.log, 'ab') as log:
+            # What is there, and not whole lines: a line of dots should be seen to grow.
+            for piece in iter(lambda: os.read(process.stdout.fileno(), 1 << 16), b''):
+                log.write(piece)
+                log.flush()
+                if is_quiet:
+                    last.extend(piece.splitlines(keepends=True))
+                else:
+                    sys.stdout.buffer.write(piece)
+                    sys.stdout.flush()
+
+    def install(self) -> None:
+        """Builds the wheel, and installs it with what its tests need.
+
+        Raises:
+          Ended: if that fails three times.
+        """
+        wheels = self.folder / 'wheel'
+        self._try('building the wheel', lambda: self.call(
+            [sys.executable, make_wheel.__file__, wheels], is_quiet=True))
+        wheel, = wheels.glob('*.whl')
+        venv.create(self.folder / 'venv', with_pip=True)
+        self._try('installing it', lambda: self.call(
+            [self.binaries / 'python', '-m', 'pip', '--disable-pip-version-check', 'install', '-q',
+             '-c', CONSTRAINTS, f'{wheel}[cpu,test]'], is_quiet=True))
+
+    def _try(self, what: str, act: Callable[[], int]) -> None:
+        for number in range(1, TRIES + 1):
+            if not act():
+                return
+            self.say(f'{what} failed, {number} of {TRIES} times')
+        raise Ended(f'{what} failed {TRIES} times')
+
+    def pytest(self, *arguments: object, mark: str, seconds: float | None = None) -> Results:
+        """Runs tests against the installed package, in a network that only they reach.
+
+        Args:
+          *arguments: for pytest: files, node ids, options.
+          mark: which markers they must have, as for `-m`.
+          seconds: they have at most.
+
+        Returns:
+          Their results.
+        """
+        self._record = self.folder / f'record-{time.monotonic_ns()}'
+        end = None if seconds is None else time.monotonic() + seconds
+        status = self.call(
+            [*private_network.before(self.binaries / 'python'), self.binaries / 'pytest', '-q',
+             '-c', ROOT / 'setup.cfg', f'--rootdir={ROOT}', '-p', 'no:cacheprovider',
+             '-m', mark, *arguments], is_over=lambda: self._why_over(end),
+            ETPE_RECORD=str(self._record))
+        results = Results(self._record)
+        if status not in (0, 5) and not results.failed:  # 5: no test has these markers.
+            results.failed['pytest itself'] = f'it ended with status {status}'
+        return results
+
+
+    def _why_over(self, end: float | None) -> str:
+        if end is not None and time.monotonic() > end:
+            return 'its time is over'
+        # pytest-xdist may wait for ever when one of its workers died and the last files are short.
+        if (self._record.exists() and time.time() - self._record.stat().st_mtime > QUIET_SECONDS
+                and not (latest := self.latest).running and latest.seconds):
+            return f'no test has run for {QUIET_SECONDS} s'
+        return ''
+
+
+@contextlib.contextmanager
+def session(name: str) -> Iterator[Session]:
+    """A folder, a log and a watch over all processes; all but the log is gone afterwards.
+
+    Args:
+      name: of the log, without `.log`.
+
+    Raises:
+      Ended: if the disk has too little room.
+    """
+    adopt_orphans()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    log = LOGS / f'{name}.log'
+    log.parent.mkdir(parents=True, exist_ok=True)
+    for old in sorted(LOGS.glob('*.log'), key=lambda path: path.stat().st_mtime)[:-KEPT_LOGS]:
+        old.unlink()
+    remove_abandoned()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
+    try:
+        with open(folder / 'lock', 'w') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            run = Session(folder, log)
+            run.say(f'== {time.strftime("%Y-%m-%d %H:%M:%S")} {name}; {room(folder)}')
+            if shutil.disk_usage(folder).free < LEAST_FREE:
+                raise Ended(f'{folder.parent} has {room(folder)}; {LEAST_FREE / 1e9:g} GB of disk '
+                            'are needed: remove old clones, environments and temporary folders')
+            yield run
+    finally:
+        end_descendants(0)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_abandoned() -> None:
+    """Removes the folders of runs that were killed before they could."""
+    for folder in pathlib.Path(tempfile.gettempdir()).glob(f'{PREFIX}*'):
+        with contextlib.suppress(OSError), open(folder / 'lock') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Nobody holds it any more.
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def room(folder: pathlib.Path) -> str:
+    """The disk and the memory that are free, for a person."""
+    lines = pathlib.Path('/proc/meminfo').read_text().splitlines()
+    memory = 1024 * next(int(line.split()[1]) for line in lines if line.startswith('MemAvailable'))
+    return (f'{shutil.disk_usage(folder).free / 1e9:.1f} GB of disk and {memory / 1e9:.1f} GB of '
+            'memory free')
