@@ -211,6 +211,7 @@ def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, k
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.serial
 @pytest.mark.section('17')
 def test_a_handler_of_the_user_is_left_alone(tmp_path):
     calls = []
