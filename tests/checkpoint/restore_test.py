@@ -379,6 +379,7 @@ def test_variables_of_a_graph_without_the_engine_get_rows_in_the_order_of_ids(
         np.testing.assert_array_equal(session.run(table), value_of(np.arange(ROWS)))
 
 
+@pytest.mark.serial
 def test_restoring_a_table_of_one_piece_holds_no_second_copy_of_it(tmp_path):
     rows, width = 500_000, 32
     with tf.Graph().as_default(), tf.Session() as session:

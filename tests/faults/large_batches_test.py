@@ -11,6 +11,8 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.ops.ids import IdBatch
 
+pytestmark = pytest.mark.serial  # The memory of this process.
+
 IN_ONE_PLACE = graphs.EVERY_BACKEND[:4]
 """Those whose memory is that of this process."""
 
