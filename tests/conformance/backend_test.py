@@ -29,8 +29,7 @@ BRIEFLY = [*itertools.product(['stock'], ['div', 'mod'], TOPOLOGIES),
            ('native', 'mod', (2, 2)), ('native', 'div', (5, 1)), ('native_owners', 'mod', (2, 2))]
 PLACES = soak_except([graphs.of_backend(*place) for place in (
     *BRIEFLY, ('stock_owners', 'div', (2, 2)), ('native_tasks', 'div', (5, 1)),
-    ('native_cluster', 'mod', (2, 2)), ('native_cluster', 'div', (3, 1)),
-    ('stock_cluster', 'mod', (3, 1)))], *range(len(BRIEFLY)))
+    ('native_cluster', 'mod', (2, 2)))], *range(len(BRIEFLY)))
 STEPS = 5
 
 

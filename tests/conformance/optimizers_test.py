@@ -32,8 +32,7 @@ PLACES = [
     ('native', 'div', (1, 1), ALL), ('native', 'mod', (3, 1), ALL),
     ('native', 'div', (2, 2), TAKES_TURNS), ('native', 'div', (5, 1), TAKES_TURNS),
     ('native_owners', 'mod', (3, 1), ALL), ('stock_owners', 'div', (2, 2), ALL[::6]),
-    ('native_tasks', 'div', (2, 2), ALL), ('native_cluster', 'mod', (3, 1), ALL),
-    ('stock_cluster', 'div', (2, 1), ALL[1::6])]
+    ('native_tasks', 'div', (2, 2), ALL), ('native_cluster', 'mod', (3, 1), ALL)]
 
 
 class Step:
