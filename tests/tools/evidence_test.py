@@ -39,7 +39,7 @@ def evidence(bench):
 def run(name, file, *arguments):
     """The JSON that a benchmark wrote."""
     subprocess.run([sys.executable, FOLDER / f'{name}.py', *arguments, '--json', file],
-                   check=True, cwd=file.parent, stdout=subprocess.DEVNULL, timeout=280)
+                   check=True, cwd=file.parent, stdout=subprocess.DEVNULL, timeout=560)
     return json.loads(file.read_text())
 
 
@@ -154,14 +154,11 @@ def check(content, name, folder):
     assert content['benchmark'] == name
     assert content['figures'] and all(one['windows'] for one in content['figures'].values())
     for private in (socket.gethostname(), str(ROOT), str(folder), sys.prefix):
-        assert private not in text
-
-
-def test_a_benchmark_writes_its_figures_and_nothing_of_whose_machine_it_is(tmp_path):
-    check(run('cli_start', tmp_path / 'a.json', '1'), 'cli_start', tmp_path)
+        # As a word: a host may be called `vm`.
+        assert not re.search(rf'(?<!\w){re.escape(private)}(?!\w)', text)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize('name', sorted(TINY.keys() - {'cli_start'}))
-def test_each_other_benchmark_does_so_too(name, tmp_path):
+@pytest.mark.parametrize('name', sorted(TINY))
+def test_each_benchmark_writes_its_figures_and_nothing_of_whose_machine_it_is(name, tmp_path):
     check(run(name, tmp_path / 'a.json', *TINY[name]), name, tmp_path)
