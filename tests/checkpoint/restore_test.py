@@ -15,6 +15,7 @@ from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 from estimator_tpu_embedding.proto.codec import Config
 
+pytestmark = pytest.mark.no_rerun
 ROWS, WIDTH = 13, 2
 
 

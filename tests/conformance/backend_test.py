@@ -18,6 +18,7 @@ from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.hosts.backend import QUEUE_CAPACITY
 
+pytestmark = pytest.mark.no_rerun
 OPTIMIZERS = {  # One of each way to write rows; all the others are in optimizers_test.py.
     'sgd': StochasticGradientDescent(learning_rate=.5),
     'adagrad': Adagrad(learning_rate=.3, initial_accumulator=.2),

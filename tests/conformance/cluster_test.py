@@ -13,6 +13,7 @@ from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.hosts.delayed import DelayedBackend
 
+pytestmark = pytest.mark.no_rerun
 STEPS, LENGTH, BATCH = 3, 2, 12
 ROWS = {'user': 7, 'tiny': 1, 'item': 9, 'rated': 5, 'turns': 6}
 

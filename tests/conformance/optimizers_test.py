@@ -19,6 +19,7 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, Topology
 from estimator_tpu_embedding.ops.ids import IdBatch
 
+pytestmark = pytest.mark.no_rerun
 ALL = cases.all_cases()
 TOPOLOGIES = [(1, 1), (2, 2), (3, 1), (5, 1)]
 # In stock operations graphs are large: two places have all cases, each other one a sixth of them,

@@ -11,6 +11,7 @@ from estimator_tpu_embedding.core.optimizers import Adagrad
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 
+pytestmark = pytest.mark.no_rerun
 CORES, SAMPLES, ROWS, WIDTH = 2, 3, 7, 3
 FEATURES = 'first', 'second'
 WEIGHTED = [[{'first'}, {'first', 'second'}], [set(), {'second'}], [set(), set()]]

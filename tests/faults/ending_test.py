@@ -20,6 +20,7 @@ from estimator_tpu_embedding.errors import CheckpointWriteError
 from estimator_tpu_embedding.runner import training_hooks
 from estimator_tpu_embedding.runner.faults import SessionLostError
 
+pytestmark = pytest.mark.no_rerun
 STEPS = 6
 
 

@@ -15,6 +15,7 @@ from harness.parts import soak_except
 from harness.processes import path_with_harness, run_harness, run_python, started
 from harness.rotating_job import rotating
 
+pytestmark = pytest.mark.no_rerun
 LEFT = {'.ete-lock', 'checkpoint', *(f'{job.NAME}{suffix}' for suffix in (
     '.data-00000-of-00001', '.index', '.tables.json'))}
 """What is in a directory after a migration into it."""

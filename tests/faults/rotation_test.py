@@ -19,6 +19,8 @@ from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.errors import CheckpointError, IncompatibleCheckpointError
 
+pytestmark = pytest.mark.no_rerun
+
 nightly = _legacy.load()
 
 

@@ -18,6 +18,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import run
 from estimator_tpu_embedding.runner.faults import SessionLostError
 
+pytestmark = pytest.mark.no_rerun
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 30
 ERRORS = [tf.errors.AbortedError, tf.errors.UnavailableError]
