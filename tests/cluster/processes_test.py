@@ -226,7 +226,7 @@ def test_a_proxy_for_web_pages_is_not_used():
 def test_a_signal_ends_a_worker_at_once(number, status):
     with workers.running(1) as running:
         running.processes[0].send_signal(number)
-        assert running.processes[0].wait(60) == status
+        assert running.processes[0].wait(DEADLINE) == status
 
 
 def test_two_runs_after_each_other_have_the_same_workers_without_a_wait_for_a_lease(tmp_path):

@@ -326,7 +326,7 @@ def test_closing_ends_a_wait_for_ids(backend, waits_in):
         waiting.join(.5)
         assert waiting.is_alive()
         run.session.run(close)
-        waiting.join(100)
+        waiting.join()
         assert len(ended) == 1
 
 

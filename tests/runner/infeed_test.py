@@ -60,7 +60,7 @@ def test_batch_k_plus_1_is_produced_while_step_k_runs(tmp_path):
         step = sum(event.startswith('step') for event in events) + 1
         following = f'batch {min(step + 1, steps)}'
         with change:
-            overlaps = change.wait_for(lambda: following in events, timeout=100)
+            overlaps = change.wait_for(lambda: following in events, timeout=240)
             events.append(f'step {step} {"ran beside" if overlaps else "missed"} {following}')
         return np.float32(0)
 

@@ -3,10 +3,12 @@
 import argparse
 import doctest
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 from harness.processes import ROOT
@@ -81,8 +83,10 @@ def test_a_figure_needs_a_key_of_its_own_and_a_measurement(evidence):
 def test_the_circumstances_are_complete(evidence, tmp_path, monkeypatch):
     monkeypatch.setattr(evidence, 'SAMPLE_SECONDS', .01)
     monkeypatch.setattr(sys, 'argv', ['job.py', '--steps', '3', '--json', 'job.json'])
+    sampled, plain = threading.Semaphore(0), os.getloadavg
+    monkeypatch.setattr(os, 'getloadavg', lambda: sampled.release() or plain())
     about = recorded(evidence, tmp_path / 'a.json', lambda figures: [
-        figures.add('a', 'ms', [1]), evidence.threading.Event().wait(.2)])['circumstances']
+        figures.add('a', 'ms', [1]), *(sampled.acquire() for _ in range(4))])['circumstances']
     assert about['command'] == 'tools/bench/job.py --steps 3'
     assert re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00', about['date'])
     assert about['machine']['cores'] >= 1 and about['machine']['memory_gib'] > 0
