@@ -22,7 +22,7 @@ def no_leaked_threads():
     left = [thread for thread in threading.enumerate()
             if thread not in before and thread.name.startswith(OURS)]
     for thread in left:
-        thread.join(60)  # tf.data may notice only after a while that its iterator is gone.
+        thread.join(150)  # tf.data may notice only after a while that its iterator is gone.
     assert not [thread.name for thread in left if thread.is_alive()]
 
 

@@ -16,6 +16,7 @@ from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB, Placement
 
+pytestmark = pytest.mark.no_rerun
 ROWS = 11
 TABLE = 'dense_features/a_embedding/embedding_weights'
 TENSORS = [TABLE, f'{TABLE}/Adagrad']

@@ -19,7 +19,7 @@ from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.errors import CheckpointWriteError
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.no_rerun]
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +110,7 @@ def assert_alike(tmp_path):
             assert removal.clean(storage) == 0
 
 
+@pytest.mark.serial
 def test_saves_and_restores_hold_no_second_copy_of_a_table_on_any_process(tmp_path):
     """Rows and slots of the large job are 400 MB; each worker has half of them, the client none."""
     with running(2) as workers:

@@ -13,6 +13,8 @@ from estimator_tpu_embedding.checkpoint.retention import Retention, Saved
 from estimator_tpu_embedding.checkpoint.saver import CommittingSaver, Lineage, default_saver
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
+pytestmark = pytest.mark.no_rerun
+
 
 @pytest.mark.parametrize('kept', [1, 2])
 def test_what_has_just_been_committed_outlives_whatever_has_a_higher_step(tmp_path, kept):

@@ -5,6 +5,7 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.checkpoint import pieces
 from estimator_tpu_embedding.checkpoint.saver import default_saver
 
+pytestmark = pytest.mark.no_rerun
 ROWS, WIDTH = 70, 2
 
 

@@ -9,6 +9,8 @@ from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
+pytestmark = pytest.mark.no_rerun
+
 
 def committed(path, *steps):
     saved = []

@@ -15,6 +15,7 @@ from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import (
     CheckpointError, CheckpointWriteError, CorruptCheckpointError)
 
+pytestmark = pytest.mark.no_rerun
 STEP, OLD, NEW = 2, 2, 3
 """The step of both, and the steps of `Tiny` whose content they have."""
 NAME = f'model.ckpt-{STEP}'

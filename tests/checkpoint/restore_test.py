@@ -15,6 +15,7 @@ from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import IncompatibleCheckpointError
 from estimator_tpu_embedding.proto.codec import Config
 
+pytestmark = pytest.mark.no_rerun
 ROWS, WIDTH = 13, 2
 
 
@@ -379,6 +380,7 @@ def test_variables_of_a_graph_without_the_engine_get_rows_in_the_order_of_ids(
         np.testing.assert_array_equal(session.run(table), value_of(np.arange(ROWS)))
 
 
+@pytest.mark.serial
 def test_restoring_a_table_of_one_piece_holds_no_second_copy_of_it(tmp_path):
     rows, width = 500_000, 32
     with tf.Graph().as_default(), tf.Session() as session:

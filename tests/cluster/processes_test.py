@@ -182,10 +182,8 @@ def test_h03_a_call_of_a_frozen_worker_ends_at_its_deadline_and_it_answers_when_
     with workers.running(1) as running:
         address, = running.addresses
         running.processes[0].send_signal(signal.SIGSTOP)
-        began = time.monotonic()
         with pytest.raises(NoAnswerError, match='no answer within 1 s'):
             control.ask(address, 'status', deadline=1)
-        assert time.monotonic() - began < 60
         running.processes[0].send_signal(signal.SIGCONT)
         assert control.ask(address, 'status', deadline=DEADLINE)['pid'] == running.processes[0].pid
 
@@ -228,7 +226,7 @@ def test_a_proxy_for_web_pages_is_not_used():
 def test_a_signal_ends_a_worker_at_once(number, status):
     with workers.running(1) as running:
         running.processes[0].send_signal(number)
-        assert running.processes[0].wait(60) == status
+        assert running.processes[0].wait(DEADLINE) == status
 
 
 def test_two_runs_after_each_other_have_the_same_workers_without_a_wait_for_a_lease(tmp_path):
@@ -249,7 +247,7 @@ def test_h18_a_host_that_is_slow_is_named_and_is_not_lost():
         cluster.prepare()
         for _ in range(4):
             running.processes[1].send_signal(signal.SIGSTOP)
-            time.sleep(1.2)  # An answer may take 3 seconds.
+            time.sleep(1.2)  # An answer may take 30 seconds.
             running.processes[1].send_signal(signal.SIGCONT)
             time.sleep(.3)
         said = cluster.answers()

@@ -18,6 +18,7 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.delayed import DelayedBackend
 
+pytestmark = pytest.mark.no_rerun
 ROWS, SAMPLES = 9, 2
 PLACES_OF_2 = [((1, 2), 'mod'), ((2, 1), 'div'), ((2, 1), 'mod')]
 PLACES_OF_4 = [((1, 4), 'mod'), ((2, 2), 'div'), ((2, 2), 'mod'), ((4, 1), 'div'),

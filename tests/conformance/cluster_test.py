@@ -13,6 +13,7 @@ from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology
 from estimator_tpu_embedding.hosts.delayed import DelayedBackend
 
+pytestmark = pytest.mark.no_rerun
 STEPS, LENGTH, BATCH = 3, 2, 12
 ROWS = {'user': 7, 'tiny': 1, 'item': 9, 'rated': 5, 'turns': 6}
 
@@ -136,7 +137,7 @@ def test_owners_on_tasks_give_the_bits_of_owners_in_one_place_and_nearly_those_o
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize('hosts, cores, strategy', PLACES)
+@pytest.mark.parametrize('hosts, cores, strategy', PLACES[3:5])
 @pytest.mark.parametrize('kernels', graphs.KERNELS)
 def test_processes_give_these_bits_too_every_time(kernels, hosts, cores, strategy):
     plan = plan_of_all_kinds(hosts, cores, strategy)
@@ -161,7 +162,8 @@ BIG = 2. ** 127  # 2 * BIG overflows.
 
 @pytest.mark.parametrize('bad', ['a gradient', 'a sum'])
 @pytest.mark.parametrize('skips', [True, False])
-@pytest.mark.parametrize('backend', soak_except(map(graphs.of_backend, graphs.BACKENDS), 3))
+@pytest.mark.parametrize('backend', soak_except(map(graphs.of_backend, (
+    'stock', 'native', 'stock_owners', 'native_owners', 'native_tasks', 'native_cluster')), 3))
 def test_what_is_bad_at_one_owner_keeps_the_rows_of_all_owners(backend, skips, bad):
     """Host 1 has id 1 alone; hosts 0 and 2 have nothing but good gradients of ids 0 and 2."""
     plan = resolve([TableSpec(name='t', vocabulary_size=3, dimension=1, combiner='sum'),

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from harness.processes import run_etpe
+from harness.processes import DEADLINE, run_etpe
 from harness.tools import load
 
 import estimator_tpu_embedding as ete
@@ -25,7 +25,6 @@ json.dump(worked, open(sys.argv[2], 'w'))
 '''
 WORLDS = {'': (), 'tf1': ('--tf1',), 'contrib': ('--contrib',),
           'both': ('--tf1', '--contrib')}
-DEADLINE = 200
 
 
 def attribute(path):

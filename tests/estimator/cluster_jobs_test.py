@@ -15,6 +15,7 @@ from estimator_tpu_embedding.checkpoint import profile_files
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.defaults import Defaults
 
+pytestmark = pytest.mark.no_rerun
 BATCH, SAMPLES, STEPS = 12, 48, 4
 SPARSE = 'g', 'w', 'walk', 'one'
 Mode = ete.InputPipelineConfig

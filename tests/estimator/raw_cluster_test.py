@@ -18,6 +18,7 @@ from estimator_tpu_embedding.errors import ConfigError
 from estimator_tpu_embedding.estimator import loop_hosts, replicate, tpu_embedding_gradient
 from estimator_tpu_embedding.estimator.cross_shard import CrossShardOptimizer
 
+pytestmark = pytest.mark.no_rerun
 BATCH = 8
 ROWS = {'user': 7, 'item': 1}  # The item has fewer rows than there are hosts.
 

@@ -14,7 +14,7 @@ import pytest
 from harness import proxy, workers
 from harness.processes import gone, started
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.no_rerun]
 
 LONGEST = 560
 OWN = ('undisturbed', 'enqueue', 'lookup', 'update', 'save', 'restore', 'frozen', 'slow', 'beside',
@@ -77,7 +77,7 @@ def test_h03_a_frozen_worker_is_lost_and_its_step_is_not_tried_again(own):
     assert result['error'] is None and result['digest'] == own['undisturbed']['digest']
     told, = lines_with('E721', result)
     seconds = float(re.search(r'host 1, .* frozen or cut off: no answer for ([\d.]+) s', told)[1])
-    assert 3 <= seconds < 5
+    assert seconds >= 30
 
 
 def test_h18_a_worker_that_is_only_slow_is_not_lost(own):

@@ -14,6 +14,7 @@ from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.retention import Saved
 from estimator_tpu_embedding.errors import CheckpointWriteError, NonFiniteCheckpointError
 
+pytestmark = pytest.mark.no_rerun
 STEPS = [1, 2, 3]
 
 

@@ -13,6 +13,7 @@ from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover, verify
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 
+pytestmark = pytest.mark.no_rerun
 SUFFIXES = ['.data-00000-of-00002', '.data-00001-of-00002', '.index', '.meta', '.tables.json']
 TENSORS = [suffix for suffix in SUFFIXES if suffix not in ('.meta', '.tables.json')]
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from harness.processes import run_harness
 
+pytestmark = pytest.mark.no_rerun
 NAMESPACE = ('unshare', '-rm')
 SIZES = [f'{kibibytes}k' for kibibytes in (4, 8, 12, 16, 24, 32, 40, 44, 48, 52, 64, 100)]
 

@@ -20,6 +20,7 @@ from estimator_tpu_embedding.errors import CheckpointWriteError
 from estimator_tpu_embedding.runner import training_hooks
 from estimator_tpu_embedding.runner.faults import SessionLostError
 
+pytestmark = pytest.mark.no_rerun
 STEPS = 6
 
 
@@ -132,6 +133,7 @@ class Asked(tf.train.SessionRunHook):
         self.step = session.run(tf.train.get_global_step())
 
 
+@pytest.mark.serial
 def test_h06_twenty_preemptions_at_random_times_lose_no_step(tmp_path, survives_sigterm):
     generator, before = random.Random(6), 0
     for iterations in [1, 7] * 10:
@@ -165,6 +167,7 @@ def test_h06_a_second_sigterm_ends_the_process_at_once_and_leaves_whole_checkpoi
     assert recover(str(tmp_path)).step == 4
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize('phase', ['stage', 'guarded', 'publish.1', 'point', 'retain.0'])
 def test_h07_sigterm_during_a_commit_lets_it_complete(
         tmp_path, monkeypatch, survives_sigterm, phase):

@@ -4,6 +4,8 @@ import pytest
 from harness.parts import soak_except
 from harness.processes import run_harness
 
+pytestmark = pytest.mark.no_rerun
+
 
 @pytest.mark.timeout(1000)
 @pytest.mark.parametrize('kills', soak_except([3, 60], 0))  # One of each kind, or all kinds often.

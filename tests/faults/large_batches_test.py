@@ -11,8 +11,7 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.ops.ids import IdBatch
 
-IN_ONE_PLACE = graphs.EVERY_BACKEND[:4]
-"""Those whose memory is that of this process."""
+pytestmark = pytest.mark.serial  # The memory of this process.
 
 
 def step(backend, samples, ids, batch_size):
@@ -41,7 +40,7 @@ def step(backend, samples, ids, batch_size):
         return values[0], graphs.whole(session, plan, 't', made.tables['t'].rows), grown
 
 
-@pytest.mark.parametrize('backend', IN_ONE_PLACE)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 def test_i23_a_million_times_one_id_is_summed_rightly(backend):
     count, batch_size = 2**20, 2**10
     activations, rows, grown = step(
@@ -53,7 +52,7 @@ def test_i23_a_million_times_one_id_is_summed_rightly(backend):
     assert grown < 200 * count  # Bytes for each id; 12 were given.
 
 
-@pytest.mark.parametrize('backend', IN_ONE_PLACE)
+@pytest.mark.parametrize('backend', graphs.EVERY_BACKEND)
 def test_r03_ten_million_ids_in_one_sample_are_summed_rightly(backend):
     count = 10_000_000
     activations, rows, grown = step(

@@ -17,6 +17,8 @@ from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.retention import Retention
 from estimator_tpu_embedding.errors import CheckpointError, CorruptCheckpointError
 
+pytestmark = pytest.mark.no_rerun
+
 
 @pytest.fixture
 def folders(memory_folder, tiny):

@@ -11,6 +11,8 @@ from estimator_tpu_embedding.checkpoint import pointer
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import CheckpointWriteError
 
+pytestmark = pytest.mark.no_rerun
+
 
 def restored(directory):
     """What the next job restores."""

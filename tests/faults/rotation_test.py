@@ -1,30 +1,27 @@
 """What a job deletes to make room while others read it is no damage; they read the next.
 
-Another process commits several checkpoints a second, one after the other, and keeps two.
+Another process commits checkpoints when it is asked to, and keeps two.
 """
 
-import contextlib
-import itertools
 import json
 import os
 import pathlib
-import time
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
-from harness.processes import started
+from harness.rotating_job import rotating
 
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint import recover
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
-from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.errors import CheckpointError, IncompatibleCheckpointError
 
+pytestmark = pytest.mark.no_rerun
+
 nightly = _legacy.load()
-DEADLINE = 240
 
 
 def input_fn(params):
@@ -34,29 +31,21 @@ def input_fn(params):
 
 
 class Job:
-    """A model whose model_fn, when it is asked to, waits until the newest checkpoint is gone."""
+    """A model whose model_fn, once there is a `rotation`, has the newest checkpoint go."""
 
     def __init__(self, directory, hosts=1, **kwargs):
         columns = [jobs.embedding('f')]
         model_fn = jobs.linear_model_fn(columns, lambda: tf.train.GradientDescentOptimizer(.1))
-        self.directory, self.waits, self.lost = str(directory), False, []
+        self.directory, self.rotation, self.lost = str(directory), None, []
 
-        def waiting(features, labels, mode, params):
-            if self.waits:
-                self.wait_for_rotation()
+        def late(features, labels, mode, params):
+            if self.rotation:
+                self.lost.append(os.path.basename(recover.newest_checkpoint(self.directory)))
+                self.rotation()
             return model_fn(features, labels, mode, params)
 
-        self.estimator = jobs.estimator(waiting, columns, jobs.run_config(
+        self.estimator = jobs.estimator(late, columns, jobs.run_config(
             directory, hosts, 1, keep_checkpoint_max=2), batch_size=4, **kwargs)
-
-    def wait_for_rotation(self):
-        """Waits until all checkpoints that are there now are gone."""
-        path = recover.newest_checkpoint(self.directory)
-        self.lost.append(os.path.basename(path))
-        end = time.monotonic() + DEADLINE
-        while os.path.lexists(manifest_path(path)):
-            assert time.monotonic() < end
-            time.sleep(.01)
 
 
 @pytest.fixture(scope='module')
@@ -67,15 +56,6 @@ def source(tmp_path_factory):
     return job, recover.newest_checkpoint(job.directory)
 
 
-@contextlib.contextmanager
-def rotating(directory, source):
-    """While the body runs, a job commits copies of a checkpoint into a directory."""
-    pathlib.Path(directory).mkdir(exist_ok=True)
-    with started('-m', 'harness.rotating_job', directory, source[1]) as (_, lines):
-        assert next(lines) == '2'
-        yield
-
-
 WAYS = {'on the TPU': {}, 'not on the TPU': {'eval_on_tpu': False},
         'without a TPU': {'use_tpu': False}}
 
@@ -83,9 +63,9 @@ WAYS = {'on the TPU': {}, 'not on the TPU': {'eval_on_tpu': False},
 @pytest.mark.parametrize('way', WAYS)
 def test_an_evaluation_that_loses_its_checkpoint_takes_the_next(tmp_path, source, way, caplog):
     want = source[0].estimator.evaluate(input_fn, steps=1)
-    with rotating(tmp_path / 'model', source):
+    with rotating(tmp_path / 'model', source[1]) as rotation:
         job = Job(tmp_path / 'model', **WAYS[way])
-        job.waits = True
+        job.rotation = rotation
         for _ in range(2):
             got = job.estimator.evaluate(input_fn, steps=1)
             assert {**got, 'loss': 0} == {**want, 'loss': 0}
@@ -97,9 +77,9 @@ def test_an_evaluation_that_loses_its_checkpoint_takes_the_next(tmp_path, source
 @pytest.mark.parametrize('way', ['on the TPU', 'without a TPU'])
 def test_so_do_predictions(tmp_path, source, way):
     want = [row['y'] for row in source[0].estimator.predict(input_fn)]
-    with rotating(tmp_path / 'model', source):
+    with rotating(tmp_path / 'model', source[1]) as rotation:
         job = Job(tmp_path / 'model', **WAYS[way])
-        job.waits = True
+        job.rotation = rotation
         got = [row['y'] for row in job.estimator.predict(input_fn)]
     np.testing.assert_allclose(got, want, rtol=1e-6)
     assert job.lost
@@ -110,9 +90,9 @@ def test_so_do_exports(tmp_path, source):
         ids = tf.placeholder(tf.int64, [None])
         return nightly.export.ServingInputReceiver({'f': ids}, {'f': ids})
 
-    with rotating(tmp_path / 'model', source):
+    with rotating(tmp_path / 'model', source[1]) as rotation:
         job = Job(tmp_path / 'model')
-        job.waits = True
+        job.rotation = rotation
         path = job.estimator.export_saved_model(str(tmp_path / 'export'), serving).decode()
     assert job.lost
     for name, _ in tf.train.list_variables(f'{path}/variables/variables'):
@@ -124,9 +104,9 @@ def test_so_do_exports(tmp_path, source):
 def test_rows_that_lie_otherwise_are_put_into_place_from_the_next_one_too(tmp_path, source):
     two_hosts = {'hosts': 2, 'strategy': 'mod'}
     want = Job(source[0].directory, **two_hosts).estimator.evaluate(input_fn, steps=1)
-    with rotating(tmp_path / 'model', source):
+    with rotating(tmp_path / 'model', source[1]) as rotation:
         job = Job(tmp_path / 'model', **two_hosts)
-        job.waits = True
+        job.rotation = rotation
         got = job.estimator.evaluate(input_fn, steps=1)
     np.testing.assert_allclose(got['loss'], want['loss'], rtol=1e-6)
     assert job.lost
@@ -134,10 +114,10 @@ def test_rows_that_lie_otherwise_are_put_into_place_from_the_next_one_too(tmp_pa
 
 @pytest.mark.parametrize('way', WAYS)
 def test_one_that_was_named_is_not_replaced(tmp_path, source, way):
-    with rotating(tmp_path / 'model', source):
+    with rotating(tmp_path / 'model', source[1]) as rotation:
         job = Job(tmp_path / 'model', **WAYS[way])
         path = recover.newest_checkpoint(job.directory)
-        job.waits = True
+        job.rotation = rotation
         name = os.path.basename(path)
         for _ in range(2):  # It is gone amid the first evaluation, and before the second.
             with pytest.raises(CheckpointError, match=f'E628 checkpoint {name}: .*a job deleted'):
@@ -165,14 +145,13 @@ def test_another_kind_of_checkpoint_takes_no_place(tmp_path, source):
 
 @pytest.mark.parametrize('command', ['verify', 'ls', 'show', 'show --sample', 'inspect'])
 def test_tools_beside_a_job_report_no_damage(tmp_path, source, capsys, command):
-    steps = set()  # More than five: the job goes on meanwhile.
-    with rotating(tmp_path / 'model', source):
-        for _ in itertools.takewhile(
-                lambda number: number < 40 or len(steps) <= 5, itertools.count()):
+    with rotating(tmp_path / 'model', source[1]) as rotation:
+        for _ in range(20):
             name, *rest = command.split()
             arguments = ['inspect'] if name == 'inspect' else ['checkpoint', name]
             rest = [*rest, '1'] if rest else []
-            status = main([*arguments, str(tmp_path / 'model'), *rest, '--format', 'json'])
+            with rotation.beside():
+                status = main([*arguments, str(tmp_path / 'model'), *rest, '--format', 'json'])
             printed = capsys.readouterr()
             report = json.loads(printed.out)
             assert status == 0, printed
@@ -181,19 +160,19 @@ def test_tools_beside_a_job_report_no_damage(tmp_path, source, capsys, command):
             assert all(one['state'] == 'committed' for one in report.get(
                 'checkpoints', ()) if name == 'ls')
             assert not report.get('skipped')
-            steps.add(printed.out)
 
 
 def test_a_damaged_checkpoint_beside_a_job_is_still_told(tmp_path, source, capsys):
     model = tmp_path / 'model'
-    with rotating(model, source):
+    with rotating(model, source[1]) as rotation:
         for path in pathlib.Path(source[1]).parent.glob('model.ckpt-1.*'):
             if not path.name.endswith('.json'):
                 (model / path.name.replace('ckpt-1', 'ckpt-0')).write_bytes(path.read_bytes())
         data, = model.glob('model.ckpt-0.data*')
         data.write_bytes(data.read_bytes()[:-1])
         for command in ('verify', 'ls'):
-            assert main(['checkpoint', command, str(model)]) == 1
+            with rotation.beside():
+                assert main(['checkpoint', command, str(model)]) == 1
             printed = capsys.readouterr().out
             assert 'E613 checkpoint model.ckpt-0' in printed and printed.count('E613') == 1
 

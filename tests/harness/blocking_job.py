@@ -10,15 +10,37 @@ FORM is one of `FORMS`, VERB one of `VERBS`.
 import os
 import sys
 import threading
+import time
 
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 import tensorflow.compat.v1 as tf  # noqa: E402
 from harness import jobs  # noqa: E402
 
 from estimator_tpu_embedding import _legacy  # noqa: E402
+from estimator_tpu_embedding.runner import feed_progress, feed_watch  # noqa: E402
 
 BATCH, STEPS = 4, 20
 COLUMNS = [jobs.embedding('f', 10)]
+
+
+class Clock:
+    """Stands still until an input blocks, whatever the machine does; then each look is later."""
+
+    def __init__(self, monkeypatch, blocks, seconds=600.):
+        """Takes the place of the clock that input deadlines have.
+
+        Args:
+          monkeypatch: of the test.
+          blocks: set when the input blocks.
+          seconds: from one look to the next.
+        """
+        self._blocks, self._seconds, self._now = blocks, seconds, time.monotonic()
+        for module in (feed_progress, feed_watch):
+            monkeypatch.setattr(module, 'time', self)
+
+    def monotonic(self):
+        self._now += self._seconds * self._blocks.is_set()
+        return self._now
 
 
 class Blocker:

@@ -31,6 +31,7 @@ from harness import jobs  # noqa: E402
 
 from estimator_tpu_embedding import defaults  # noqa: E402
 from estimator_tpu_embedding.checkpoint.recover import recover  # noqa: E402
+from estimator_tpu_embedding.cluster import heartbeats  # noqa: E402
 from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.cluster.cluster import current  # noqa: E402
 from estimator_tpu_embedding.estimator.workers import choice_of  # noqa: E402
@@ -40,6 +41,9 @@ from estimator_tpu_embedding.runner import progress  # noqa: E402
 UNTIL, PER_SAVE, ROWS, BATCH = 8, 4, 40, 8
 STRIKE = 6
 """The step that is disturbed."""
+
+heartbeats.SILENCE = 30.
+"""Seconds, so that no worker is lost because the machine is busy."""
 
 PAUSE = .3
 """Seconds that a worker stands still in an operation before it is killed there."""

@@ -1,4 +1,4 @@
-"""Measures how much memory a piece of this process takes at its height."""
+"""Measures the memory of this process; such a test is `serial`, or runs in a process of its own."""
 
 import pathlib
 
@@ -27,8 +27,8 @@ def most_rss():
 
 
 def rss():
-    """Returns how many bytes of this process are in memory."""
-    return _in_bytes('VmRSS')
+    """Returns how many bytes of this process are in memory, without those of its files."""
+    return _in_bytes('RssAnon')
 
 
 def vm_size():

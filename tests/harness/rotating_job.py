@@ -1,24 +1,51 @@
-"""Commits checkpoints in a loop and keeps the two newest, until its standard input ends.
+"""Commits a checkpoint for each line of its standard input and keeps the two newest, until it ends.
 
 Arguments: the directory, and the prefix of a checkpoint, of which all others are copies.
 """
 
+import contextlib
 import itertools
 import os
 import pathlib
 import shutil
 import sys
-import threading
 
 from estimator_tpu_embedding.checkpoint import commit
 from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, read_manifest
 from estimator_tpu_embedding.checkpoint.retention import Retention
-from harness.processes import die_with_parent
+from harness.processes import die_with_parent, started
 
-SECONDS = .2
-"""Between commits: a reader on a busy machine must come to its end within some of two of them."""
+
+class Rotation:
+    """The job in another process."""
+
+    def __init__(self, process, lines):
+        self._process, self._lines = process, lines
+
+    def __call__(self):
+        """Lets all checkpoints that are there be replaced; returns when they are."""
+        with self.beside():
+            pass
+
+    @contextlib.contextmanager
+    def beside(self):
+        """Lets the same happen while the body runs."""
+        self._process.stdin.write('\n\n')
+        self._process.stdin.flush()
+        yield
+        for _ in range(2):
+            next(self._lines)
+
+
+@contextlib.contextmanager
+def rotating(directory, source):
+    """Yields the job, which has committed two copies of a checkpoint into a directory."""
+    with started('-m', 'harness.rotating_job', directory, source) as (process, lines):
+        rotation = Rotation(process, lines)
+        rotation()
+        yield rotation
 
 
 def write_copy(source, step):
@@ -36,19 +63,14 @@ def main(directory, source):
     """Commits steps 1, 2, 3 and so on."""
     die_with_parent()
     tables = read_manifest(source).tables
-    ended = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     saved = []
     with claimed(directory), Storage(directory) as storage:
-        for step in itertools.count(1):
+        for step, _ in zip(itertools.count(1), sys.stdin):
             saved = commit.commit(
                 storage, step, write_copy(source, step), lambda files: Manifest(
                     step=step, tables=tables, created_by='test', files=files),
                 saved=saved, retention=Retention(2))
-            if step in (2, 3):
-                print(step, flush=True)
-            if ended.wait(SECONDS):
-                return
+            print(step, flush=True)
 
 
 if __name__ == '__main__':

@@ -10,10 +10,14 @@ import tempfile
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding import _tf
+from estimator_tpu_embedding.cluster import heartbeats
 from estimator_tpu_embedding.cluster.lease import Lease
 from estimator_tpu_embedding.cluster.worker import TOKEN, Worker
 
 from .processes import die_with_parent, free_addresses, path_with_harness
+
+heartbeats.SILENCE = 30.0
+"""Seconds, so that no worker is lost because the machine is busy."""
 
 
 class Workers:

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.native_run import Run, plan_of
 
-pytestmark = graphs.needs_native
+pytestmark = [pytest.mark.no_rerun, graphs.needs_native]
 SAVED = '"t" is being read or saved'
 
 

@@ -14,7 +14,7 @@ from harness.native_run import Run, plan_of, require_copies
 from estimator_tpu_embedding.checkpoint.pieces import SaverBuilder
 from estimator_tpu_embedding.core.optimizers import Adagrad
 
-pytestmark = graphs.needs_native
+pytestmark = [pytest.mark.no_rerun, graphs.needs_native]
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops import exchange as stock_exchange
 from estimator_tpu_embedding.ops import messages
 
-pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
+pytestmark = [pytest.mark.no_rerun,
+              pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())]
 
 
 @pytest.fixture(params=range(8))

@@ -158,6 +158,7 @@ def test_sessions_and_graphs_do_not_see_each_other(graph):
     assert run.values()[0][0][0] == -1
 
 
+@pytest.mark.serial
 def test_a_closed_session_gives_the_memory_back(graph):
     """What TensorFlow itself keeps of a session is small; of five tables nothing is left."""
     rows, width = 40000, 128  # 20 MB
@@ -177,6 +178,7 @@ def test_a_closed_session_gives_the_memory_back(graph):
     assert memory.rss() - before < 4 * rows * width
 
 
+@pytest.mark.serial
 def test_what_was_assigned_is_taken_over_part_by_part(graph):
     rows, width, hosts = 80000, 128, 8  # 40 MB in parts of 5 MB
     run = Run(plan_of(rows, width, hosts))

@@ -9,6 +9,7 @@ from estimator_tpu_embedding.core.specs import Topology
 from estimator_tpu_embedding.hosts import devices, packed
 from estimator_tpu_embedding.hosts.placement import Placement, on
 
+pytestmark = pytest.mark.no_rerun
 PLACEMENT = Placement(Topology(num_hosts=2), is_remote=True)
 CLIENT, FIRST, SECOND = PLACEMENT.client, PLACEMENT.host(0), PLACEMENT.host(1)
 THERE, BACK = ('tpu_worker 0', 'tpu_worker 1'), ('tpu_worker 1', 'tpu_worker 0')

@@ -27,6 +27,7 @@ def test_an_initializer_that_makes_parts_makes_the_whole():
     np.testing.assert_array_equal(replicas.values_of(embedding)['t']['parameters'], 9.5)
 
 
+@pytest.mark.serial
 def test_tables_and_slots_are_held_once(tmp_path):
     """Of bytes of table and slot; a save and a step hold nothing but batches."""
     table = api.TableConfig(120_000, 128, None, api.Adagrad(.1), 'sum', 't')

@@ -20,6 +20,7 @@ from estimator_tpu_embedding.errors import (
     CheckpointError, CheckpointWriteError, NonFiniteCheckpointError)
 from estimator_tpu_embedding.migration import carry_out, writing
 
+pytestmark = pytest.mark.no_rerun
 DATA, INDEX, MANIFEST = '.data-00000-of-00001', '.index', '.tables.json'
 
 

@@ -15,7 +15,8 @@ from estimator_tpu_embedding.hosts import native_exchange
 from estimator_tpu_embedding.native import layout, library
 from estimator_tpu_embedding.ops.ids import IdBatch
 
-pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
+pytestmark = [pytest.mark.no_rerun,
+              pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())]
 
 
 class Owners:

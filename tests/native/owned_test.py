@@ -188,6 +188,7 @@ def test_a_saved_model_serves_without_this_package(owned, tmp_path):
     assert ended.returncode == 0
 
 
+@pytest.mark.serial
 def test_neither_an_engine_nor_a_checkpoint_takes_a_second_copy(tmp_path):
     rows, width, made = 160_000, 128, []  # 80 MB
     size = 4 * rows * width

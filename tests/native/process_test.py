@@ -14,7 +14,8 @@ from harness.native_ops import Operations
 
 from estimator_tpu_embedding.native import library
 
-pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
+pytestmark = [pytest.mark.serial,  # Memory and time of this process.
+              pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())]
 MIB = 2**20
 
 
@@ -66,7 +67,7 @@ def test_ten_thousand_steps_leave_no_memory_behind(graph):
             step(grouped)
         return memory.rss() - before
 
-    # 200 bytes per step, each time if there is a leak: others in this process take memory too.
+    # 200 bytes per step, each time if there is a leak: TensorFlow may take memory once.
     assert any(growth() < 2 * MIB for _ in range(3))
     operations.session.close()
 
@@ -94,6 +95,6 @@ def test_an_idle_engine_takes_no_time(graph):
         time.sleep(.5)
         return time.process_time() - began
 
-    # Threads of others in this process may have something to do.
-    assert any(seconds() < .1 for _ in range(5))
+    # Threads of TensorFlow may have something to do at first; one that spins has it always.
+    assert any(seconds() < .1 for _ in range(60))
     operations.session.close()

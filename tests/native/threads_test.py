@@ -10,7 +10,8 @@ from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.native import library
 
-pytestmark = pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())
+pytestmark = [pytest.mark.no_rerun,
+              pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())]
 SAMPLES = 24000
 COUNTS = (70000, 30000)  # From 65,536 ids on, one table is sorted by all threads.
 

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 from harness.wire import field, graph, node, varint
 
@@ -11,11 +9,9 @@ TABLE, FEATURE = b'\x0a\x00', b'\x52\x00'
 
 
 def refusal(content, code, text):
-    """Checks that some bytes are refused, and soon."""
-    started = time.process_time()
+    """Checks that some bytes are refused, in few words."""
     with pytest.raises(UnreadableConfigError, match=text) as caught:
         reading.read_bytes(content, 'x')
-    assert time.process_time() - started < 4  # One where nothing else runs.
     assert caught.value.code == code and len(str(caught.value)) < 200
 
 
@@ -57,8 +53,13 @@ LONG = '_shape of a feature must have at most 8 numbers'
     field(10, b'\x18\x01' * 2_000_000), field(10, b'\x18\x01' * 9),
     field(10, field(3, b'\x01' * 8) * 100_000),
     graph(node(field(10, field(3, b'\x01' * 4_000_000))))])
-def test_a_long_shape_is_refused_before_it_takes_memory(content):
+def test_a_long_shape_is_refused(content):
     refusal(content, 'E487', LONG)
+
+
+def test_a_long_shape_is_refused_before_it_takes_memory(monkeypatch):
+    monkeypatch.setattr(reading, 'Config', None)  # Nothing is parsed.
+    refusal(field(10, field(3, b'\x01' * 4_000_000)), 'E487', LONG)
 
 
 def test_shapes_of_legal_length_are_read_whatever_is_beside_them():

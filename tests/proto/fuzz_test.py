@@ -1,9 +1,8 @@
-"""P22: whatever bytes come, a config comes out or an error that a tool can print, and soon."""
+"""P22: whatever bytes come, a config comes out or an error that a tool can print."""
 
 import pathlib
 import random
 import re
-import time
 
 import pytest
 from google.protobuf import text_format
@@ -18,7 +17,6 @@ from estimator_tpu_embedding.proto.decoding import config_to_plan
 
 GOLDENS = sorted((pathlib.Path(__file__).parent.parent / 'golden' / 'configs').glob('*.pbtxt'))
 MUTATIONS = 400  # of each golden and form; 100,000 in all have been run by hand
-SECONDS = 2  # of work for one of them; the longest of 100,000 took 0.003
 NASTY = [b'\0', b'\n', b'\x0b', b'\x1b]52;c;', b'\xff', b'\xe2\x80\xae', b'{', b'}', b'<', b'"',
          b"'", b'[', b'#', b'\\', b'-1', b'nan', b'inf', b'1e999', b'9' * 30, b'99', b'../', b'//',
          b'config', b'node {', b'\x80' * 9, b'\x0a\x00', b'\x7f', b'input_shape: 2147483647\n',
@@ -58,14 +56,12 @@ def plan_of(config):
 
 def outcome(content):
     """What becomes of some bytes: that of their first config, or the code of the error."""
-    started = time.process_time()
     try:
         done = plan_of(reading.read_bytes(content, 'file')[0].config)
     except UnreadableConfigError as error:
         done = error.code
         assert re.fullmatch('E48[0-9]', done) and len(error.problems) == 1
         assert str(error).isprintable() and len(str(error)) < 500
-    assert time.process_time() - started < SECONDS
     return done
 
 

@@ -13,7 +13,7 @@ from estimator_tpu_embedding.runner import progress
 TABLE = 'dense_features/{}_embedding/embedding_weights'
 NAMES = [TABLE.format('f'), TABLE.format('f') + '/Adagrad', TABLE.format('g'),
          TABLE.format('g') + '/Adagrad', 'w/kernel']
-pytestmark = graphs.needs_native
+pytestmark = [pytest.mark.no_rerun, graphs.needs_native]
 
 
 def steps_of(count, seed):

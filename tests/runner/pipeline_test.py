@@ -136,7 +136,7 @@ def test_the_next_look_up_is_done_while_the_model_of_a_step_still_runs(tmp_path)
 
     def wait_until_the_next_is_looked_up(value):
         # Nothing follows the last step, so what comes too late to be seen there is no failure.
-        deadline = time.monotonic() + (60 if len(waited) < 3 else .3)
+        deadline = time.monotonic() + (240 if len(waited) < 3 else .3)
         while not (ready := ahead['session'].run(ahead['size'])) and time.monotonic() < deadline:
             time.sleep(.02)
         waited.append(bool(ready))

@@ -18,6 +18,7 @@ import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.runner import run
 from estimator_tpu_embedding.runner.faults import SessionLostError
 
+pytestmark = pytest.mark.no_rerun
 TABLE = 'dense_features/f_embedding/embedding_weights'
 STEPS = [{'f': np.array([1, 2, 3, 1]), 'label': np.ones(4, np.float32)}] * 30
 ERRORS = [tf.errors.AbortedError, tf.errors.UnavailableError]
@@ -211,6 +212,7 @@ def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, k
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.serial
 @pytest.mark.section('17')
 def test_a_handler_of_the_user_is_left_alone(tmp_path):
     calls = []

@@ -14,6 +14,7 @@ from harness.parts import soak_except
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.core.optimizers import Adagrad
 
+pytestmark = pytest.mark.no_rerun
 PLACES = [(1, 1, 'div'), (1, 4, 'mod'),  # On one host both strategies are one.
           (2, 2, 'div'), (2, 2, 'mod'), (4, 1, 'div'), (4, 1, 'mod')]
 STEPS, BATCH, ROWS, WIDTH = 20, 8, 13, 3

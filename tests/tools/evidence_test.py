@@ -3,10 +3,12 @@
 import argparse
 import doctest
 import json
+import os
 import re
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 from harness.processes import ROOT
@@ -39,7 +41,7 @@ def evidence(bench):
 def run(name, file, *arguments):
     """The JSON that a benchmark wrote."""
     subprocess.run([sys.executable, FOLDER / f'{name}.py', *arguments, '--json', file],
-                   check=True, cwd=file.parent, stdout=subprocess.DEVNULL, timeout=280)
+                   check=True, cwd=file.parent, stdout=subprocess.DEVNULL, timeout=560)
     return json.loads(file.read_text())
 
 
@@ -81,8 +83,10 @@ def test_a_figure_needs_a_key_of_its_own_and_a_measurement(evidence):
 def test_the_circumstances_are_complete(evidence, tmp_path, monkeypatch):
     monkeypatch.setattr(evidence, 'SAMPLE_SECONDS', .01)
     monkeypatch.setattr(sys, 'argv', ['job.py', '--steps', '3', '--json', 'job.json'])
+    sampled, plain = threading.Semaphore(0), os.getloadavg
+    monkeypatch.setattr(os, 'getloadavg', lambda: sampled.release() or plain())
     about = recorded(evidence, tmp_path / 'a.json', lambda figures: [
-        figures.add('a', 'ms', [1]), evidence.threading.Event().wait(.2)])['circumstances']
+        figures.add('a', 'ms', [1]), *(sampled.acquire() for _ in range(4))])['circumstances']
     assert about['command'] == 'tools/bench/job.py --steps 3'
     assert re.fullmatch(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00', about['date'])
     assert about['machine']['cores'] >= 1 and about['machine']['memory_gib'] > 0
@@ -154,14 +158,11 @@ def check(content, name, folder):
     assert content['benchmark'] == name
     assert content['figures'] and all(one['windows'] for one in content['figures'].values())
     for private in (socket.gethostname(), str(ROOT), str(folder), sys.prefix):
-        assert private not in text
-
-
-def test_a_benchmark_writes_its_figures_and_nothing_of_whose_machine_it_is(tmp_path):
-    check(run('cli_start', tmp_path / 'a.json', '1'), 'cli_start', tmp_path)
+        # As a word: a host may be called `vm`.
+        assert not re.search(rf'(?<!\w){re.escape(private)}(?!\w)', text)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize('name', sorted(TINY.keys() - {'cli_start'}))
-def test_each_other_benchmark_does_so_too(name, tmp_path):
+@pytest.mark.parametrize('name', sorted(TINY))
+def test_each_benchmark_writes_its_figures_and_nothing_of_whose_machine_it_is(name, tmp_path):
     check(run(name, tmp_path / 'a.json', *TINY[name]), name, tmp_path)

@@ -140,6 +140,7 @@ def test_a_table_that_no_memory_holds_goes_in_and_out(tmp_path):
 
 
 @pytest.mark.soak
+@pytest.mark.serial
 @pytest.mark.parametrize('format', ['npy', 'safetensors', 'parquet'])
 def test_memory_does_not_depend_on_the_table(tmp_path, format):
     """A table of 410 MB passes through less than 100 MB."""
