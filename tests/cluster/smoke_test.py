@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import time
 
@@ -22,7 +23,7 @@ from harness.tasks import Owners, hosted_by
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.cluster import heartbeats, listening
+from estimator_tpu_embedding.cluster import control, heartbeats, listening
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster, current
 from estimator_tpu_embedding.cluster.faults import HostLostError
@@ -81,13 +82,13 @@ INPUT = jobs.input_fn_of([
 """A session that takes the place of another begins with the first batch, which fits each save."""
 
 
-def estimator_of(directory, hosts=2, strategy='mod', **kwargs):
-    """A job with two tables, which have two slots each, on four cores."""
+def estimator_of(directory, hosts=2, strategy='mod', cores=2, **kwargs):
+    """A job with two tables, which have two slots each, on so many cores of all hosts."""
     columns = [jobs.embedding('f', ROWS, 4), jobs.embedding('g', 9, 3, 'mean')]
     return jobs.estimator(
         jobs.linear_model_fn(columns), columns, jobs.run_config(
-            directory, hosts=hosts, cores=4 // hosts, iterations=1, worker_deadline_secs=DEADLINE,
-            save_checkpoints_steps=PER_SAVE, **kwargs),
+            directory, hosts=hosts, cores=cores // hosts, iterations=1,
+            save_checkpoints_steps=PER_SAVE, worker_deadline_secs=DEADLINE, **kwargs),
         batch_size=BATCH, strategy=strategy, optimizer=ete.AdamParameters(.1))
 
 
@@ -137,15 +138,20 @@ def in_order(tables, hosts, strategy):
 def test_h16_a_claimed_worker_refuses_another_client_and_names_the_one_that_has_it():
     with workers.running(2) as running, \
             started('-m', 'harness.cluster_client', running) as (client, lines):
-        assert json.loads(next(lines))['addresses'] == running.addresses
+        before = json.loads(next(lines))
+        assert before['addresses'] == running.addresses
         other = Cluster(choice_of(workers=tuple(running.addresses)), run='run-2')
         with pytest.raises(SetupError) as caught:
             other.prepare()
         assert [(one.code, one.where) for one in caught.value.problems] == [
             ('E708', f'worker {address} of host {host}')
             for host, address in enumerate(running.addresses)]
-        assert all(f'of process {client.pid} on ' in one.got for one in caught.value.problems)
-        # Its own client has it still, and gives it back in the end.
+        for problem in caught.value.problems:
+            assert re.match(rf'claimed by run \w+ of process {client.pid} on ', problem.got)
+        # Nor may the other one reset them: they stay those of their client until it ends.
+        for address, incarnation in zip(running.addresses, before['incarnations']):
+            answer = control.ask(address, 'reset', run='run-2', deadline=DEADLINE)
+            assert (answer['is_ours'], answer['incarnation']) == (False, incarnation)
         client.stdin.close()
         assert client.wait() == 0
         other.prepare()
@@ -156,9 +162,9 @@ def test_h16_a_claimed_worker_refuses_another_client_and_names_the_one_that_has_
 @pytest.mark.no_rerun
 def test_a_job_on_two_processes_trains_the_bits_of_the_same_hosts_in_one_process(tmp_path):
     with hosted_by(Owners(2)):
-        estimator_of(tmp_path / 'one').train(INPUT, max_steps=UNTIL)
+        estimator_of(tmp_path / 'one', cores=4).train(INPUT, max_steps=UNTIL)
     with own_workers() as cluster:
-        estimator_of(tmp_path / 'two').train(INPUT, max_steps=UNTIL)
+        estimator_of(tmp_path / 'two', cores=4).train(INPUT, max_steps=UNTIL)
         assert len(set(cluster.pids())) == 2
     want = saved(tmp_path / 'one')
     assert want['global_step'] == UNTIL and len(tables_of(want)) == 6
