@@ -1,7 +1,5 @@
 """Workers in real processes: found, claimed, used, given back."""
 
-import os
-import threading
 import time
 
 import pytest
@@ -88,27 +86,6 @@ def test_preparing_again_leaves_healthy_workers_as_they_are(cluster):
     before = cluster.incarnations()
     cluster.prepare()
     assert cluster.incarnations() == before and cluster.generation == 0
-
-
-def test_h16_a_worker_of_another_live_run_is_refused_and_its_client_is_named(cluster, two):
-    over = threading.Event()
-
-    def renew():
-        while not over.wait(.05):
-            for host in (0, 1):
-                cluster.ask(host, 'renew', run='run-1', deadline=60)
-
-    thread = threading.Thread(target=renew)
-    thread.start()
-    try:
-        with pytest.raises(SetupError, match=r'E708 worker .* of host 0: .* run run-1 of process '
-                                             fr'{os.getpid()} on .*\nE708 .* host 1'):
-            Cluster(cluster.choice, run='run-2').prepare()
-    finally:
-        over.set()
-        thread.join()
-    assert cluster.ask(0, 'renew', run='run-1', deadline=60)['is_ours']
-    assert not cluster.ask(0, 'reset', run='run-2', deadline=60)['is_ours']
 
 
 def test_h02_nobody_at_an_address_is_an_error_at_the_deadline_that_lists_who_answered(two):
