@@ -7,11 +7,11 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 
 import pytest
 from harness import tiny as tinies
 from harness.faults import Ended
+from harness.waiting import until
 
 
 def open_files():
@@ -51,10 +51,8 @@ def nothing_is_leaked():
     files, threads, processes = open_files(), threads_of_python(), children()
     yield
     close_event_writers()
-    end = time.monotonic() + 60  # tf.data may notice late that its iterator is gone.
-    while threads_of_python() - threads and time.monotonic() < end:
-        time.sleep(.05)
-    assert not threads_of_python() - threads
+    # tf.data may notice late that its iterator is gone.
+    until(lambda: threads_of_python() <= threads, 'the end of the threads of the test')
     if sorted(open_files()) != sorted(files):
         gc.collect()
     assert sorted(open_files()) == sorted(files)

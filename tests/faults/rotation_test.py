@@ -8,13 +8,13 @@ import itertools
 import json
 import os
 import pathlib
-import time
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
 from harness.processes import started
+from harness.waiting import until
 
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint import recover
@@ -24,7 +24,6 @@ from estimator_tpu_embedding.cli.main import main
 from estimator_tpu_embedding.errors import CheckpointError, IncompatibleCheckpointError
 
 nightly = _legacy.load()
-DEADLINE = 240
 
 
 def input_fn(params):
@@ -53,10 +52,7 @@ class Job:
         """Waits until all checkpoints that are there now are gone."""
         path = recover.newest_checkpoint(self.directory)
         self.lost.append(os.path.basename(path))
-        end = time.monotonic() + DEADLINE
-        while os.path.lexists(manifest_path(path)):
-            assert time.monotonic() < end
-            time.sleep(.01)
+        until(lambda: not os.path.lexists(manifest_path(path)), f'the end of {path}')
 
 
 @pytest.fixture(scope='module')
