@@ -23,6 +23,7 @@ from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 from . import tasks
+from .network import require_private_network
 from .parts import soak_except
 
 needs_native = pytest.mark.skipif(
@@ -77,11 +78,15 @@ def of_backend(name, *others):
 
 
 @functools.cache
-def _cluster_of(kind):
-    if kind == 'tasks':
-        return tasks.Tasks(MOST_HOSTS)
+def _tasks():
+    return tasks.Tasks(MOST_HOSTS)
+
+
+def _cluster():
+    require_private_network()
     cluster = current(ClusterChoice(processes=MOST_HOSTS, expose=True))
-    cluster.prepare()
+    if not cluster.addresses():  # `conftest.py` has closed it after the last module that had it.
+        cluster.prepare()
     return cluster
 
 
@@ -104,7 +109,7 @@ def session_of(backend, config=None):
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     if kind is None:
         return tf.Session(config=config)
-    cluster = _cluster_of(kind)
+    cluster = _tasks() if kind == 'tasks' else _cluster()
     return tf.Session(cluster.target, config=cluster.config(config))
 
 
