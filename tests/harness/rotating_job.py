@@ -15,7 +15,6 @@ from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, read_manifest
 from estimator_tpu_embedding.checkpoint.retention import Retention
-from harness.processes import die_with_parent
 
 SECONDS = .2
 """Between commits: a reader on a busy machine must come to its end within some of two of them."""
@@ -34,7 +33,6 @@ def write_copy(source, step):
 
 def main(directory, source):
     """Commits steps 1, 2, 3 and so on."""
-    die_with_parent()
     tables = read_manifest(source).tables
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()

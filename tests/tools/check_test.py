@@ -4,9 +4,9 @@ import configparser
 import os
 import pathlib
 import re
-import subprocess
 
 import pytest
+from harness import groups
 from harness.processes import ROOT
 from harness.tools import load
 
@@ -49,7 +49,7 @@ def test_ci_runs_all_parts_and_fails_if_one_fails(tmp_path, short, quickstart, l
     fake.write_text(f'#!/bin/sh\necho "$*"\n[ "$2" = --long ] && exit {long}\n'
                     f'[ "$2" = --quickstart ] && exit {quickstart}\nexit {short}\n')
     fake.chmod(0o700)
-    done = subprocess.run([ROOT / '.ci' / 'run'], stdout=subprocess.PIPE, text=True, env={
+    done = groups.run([ROOT / '.ci' / 'run'], env={
         **os.environ, 'PATH': f'{tmp_path}{os.pathsep}{os.environ["PATH"]}'})
     assert done.returncode == status
     assert done.stdout.splitlines() == [
