@@ -3,6 +3,7 @@
 import gc
 import os
 import socket
+import sys
 import threading
 
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
@@ -24,6 +25,15 @@ def no_leaked_threads():
     for thread in left:
         thread.join(150)  # tf.data may notice only after a while that its iterator is gone.
     assert not [thread.name for thread in left if thread.is_alive()]
+
+
+@pytest.fixture(autouse=True, scope='module')
+def no_workers_left():
+    """The workers that this process started for the tests of a module have ended with them."""
+    yield
+    if made := sys.modules.get('estimator_tpu_embedding.cluster.cluster'):
+        for cluster in made._clusters.values():
+            cluster.close()
 
 
 def pytest_collection_finish():

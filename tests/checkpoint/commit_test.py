@@ -76,7 +76,7 @@ if not trainer:
         os.kill(os.getpid(), signal.SIGKILL)
 os.waitpid(trainer, 0)
 with lock.held({str(tmp_path)!r}):
-    print('taken over')
+    print('taken over', flush=True)
 os.killpg(0, signal.SIGTERM)
-''', before=['setsid', '--wait'])
+''')
     assert done.stdout == 'taken over\n'

@@ -1,11 +1,11 @@
 import base64
 import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
 from google.protobuf import text_format
+from harness import groups
 from harness.processes import run_python
 from harness.wire import graph, meta_graph, node, saved_model
 
@@ -61,10 +61,10 @@ def test_a_file_a_saved_model_and_a_stream_hold_configs(tmp_path):
     (tmp_path / 'saved_model.pb').write_bytes(saved_model(GRAPH))
     where = f'{tmp_path}/saved_model.pb: node "ConfigureTPUEmbedding"'
     assert found(tmp_path) == found(tmp_path / 'saved_model.pb') == [(where, CONFIG)]
-    done = subprocess.run(
+    done = groups.run(
         [sys.executable, '-c', 'from estimator_tpu_embedding.cli.inputs import load\n'
          'print(*[(one.where, len(one.config.table_descriptor)) for one in load("-")])'],
-        input=base64.b64encode(BYTES), stdout=subprocess.PIPE, timeout=240, check=True)
+        input=base64.b64encode(BYTES), text=False, check=True)
     assert done.stdout == b"('standard input', 5)\n"
 
 

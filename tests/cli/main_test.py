@@ -1,10 +1,10 @@
 """The commands as real processes: what a pipe, a shell and the importer see."""
 
 import os
-import subprocess
 import sys
 
 import pytest
+from harness import groups
 from harness.commands import CONFIGS, SEVERAL
 from harness.processes import ROOT, run_etpe, run_python
 from harness.profiles import profile_of, subject
@@ -83,26 +83,23 @@ def closed_early(*arguments):
     """What a command says on standard error whose reader has gone, and its exit status."""
     reader, writer = os.pipe()
     os.close(reader)
-    process = subprocess.Popen([sys.executable, '-m', 'estimator_tpu_embedding', *arguments],
-                               stdout=writer, stderr=subprocess.PIPE)
+    done = groups.run([sys.executable, '-m', 'estimator_tpu_embedding', *arguments], stdout=writer)
     os.close(writer)
-    said = process.communicate(timeout=240)[1]
-    return said, process.returncode
+    return done.stderr, done.returncode
 
 
 @pytest.mark.parametrize('arguments', [
     ['rules'], ['rules', '--format', 'json'], ['inspect', str(SEVERAL)],
     ['plan', str(SEVERAL), '--hosts', '4096', '--cores', '1', '--format', 'json']])
 def test_a_reader_that_goes_away_causes_no_traceback(arguments):
-    assert closed_early(*arguments) == (b'', 1 if 'plan' in arguments else 0)
+    assert closed_early(*arguments) == ('', 1 if 'plan' in arguments else 0)
 
 
 def test_a_full_disk_is_status_2():
     if not os.path.exists('/dev/full'):
         pytest.skip('this system has no /dev/full')
     with open('/dev/full', 'w') as full:
-        done = subprocess.run([sys.executable, '-m', 'estimator_tpu_embedding', 'rules'],
-                              stdout=full, stderr=subprocess.PIPE, text=True)
+        done = groups.run([sys.executable, '-m', 'estimator_tpu_embedding', 'rules'], stdout=full)
     assert (done.returncode, done.stderr) == (
         2, 'etpe rules: cannot write the report: No space left on device\n')
 
@@ -114,9 +111,9 @@ def test_a_full_disk_is_status_2():
     ('2>&-', ('inspekt',), 2, ''), ('2>&-', ('run', '/nonexistent.py'), 2, ''),
     ('>&- 2>&-', ('rules',), 2, ''), ('>&- 2>&- <&-', ('inspect', '-'), 2, '')])
 def test_streams_that_are_closed_cause_no_traceback(redirection, arguments, status, said):
-    done = subprocess.run(
+    done = groups.run(
         ['sh', '-c', f'exec "$0" -m estimator_tpu_embedding "$@" {redirection}', sys.executable,
-         *map(str, arguments)], capture_output=True, text=True)
+         *map(str, arguments)])
     assert done.returncode == status
     assert done.stderr.startswith(said) and 'Traceback' not in done.stderr + done.stdout
     assert said or not done.stderr
@@ -130,8 +127,7 @@ def test_the_format_may_come_before_the_command(etpe):
 
 def test_the_inspection_runs_from_a_checkout():
     script = ROOT / 'tools' / 'inspect_tpu_embedding_config.py'
-    done = subprocess.run([sys.executable, str(script), str(SEVERAL)], cwd='/',
-                          capture_output=True, text=True)
+    done = run_python(script, SEVERAL, cwd='/')
     assert done.returncode == 0
     assert done.stdout == run_etpe('inspect', SEVERAL).stdout
 

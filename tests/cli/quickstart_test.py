@@ -3,11 +3,10 @@
 import errno
 import importlib
 import pathlib
-import subprocess
 import sys
 
 import pytest
-from harness.processes import ROOT
+from harness.processes import ROOT, run_python
 
 COMMAND = '''
 import sys
@@ -80,5 +79,5 @@ def test_a_private_network_has_loopback_alone(quickstart):
     before = quickstart.private_network.before(sys.executable)
     if not before:
         pytest.skip('this machine gives no process a network of its own')
-    done = subprocess.run([*before, sys.executable, '-c', ALONE], capture_output=True, text=True)
+    done = run_python('-c', ALONE, before=before)
     assert done.stdout == f'{errno.ENETUNREACH}\n'

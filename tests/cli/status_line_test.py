@@ -11,9 +11,10 @@ import subprocess
 import sys
 import termios
 import textwrap
-import time
 
 import pytest
+from harness import groups
+from harness.waiting import until
 
 from estimator_tpu_embedding.cli import status_line
 from estimator_tpu_embedding.runner.progress import RunReport
@@ -118,26 +119,28 @@ def seen(script, terminals, term, columns=60):
     """What appears on a terminal, with the streams of a process that are `terminals`."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, '-c', f'import os; os.setsid(); import fcntl, termios; '
-         f'fcntl.ioctl({theirs}, termios.TIOCSCTTY, 0); exec({textwrap.dedent(script)!r})'],
-        pass_fds=[theirs], env={**os.environ, 'TERM': term, 'NO_COLOR': '1'},
-        **{name: theirs if name in terminals else subprocess.PIPE for name in (
-            'stdout', 'stderr')})
-    os.close(theirs)
-    found, end = b'', time.monotonic() + 240
-    while time.monotonic() < end:
-        if select.select([ours], [], [], 1)[0]:
+    found = []
+
+    def has_ended():
+        while select.select([ours], [], [], 0)[0]:
             try:
-                found += os.read(ours, 4096)
+                found.append(os.read(ours, 4096))
             except OSError:  # So a terminal says that nobody holds its other end.
-                break
-        elif process.poll() is not None:
-            break
-    rest = b''.join(part or b'' for part in process.communicate(timeout=240))
+                return True
+        return process.poll() is not None
+
+    with groups.running(
+            [sys.executable, '-c', f'import fcntl, termios; '
+             f'fcntl.ioctl({theirs}, termios.TIOCSCTTY, 0); exec({textwrap.dedent(script)!r})'],
+            pass_fds=[theirs], env={**os.environ, 'TERM': term, 'NO_COLOR': '1'},
+            **{name: theirs if name in terminals else subprocess.PIPE for name in (
+                'stdout', 'stderr')}) as process:
+        os.close(theirs)
+        until(has_ended, 'the end of a script')
+        rest = b''.join(part or b'' for part in process.communicate(timeout=groups.DEADLINE))
     os.close(ours)
     assert process.returncode == 0, (found, rest)
-    return found.decode().replace('\r\n', '\n'), rest.decode()
+    return b''.join(found).decode().replace('\r\n', '\n'), rest.decode()
 
 
 @pytest.mark.parametrize('terminals, term, is_shown', [

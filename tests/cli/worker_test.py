@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from harness import workers
-from harness.processes import die_with_parent, free_addresses, run_etpe
+from harness import groups, workers
+from harness.processes import free_addresses, run_etpe
 
 from estimator_tpu_embedding.cluster import control
 
@@ -83,20 +83,17 @@ def test_an_address_of_another_machine_is_refused():
 def test_h13_a_server_that_others_reach_starts_only_if_it_is_exposed_and_says_so(is_exposed):
     network = ('ip link set lo up; ip link add away0 type bridge; '
                'ip addr add 10.9.8.7/24 dev away0; ip link set away0 up; ')
-    if subprocess.run(['unshare', '-rn', 'sh', '-c', network], capture_output=True).returncode:
+    if groups.run(['unshare', '-rn', 'sh', '-c', network]).returncode:
         pytest.skip('this system makes no network namespaces')
-    with subprocess.Popen(
+    with groups.running(
             ['unshare', '-rn', 'sh', '-c', network + 'exec "$@"', 'sh', sys.executable, '-m',
              'estimator_tpu_embedding', 'worker', '--listen', '10.9.8.7:8470',
-             *['--expose'] * is_exposed], preexec_fn=die_with_parent, text=True,
+             *['--expose'] * is_exposed], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        try:
-            said = [process.stdout.readline() for _ in range(3)]
-            if is_exposed:
-                process.terminate()
-            errors = process.communicate()[1]
-        finally:
-            process.kill()
+        said = [process.stdout.readline() for _ in range(3)]
+        if is_exposed:
+            process.terminate()
+        errors = process.communicate(timeout=groups.DEADLINE)[1]
     if not is_exposed:
         assert process.returncode == 2 and 'E705 worker 10.9.8.7:8470' in errors
         return

@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from harness import groups
+from harness.network import require_private_network
 from harness.processes import run_python
 
 from estimator_tpu_embedding.cluster import listening
@@ -37,6 +39,7 @@ def listener():
 
 
 def test_h13_what_is_really_bound_is_seen(listener):
+    require_private_network()
     port = listener.getsockname()[1]
     with socket.socket() as silent, socket.create_server(('::', 0), family=socket.AF_INET6) as all:
         silent.bind(('127.0.0.1', 0))
@@ -59,12 +62,11 @@ def test_h14_a_port_in_use_names_the_port_and_the_process(listener):
 def test_h14_a_port_of_another_process_names_that_process(tmp_path):
     code = ('import socket, sys; s = socket.create_server(("127.0.0.1", 0)); '
             'print(s.getsockname()[1], flush=True); sys.stdin.read()')
-    with subprocess.Popen([sys.executable, '-c', code], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, text=True) as process:
+    with groups.running([sys.executable, '-c', code], stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE, text=True) as process:
         port = int(process.stdout.readline())
         with pytest.raises(SetupError, match=f'{port} .*process {process.pid} listens'):
             listening.require_free('worker 3', port)
-        process.stdin.close()
     listening.require_free('worker 3', port)
 
 
@@ -73,7 +75,7 @@ def test_a_free_port_and_any_port_are_free():
 
 
 def test_h13_only_a_machine_with_loopback_alone_lets_a_server_start_unasked():
-    if subprocess.run(['unshare', '-rn', 'ip', 'link'], capture_output=True).returncode:
+    if groups.run(['unshare', '-rn', 'ip', 'link']).returncode:
         pytest.skip('this system makes no network namespaces')
     ended = run_python('-c', ASK, before=('unshare', '-rn'))
     assert ended.returncode == 0 and ended.stdout.startswith('E705 test: a server of TensorFlow')

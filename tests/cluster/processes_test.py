@@ -8,7 +8,10 @@ import time
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import workers
-from harness.processes import DEADLINE, is_gone, run_etpe, run_python, started
+from harness.network import require_private_network
+from harness.processes import (
+    DEADLINE, is_gone, run_etpe, run_python, started, until_gone)
+from harness.waiting import until
 
 from estimator_tpu_embedding.cluster import control
 from estimator_tpu_embedding.cluster.children import Children
@@ -28,14 +31,6 @@ from estimator_tpu_embedding.cluster import control
 from estimator_tpu_embedding.cluster.children import Children
 print(control.ask(sys.argv[1], 'status', deadline=60)['pid'])
 '''
-
-
-def until(condition):
-    """Waits until a condition holds."""
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(.05)
 
 
 def incarnation(address):
@@ -64,8 +59,15 @@ def used(cluster, host):
     return cluster.ask(host, 'status', deadline=DEADLINE)['memory']['used']
 
 
+def client_of(what):
+    """While the body runs, a client has workers of its own, or those at some addresses."""
+    require_private_network()
+    return started('-m', 'harness.cluster_client', what)
+
+
 @pytest.fixture
 def own():
+    require_private_network()
     cluster = Cluster(ClusterChoice(processes=2, expose=True, connect_deadline=DEADLINE))
     cluster.prepare()
     yield cluster
@@ -75,13 +77,13 @@ def own():
 def test_after_a_loss_own_workers_are_other_processes_and_the_old_ones_are_gone(own):
     before = own.pids()
     os.kill(before[1], signal.SIGKILL)
-    until(lambda: own.status_of(1) is not None)
+    until(lambda: own.status_of(1) is not None, 'the end of a worker')
     assert (own.status_of(0), own.status_of(1)) == (None, -signal.SIGKILL)
     own.lost(RuntimeError('host 1'), generation=0)
     first = own.loss  # This one, or what a heartbeat found before it.
     own.lost(RuntimeError('host 1 again'))
     assert own.generation == 1 and own.loss is first
-    until(lambda: all(map(is_gone, before)))
+    until_gone(before)
     own.prepare()
     assert own.loss is None and not set(own.pids()) & set(before)
     own.lost(RuntimeError('late news of those that are gone'), generation=0)
@@ -91,7 +93,7 @@ def test_after_a_loss_own_workers_are_other_processes_and_the_old_ones_are_gone(
 def test_own_workers_that_ended_between_two_sessions_are_started_anew(own):
     before = own.pids()
     os.kill(before[0], signal.SIGKILL)
-    until(lambda: own.status_of(0) is not None)
+    until(lambda: own.status_of(0) is not None, 'the end of a worker')
     own.prepare()
     assert not set(own.pids()) & set(before)
     assert [own.ask(host, 'status', deadline=DEADLINE)['pid'] for host in (0, 1)] == own.pids()
@@ -108,31 +110,31 @@ def test_signals_that_tell_a_client_to_end_leave_its_workers_to_it(own):
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
 def test_h05_own_workers_never_outlive_their_client(number):
-    with started('-m', 'harness.cluster_client', '2') as (client, lines):
+    with client_of('2') as (client, lines):
         pids = json.loads(next(lines))['pids']
         # The thread that had them started has ended, and they live all the same.
         assert len(pids) == 2 and not any(map(is_gone, pids))
         client.send_signal(number)
         client.wait()
-        until(lambda: all(map(is_gone, pids)))
+        until_gone(pids)
 
 
 def test_own_workers_end_with_a_client_that_ends_in_order():
-    with started('-m', 'harness.cluster_client', '2') as (client, lines):
+    with client_of('2') as (client, lines):
         pids = json.loads(next(lines))['pids']
         client.stdin.close()
         assert client.wait() == 0
-        until(lambda: all(map(is_gone, pids)))
+        until_gone(pids)
 
 
 def test_h05_a_worker_frees_what_a_dead_client_had_when_its_lease_ends():
     with workers.running(1, '--lease', str(LEASE)) as running:
         address, = running.addresses
-        with started('-m', 'harness.cluster_client', address) as (client, lines):
+        with client_of(address) as (client, lines):
             before, = json.loads(next(lines))['incarnations']
             client.kill()
             client.wait()
-            until(lambda: has_begun_anew(address, before))
+            until(lambda: has_begun_anew(address, before), 'another incarnation')
         status = control.ask(address, 'status', deadline=DEADLINE)
         assert status['claim'] is None and status['pid'] == running.processes[0].pid
 
@@ -140,12 +142,12 @@ def test_h05_a_worker_frees_what_a_dead_client_had_when_its_lease_ends():
 def test_a_client_that_ends_in_order_gives_its_worker_back():
     with workers.running(1, '--lease', '1000000') as running:
         address, = running.addresses
-        with started('-m', 'harness.cluster_client', address) as (client, lines):
+        with client_of(address) as (client, lines):
             before, = json.loads(next(lines))['incarnations']
             assert incarnation(address) == before
             client.stdin.close()
             assert client.wait() == 0
-            until(lambda: has_begun_anew(address, before))
+            until(lambda: has_begun_anew(address, before), 'another incarnation')
 
 
 def test_a_run_waits_for_the_lease_of_a_dead_client_to_end():
@@ -261,7 +263,7 @@ def test_a_call_that_a_new_beginning_cuts_off_may_be_made_again():
     with workers.running(1) as running, control.Line(str(running), deadline=DEADLINE) as line:
         before = line.call('claim', run='r', client='c')['incarnation']
         control.ask(str(running), 'reset', run='r', deadline=DEADLINE)
-        until(lambda: has_begun_anew(str(running), before))
+        until(lambda: has_begun_anew(str(running), before), 'another incarnation')
         with pytest.raises(NoAnswerError) as caught:
             line.call('status')
         assert not caught.value.is_final

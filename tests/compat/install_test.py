@@ -1,6 +1,7 @@
 """What install() changes: global state, so each test has a process of its own."""
 
 import pytest
+from harness.network import require_private_network
 from harness.processes import free_addresses, run_python
 
 import estimator_tpu_embedding as ete
@@ -253,6 +254,7 @@ def test_h13_workers_where_others_reach_this_machine_are_refused_before_anything
 
 
 def test_h02_workers_are_contacted_before_a_script_runs(monkeypatch):
+    require_private_network()
     nobody, = free_addresses(1)
     monkeypatch.setattr(defaults, '_current', defaults.Defaults())
     workers.contact()  # There are none, so nothing happens.

@@ -2,6 +2,7 @@
 
 import pytest
 import tensorflow as tf
+from harness.network import require_private_network
 from harness.processes import run_python
 
 import estimator_tpu_embedding as ete
@@ -95,6 +96,7 @@ def test_sessions_at_addresses_of_tpus_are_of_this_process():
 
 
 def test_a_session_at_the_port_of_a_tpu_that_nobody_named_is_told_where_else_to_go():
+    require_private_network()
     done = run_python('-c', '''
 import estimator_tpu_embedding
 estimator_tpu_embedding.install()

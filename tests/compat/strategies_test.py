@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf2
 import tensorflow.compat.v1 as tf
+from harness.network import require_private_network
 from harness.processes import free_addresses
 
 import estimator_tpu_embedding as ete
@@ -102,6 +103,7 @@ def distribution(strategy, cluster=None, evaluation=None):
 
 def remote(directory, tasks, strategy, evaluation=None):
     """An Estimator, and servers in this process that it trains on."""
+    require_private_network()
     addresses = iter(free_addresses(sum(tasks.values())))
     cluster = {job: [next(addresses) for _ in range(count)] for job, count in tasks.items()}
     config = nightly.RunConfig(

@@ -3,12 +3,12 @@
 import json
 import os
 import pathlib
-import time
 
 import pytest
 from harness.parts import soak_except
-from harness.processes import gone, run_etpe, started
+from harness.processes import run_etpe, started, until_gone
 from harness.scanned import one, uses
+from harness.waiting import until
 
 from estimator_tpu_embedding.doctor import diagnose, scan, sources
 from estimator_tpu_embedding.doctor.facts import ScannedFile
@@ -100,7 +100,7 @@ def test_processes_that_scan_end_when_the_main_one_is_killed(tmp_path):
         (tmp_path / f'm{number}.py').write_text('x = [\n' + 'f(1, a.b.c),\n' * 20_000 + ']\n')
     with started('-m', 'estimator_tpu_embedding', 'doctor', tmp_path) as (process, _):
         children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children')
-        while len(pids := children.read_text().split()) < 2:
-            time.sleep(.05)
+        pids = until(lambda: len(found := children.read_text().split()) > 1 and found,
+                     'two processes that scan')
         process.kill()
-        assert gone(map(int, pids))
+        until_gone(map(int, pids))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
+from harness.network import require_private_network
 from harness.parts import soak_except
 from harness.tasks import Owners, Tasks, hosted_by
 
@@ -156,6 +157,7 @@ def numbers_of(directory, cluster, case):
 @contextlib.contextmanager
 def on_processes(hosts):
     """While the body runs, the hosts of jobs are processes of their own."""
+    require_private_network()
     before = defaults.current()
     defaults.set_current(Defaults(cluster=ClusterChoice(processes=hosts, expose=True)))
     try:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs, legacy_api
+from harness.network import require_private_network
 from harness.numpy_reference import assert_close
 from harness.parts import soak_except
 from harness.processes import run_python
@@ -255,6 +256,8 @@ print('found', made.num_cores, *loss.tolist(), *rows.ravel().tolist())
 
 @pytest.mark.soak
 def test_an_installed_script_trains_on_processes_of_its_own_as_in_one_process():
+    require_private_network()
+
     def run(**install):
         ended = run_python('-c', LOOP.format(install=', '.join(
             f'{name}={value}' for name, value in install.items())))

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 from google.protobuf import text_format
-from harness import legacy_api
+from harness import groups, legacy_api
 from harness.bad_calls import BAD_CALLS, NAMES
 from harness.declarations import (
     OPTIMIZERS, all_declarations, build, declaration, optimizer, renumbered)
@@ -198,12 +198,12 @@ def original():
     if not ORIGINAL.exists():
         pytest.skip(f'the original is not here: make the virtual environment {ORIGINAL.parts[-3]} '
                     'as tools/make_goldens.py says')
-    process = subprocess.Popen(
-        [ORIGINAL, TESTS / 'harness' / 'original_config.py'], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, text=True)
-    yield process
-    process.stdin.close()
-    assert process.wait(240) == 0
+    with groups.running(
+            [ORIGINAL, TESTS / 'harness' / 'original_config.py'], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.stdin.close()
+        assert process.wait(groups.DEADLINE) == 0
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))

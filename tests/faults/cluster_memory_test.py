@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from harness.network import require_private_network
 from harness.processes import run_harness
 
 ROWS, WIDTH, HOSTS = 400_000, 128, 2
@@ -13,6 +14,7 @@ PART = 2 * ROWS * WIDTH * 4 / HOSTS  # Bytes of rows and accumulators on each: 1
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize('first', ['drawn', 'given'])
 def test_a_worker_holds_its_part_once_and_the_client_none_of_any_table(tmp_path, first):
+    require_private_network()
     done = run_harness('cluster_memory_job', tmp_path, first, ROWS, WIDTH, HOSTS, deadline=800)
     assert done.returncode == 0, done.stderr
     phases = json.loads(done.stdout.splitlines()[-1])

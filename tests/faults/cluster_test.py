@@ -12,7 +12,8 @@ import signal
 
 import pytest
 from harness import proxy, workers
-from harness.processes import gone, started
+from harness.network import require_private_network
+from harness.processes import started, until_gone
 
 pytestmark = [pytest.mark.soak, pytest.mark.no_rerun]
 
@@ -38,6 +39,7 @@ class Results:
 
 
 def losses(folder, *arguments):
+    require_private_network()
     return started('-m', 'harness.cluster_losses', folder, *arguments, deadline=LONGEST)
 
 
@@ -194,7 +196,7 @@ def test_h05_workers_end_with_the_client_that_started_them(tmp_path):
                 break
         assert len(pids) == 2
         os.kill(process.pid, signal.SIGKILL)
-        assert gone(pids)
+        until_gone(pids)
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT], ids=lambda one: one.name)
@@ -209,4 +211,4 @@ def test_h03_a_signal_ends_a_job_at_once_whose_worker_is_frozen(tmp_path, number
         rest = list(lines)
         # Or `started` kills it, which is neither.
         assert process.wait() in (-number, 1, 130), rest
-        assert gone(pids)
+        until_gone(pids)

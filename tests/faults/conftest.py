@@ -11,11 +11,11 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 
 import pytest
 from harness import tiny as tinies
 from harness.faults import Ended
+from harness.waiting import until
 
 
 def open_files():
@@ -60,11 +60,8 @@ def nothing_is_leaked():
     before = held()
     yield
     close_event_writers()
-    end = time.monotonic() + 150  # tf.data may notice late that its iterator is gone.
-    while held() - before and time.monotonic() < end:
-        gc.collect()
-        time.sleep(.05)
-    assert not held() - before
+    # tf.data may notice late that its iterator is gone.
+    until(lambda: gc.collect() < 0 or not held() - before, 'the end of what the test has begun')
 
 
 @pytest.fixture(scope='session')

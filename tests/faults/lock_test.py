@@ -11,9 +11,7 @@ from estimator_tpu_embedding.errors import CheckpointError
 
 JOB = '''
 import sys
-from harness.processes import die_with_parent
 from estimator_tpu_embedding.checkpoint.directory import claimed
-die_with_parent()
 with claimed(sys.argv[1]):
     print('claimed', flush=True)
     sys.stdin.read()

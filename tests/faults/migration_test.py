@@ -4,12 +4,11 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 
 import numpy as np
 import pytest
+from harness import groups
 from harness import migration_job as job
 from harness.parts import soak_except
 from harness.processes import path_with_harness, run_harness, run_python, started
@@ -153,13 +152,12 @@ for options, on_phase in (
 
 
 def test_m07_a_disk_without_room_is_known_before_and_a_full_one_leaves_nothing(tmp_path):
-    if subprocess.run(['unshare', '-rm', 'true'], capture_output=True).returncode:
+    if groups.run(['unshare', '-rm', 'true']).returncode:
         pytest.skip('this system lets nobody mount')
     prefix, map = job.make(tmp_path / 'source', rows=20_000), job.map_in(tmp_path)
     (tmp_path / 'disk').mkdir()
-    done = subprocess.run(
-        ['unshare', '-rm', sys.executable, '-c', ON_A_SMALL_DISK, prefix, map, tmp_path / 'disk'],
-        capture_output=True, text=True, env={**os.environ, 'PYTHONPATH': path_with_harness()})
+    done = run_python('-c', ON_A_SMALL_DISK, prefix, map, tmp_path / 'disk',
+                      before=['unshare', '-rm'], PYTHONPATH=path_with_harness())
     assert done.returncode == 0, done.stderr
     before, later, read_only = done.stdout.splitlines()
     needed = 2 * 20_000 * 8

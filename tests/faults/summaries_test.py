@@ -1,13 +1,12 @@
 """Rows C07 and C08: event files that cannot be written, and a model_dir that is read-only."""
 
 import logging
-import subprocess
 import textwrap
 
 import pytest
 import tensorflow.compat.v1 as tf
 from faults import ending_test
-from harness import jobs
+from harness import groups, jobs
 from harness.processes import path_with_harness, run_python
 
 import estimator_tpu_embedding as ete
@@ -21,8 +20,7 @@ TMPFS = ['unshare', '-rm', 'sh', '-c', 'mount -t tmpfs -o size=$1 none "$2" && s
 
 
 def has_tmpfs(directory):
-    return subprocess.run([*TMPFS, '100k', directory, 'true'],
-                          capture_output=True).returncode == 0
+    return groups.run([*TMPFS, '100k', directory, 'true']).returncode == 0
 
 
 class Broken:

@@ -24,6 +24,7 @@ from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops.ids import IdBatch
 
 from . import tasks
+from .network import require_private_network
 from .parts import soak_except
 
 needs_native = pytest.mark.skipif(
@@ -78,12 +79,16 @@ def of_backend(name, *others):
 
 
 @functools.cache
-def _cluster_of(kind):
-    if kind == 'tasks':
-        return tasks.Tasks(MOST_HOSTS)
+def _tasks():
+    return tasks.Tasks(MOST_HOSTS)
+
+
+def _cluster():
+    require_private_network()
     heartbeats.SILENCE = 30.  # No worker is lost because the machine is busy.
     cluster = current(ClusterChoice(processes=MOST_HOSTS, expose=True))
-    cluster.prepare()
+    if not cluster.addresses():  # `conftest.py` has closed it after the last module that had it.
+        cluster.prepare()
     return cluster
 
 
@@ -106,7 +111,7 @@ def session_of(backend, config=None):
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     if kind is None:
         return tf.Session(config=config)
-    cluster = _cluster_of(kind)
+    cluster = _tasks() if kind == 'tasks' else _cluster()
     return tf.Session(cluster.target, config=cluster.config(config))
 
 

@@ -29,7 +29,7 @@ import numpy as np  # noqa: E402
 import tensorflow.compat.v1 as tf  # noqa: E402
 from harness import jobs  # noqa: E402
 from harness.faults import Faults, FaultyStorage  # noqa: E402
-from harness.processes import die_with_parent  # noqa: E402
+from harness.groups import die_with_parent  # noqa: E402
 
 from estimator_tpu_embedding.checkpoint import saver  # noqa: E402
 from estimator_tpu_embedding.checkpoint.recover import recover  # noqa: E402

@@ -3,24 +3,17 @@
 Importing TensorFlow takes two seconds of CPU, which is most of a small job's time. A fork finds
 it imported already, with the switch for Keras 2 set. Otherwise a program finds what a fresh
 interpreter gives it: `__main__`, `sys.argv`, `sys.path`, environment, folder, files, exit status.
-
-Run as a script, this module is that process. It reads a request per line as JSON, and answers
-with two lines for each: the process id of the fork, and its status when it has ended.
 """
 
-import atexit
 import functools
-import gc
 import json
 import os
 import pathlib
-import runpy
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import types
+
+from . import fork_server, groups
 
 ALWAYS = {'TF_USE_LEGACY_KERAS': '1', 'TF_CPP_MIN_LOG_LEVEL': '2'}
 """Variables that TensorFlow reads when it is imported."""
@@ -44,75 +37,36 @@ def run(arguments, cwd, environment, deadline):
     """
     assert arguments[0] in ('-c', '-m') or not arguments[0].startswith('-')
     assert not environment.keys() & {'PYTHONWARNINGS', 'PYTHONHASHSEED'}  # Read only at the start.
-    late = threading.Event()
-
-    def kill(process):
-        late.set()
-        os.kill(process, signal.SIGKILL)
-
     server = _server()
     with tempfile.TemporaryDirectory() as folder:
         files = [f'{folder}/{name}' for name in ('stdout', 'stderr')]
         print(json.dumps([arguments, str(cwd or os.getcwd()), {**environment, **ALWAYS}, files]),
               file=server.stdin, flush=True)
-        watch = threading.Timer(deadline, kill, [int(server.stdout.readline())])
-        watch.start()
-        status = int(server.stdout.readline())
-        watch.cancel()
-        watch.join()
-        stdout, stderr = (pathlib.Path(path).read_text() for path in files)
+        with groups.guarded(_answer(server)) as fork, groups.killed_after(deadline, fork) as late:
+            status = _answer(server)
+        output = [pathlib.Path(path).read_text() for path in files]
+    groups.show(*output)
     if late.is_set():
-        raise subprocess.TimeoutExpired(arguments, deadline, stdout, stderr)
-    return subprocess.CompletedProcess(arguments, status, stdout, stderr)
+        raise subprocess.TimeoutExpired(arguments, deadline, *output)
+    return subprocess.CompletedProcess(arguments, status, *output)
+
+
+def _answer(server):
+    line = server.stdout.readline()
+    assert line, f'the process that forks has ended with status {server.wait()}'
+    return int(line)
+
+
+def _server():
+    """The process that forks; another one if the last has ended."""
+    if _started().poll() is not None:
+        _started.cache_clear()
+    return _started()
 
 
 @functools.cache
-def _server():
-    """The process that forks; it ends when this one closes the pipe to it, in whatever way."""
-    process = subprocess.Popen(
-        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env={**{name: value for name, value in os.environ.items() if name != 'PYTHONPATH'},
-             **ALWAYS})
-    atexit.register(process.communicate)
-    return process
-
-
-def _serve():
-    """Answers requests; returns in each fork, with the request that the fork was made for."""
-    import tensorflow  # noqa: F401
-    gc.freeze()
-    for line in sys.stdin:
-        fork = os.fork()
-        if not fork:
-            return json.loads(line)
-        print(fork, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]), flush=True)
-    sys.exit()
-
-
-def _become(arguments, cwd, environment, files):
-    """Turns this fork into the process that a command line asks for, and runs its program."""
-    for number, path in enumerate([os.devnull, *files]):
-        file = os.open(path, os.O_RDWR | os.O_CREAT)
-        os.dup2(file, number)
-        os.close(file)
-    sys.stdin = open(0)
-    os.chdir(cwd)
-    os.environ.clear()
-    os.environ.update(environment)
-    kind = arguments[0] if arguments[0] in ('-c', '-m') else 'path'
-    program, *rest = arguments[kind != 'path':]
-    sys.argv = ['-c' if kind == '-c' else program, *rest]
-    sys.path[:1] = [{'-c': '', '-m': cwd, 'path': os.path.dirname(os.path.abspath(program))}[kind],
-                    *filter(None, environment.get('PYTHONPATH', '').split(os.pathsep))]
-    if kind == '-m':
-        runpy.run_module(program, run_name='__main__', alter_sys=True)
-    elif kind == 'path':
-        runpy.run_path(program, run_name='__main__')
-    else:
-        sys.modules['__main__'] = types.ModuleType('__main__')
-        exec(compile(program, '<string>', 'exec'), vars(sys.modules['__main__']))
-
-
-if __name__ == '__main__':
-    _become(*_serve())
+def _started():
+    return groups.spawn(
+        [sys.executable, fork_server.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, env={**{name: value for name, value in os.environ.items()
+                           if name != 'PYTHONPATH'}, **ALWAYS})

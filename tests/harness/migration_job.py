@@ -19,7 +19,7 @@ import sys
 
 import numpy as np
 from harness.faults import Faults, FaultyStorage
-from harness.processes import die_with_parent
+from harness.groups import die_with_parent
 
 from estimator_tpu_embedding.checkpoint import bundle_writer, commit
 from estimator_tpu_embedding.checkpoint.bundle import Bundle

@@ -1,27 +1,24 @@
-"""Runs real processes for tests of whole programs; always reaps them, always shows their output."""
+"""Runs real programs for tests; always reaps them, always shows their output."""
 
 import contextlib
-import ctypes
 import json
 import os
 import pathlib
 import random
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 
+from . import groups
 from . import loaded as loaded_python
+from .groups import DEADLINE
+from .network import require_private_network
+from .waiting import until
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EXAMPLE = ROOT / 'tools' / 'examples' / 'census_tpu_job.py'
 HANDWRITTEN = ROOT / 'tools' / 'examples' / 'census_handwritten_loop.py'
-DEADLINE = 240
-"""Seconds for a process, somewhat fewer than a test has: only what hangs takes so long, however
-busy the machine is."""
 
 
 def run_python(*arguments, deadline=DEADLINE, cwd=None, before=(), loaded=False, **environment):
@@ -40,22 +37,10 @@ def run_python(*arguments, deadline=DEADLINE, cwd=None, before=(), loaded=False,
                  **environment}
     variables = {name: value for name, value in variables.items() if value is not None}
     arguments = [str(one) for one in arguments]
-    ended = None
-    try:
-        if loaded:
-            ended = loaded_python.run(arguments, cwd, variables, deadline)
-        else:
-            ended = subprocess.run(
-                [*before, sys.executable, *arguments], cwd=cwd, timeout=deadline,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables)
-    except subprocess.TimeoutExpired as error:
-        ended = error
-        raise
-    finally:
-        if ended is not None:
-            print(*(text[-4000:] for text in (ended.stdout or '', ended.stderr or '')),
-                  sep='\n--- stderr ---\n')
-    return ended
+    if loaded:
+        return loaded_python.run(arguments, cwd, variables, deadline)
+    return groups.run([*before, sys.executable, *arguments], cwd=cwd, deadline=deadline,
+                      env=variables)
 
 
 def path_with(folder):
@@ -88,26 +73,16 @@ def started(*arguments, deadline=DEADLINE):
       (the process, its lines of output as they come).
     """
     printed = []
-    with tempfile.TemporaryFile('w+') as errors, subprocess.Popen(
+    with tempfile.TemporaryFile('w+') as errors, groups.running(
             [sys.executable, *map(str, arguments)], stdin=subprocess.PIPE, stderr=errors,
             stdout=subprocess.PIPE, text=True,
             env={**os.environ, 'PYTHONPATH': path_with_harness()}) as process:
-        watch = threading.Timer(deadline, process.kill)
-        watch.start()
         try:
-            yield process, (printed.append(line) or line.rstrip() for line in process.stdout)
+            with groups.killed_after(deadline, process.pid):
+                yield process, (printed.append(line) or line.rstrip() for line in process.stdout)
         finally:
-            watch.cancel()
-            watch.join()
-            process.kill()
             errors.seek(0)
             print(*printed, '--- stderr ---', errors.read()[-4000:], sep='\n')
-
-
-def die_with_parent():
-    """Has the system kill this process when the one that started it ends, however it does."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def run_etpe(*arguments, **kwargs):
@@ -148,31 +123,31 @@ def run_cluster(tasks, *arguments, deadline=DEADLINE):
     Returns:
       The output of each task but the parameter servers, by `'worker 0'` and so on.
     """
+    require_private_network()
     addresses = iter(free_addresses(sum(tasks.values())))
     cluster = {kind: [next(addresses) for _ in range(count)] for kind, count in tasks.items()}
-    end = time.monotonic() + deadline
     with tempfile.TemporaryDirectory() as logs, contextlib.ExitStack() as stack:
         running = {}
         for kind, index in [(kind, i) for kind, count in tasks.items() for i in range(count)]:
             name = f'{kind} {index}'
             log = stack.enter_context(open(f'{logs}/{name}', 'w'))
-            running[name] = subprocess.Popen(
+            running[name] = stack.enter_context(groups.running(
                 [sys.executable, '-m', 'estimator_tpu_embedding', 'run', *map(str, arguments)],
                 stdout=log, stderr=subprocess.STDOUT, env={
                     **os.environ, 'TF_CPP_MIN_LOG_LEVEL': '2', 'TF_CONFIG': json.dumps(
-                        {'cluster': cluster, 'task': {'type': kind, 'index': index}})})
-            stack.callback(running[name].wait)
-            stack.callback(running[name].kill)
+                        {'cluster': cluster, 'task': {'type': kind, 'index': index}})}))
         ends = [name for name in running if not name.startswith('ps')]
-        while time.monotonic() < end:
-            codes = {name: running[name].poll() for name in ends}
-            if all(code == 0 for code in codes.values()) or any(codes.values()):
-                break
-            time.sleep(.1)
-        outputs = {name: pathlib.Path(logs, name).read_text() for name in running}
-    for name, output in outputs.items():  # pytest shows it if the test fails.
-        print(f'--- {name} ---', output[-4000:], sep='\n')
-    assert set(codes.values()) == {0}, codes  # None is one that did not end in time.
+
+        def codes():
+            return [running[name].poll() for name in ends]
+
+        try:
+            until(lambda: any(codes()) or None not in codes(), 'the end of the tasks', deadline)
+        finally:
+            outputs = {name: pathlib.Path(logs, name).read_text() for name in running}
+            for name, output in outputs.items():  # pytest shows it if the test fails.
+                print(f'--- {name} ---', output[-4000:], sep='\n')
+        assert not any(codes()), dict(zip(ends, codes()))
     return {name: outputs[name] for name in ends}
 
 
@@ -184,11 +159,7 @@ def is_gone(pid):
         return True
 
 
-def gone(pids, seconds=10):
-    """Whether all processes end within some seconds."""
-    pids, end = list(pids), time.monotonic() + seconds
-    while time.monotonic() < end:
-        if all(map(is_gone, pids)):
-            return True
-        time.sleep(.05)
-    return False
+def until_gone(pids):
+    """Waits until processes have ended."""
+    pids = list(pids)
+    until(lambda: all(map(is_gone, pids)), f'the end of processes {pids}')

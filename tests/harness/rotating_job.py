@@ -15,7 +15,7 @@ from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import Manifest, read_manifest
 from estimator_tpu_embedding.checkpoint.retention import Retention
-from harness.processes import die_with_parent, started
+from harness.processes import started
 
 
 class Rotation:
@@ -61,7 +61,6 @@ def write_copy(source, step):
 
 def main(directory, source):
     """Commits steps 1, 2, 3 and so on."""
-    die_with_parent()
     tables = read_manifest(source).tables
     saved = []
     with claimed(directory), Storage(directory) as storage:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from harness.faults import Faults, FaultyStorage
-from harness.processes import die_with_parent
+from harness.groups import die_with_parent
 from harness.tiny import Tiny
 
 from estimator_tpu_embedding.checkpoint import commit as commits

@@ -9,10 +9,13 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.estimator import estimator
 from estimator_tpu_embedding.hosts.placement import CLIENT_JOB, HOST_JOB
 
+from .network import require_private_network
+
 
 @functools.cache
 def _server(number):
     """The server of a task. It cannot end, so all tests share it."""
+    require_private_network()
     return tf.distribute.Server({'etpe_boot': ['127.0.0.1:0']}, job_name='etpe_boot',
                                 task_index=0)
 

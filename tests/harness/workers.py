@@ -14,7 +14,9 @@ from estimator_tpu_embedding.cluster import heartbeats
 from estimator_tpu_embedding.cluster.lease import Lease
 from estimator_tpu_embedding.cluster.worker import TOKEN, Worker
 
-from .processes import die_with_parent, free_addresses, path_with_harness
+from . import groups
+from .network import require_private_network
+from .processes import free_addresses, path_with_harness
 
 heartbeats.SILENCE = 30.0
 """Seconds, so that no worker is lost because the machine is busy."""
@@ -40,16 +42,15 @@ class Workers:
 
     def start(self, index):
         """Starts a worker at its address, perhaps again; `wait` waits until it listens."""
-        process = subprocess.Popen(
+        process = groups.spawn(
             [*self._before.get(index, ()), sys.executable, '-m',
              self._modules.get(index, 'estimator_tpu_embedding'),
              'worker', '--listen', self.addresses[index], '--expose', *self._flags],
-            stdout=subprocess.PIPE, stderr=self._logs[index], text=True,
-            preexec_fn=die_with_parent, env={
+            stdout=subprocess.PIPE, stderr=self._logs[index], text=True, env={
                 **os.environ, 'PYTHONPATH': path_with_harness(), 'TF_CPP_MIN_LOG_LEVEL': '2',
                 **self._environment})
         self.processes[index] = process
-        self._stack.callback(_end, process)
+        self._stack.callback(groups.end, process)
 
     def wait(self, index):
         """Waits until a worker that was started listens."""
@@ -58,7 +59,7 @@ class Workers:
 
     def kill(self, index):
         """Kills a worker, and waits until it is gone."""
-        _end(self.processes[index])
+        groups.end(self.processes[index])
 
     def log(self, index):
         """The standard error of a worker until now."""
@@ -67,12 +68,6 @@ class Workers:
 
     def __str__(self):
         return ','.join(self.addresses)
-
-
-def _end(process):
-    process.kill()  # SIGKILL ends a process that is stopped, too.
-    process.wait()
-    process.stdout.close()
 
 
 @contextlib.contextmanager
@@ -92,6 +87,7 @@ def running(count, *flags, before=None, modules=None, **environment):
     Yields:
       `Workers`, which all listen.
     """
+    require_private_network()
     workers = None
     with contextlib.ExitStack() as stack:
         try:
@@ -114,4 +110,5 @@ def in_this_process():
 @functools.cache
 def _server():
     """A server, which cannot end, so all tests share it."""
+    require_private_network()
     return tf.distribute.Server({'etpe_boot': ['127.0.0.1:0']}, job_name='etpe_boot', task_index=0)

@@ -3,13 +3,13 @@
 import concurrent.futures
 import itertools
 import threading
-import time
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import graphs
 from harness.native_run import Run, plan_of, require_copies
+from harness.waiting import until
 
 from estimator_tpu_embedding.checkpoint.pieces import SaverBuilder
 from estimator_tpu_embedding.core.optimizers import Adagrad
@@ -78,22 +78,24 @@ def test_tables_are_warm_started(graph, tmp_path):
 
 
 def test_a_checkpoint_that_is_written_beside_steps_holds_no_torn_row(graph, tmp_path):
-    rows, seen, ended = 8000, set(), threading.Event()
+    rows, seen, numbers, ended = 8000, set(), itertools.count(), threading.Event()
     run = Run(plan_of(rows, 128, hosts=1, batch_size=rows), [list(range(rows))])
     savers = [tf.train.Saver(max_to_keep=1, builder=builder) for builder in (
         None, SaverBuilder())]
-    deadline = time.monotonic() + 200
+
+    def has_seen_two():
+        number = next(numbers)
+        path = savers[number % 2].save(run.session, str(tmp_path / 'm'), number)
+        values = np.unique(tf.train.load_checkpoint(path).get_tensor('t'))
+        assert len(values) == 1
+        seen.update(values.tolist())
+        assert len(np.unique(run.session.run(run.parts[0]))) == 1
+        return (number >= 9 and len(seen) > 1) or steps.done()
+
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         steps = pool.submit(lambda: [run() for _ in iter(ended.is_set, True)])
         try:
-            for number in itertools.count():
-                path = savers[number % 2].save(run.session, str(tmp_path / 'm'), number)
-                values = np.unique(tf.train.load_checkpoint(path).get_tensor('t'))
-                assert len(values) == 1
-                seen.update(values.tolist())
-                assert len(np.unique(run.session.run(run.parts[0]))) == 1
-                if (number >= 9 and len(seen) > 1) or steps.done() or time.monotonic() > deadline:
-                    break
+            until(has_seen_two, 'checkpoints of two steps')
         finally:
             ended.set()
     steps.result()  # Raises what a step did.

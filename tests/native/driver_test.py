@@ -1,10 +1,7 @@
 """Runs the checks in C++; `tools/sanitize_native.py` runs them with sanitizers."""
 
-import subprocess
-import sys
-
 import pytest
-from harness.processes import ROOT
+from harness.processes import ROOT, run_python
 from harness.tools import load
 
 
@@ -20,7 +17,5 @@ def has_compiler():
 @pytest.mark.timeout(600)  # 13 seconds on an idle machine, and a minute on one that is not.
 @pytest.mark.skipif(not has_compiler(), reason='there is no C++ compiler')
 def test_the_inner_functions_do_what_their_headers_say():
-    done = subprocess.run(
-        [sys.executable, ROOT / 'tools' / 'sanitize_native.py', 'none', '--deadline', '250'],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert done.returncode == 0, done.stdout
+    assert run_python(ROOT / 'tools' / 'sanitize_native.py', 'none', '--deadline', 250,
+                      deadline=300).returncode == 0

@@ -3,12 +3,12 @@ import io
 import os
 import pathlib
 import socket
-import subprocess
 import sys
 import tracemalloc
 
 import pytest
 from google.protobuf import text_format
+from harness import groups
 from harness.processes import run_python
 from harness.wire import field, graph, meta_graph, node, saved_model
 
@@ -245,11 +245,11 @@ def test_what_is_no_longer_a_regular_file_when_it_is_open_is_refused(tmp_path, m
 
 
 def read_standard_input(**kwargs):
-    return subprocess.run(
+    return groups.run(
         [sys.executable, '-c', 'from estimator_tpu_embedding.proto.reading import *\n'
          'try: print([len(one.config.table_descriptor) for one in read_sources("-")])\n'
          'except ValueError as error: print(error.code)'],
-        stdout=subprocess.PIPE, timeout=240, check=True, **kwargs).stdout.strip()
+        text=False, check=True, **kwargs).stdout.strip()
 
 
 def test_standard_input_of_a_process_is_read():

@@ -8,6 +8,7 @@ import tensorflow.compat.v1 as tf
 from harness import graphs, jobs
 from harness.numpy_reference import assert_close
 from harness.parts import soak_except
+from harness.waiting import until
 
 import estimator_tpu_embedding as ete
 
@@ -135,11 +136,11 @@ def test_the_next_look_up_is_done_while_the_model_of_a_step_still_runs(tmp_path)
             ahead['session'] = session
 
     def wait_until_the_next_is_looked_up(value):
-        # Nothing follows the last step, so what comes too late to be seen there is no failure.
-        deadline = time.monotonic() + (240 if len(waited) < 3 else .3)
-        while not (ready := ahead['session'].run(ahead['size'])) and time.monotonic() < deadline:
-            time.sleep(.02)
-        waited.append(bool(ready))
+        if len(waited) < 3:
+            until(lambda: ahead['session'].run(ahead['size']), 'the look-up of the next step')
+        else:  # Nothing follows the last step. What comes too late to be seen is no failure.
+            time.sleep(.3)
+        waited.append(bool(ahead['session'].run(ahead['size'])))
         return value
 
     def observe(net):

@@ -11,6 +11,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs
 from harness.parts import soak_except
+from harness.waiting import until
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.errors import InputPipelineError, InputShapeError
@@ -268,10 +269,8 @@ def threads():
 def no_thread_left():
     before = threads()
     yield
-    end = time.monotonic() + 150  # tf.data may notice late that its iterator is gone.
-    while not threads() <= before and time.monotonic() < end:
-        time.sleep(.05)
-    assert threads() <= before
+    # tf.data may notice late that its iterator is gone.
+    until(lambda: threads() <= before, 'the end of the threads of the test')
 
 
 def test_a_prediction_that_is_closed_early_leaves_no_thread_and_no_graph_behind(tmp_path):

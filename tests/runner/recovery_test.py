@@ -10,7 +10,7 @@ import textwrap
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import jobs
+from harness import groups, jobs
 from harness.parts import soak_except
 from harness.processes import ROOT
 
@@ -188,18 +188,15 @@ JOB = textwrap.dedent("""
 @pytest.mark.section('17')
 @pytest.mark.parametrize('kind, awaited', [('between', 'run 6'), ('stuck', 'stuck')])
 def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, kind, awaited):
-    process = subprocess.Popen(
-        [sys.executable, '-c', JOB, tmp_path, kind, ROOT / 'tests'], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines = []
-    try:
+    with groups.running(
+            [sys.executable, '-c', JOB, tmp_path, kind, ROOT / 'tests'], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while awaited not in lines:
             lines.append(process.stdout.readline().strip())
             assert lines[-1] or process.poll() is None, process.stderr.read()
         process.send_signal(signal.SIGTERM)
-        rest, errors = process.communicate('go on', timeout=240)
-    finally:
-        process.kill()
+        rest, errors = process.communicate('go on', timeout=groups.DEADLINE)
     assert process.returncode == -signal.SIGTERM and 'not reached' not in rest, errors
     step = results(tmp_path)[0]
     if kind == 'stuck':

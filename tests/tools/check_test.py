@@ -3,6 +3,7 @@
 Each test runs real tests of a small checkout, in a session of the gate.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -11,7 +12,8 @@ import subprocess
 import sys
 
 import pytest
-from harness import processes
+from harness import groups
+from harness.processes import ROOT
 from harness.tools import load
 
 pytestmark = pytest.mark.serial  # It ends all processes below its own.
@@ -154,11 +156,12 @@ CHILD = 'import subprocess, time; subprocess.Popen(["sleep", "1002"], start_new_
         'print("it runs", flush=True); time.sleep(1003)'
 
 
+@contextlib.contextmanager
 def program(tmp_path, least=0., minutes=30.):
-    text = RUN.format(tools=str(processes.ROOT / 'tools'), least=least, minutes=minutes,
-                      child=CHILD)
-    return subprocess.Popen([sys.executable, '-c', text], stdout=subprocess.PIPE, text=True, env={
-        **os.environ, 'HOME': str(tmp_path), 'TMPDIR': str(tmp_path)})
+    text = RUN.format(tools=str(ROOT / 'tools'), least=least, minutes=minutes, child=CHILD)
+    with groups.running([sys.executable, '-c', text], stdout=subprocess.PIPE, text=True, env={
+            **os.environ, 'HOME': str(tmp_path), 'TMPDIR': str(tmp_path)}) as process:
+        yield process
 
 
 def sleepers():
@@ -168,12 +171,14 @@ def sleepers():
 
 
 def test_a_disk_without_room_is_the_reason(tmp_path):
-    printed, _ = program(tmp_path, least=1e18).communicate()
+    with program(tmp_path, least=1e18) as process:
+        printed = process.stdout.read()
     assert re.search(r'ended: .* has .* GB of disk .* are needed: remove old clones', printed)
 
 
 def test_the_watchdog_ends_everything_and_says_what_was_running(tmp_path):
-    printed, _ = program(tmp_path, minutes=.05).communicate()
+    with program(tmp_path, minutes=.05) as process:
+        printed = process.stdout.read()
     assert 'WATCHDOG: 0.05 minutes are over. Running were:' in printed
     assert 'sleep 1002' in printed and 'ended: the watchdog ended the run' in printed
     assert not sleepers() and not list(tmp_path.glob('etpe-check-*'))
@@ -181,12 +186,13 @@ def test_the_watchdog_ends_everything_and_says_what_was_running(tmp_path):
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_leaves_neither_process_nor_folder(tmp_path, number):
-    process = program(tmp_path)
-    assert [process.stdout.readline() for _ in range(2)][1] == 'it runs\n'
-    process.send_signal(number)
-    process.communicate()
+    with program(tmp_path) as process:
+        assert [process.stdout.readline() for _ in range(2)][1] == 'it runs\n'
+        process.send_signal(number)
+        process.wait()
     if number == signal.SIGKILL:  # The next run removes the folder, which that one could not.
-        program(tmp_path, least=1e18).communicate()
+        with program(tmp_path, least=1e18) as process:
+            process.wait()
         for pid in sleepers():
             os.kill(pid, signal.SIGKILL)
     else:

@@ -2,11 +2,11 @@
 
 import doctest
 import json
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from harness import groups
 
 LINKS = '''
 import json, sys
@@ -113,9 +113,9 @@ def test_links_count_what_crosses_and_limit_it(bench, tmp_path):
         pytest.skip(reason)
     script = tmp_path / 'links.py'
     script.write_text(LINKS)
-    done = subprocess.run(
+    done = groups.run(
         [*networks.command(), sys.executable, script, networks.__file__.rpartition('/')[0]],
-        stdout=subprocess.PIPE, text=True, timeout=100, check=True)
+        check=True)
     gbit, ((sent, _), (back, received)), addresses = json.loads(done.stdout)
     assert len(set(addresses)) == 2
     assert gbit < 5.5  # What a link lets pass at once is little of it.

@@ -6,11 +6,11 @@ import json
 import os
 import re
 import socket
-import subprocess
 import sys
 import threading
 
 import pytest
+from harness import groups
 from harness.processes import ROOT
 
 FOLDER = ROOT / 'tools' / 'bench'
@@ -40,8 +40,8 @@ def evidence(bench):
 
 def run(name, file, *arguments):
     """The JSON that a benchmark wrote."""
-    subprocess.run([sys.executable, FOLDER / f'{name}.py', *arguments, '--json', file],
-                   check=True, cwd=file.parent, stdout=subprocess.DEVNULL, timeout=560)
+    groups.run([sys.executable, FOLDER / f'{name}.py', *arguments, '--json', file],
+               check=True, cwd=file.parent, deadline=560)
     return json.loads(file.read_text())
 
 
@@ -102,8 +102,8 @@ def test_the_circumstances_are_complete(evidence, tmp_path, monkeypatch):
 def repository(tmp_path, evidence, monkeypatch):
     """A repository with one commit, in the place of this one; returns git in it."""
     def git(*arguments):
-        return subprocess.run(['git', '-c', 'user.name=x', '-c', 'user.email=x', *arguments],
-                              cwd=tmp_path, check=True, text=True, capture_output=True).stdout
+        return groups.run(['git', '-c', 'user.name=x', '-c', 'user.email=x', *arguments],
+                          cwd=tmp_path, check=True).stdout
 
     results = tmp_path / 'tools' / 'bench' / 'results'
     results.mkdir(parents=True)

@@ -1,9 +1,11 @@
 """A program that `harness.loaded` forks finds what a fresh interpreter gives it, and TensorFlow."""
 
+import os
+import signal
 import subprocess
 
 import pytest
-from harness.processes import run_python
+from harness.processes import run_python, until_gone
 
 PROGRAM = '''
 import atexit, os, sys
@@ -36,4 +38,14 @@ def test_only_a_fork_finds_tensorflow_imported():
 def test_a_fork_ends_at_its_deadline_and_the_next_one_runs():
     with pytest.raises(subprocess.TimeoutExpired):
         run_python('-c', 'import time; time.sleep(60)', loaded=True, deadline=.2)
+    assert run_python('-c', 'print(1)', loaded=True).stdout == '1\n'
+
+
+def test_when_the_process_that_forks_has_died_another_one_takes_its_place():
+    with pytest.raises(AssertionError, match='has ended with status -9'):
+        run_python('-c', 'import os, signal; os.kill(os.getppid(), signal.SIGKILL); signal.pause()',
+                   loaded=True)
+    server = int(run_python('-c', 'import os; print(os.getppid())', loaded=True).stdout)
+    os.kill(server, signal.SIGKILL)
+    until_gone([server])
     assert run_python('-c', 'print(1)', loaded=True).stdout == '1\n'

@@ -1,11 +1,10 @@
 import pathlib
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
 from harness.migrated_sources import config_of_tf2, any_configs, normal, run, too_long
+from harness.processes import run_python
 from hypothesis import given, settings
 
 from estimator_tpu_embedding.migration.sources import configs, targets
@@ -55,8 +54,7 @@ def test_sources_pass_flake8(tmp_path):
     for path in PATHS:
         for target in ('tf2', 'tfrs', 'tf1'):
             (tmp_path / f'{path.stem}_{target}.py').write_text(written(read(path), target).text)
-    done = subprocess.run([sys.executable, '-m', 'flake8', '--isolated', tmp_path],
-                          stdout=subprocess.PIPE, text=True, timeout=240)
+    done = run_python('-m', 'flake8', '--isolated', tmp_path)
     assert (done.returncode, done.stdout) == (0, '')
 
 
