@@ -9,8 +9,22 @@ import re
 
 import pytest
 from harness.source import (
-    NAME, Source, at, compare, found_by, imports, imports_in_functions, names, parts, private_names,
-    remembered, searched, sources, strings, uses)
+    NAME,
+    Source,
+    at,
+    compare,
+    found_by,
+    imports,
+    imports_in_functions,
+    names,
+    parts,
+    private_names,
+    remembered,
+    searched,
+    sources,
+    strings,
+    uses,
+)
 
 # folder or module: what of ours it may import besides itself
 BELOW = {

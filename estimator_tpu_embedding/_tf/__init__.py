@@ -8,27 +8,81 @@ write `_tf.name()` for every module but `distribute`, which its few users import
 
 from .cluster import register_function
 from .columns import (
-    column_ids, columns_used, forget_column_scopes, identity_columns, is_tensor_core_column,
-    old_tpu_embedding_columns, other_columns_of_a_spec, recorded_column_scopes, tensor_core_length,
-    tpu_embedding_columns)
+    column_ids,
+    columns_used,
+    forget_column_scopes,
+    identity_columns,
+    is_tensor_core_column,
+    old_tpu_embedding_columns,
+    other_columns_of_a_spec,
+    recorded_column_scopes,
+    tensor_core_length,
+    tpu_embedding_columns,
+)
 from .gradients import bounded_gradients
 from .graphs import (
-    collections_of, copied_variable_store, discarded_graph, function_of, global_step_read,
-    graph_def_kept, is_compiled_by_xla, is_in_control_flow, is_inside_control_flow,
-    keras_name_counters, move, put_collections, put_keras_name_counters, put_on,
-    put_variable_scope_state, replace_control_inputs, replace_input, thread_local_stacks,
-    variable_scope_state, wait_for, wait_instead)
+    collections_of,
+    copied_variable_store,
+    discarded_graph,
+    function_of,
+    global_step_read,
+    graph_def_kept,
+    is_compiled_by_xla,
+    is_in_control_flow,
+    is_inside_control_flow,
+    keras_name_counters,
+    move,
+    put_collections,
+    put_keras_name_counters,
+    put_on,
+    put_variable_scope_state,
+    replace_control_inputs,
+    replace_input,
+    thread_local_stacks,
+    variable_scope_state,
+    wait_for,
+    wait_instead,
+)
 from .repeats import Repeats, repeats_shared
 from .running import (
-    cached_summary_writers, eager_mode, fast_callable, global_seed, is_recording_gradients,
-    is_saving_model, joined_paths, mark_unopened, session_class, summary_writer_initializers,
-    without_deprecation_warnings)
+    cached_summary_writers,
+    eager_mode,
+    fast_callable,
+    global_seed,
+    is_recording_gradients,
+    is_saving_model,
+    joined_paths,
+    mark_unopened,
+    session_class,
+    summary_writer_initializers,
+    without_deprecation_warnings,
+)
 from .saving import (
-    add_listeners, arrange_scaffold, begin_saving, replace_saver, saver_builder, saving_listeners)
+    add_listeners,
+    arrange_scaffold,
+    begin_saving,
+    replace_saver,
+    saver_builder,
+    saving_listeners,
+)
 from .sessions import ask_nothing, creator_that_tells, leave_session, pass_calls_through
 from .tpu import (
-    create_slots, feature_config_of, generated_tpu_ops_module, modules_of_contrib, number_of_shards,
-    tpu_cluster_resolver_module, tpu_module, tpu_ops_module, tpu_shard_context)
+    create_slots,
+    feature_config_of,
+    generated_tpu_ops_module,
+    modules_of_contrib,
+    number_of_shards,
+    tpu_cluster_resolver_module,
+    tpu_module,
+    tpu_ops_module,
+    tpu_shard_context,
+)
 from .variables import (
-    add_variable, auto_trackable, full_name_and_shape, last_creator_scope, random_initializers,
-    resource_variable, without_tracking_wrapper)
+    add_variable,
+    auto_trackable,
+    full_name_and_shape,
+    last_creator_scope,
+    random_initializers,
+    resource_variable,
+    without_tracking_wrapper,
+)

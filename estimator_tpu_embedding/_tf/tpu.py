@@ -64,8 +64,15 @@ def modules_of_contrib() -> dict[str, Any]:
     """
     from tensorflow.python.ops import summary_ops_v2
     from tensorflow.python.tpu import (
-        bfloat16, device_assignment, feature_column, topology, tpu, tpu_function, tpu_optimizer,
-        training_loop)
+        bfloat16,
+        device_assignment,
+        feature_column,
+        topology,
+        tpu,
+        tpu_function,
+        tpu_optimizer,
+        training_loop,
+    )
     from tensorflow.python.util import nest
     return {module.__name__.rpartition('.')[2]: module for module in (
         bfloat16, device_assignment, feature_column, nest, summary_ops_v2, topology, tpu,

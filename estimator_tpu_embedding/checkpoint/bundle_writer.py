@@ -20,7 +20,6 @@ from .index import slice_key
 from .manifest import StoredFile
 from .tensors import KINDS, STRING
 
-
 _CHUNK = 2**20
 _MOST_WAITING = 16
 """Chunks that were written and not hashed; more would take memory where hashing is slower."""

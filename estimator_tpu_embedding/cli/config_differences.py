@@ -13,8 +13,8 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
-from .tags import Tags
 from .config_view import FeatureView, TableView, Value, View
+from .tags import Tags
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

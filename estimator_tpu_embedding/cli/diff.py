@@ -23,11 +23,11 @@ from typing import Any
 from ..errors import ConfigError, Problem, quoted
 from . import inputs
 from .config_differences import Difference, differences
-from .inspect import value_text
+from .config_view import view_of
 from .inputs import Input
+from .inspect import value_text
 from .report import Grid, Line, Report, as_command
 from .tags import by_appearance
-from .config_view import view_of
 
 _SIGNS = {'changed': '~', 'added': '+', 'removed': '-', 'renamed': '>'}
 

@@ -26,8 +26,8 @@ from typing import Any
 from ..core.specs import Topology
 from ..errors import bytes_text
 from . import inputs
-from .report import Grid, Line, Report, as_command
 from .config_view import FeatureView, TableView, Value, View, view_of
+from .report import Grid, Line, Report, as_command
 
 _MOST_FEATURES = 4
 HEAD = ('table', '>rows', '>dim', '>pad', 'optimizer', 'rate', '>slots', 'features', '>bytes',

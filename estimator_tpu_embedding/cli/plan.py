@@ -24,17 +24,26 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..core.partition import STRATEGIES
-from ..core.table_profile import TableProfile
 from ..core.specs import Topology
+from ..core.table_profile import TableProfile
 from ..errors import ConfigError, Problem, bytes_text
 from . import inputs
 from . import stats as measured
 from .advice import newest_spread
+from .config_view import TableView, View, view_of
 from .report import Grid, Line, Report, as_command
 from .sizes_by_host import (
-    Slice, extent, memory_problems, memory_text, per_host, rows_extent, share_text, slice_called,
-    tpu_data, unknown_slots_text)
-from .config_view import TableView, View, view_of
+    Slice,
+    extent,
+    memory_problems,
+    memory_text,
+    per_host,
+    rows_extent,
+    share_text,
+    slice_called,
+    tpu_data,
+    unknown_slots_text,
+)
 
 _ALL_UP_TO, _AT_EACH_END = 8, 3
 

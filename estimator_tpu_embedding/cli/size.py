@@ -29,11 +29,20 @@ from typing import Any
 from ..core.limits import MAX_HOSTS
 from ..errors import Problem, bytes_text
 from . import inputs
+from .config_view import TableView, View, view_of
 from .report import Grid, Line, Report, as_command
 from .sizes_by_host import (
-    Extent, Slice, extent, memory_problems, memory_text, per_host, share_text, slice_called,
-    tpu_data, unknown_slots_text)
-from .config_view import TableView, View, view_of
+    Extent,
+    Slice,
+    extent,
+    memory_problems,
+    memory_text,
+    per_host,
+    share_text,
+    slice_called,
+    tpu_data,
+    unknown_slots_text,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

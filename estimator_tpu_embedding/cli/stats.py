@@ -47,9 +47,9 @@ from ..core.partition import STRATEGIES
 from ..core.plan import BYTES_PER_ELEMENT
 from ..core.table_profile import TableProfile
 from ..errors import quoted
+from .config_view import TableView, View
 from .report import Grid, Line
 from .sizes_by_host import share_text
-from .config_view import TableView, View
 
 MIN_GAIN = 0.1
 """A strategy is recommended if the fullest host has so much less than under the other."""

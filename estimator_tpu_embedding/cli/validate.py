@@ -12,10 +12,10 @@ from ..errors import ConfigError, Problem, UnsupportedError
 from ..proto.decoding import config_to_plan
 from . import inputs, selection
 from .advice import advise
+from .config_view import view_of
 from .inputs import Input
 from .report import Line, Report, as_command, printable
 from .rules import SEVERITIES
-from .config_view import view_of
 
 _MOST_OBJECT, _MOST_GOT = 100, 160
 

@@ -63,7 +63,8 @@ def _serve(parsed: argparse.Namespace) -> int:
                              f'10.0.0.3:8470, not {parsed.listen!r}')
     from ..compat import console
     with console.quiet_start():
-        from ..cluster import environment as variables, worker
+        from ..cluster import environment as variables
+        from ..cluster import worker
     variables.forget_proxies()
     lease = worker.LEASE_SECONDS if parsed.lease is None else parsed.lease
     options = worker.Options(address=address, expose=parsed.expose, threads=parsed.threads,

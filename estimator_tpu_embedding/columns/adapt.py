@@ -16,8 +16,14 @@ from ..core.plan import Plan
 from ..core.rates import DynamicRate
 from ..core.specs import FeatureSpec, TableSpec
 from ..errors import (
-    ConfigError, InputShapeError, Problem, UnusedColumnsError, did_you_mean, noted,
-    quoted)
+    ConfigError,
+    InputShapeError,
+    Problem,
+    UnusedColumnsError,
+    did_you_mean,
+    noted,
+    quoted,
+)
 from ..ops.core_ids import CoreIds, FeatureIds
 from ..ops.ids import MISSING, IdBatch, IdCounts
 

@@ -15,7 +15,6 @@ import tensorflow as tf
 
 from .. import defaults
 
-
 _last: Any = None
 
 

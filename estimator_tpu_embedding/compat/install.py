@@ -86,7 +86,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from ..core.kernels import Kernels
     from ..native import library
     from ..runner.progress import announce
-    from . import cpu_tables, step_limit, plain_training, remote, tf2
+    from . import cpu_tables, plain_training, remote, step_limit, tf2
     cluster = ClusterChoice.of(workers, processes, expose=expose)
     if cluster.is_used or cluster.is_from_script:
         listening.require_private('install(workers=) or install(processes=)', expose)

@@ -8,8 +8,20 @@ from typing import Any
 
 from .. import _tf
 from ..estimator import (
-    context, enqueue_data, export, hooks, inference, parameters, parameters_base, session_support,
-    slot_variables, table_config, tpu_config, tpu_embedding, tpu_embedding_gradient)
+    context,
+    enqueue_data,
+    export,
+    hooks,
+    inference,
+    parameters,
+    parameters_base,
+    session_support,
+    slot_variables,
+    table_config,
+    tpu_config,
+    tpu_embedding,
+    tpu_embedding_gradient,
+)
 from ..estimator.embedding_spec import EmbeddingConfigSpec
 from ..estimator.estimator import TPUEstimator
 from ..estimator.feed_hook import TPUInfeedOutfeedSessionHook

@@ -8,7 +8,15 @@ import numpy as np
 
 from .partition import REMAINDERS, STRATEGIES
 from .table_profile import (
-    HEAVY, MAX_BUCKETS, REGISTER_BITS, REGISTERS, FeatureUse, HostLoad, Subject, TableProfile)
+    HEAVY,
+    MAX_BUCKETS,
+    REGISTER_BITS,
+    REGISTERS,
+    FeatureUse,
+    HostLoad,
+    Subject,
+    TableProfile,
+)
 
 CoreIds = tuple[np.ndarray, np.ndarray]
 """`(samples, ids)` of one feature on one core for one step, as in an `IdBatch`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from .facts import Question
+from .lookups import IMPORTERS, imported_by, inside, meaning_of, path_of, text_of
 from .meanings import ALL, ATTRIBUTE, IMPORT, Condition, Meanings, is_examined
 from .state import State
-from .lookups import IMPORTERS, imported_by, inside, meaning_of, path_of, text_of
 
 SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals', 'object', 'patch',
                      'setattr', 'vars'}) | IMPORTERS

@@ -27,7 +27,8 @@ from . import flag_definitions, old_arguments, old_methods, storage
 from .construct_names import READERS, construct_of, may_be_construct
 from .facts import Fact, Place
 from .nodes import Nodes, called_name
-from .rate_functions import ARGUMENTS as RATES, RateFunctions
+from .rate_functions import ARGUMENTS as RATES
+from .rate_functions import RateFunctions
 from .values import UNREAD, Value, Values
 
 PlaceOf = Callable[[ast.AST], Place]

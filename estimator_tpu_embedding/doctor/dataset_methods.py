@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 
 from .facts import Question
-from .meanings import ATTRIBUTE, OTHERS
 from .lookups import chain_of, meaning_of
+from .meanings import ATTRIBUTE, OTHERS
 from .state import State
 
 METHODS = frozenset({'make_initializable_iterator', 'make_one_shot_iterator'})

@@ -8,9 +8,9 @@ from typing import Any
 
 from . import dataset_methods, guards
 from .calls import SPECIAL, called, taken_from_dict
+from .lookups import chain_of, meaning_of
 from .meanings import FLAGS, NAME, OTHERS, Meanings, union
 from .state import TENSORFLOW, Scope, State
-from .lookups import chain_of, meaning_of
 
 _FIELDS: dict[type, tuple[str, ...]] = {
     ast.BinOp: ('left', 'right'), ast.UnaryOp: ('operand',), ast.Compare: ('left', 'comparators'),

@@ -20,7 +20,6 @@ from .fixing.bindings import BUILTINS, Bindings, in_standard_library
 from .fixing.edits import Edit, Imported, Text
 from .fixing.imports import changed
 
-
 _MOST_DEPTH = 500
 
 

@@ -18,10 +18,19 @@ from typing import NamedTuple
 
 from . import versions
 from .facts import Question
-from .meanings import (
-    ALL, ALWAYS, OTHERS, Condition, Constant, Meaning, Meanings, is_examined, union)
-from .state import BRANCH, State
 from .lookups import meaning_of, path_of, text_of
+from .meanings import (
+    ALL,
+    ALWAYS,
+    OTHERS,
+    Condition,
+    Constant,
+    Meaning,
+    Meanings,
+    is_examined,
+    union,
+)
+from .state import BRANCH, State
 
 DEAD = Condition(caught=ALL | {BRANCH})
 """Of a branch that is perhaps not taken, or never."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from .lookups import chain_of
 from .meanings import Meaning, Meanings
 from .state import State
-from .lookups import chain_of
 
 
 class Names:

@@ -10,8 +10,20 @@ from typing import Protocol
 
 from .facts import Finding, Place, Question, Use
 from .meanings import (
-    ALWAYS, ATTRIBUTE, FLAGS, IMPORT, NAME, OTHERS, ClassNames, Condition, Exports, Meaning,
-    Meanings, below, is_examined)
+    ALWAYS,
+    ATTRIBUTE,
+    FLAGS,
+    IMPORT,
+    NAME,
+    OTHERS,
+    ClassNames,
+    Condition,
+    Exports,
+    Meaning,
+    Meanings,
+    below,
+    is_examined,
+)
 from .meanings import Names as Bound
 from .places import Places
 

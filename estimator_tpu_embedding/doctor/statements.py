@@ -10,12 +10,11 @@ from .assignments import annotated, assign, augmented, delete, follow_annotation
 from .expressions import bind_items, bind_others, walk, walk_called
 from .guards import judge
 from .imports import follow_import, follow_import_from
-from .meanings import (
-    ALWAYS, ATTRIBUTE, OTHER, OTHERS, ClassNames, Condition, Meaning, joined)
+from .lookups import meaning_of
+from .meanings import ALWAYS, ATTRIBUTE, OTHER, OTHERS, ClassNames, Condition, Meaning, joined
 from .meanings import Names as Bound
 from .state import TENSORFLOW, Scope, State
 from .tries import LEAVES, ending_of, follow_try, follow_with
-from .lookups import meaning_of
 
 _MOST_ROUNDS = 3
 """How often a file is followed whose functions bind names of the module."""

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from .expressions import walk
 from .facts import Question
 from .guards import DEAD
-from .meanings import (
-    ALL, ALWAYS, ATTRIBUTE, IMPORT, NAME, OTHERS, Condition, joined)
+from .meanings import ALL, ALWAYS, ATTRIBUTE, IMPORT, NAME, OTHERS, Condition, joined
 from .meanings import Names as Bound
 from .state import State
 

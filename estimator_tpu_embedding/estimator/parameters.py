@@ -14,7 +14,11 @@ from ..core import optimizers
 from .parameters_averages import AdamParameters, ProximalYogiParameters, RMSPropParameters
 from .parameters_base import TAIL, _OptimizationParameters, with_tail
 from .parameters_sums import (
-    AdagradMomentumParameters, AdagradParameters, FtrlParameters, ProximalAdagradParameters)
+    AdagradMomentumParameters,
+    AdagradParameters,
+    FtrlParameters,
+    ProximalAdagradParameters,
+)
 
 
 @with_tail

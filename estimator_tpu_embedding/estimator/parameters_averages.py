@@ -12,7 +12,12 @@ from typing import Any
 
 from ..core import optimizers
 from .parameters_base import (
-    _OptimizationParameters, require, require_moments, require_strengths, with_tail)
+    _OptimizationParameters,
+    require,
+    require_moments,
+    require_strengths,
+    with_tail,
+)
 
 
 @with_tail

@@ -17,8 +17,8 @@ from ..errors import CallError, ConfigError, Problem
 from ..ops.functions import not_inlined
 from . import arguments, calls, config_proto, declaration, pairing, saved, shapes, tables
 from .batches import Batches
-from .runtime import Runtime
 from .replicas import Replicas
+from .runtime import Runtime
 
 _AutoTrackable: Any = _tf.auto_trackable()
 _as_written = tf.autograph.experimental.do_not_convert

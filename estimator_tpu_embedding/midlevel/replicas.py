@@ -12,7 +12,6 @@ import tensorflow as tf
 from ..errors import CallError, InputShapeError, Problem, UnsupportedError
 from .strategy import is_tpu_strategy
 
-
 _initialized: weakref.ref[Any] | None = None
 
 

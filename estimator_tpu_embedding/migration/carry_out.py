@@ -20,8 +20,7 @@ from ..checkpoint.files import Storage, free_bytes
 from ..checkpoint.manifest import Manifest, StoredFile, StoredTable, read_manifest
 from ..checkpoint.rotation import Signature, is_gone, rotated_away, signature
 from ..checkpoint.rows import Ordered
-from ..errors import (
-    CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown)
+from ..errors import CheckpointError, CheckpointWriteError, NonFiniteCheckpointError, Problem, shown
 from ..version import VERSION
 from .moves import Move
 from .plan import Plan, size_of_files

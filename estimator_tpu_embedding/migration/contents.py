@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 
-from ..checkpoint.object_graph import GRAPH_KEY
 from ..checkpoint.bundle import Bundle
+from ..checkpoint.object_graph import GRAPH_KEY
 from ..checkpoint.tensors import Tensor
 from ..core.partition import Partition
 from .names import Family

@@ -14,8 +14,7 @@ from ..checkpoint.manifest import Manifest, read_manifest
 from ..checkpoint.options import CheckpointOptions
 from ..checkpoint.tensors import NO_ROW, Tensor
 from ..core.partition import Partition
-from ..errors import (
-    ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown)
+from ..errors import ConfigError, IncompatibleCheckpointError, Problem, UnreadableConfigError, shown
 from ..proto import reading
 from ..proto.codec import Config
 from .contents import Contents, Variable

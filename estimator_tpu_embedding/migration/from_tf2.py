@@ -15,7 +15,6 @@ from .map_file import Map
 from .names import recognized, suffixes
 from .target import COUNTER, PARAMETERS, VARIABLES, of_layer, step_paths
 
-
 _ATTRIBUTE = '/.ATTRIBUTES/'
 _OF_MODEL = '/_trainable_variables/'
 """Optimizers of Keras 3 have the variables of the model there, beside their own."""

@@ -16,7 +16,6 @@ from .map_file import Rule
 from .naming import Named, text_of, why
 from .target import TF1, Target, step_path
 
-
 FLOAT32, INT64 = 1, 9
 """Numbers of the enum `DataType`."""
 

@@ -22,7 +22,16 @@ from .contents import Variable
 from .moves import INT64, Made, Move
 from .names import Family
 from .target import (
-    COUNTER, KERAS, MIDLEVEL, PARAMETERS, TFRS, VARIABLES, Target, of_layer, step_paths)
+    COUNTER,
+    KERAS,
+    MIDLEVEL,
+    PARAMETERS,
+    TFRS,
+    VARIABLES,
+    Target,
+    of_layer,
+    step_paths,
+)
 
 if TYPE_CHECKING:  # The tools that read maps do not write.
     from ..checkpoint.bundle_writer import BundleWriter

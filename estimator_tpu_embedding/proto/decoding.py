@@ -19,8 +19,17 @@ from ..core.specs import FeatureSpec, TableSpec, Topology
 from ..errors import ConfigError, Problem, UnsupportedError, shown
 from . import quantization
 from .codec import (
-    INFERENCE_OPTIMIZER, MODES, STRATEGIES, Config, HotIds, LowDimensionalPacking, Parameters,
-    RateOfTag, decode_optimizer, plan_to_config)
+    INFERENCE_OPTIMIZER,
+    MODES,
+    STRATEGIES,
+    Config,
+    HotIds,
+    LowDimensionalPacking,
+    Parameters,
+    RateOfTag,
+    decode_optimizer,
+    plan_to_config,
+)
 
 
 def config_to_plan(config: Config) -> Plan:

@@ -6,8 +6,8 @@ from google.protobuf.message import DecodeError
 
 from ..core import limits
 from ..core.partition import STRATEGIES
-from ..core.table_profile import FeatureUse, HostLoad, Subject, TableProfile
 from ..core.specs import Topology
+from ..core.table_profile import FeatureUse, HostLoad, Subject, TableProfile
 from . import files
 from .table_profile_pb2 import TableProfile as Message
 from .wire import LENGTH, VARINT, Malformed, Wire

@@ -13,8 +13,15 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from ..errors import (
-    ConfigError, EteError, IdRangeError, InputError, InputPipelineError, InputShapeError,
-    NonFiniteCheckpointError, Problem)
+    ConfigError,
+    EteError,
+    IdRangeError,
+    InputError,
+    InputPipelineError,
+    InputShapeError,
+    NonFiniteCheckpointError,
+    Problem,
+)
 from ..ops import checks
 
 SESSION_LOST = (tf.errors.AbortedError, tf.errors.UnavailableError)

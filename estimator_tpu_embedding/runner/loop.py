@@ -19,16 +19,16 @@ from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage, default_saver
 from .background import Background
 from .graph import StepGraph
-from .stop_at_step import StopAtStep
 from .host_calls import call_on_host
-from .training_hooks import Cadence, Saving, training_hooks
+from .initial_values import scaffold_of
 from .model import Job, concatenate
 from .progress import announce
 from .run import Run
 from .run_hooks import HookPlaces, RunSteps, hooks_of
 from .schedule import EvaluationSchedule
 from .session_creators import PlainCreator, RecoveringCreator
-from .initial_values import scaffold_of
+from .stop_at_step import StopAtStep
+from .training_hooks import Cadence, Saving, training_hooks
 
 
 def train(job: Job, *, stop: StopAtStep, hooks: Sequence[tf.train.SessionRunHook],

@@ -14,8 +14,8 @@ from ..checkpoint.options import CheckpointOptions
 from ..core.deployment import Deployment, Invocation
 from ..core.kernels import Kernels
 from ..core.plan import Plan
-from ..core.vocabulary import Words
 from ..core.specs import Topology
+from ..core.vocabulary import Words
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
 from .gradients import GradientCapture

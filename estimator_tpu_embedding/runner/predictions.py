@@ -11,6 +11,7 @@ from ..checkpoint.following import Following
 from ..errors import InputPipelineError, Problem
 from ..ops import checks
 from .graph import StepGraph
+from .initial_values import scaffold_of
 from .model import Job
 from .progress import RunReport
 from .run import Run
@@ -18,7 +19,6 @@ from .run_hooks import HookPlaces, RunSteps, hooks_of
 from .schedule import PredictionSchedule
 from .session_creators import PlainCreator
 from .signals import woken_by_interrupt
-from .initial_values import scaffold_of
 
 _MOST_BYTES = 2**30
 

@@ -24,11 +24,11 @@ from ..checkpoint.saver import Lineage
 from ..errors import Problem
 from .admission import admit
 from .background import Background
-from .shutdown import Shutdown
 from .faults import SessionLostError
 from .losses import Losses
 from .model import Cluster, Job
 from .progress import RunReport
+from .shutdown import Shutdown
 
 SESSIONS_WITHOUT_STEP = 5
 

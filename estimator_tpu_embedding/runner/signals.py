@@ -17,7 +17,6 @@ import tensorflow.compat.v1 as tf
 
 from ..errors import Problem
 
-
 _AGAIN = .2
 """Seconds until a call that SIGTERM is to end is woken again."""
 

@@ -17,7 +17,6 @@ from ..proto.graph_text import graph_text
 from .async_saver import AsyncCheckpointSaverHook
 from .background import Background
 from .finite import FiniteLoss, FiniteWeights
-from .stop_at_step import StopAtStep
 from .input_state import CheckpointInputPipelineHook
 from .measures import summarize_tables
 from .model import concatenate
@@ -26,6 +25,7 @@ from .progress import RateHook
 from .run import Run
 from .run_hooks import HookPlaces, Hooks, RunSteps, hooks_of
 from .schedule import TrainingSchedule
+from .stop_at_step import StopAtStep
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import forged
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from estimator_tpu_embedding.checkpoint import checksums, scan
 from estimator_tpu_embedding.checkpoint.bundle import Bundle

@@ -7,7 +7,13 @@ from harness.checkpoints import signed
 
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import (
-    Applied, Manifest, StoredFile, StoredTable, digest, read_manifest)
+    Applied,
+    Manifest,
+    StoredFile,
+    StoredTable,
+    digest,
+    read_manifest,
+)
 from estimator_tpu_embedding.core.vocabulary import Vocabulary
 from estimator_tpu_embedding.errors import CorruptCheckpointError
 

@@ -3,12 +3,19 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter
 from estimator_tpu_embedding.checkpoint.object_graph import (
-    GRAPH_KEY, Graph, GraphBuilder, Place, escaped, unescaped)
+    GRAPH_KEY,
+    Graph,
+    GraphBuilder,
+    Place,
+    escaped,
+    unescaped,
+)
 
 ATTRIBUTES = ['user', 'a/b', 'a.b', 'a.Sb', '.S', '..', '/', './', '/.', 'S', 'größe', 'a..S/']
 

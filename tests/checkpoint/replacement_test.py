@@ -4,7 +4,8 @@ import os
 import pathlib
 
 import pytest
-from harness import power_loss, tiny as tinies
+from harness import power_loss
+from harness import tiny as tinies
 from harness.faults import Faults, FaultyStorage
 from harness.power_loss import RecordingStorage
 
@@ -13,7 +14,10 @@ from estimator_tpu_embedding.checkpoint.directory import claimed
 from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.errors import (
-    CheckpointError, CheckpointWriteError, CorruptCheckpointError)
+    CheckpointError,
+    CheckpointWriteError,
+    CorruptCheckpointError,
+)
 
 pytestmark = pytest.mark.no_rerun
 STEP, OLD, NEW = 2, 2, 3

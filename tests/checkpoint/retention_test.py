@@ -1,7 +1,11 @@
 import pytest
 
 from estimator_tpu_embedding.checkpoint.retention import (
-    KeepEveryHours, KeepEverySteps, Retention, Saved)
+    KeepEveryHours,
+    KeepEverySteps,
+    Retention,
+    Saved,
+)
 
 
 def after_all(retention, saved):

@@ -3,8 +3,8 @@ from harness.commands import config_of
 
 from estimator_tpu_embedding.cli.advice import advise
 from estimator_tpu_embedding.cli.codes import ENTRIES
-from estimator_tpu_embedding.cli.inputs import Input
 from estimator_tpu_embedding.cli.config_view import view_of
+from estimator_tpu_embedding.cli.inputs import Input
 
 
 def warnings_of(config, *codes):

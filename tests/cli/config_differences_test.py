@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimator_tpu_embedding.cli.config_differences import differences
-from estimator_tpu_embedding.cli.inputs import Input
 from estimator_tpu_embedding.cli.config_view import view_of
+from estimator_tpu_embedding.cli.inputs import Input
 
 
 def view(config):

@@ -5,8 +5,8 @@ from harness.commands import config_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.cli.inputs import Input
 from estimator_tpu_embedding.cli.config_view import view_of
+from estimator_tpu_embedding.cli.inputs import Input
 from estimator_tpu_embedding.core.optimizers import OPTIMIZERS
 
 

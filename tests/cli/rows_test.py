@@ -11,9 +11,9 @@ from harness.forged_job import IDS, VALUES, save
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding.migration.rows import writers, built
-from estimator_tpu_embedding.migration.rows.writers import Described
+from estimator_tpu_embedding.migration.rows import built, writers
 from estimator_tpu_embedding.migration.rows.incoming import FLOAT
+from estimator_tpu_embedding.migration.rows.writers import Described
 
 FORMATS = ['npy', 'safetensors', 'parquet']
 KEY = '/.ATTRIBUTES/VARIABLE_VALUE'

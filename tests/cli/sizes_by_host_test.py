@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimator_tpu_embedding.cli.sizes_by_host import (
-    GIB, extent, per_host, rows_extent, share_text, slice_called)
 from estimator_tpu_embedding.cli.config_view import TableView
+from estimator_tpu_embedding.cli.sizes_by_host import (
+    GIB,
+    extent,
+    per_host,
+    rows_extent,
+    share_text,
+    slice_called,
+)
 from estimator_tpu_embedding.core.partition import STRATEGIES, Partition
 
 

@@ -9,8 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import workers
 from harness.network import require_private_network
-from harness.processes import (
-    DEADLINE, is_gone, run_etpe, run_python, started, until_gone)
+from harness.processes import DEADLINE, is_gone, run_etpe, run_python, started, until_gone
 from harness.waiting import until
 
 from estimator_tpu_embedding.cluster import control

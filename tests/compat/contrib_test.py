@@ -6,7 +6,14 @@ import tensorflow.compat.v1 as tf
 from harness.processes import ROOT, run_python
 
 from estimator_tpu_embedding.compat.contrib import (
-    arg_scope, data, framework, initial_values, layers, opt, summary)
+    arg_scope,
+    data,
+    framework,
+    initial_values,
+    layers,
+    opt,
+    summary,
+)
 from estimator_tpu_embedding.compat.contrib.hparams import HParams, parse_values
 from estimator_tpu_embedding.compat.contrib.optimize_loss import optimize_loss
 

@@ -13,7 +13,11 @@ from harness.numpy_reference import assert_close
 
 from estimator_tpu_embedding.core.optimizer_base import Bounds
 from estimator_tpu_embedding.core.optimizers import (
-    Adagrad, FrequencyEstimator, Momentum, StochasticGradientDescent)
+    Adagrad,
+    FrequencyEstimator,
+    Momentum,
+    StochasticGradientDescent,
+)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.specs import FeatureSpec, TableSpec, Topology
 from estimator_tpu_embedding.hosts.delayed import DelayedBackend

@@ -12,7 +12,11 @@ from harness.numpy_reference import ReferenceTable, assert_close
 from harness.parts import soak_except
 
 from estimator_tpu_embedding.core.optimizers import (
-    Adagrad, Adam, Momentum, StochasticGradientDescent)
+    Adagrad,
+    Adam,
+    Momentum,
+    StochasticGradientDescent,
+)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import ConstantRate, DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology

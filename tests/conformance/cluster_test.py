@@ -7,7 +7,12 @@ from harness import graphs
 from harness.parts import soak_except
 
 from estimator_tpu_embedding.core.optimizers import (
-    Adagrad, Adam, Ftrl, Momentum, StochasticGradientDescent)
+    Adagrad,
+    Adam,
+    Ftrl,
+    Momentum,
+    StochasticGradientDescent,
+)
 from estimator_tpu_embedding.core.plan import resolve
 from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.core.specs import FeatureSpec, Quantization, TableSpec, Topology

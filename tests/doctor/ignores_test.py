@@ -3,7 +3,12 @@ import pytest
 from estimator_tpu_embedding.cli.selection import prefixes
 from estimator_tpu_embedding.doctor.facts import Finding, Place, ScannedFile
 from estimator_tpu_embedding.doctor.ignores import (
-    Settings, comments, is_ignored, selected, settings_of)
+    Settings,
+    comments,
+    is_ignored,
+    selected,
+    settings_of,
+)
 from estimator_tpu_embedding.errors import ConfigError
 
 ALL = frozenset()

@@ -49,7 +49,16 @@ def all_questions():
     lost = load('make_api_table').all_lost()
     ete.install()  # The areas take names of it.
     from estimator_tpu_embedding.compat.contrib import (
-        cluster_resolver, data, framework, layers, metrics, opt, summary, tpu, training)
+        cluster_resolver,
+        data,
+        framework,
+        layers,
+        metrics,
+        opt,
+        summary,
+        tpu,
+        training,
+    )
     areas = (cluster_resolver, data, framework, layers, metrics, opt, summary, tpu, training)
     contrib = [f'contrib.{name}' for name in (
         *advice.REPLACEMENTS, *same.SUCCESSORS,

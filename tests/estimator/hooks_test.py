@@ -6,7 +6,10 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from estimator_tpu_embedding.estimator.hooks import (
-    ExamplesPerSecondHook, InstallSignalHandlerHook, PeriodicLogger)
+    ExamplesPerSecondHook,
+    InstallSignalHandlerHook,
+    PeriodicLogger,
+)
 
 
 def test_steps_and_examples_per_second_are_logged_and_written(tmp_path, caplog):

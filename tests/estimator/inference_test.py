@@ -9,8 +9,8 @@ from harness import jobs
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.estimator import inference
-from estimator_tpu_embedding.estimator.tpu_config import ExportSavedModelApiVersion
 from estimator_tpu_embedding.estimator.export import BatchConfig
+from estimator_tpu_embedding.estimator.tpu_config import ExportSavedModelApiVersion
 
 BATCHES = BatchConfig(2, 8, 100, [4, 8])
 

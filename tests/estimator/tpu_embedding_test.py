@@ -12,7 +12,13 @@ from google.protobuf import text_format
 from harness import groups, legacy_api
 from harness.bad_calls import BAD_CALLS, NAMES
 from harness.declarations import (
-    OPTIMIZERS, all_declarations, build, declaration, optimizer, renumbered)
+    OPTIMIZERS,
+    all_declarations,
+    build,
+    declaration,
+    optimizer,
+    renumbered,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

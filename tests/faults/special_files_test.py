@@ -17,10 +17,13 @@ from estimator_tpu_embedding.checkpoint.options import CheckpointOptions
 from estimator_tpu_embedding.checkpoint.recover import recover
 from estimator_tpu_embedding.checkpoint.warm_start import checkpoint_of
 from estimator_tpu_embedding.cli.main import main
-from estimator_tpu_embedding.core.table_profile import Subject
 from estimator_tpu_embedding.core.specs import Topology
+from estimator_tpu_embedding.core.table_profile import Subject
 from estimator_tpu_embedding.errors import (
-    CheckpointError, CorruptCheckpointError, UnreadableConfigError)
+    CheckpointError,
+    CorruptCheckpointError,
+    UnreadableConfigError,
+)
 from estimator_tpu_embedding.proto import reading
 
 KINDS = ('pipe', 'socket', 'folder', 'device', 'link', 'dangling link')

@@ -13,8 +13,20 @@ import tensorflow.compat.v1 as tf
 from estimator_tpu_embedding.core import optimizers
 from estimator_tpu_embedding.core.optimizer_base import Bounds, Optimizer
 from estimator_tpu_embedding.core.optimizers import (
-    Adadelta, Adagrad, AdagradMomentum, Adam, CenteredRMSProp, FrequencyEstimator, Ftrl, Lion,
-    Momentum, ProximalAdagrad, ProximalYogi, RMSProp, StochasticGradientDescent)
+    Adadelta,
+    Adagrad,
+    AdagradMomentum,
+    Adam,
+    CenteredRMSProp,
+    FrequencyEstimator,
+    Ftrl,
+    Lion,
+    Momentum,
+    ProximalAdagrad,
+    ProximalYogi,
+    RMSProp,
+    StochasticGradientDescent,
+)
 from estimator_tpu_embedding.core.rates import DynamicRate
 from estimator_tpu_embedding.core.specs import TableSpec
 

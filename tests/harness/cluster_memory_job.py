@@ -18,13 +18,13 @@ import estimator_tpu_embedding as ete
 ete.install()
 
 import tensorflow.compat.v1 as tf  # noqa: E402
+from harness import jobs  # noqa: E402
 
 from estimator_tpu_embedding import defaults  # noqa: E402
 from estimator_tpu_embedding.cluster.choice import ClusterChoice  # noqa: E402
 from estimator_tpu_embedding.cluster.cluster import current  # noqa: E402
 from estimator_tpu_embedding.core.specs import System  # noqa: E402
 from estimator_tpu_embedding.defaults import Defaults  # noqa: E402
-from harness import jobs  # noqa: E402
 
 BATCH = 64
 

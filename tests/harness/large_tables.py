@@ -14,12 +14,12 @@ import tempfile
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
 import tensorflow.compat.v1 as tf  # noqa: E402
+from harness import jobs, legacy_api  # noqa: E402
+from harness.memory import highest_rss_of, vm_size  # noqa: E402
 
 import estimator_tpu_embedding as ete  # noqa: E402
 from estimator_tpu_embedding import _legacy  # noqa: E402
 from estimator_tpu_embedding.midlevel import TPUEmbedding  # noqa: E402
-from harness import jobs, legacy_api  # noqa: E402
-from harness.memory import highest_rss_of, vm_size  # noqa: E402
 
 tf2 = tf.compat.v2.tpu.experimental.embedding
 

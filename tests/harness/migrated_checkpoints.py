@@ -8,10 +8,10 @@ import shutil
 import tempfile
 
 import numpy as np
+from harness import forged, tf1_tables
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.cli.main import main
-from harness import forged, tf1_tables
 
 TABLES = '\n'.join(f'table {name} -> {name}' for name in tf1_tables.SUFFIXES)
 DENSE = 're (dense/.*) -> model/\\1\n'

@@ -22,10 +22,11 @@ def run(text, **names):
 
 def run_tf1(text):
     """The names of a source for TPUEstimator, with our classes where `install` puts them."""
+    import tensorflow.compat.v1 as tf
+
     from estimator_tpu_embedding.compat import modules
     from estimator_tpu_embedding.estimator import parameters
     from estimator_tpu_embedding.estimator.embedding_spec import EmbeddingConfigSpec
-    import tensorflow.compat.v1 as tf
     space = types.SimpleNamespace
     classes = modules.names_by_module()['tensorflow.python.tpu.tpu_embedding']
     face = space(tpu=space(experimental=space(**parameters.ALL)), initializers=tf.initializers,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from estimator_tpu_embedding.core.table_profile import Subject
 from estimator_tpu_embedding.core.specs import Topology
+from estimator_tpu_embedding.core.table_profile import Subject
 from estimator_tpu_embedding.core.tally import Tally
 
 

@@ -19,9 +19,10 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
 import tensorflow as tf  # noqa: E402
-from estimator_tpu_embedding import install  # noqa: E402
 from harness import replicas, tf2_tables, tfrs_models  # noqa: E402
 from harness.kill_job import LONGEST, live, numbers, shown_if_wrong  # noqa: E402
+
+from estimator_tpu_embedding import install  # noqa: E402
 
 PER_SAVE, LAST = 2, 9
 OPTIMIZERS = {'t': tf2_tables.api.Adam(.1), 'u': tf2_tables.api.Adagrad(.1)}

@@ -12,10 +12,10 @@ import contextlib
 
 import numpy as np
 import tensorflow as tf
+from harness import replicas
 
 from estimator_tpu_embedding._tf import distribute
 from estimator_tpu_embedding.compat import roads, tf2
-from harness import replicas
 
 TO_HOST = tf.distribute.InputOptions(experimental_fetch_to_device=False)
 LONGEST = 5

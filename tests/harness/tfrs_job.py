@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 import tensorflow as tf
-
 from harness import tfrs
 from harness.numpy_reference import ReferenceTable, assert_close
 

@@ -11,7 +11,8 @@ import sys
 
 import numpy as np
 import tensorflow as tf
-from harness import tf1_tables, tfrs_models as models
+from harness import tf1_tables
+from harness import tfrs_models as models
 
 SUFFIXES = {'sgd': [], 'adagrad': ['Adagrad'], 'adam': ['Adam/m', 'Adam/v'],
             'ftrl': ['Ftrl', 'Ftrl_1']}

@@ -2,10 +2,10 @@
 
 import numpy as np
 import tensorflow as tf
-
-from estimator_tpu_embedding.midlevel import optimizers
 from harness import replicas, tfrs
 from harness.numpy_reference import ReferenceTable, assert_close
+
+from estimator_tpu_embedding.midlevel import optimizers
 
 api = tf.tpu.experimental.embedding
 ROWS, SAMPLES = 7, 8

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 from harness import replicas
 from harness.processes import run_harness
-from harness.tf2_tables import (
-    api, assert_equal, features, make, stock, trained, trainer)
+from harness.tf2_tables import api, assert_equal, features, make, stock, trained, trainer
 
 ADAGRAD = {'t': api.Adagrad(.1)}
 KEYS = [

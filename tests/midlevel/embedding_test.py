@@ -11,8 +11,13 @@ from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.defaults import Defaults
 from estimator_tpu_embedding.errors import (
-    CallError, ConfigError, InputShapeError, NotInFunctionError, StructureTypeError,
-    UnsupportedError)
+    CallError,
+    ConfigError,
+    InputShapeError,
+    NotInFunctionError,
+    StructureTypeError,
+    UnsupportedError,
+)
 from estimator_tpu_embedding.midlevel.embedding import TPUEmbedding
 from estimator_tpu_embedding.midlevel.replicas import forget_initialized
 

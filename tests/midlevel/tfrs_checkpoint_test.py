@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from harness import replicas, tfrs, tfrs_models as models
+from harness import replicas, tfrs
+from harness import tfrs_models as models
 from harness.parts import soak_except
 from harness.processes import run_harness
 

@@ -9,7 +9,11 @@ from harness.numpy_reference import ReferenceTable, assert_close
 from harness.parts import soak_except
 
 from estimator_tpu_embedding.errors import (
-    CallError, InputShapeError, NotInFunctionError, UnsupportedError)
+    CallError,
+    InputShapeError,
+    NotInFunctionError,
+    UnsupportedError,
+)
 from estimator_tpu_embedding.midlevel import optimizers
 
 api = tf.tpu.experimental.embedding

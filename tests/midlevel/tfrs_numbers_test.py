@@ -90,7 +90,8 @@ def test_tables_have_optimizers_of_their_own_of_any_kind():
 @pytest.mark.parametrize('translated', [False, True])
 def test_a_schedule_of_keras_follows_the_iterations_of_its_optimizer(strategy, translated):
     from tensorflow_recommenders.layers.embedding.tpu_embedding_layer import (
-        translate_keras_optimizer)
+        translate_keras_optimizer,
+    )
     made = replicas.make(strategy)
     with replicas.scope(made):
         optimizer = keras.Adagrad(tf.keras.optimizers.schedules.PolynomialDecay(.4, 4, .1), .3)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from harness import migrated_checkpoints as migrated, tf1_tables
-from harness.tf2_tables import features, stock as stock_of
+from harness import migrated_checkpoints as migrated
+from harness import tf1_tables
+from harness.tf2_tables import features
+from harness.tf2_tables import stock as stock_of
 
 KERAS = {'sgd': [], 'a/b.c': ['Adagrad'], 'ftrl': ['Ftrl', 'Ftrl_1'], 'adam': ['Adam/m', 'Adam/v']}
 """Tables whose optimizers Keras and the layer of TFRS have."""

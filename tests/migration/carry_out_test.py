@@ -17,7 +17,10 @@ from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
 from estimator_tpu_embedding.errors import (
-    CheckpointError, CheckpointWriteError, NonFiniteCheckpointError)
+    CheckpointError,
+    CheckpointWriteError,
+    NonFiniteCheckpointError,
+)
 from estimator_tpu_embedding.migration import carry_out, writing
 
 pytestmark = pytest.mark.no_rerun

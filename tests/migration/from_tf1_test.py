@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from google.protobuf import text_format
-from harness import migrated_checkpoints as migrated, tf1_tables
+from harness import migrated_checkpoints as migrated
+from harness import tf1_tables
 
 from estimator_tpu_embedding.checkpoint.bundle import Bundle
 from estimator_tpu_embedding.checkpoint.bundle_writer import BundleWriter

@@ -6,7 +6,8 @@ import pathlib
 
 import numpy as np
 import pytest
-from harness import migrated_checkpoints as migrated, tf1_tables
+from harness import migrated_checkpoints as migrated
+from harness import tf1_tables
 from harness.parts import soak_except
 from harness.processes import ROOT
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from harness import jobs, migrated_checkpoints as migrated, replicas
+from harness import jobs, replicas
+from harness import migrated_checkpoints as migrated
 from harness.parts import soak_except
 
 import estimator_tpu_embedding as ete

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from harness import (
-    migrated_checkpoints as migrated, replicas, tf1_tables, tfrs, tfrs_migrated, tfrs_models)
+from harness import migrated_checkpoints as migrated
+from harness import replicas, tf1_tables, tfrs, tfrs_migrated, tfrs_models
 from harness.parts import soak_except
 from harness.processes import run_harness
 

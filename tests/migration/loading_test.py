@@ -5,7 +5,8 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
-from harness import migrated_checkpoints as migrated, tf1_tables
+from harness import migrated_checkpoints as migrated
+from harness import tf1_tables
 from harness.parts import soak_except
 from harness.tf2_tables import api, assert_equal, features, make, trainer
 from tensorflow.python.tpu import tpu_embedding_for_serving, tpu_embedding_v2

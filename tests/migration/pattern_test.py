@@ -5,7 +5,8 @@ import pathlib
 import numpy as np
 import pytest
 import tensorflow as tf
-from harness import migrated_checkpoints as migrated, replicas, tf1_tables, tfrs, tfrs_migrated
+from harness import migrated_checkpoints as migrated
+from harness import replicas, tf1_tables, tfrs, tfrs_migrated
 from harness import tfrs_models as models
 from harness.tf2_tables import assert_equal, stock
 

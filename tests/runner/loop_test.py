@@ -10,9 +10,9 @@ from harness import jobs
 from harness.processes import path_with_harness, run_python
 
 import estimator_tpu_embedding as ete
+from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.checkpoint.file_names import manifest_path
 from estimator_tpu_embedding.checkpoint.manifest import read_manifest
-from estimator_tpu_embedding import _legacy
 from estimator_tpu_embedding.cli import inputs
 from estimator_tpu_embedding.errors import CorruptCheckpointError, IncompatibleCheckpointError
 from estimator_tpu_embedding.hosts import step_clock

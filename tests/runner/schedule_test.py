@@ -6,7 +6,11 @@ from estimator_tpu_embedding.hosts.backend import QUEUE_CAPACITY
 from estimator_tpu_embedding.runner.pace import FixedPace
 from estimator_tpu_embedding.runner.progress import RunReport
 from estimator_tpu_embedding.runner.schedule import (
-    EvaluationSchedule, Loop, PredictionSchedule, TrainingSchedule)
+    EvaluationSchedule,
+    Loop,
+    PredictionSchedule,
+    TrainingSchedule,
+)
 
 
 class Stop:

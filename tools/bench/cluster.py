@@ -39,8 +39,7 @@ import exchange_model  # noqa: E402
 import networks  # noqa: E402
 import numpy as np  # noqa: E402
 import private_network  # noqa: E402
-from cluster_engines import (  # noqa: E402
-    STRATEGY, HostsEngine, link_of, workload_of)
+from cluster_engines import STRATEGY, HostsEngine, link_of, workload_of  # noqa: E402
 from engine import compare  # noqa: E402
 
 from estimator_tpu_embedding.cluster import listening  # noqa: E402

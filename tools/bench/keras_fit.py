@@ -18,12 +18,11 @@ ratio is a window of `fit` over the window of the loop before it, in the median.
 import argparse
 
 import evidence
-from tf2 import (DENSE_RATE, UNITS, Loop, dataset_of, name_of, strategy_of)  # First: it installs.
-from turns import InTurns
-from workloads import ACCUMULATOR, RATE, WORKLOADS
-
 import tensorflow as tf
 from tensorflow_recommenders.layers.embedding import TPUEmbedding
+from tf2 import DENSE_RATE, UNITS, Loop, dataset_of, name_of, strategy_of  # First: it installs.
+from turns import InTurns
+from workloads import ACCUMULATOR, RATE, WORKLOADS
 
 CASE = 'TPUStrategy, 1 replica'
 

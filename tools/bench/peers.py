@@ -39,10 +39,11 @@ def fbgemm_rowwise(workload):
     """Makes one call for all features, as fbgemm expects: ids and offsets, feature by feature."""
     import torch
     from fbgemm_gpu.split_embedding_configs import EmbOptimType
-    from fbgemm_gpu.split_table_batched_embeddings_ops_common import (
-        EmbeddingLocation, PoolingMode)
+    from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode
     from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
-        ComputeDevice, SplitTableBatchedEmbeddingBagsCodegen)
+        ComputeDevice,
+        SplitTableBatchedEmbeddingBagsCodegen,
+    )
     bags = SplitTableBatchedEmbeddingBagsCodegen(
         [(rows, width, EmbeddingLocation.HOST, ComputeDevice.CPU)
          for rows, width in workload.tables],

@@ -10,8 +10,19 @@ import difflib
 import itertools
 
 from . import (
-    agreement, checkpoints, cluster, config, doctor, doubts, migration, reading, rows, run, sources,
-    tf2)
+    agreement,
+    checkpoints,
+    cluster,
+    config,
+    doctor,
+    doubts,
+    migration,
+    reading,
+    rows,
+    run,
+    sources,
+    tf2,
+)
 
 Entry = tuple[str, str, str]
 """Title, meaning and remedy."""

@@ -31,8 +31,7 @@ from ...checkpoint import file_names
 from ...checkpoint.object_graph import Place
 from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.rotation import GONE, is_gone, rotated_away
-from ...errors import (
-    CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown)
+from ...errors import CheckpointError, CorruptCheckpointError, Problem, bytes_text, quoted, shown
 from ...migration import map_text
 from ...migration import plan as planning
 from ...migration.plan import Plan

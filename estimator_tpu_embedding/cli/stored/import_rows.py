@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ...checkpoint import manifest
 from ...checkpoint.options import CheckpointOptions
 from ...checkpoint.tables_meant import meant
-from ...errors import (
-    CheckpointError, ConfigError, CorruptCheckpointError, Problem, quoted, shown)
+from ...errors import CheckpointError, ConfigError, CorruptCheckpointError, Problem, quoted, shown
 from ...proto import reading
 from .. import restore_arguments
 from ..report import Grid, Line, Report

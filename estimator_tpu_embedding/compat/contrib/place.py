@@ -11,7 +11,17 @@ from typing import Any
 from ... import _tf
 from .. import tf1
 from . import (
-    advice, cluster_resolver, data, framework, layers, metrics, opt, summary, tpu, training)
+    advice,
+    cluster_resolver,
+    data,
+    framework,
+    layers,
+    metrics,
+    opt,
+    summary,
+    tpu,
+    training,
+)
 
 _ROOT = 'tensorflow.contrib'
 _AREAS = (cluster_resolver, data, framework, layers, metrics, opt, summary, tpu, training)

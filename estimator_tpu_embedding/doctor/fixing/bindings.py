@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-
 BUILTINS = 'builtins.'
 """Before the name of a thing that needs no import."""
 

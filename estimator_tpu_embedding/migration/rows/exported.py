@@ -11,11 +11,11 @@ import numpy as np
 from ...errors import CheckpointError, EteError, Problem, shown
 from . import ids as ids_of_rows
 from . import writers
-from .parquet import ID
 from .files import Column, bad_file, columns_of
 from .incoming import CHUNK, Feed, Incoming, table_text
 from .listing import RowFile, RowsIndex, RowsOfTable, Shard
 from .outgoing import hashed
+from .parquet import ID
 
 
 def from_export(directory: str, index: RowsIndex) -> list[Incoming]:

@@ -16,9 +16,9 @@ from ...core import limits
 from ...core.names import name_problems
 from ...errors import CheckpointError, ConfigError, EteError, Problem, quoted, shown
 from . import ids as ids_of_rows
+from .files import CODES, Column, columns_of, one_column
 from .ids import CHUNK, Ids
 from .parquet import ID
-from .files import CODES, Column, columns_of, one_column
 
 FLOAT = 'float32'
 _CONVERTIBLE = ('float64', 'float16', 'bfloat16')

@@ -22,8 +22,8 @@ from ...core.partition import Partition
 from ...errors import CheckpointError, ConfigError, Problem, shown
 from ...proto import files
 from . import listing, writers
-from .writers import Described
 from .listing import RowFile, RowsIndex, RowsOfTable, Shard, TensorOfRows
+from .writers import Described
 
 STAGE = '.rows-stage'
 SHARD_BYTES = 256 * 10**6

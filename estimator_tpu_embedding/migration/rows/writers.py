@@ -8,8 +8,8 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
-from .parquet import ID, ParquetWriter, require_pyarrow
 from .files import CODES, ROWS, SAFETENSORS_KINDS
+from .parquet import ID, ParquetWriter, require_pyarrow
 
 FORMATS = ('npy', 'safetensors', 'parquet')
 _AS_INTEGERS = {'bfloat16': 'uint16', 'float8_e5m2': 'uint8', 'float8_e4m3fn': 'uint8'}

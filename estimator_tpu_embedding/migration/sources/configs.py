@@ -16,10 +16,15 @@ from ...core.specs import FeatureSpec, TableSpec
 from ...errors import ConfigError, Problem, counted, shown
 from ...proto import quantization
 from ...proto.codec import (
-    Config, HotIds, LowDimensionalPacking, Parameters, RateOfTag, decode_optimizer)
+    Config,
+    HotIds,
+    LowDimensionalPacking,
+    Parameters,
+    RateOfTag,
+    decode_optimizer,
+)
 from ...proto.decoding import batch_of, layout
-from .facts import (
-    JOB, LOST, NO_OPTIMIZER, Declaration, Feature, Note, Sizes, Table, place, some)
+from .facts import JOB, LOST, NO_OPTIMIZER, Declaration, Feature, Note, Sizes, Table, place, some
 
 _OF_COLUMNS = 'tbl_'
 """How the names of tables begin that feature columns make."""

@@ -9,7 +9,15 @@ from ...core.optimizer_base import Optimizer
 from . import initializers, optimizer_calls
 from .facts import JOB, LOST, NOT_WRITABLE, Declaration, Feature, Note, Table, place
 from .module import (
-    NONE_OF_ALL, Constants, assigned, batch_lines, by_place, commonest, constant_of, head)
+    NONE_OF_ALL,
+    Constants,
+    assigned,
+    batch_lines,
+    by_place,
+    commonest,
+    constant_of,
+    head,
+)
 from .rates import Rates
 from .text import Argument, Call, Expression, call, number, quoted
 

@@ -8,7 +8,15 @@ from ...proto.codec import STRATEGIES, Config
 from . import initializers, optimizer_calls
 from .facts import JOB, LOST, Declaration, Feature, Note, Table, place
 from .module import (
-    NONE_OF_ALL, Constants, assigned, batch_lines, by_place, commonest, constant_of, head)
+    NONE_OF_ALL,
+    Constants,
+    assigned,
+    batch_lines,
+    by_place,
+    commonest,
+    constant_of,
+    head,
+)
 from .rates import Rates
 from .text import Argument, Call, Expression, call, lines, number, quoted
 

@@ -7,7 +7,11 @@ import pytest
 import tensorflow as tf
 
 from estimator_tpu_embedding.migration.agreement.inputs import (
-    named, seen_in_batches, seen_in_dataset, seen_in_input_fn)
+    named,
+    seen_in_batches,
+    seen_in_dataset,
+    seen_in_input_fn,
+)
 
 
 class Notes(list):

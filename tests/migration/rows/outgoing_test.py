@@ -19,9 +19,9 @@ from estimator_tpu_embedding.checkpoint.files import Storage
 from estimator_tpu_embedding.core.partition import Partition
 from estimator_tpu_embedding.errors import CheckpointError, ConfigError
 from estimator_tpu_embedding.migration.rows import exported, listing, outgoing, writers
-from estimator_tpu_embedding.migration.rows.writers import Described
 from estimator_tpu_embedding.migration.rows.listing import CheckpointOfRows
 from estimator_tpu_embedding.migration.rows.outgoing import Chosen, Export
+from estimator_tpu_embedding.migration.rows.writers import Described
 
 FROM = CheckpointOfRows(name='model.ckpt-7', step=7, manifest_sha256=None)
 

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from estimator_tpu_embedding.core.float32 import shortest
 from estimator_tpu_embedding.migration.sources.text import (
-    Argument, Call, call, comment, lines, number, quoted)
+    Argument,
+    Call,
+    call,
+    comment,
+    lines,
+    number,
+    quoted,
+)
 
 
 def text(*arguments, **more):

@@ -3,7 +3,7 @@ import pathlib
 import pytest
 import tensorflow as tf
 from google.protobuf import text_format
-from harness.migrated_sources import config_of_tf2, any_configs, normal, run, too_long
+from harness.migrated_sources import any_configs, config_of_tf2, normal, run, too_long
 from harness.processes import run_python
 from hypothesis import given, settings
 
@@ -50,11 +50,11 @@ def test_the_source_declares_the_tables_features_and_optimizers_of_its_config(pa
     assert not too_long(text)
 
 
-def test_sources_pass_flake8(tmp_path):
+def test_sources_pass_lint(tmp_path):
     for path in PATHS:
         for target in ('tf2', 'tfrs', 'tf1'):
             (tmp_path / f'{path.stem}_{target}.py').write_text(written(read(path), target).text)
-    done = run_python('-m', 'flake8', '--isolated', tmp_path)
+    done = run_python('-m', 'ruff', 'check', '-q', '--no-cache', '--isolated', tmp_path)
     assert (done.returncode, done.stdout) == (0, '')
 
 
