@@ -31,10 +31,9 @@ WATCHDOG_MINUTES = 45
 STATIC = ('architecture_test.py', 'shape_test.py')
 FAST = ('core', 'proto', 'ops')
 SHORT = 'not soak and not serial and not smoke'
-BY_FILE = ('-n', '2', '--dist', 'loadfile', '--no-loadscope-reorder', '--max-worker-restart', '0')
+BY_FILE = ('-n', '2', '--dist', 'loadfile', '--no-loadscope-reorder')
 """Files with few tests are the slow ones. The plugin would begin them last, and leave one core
-idle. A worker that dies is not replaced: the plugin would run the test again that ended it, or
-wait for ever. What the worker leaves is run by the next call.
+idle.
 """
 MOST_RERUN, RERUN_SECONDS = 10, 300
 """More than ten failures are no accident."""
@@ -76,7 +75,7 @@ class Check:
 
     def tests(self, part: str, *paths: object, mark: str = SHORT,
               options: Sequence[object] = ()) -> None:
-        """Runs tests, and keeps their results. Those that a process took along run in another.
+        """Runs tests, and keeps their results.
 
         Args:
           part: its name.
@@ -88,17 +87,11 @@ class Check:
           Ended: if more tests have failed by now than are tried again, or if none can run.
         """
         self.begin(part)
-        while paths:
-            most = MOST_RERUN + 1 - len(self.failed)
-            results = self._run.pytest(f'--maxfail={most}', *options, *paths, mark=mark)
+        for results in self._run.pytest_to_the_end(
+                *paths, mark=mark, options=[f'--maxfail={MOST_RERUN + 1}', *options]):
             self.results.append(results)
             if len(self.failed) > MOST_RERUN:
                 raise Ended(f'more than {MOST_RERUN} tests failed')
-            if results.not_run and not results.seconds:
-                raise Ended(f'{len(results.not_run)} tests of {part} do not run')
-            rest = self._run.folder / 'rest'
-            rest.write_text(''.join(f'{ROOT}/{test}\n' for test in results.not_run))
-            paths = (f'@{rest}',) if results.not_run else ()
 
     def all_parts(self) -> None:
         """Runs everything.

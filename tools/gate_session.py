@@ -110,7 +110,7 @@ class Results:
     """What one call of pytest did.
 
     Attributes:
-      passed, skipped: node ids.
+      collected, passed, skipped: node ids.
       failed: by node id, why. A test that began and did not end failed.
       not_run: node ids of tests that were collected and never began.
       seconds: by node id.
@@ -124,12 +124,12 @@ class Results:
           record: the file.
           is_over: whether nothing more is written to it.
         """
-        collected, began, outcomes = [], [], collections.defaultdict(set)
+        self.collected, began, outcomes = list[str](), [], collections.defaultdict(set)
         self.failed: dict[str, str] = {}
         self.seconds: dict[str, float] = collections.defaultdict(float)
         for line in record.read_text().splitlines() if record.exists() else ():
             fact = json.loads(line)
-            collected += fact.get('collected', ())
+            self.collected += fact.get('collected', ())
             if 'started' in fact:
                 began.append(fact['started'])
             if 'broken' in fact:
@@ -143,7 +143,8 @@ class Results:
                     self.failed.setdefault(test, fact['why'])
         self.running = [test for test in began
                         if 'over' not in outcomes[test] and test not in self.failed]
-        self.not_run = [test for test in collected if test not in {*began, *self.failed}]
+        self.not_run = [test for test in self.collected
+                        if test not in {*began, *self.failed}]
         if is_over:
             self.failed.update(dict.fromkeys(self.running, 'its process ended while it ran'))
         over = [test for test, found in outcomes.items() if 'over' in found]
@@ -301,6 +302,30 @@ class Session:
             results.failed['pytest itself'] = f'it ended with status {status}'
         return results
 
+    def pytest_to_the_end(self, *paths: object, mark: str,
+                          options: Sequence[object] = ()) -> Iterator[Results]:
+        """Yields the results of several calls of `pytest`: each runs what the one before left.
+
+        A test that ends its process takes along those that wait behind it. A worker of
+        pytest-xdist that dies is not replaced: the plugin would run the test again that ended it,
+        or wait for ever.
+
+        Args:
+          *paths: files, folders or node ids.
+          mark: which markers the tests must have.
+          options: of pytest, in every call.
+
+        Raises:
+          Ended: if no test can run.
+        """
+        while paths:
+            results = self.pytest(*options, '--max-worker-restart=0', *paths, mark=mark)
+            yield results
+            if results.not_run and not results.seconds:
+                raise Ended(f'{len(results.not_run)} tests do not run')
+            rest = self.folder / 'rest'
+            rest.write_text(''.join(f'{ROOT}/{test}\n' for test in results.not_run))
+            paths = (f'@{rest}',) if results.not_run else ()
 
     def _why_over(self, end: float | None) -> str:
         if end is not None and time.monotonic() > end:

@@ -13,7 +13,7 @@ import argparse
 import json
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import check
 import gate_session
@@ -61,37 +61,56 @@ class Store:
         return self.found.get(name, '').startswith('passed')
 
 
-def run_tests(run: Session, store: Store, files: list[str]) -> None:
-    """Runs the tests of files; keeps the result of a file soon after its last test has ended."""
-    over = threading.Event()
+class Progress:
+    """What the tests of some files have given until now."""
 
-    def keep() -> None:
-        while not over.wait(KEPT_EVERY):
-            put_results(run.latest, store, files)
+    def __init__(self, run: Session, store: Store, files: list[str]) -> None:
+        self._run, self._store, self._files = run, store, files
+        self._all: list[str] = []
+        self._calls: list[Results] = []
 
-    keeper = threading.Thread(target=keep)
-    keeper.start()
-    try:
-        run.pytest('-n', '2', '--dist', 'loadscope', '--no-loadscope-reorder', '--durations=50',
-                   *(TESTS / file for file in files), mark='soak')
-    finally:
-        over.set()
-        keeper.join()
-        put_results(run.latest, store, files)
+    def run(self) -> None:
+        """Runs the tests; keeps the result of a file soon after its last test has ended."""
+        paths = [TESTS / file for file in self._files]
+        self._all = self._run.pytest('--collect-only', '-q', *paths, mark='soak').collected
+        over = threading.Event()
 
+        def keep() -> None:
+            while not over.wait(KEPT_EVERY):
+                self.put(self._run.latest)
 
-def put_results(results: Results, store: Store, files: list[str]) -> None:
-    """Keeps the results of those files whose tests have all ended, or one of whose has failed."""
-    for file in files:
-        def own(tests: Iterable[str], file: str = file) -> list[str]:
-            return [test for test in tests if test.startswith(f'tests/{file}')]
+        keeper = threading.Thread(target=keep)
+        keeper.start()
+        try:
+            self._follow(*paths, mark='soak and not serial', options=(
+                '-n', '2', '--dist', 'loadscope', '--no-loadscope-reorder', '--durations=50'))
+            for path in set(check.marked('serial')) & set(paths):
+                self._follow(path, mark='soak and serial')
+        finally:
+            over.set()
+            keeper.join()
+            self.put(self._run.latest)
 
-        passed, failed = own(results.passed), own(results.failed)
-        if failed:
-            store.put(file, f'FAILED: {", ".join(failed)}')
-        elif not own([*results.not_run, *results.running]) and own([*passed, *results.skipped]):
-            store.put(file, f'passed: {len(passed)}, skipped: {len(own(results.skipped))}, '
-                            f'{sum(results.seconds[test] for test in passed):.0f} s')
+    def _follow(self, *paths: object, mark: str, options: Sequence[object] = ()) -> None:
+        for results in self._run.pytest_to_the_end(*paths, mark=mark, options=options):
+            self._calls.append(results)
+
+    def put(self, latest: Results) -> None:
+        """Keeps the results of files whose tests have all ended, or one of whose has failed."""
+        calls = [*self._calls, latest]
+        for file in self._files:
+            def own(tests: Iterable[str], file: str = file) -> set[str]:
+                return {test for test in tests if test.startswith(f'tests/{file}')}
+
+            passed, failed, skipped = [
+                own(test for call in calls for test in getattr(call, name))
+                for name in ('passed', 'failed', 'skipped')]
+            if failed:
+                self._store.put(file, f'FAILED: {", ".join(sorted(failed))}')
+            elif (found := own(self._all)) and passed | skipped == found:
+                seconds = {test: call.seconds[test] for call in calls for test in own(call.seconds)}
+                self._store.put(file, f'passed: {len(passed)}, skipped: {len(skipped)}, '
+                                      f'{sum(seconds.values()):.0f} s')
 
 
 def main() -> None:
@@ -114,7 +133,7 @@ def main() -> None:
         with gate_session.session(f'soak-{commit}') as run:
             run.install()
             if files := [item for item in missing if item not in PROGRAMS]:
-                run_tests(run, store, files)
+                Progress(run, store, files).run()
             for name in missing[len(files):]:
                 run.say(f'== {run.seconds:.0f} s: {name}')
                 status = run.call([word.format(python=run.binaries / 'python')

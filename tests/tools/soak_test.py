@@ -20,20 +20,32 @@ def ended(test, outcome='passed', phases=('setup', 'call', 'teardown')):
                                   'why': ''} for phase in phases)]
 
 
-def results(soak, path, facts):
-    path.write_text(''.join(json.dumps(fact) + '\n' for fact in facts))
-    return soak.Results(path, is_over=False)
+class Run:
+    """Stands for a session: its calls of pytest, of which the second runs what the first left."""
+
+    def __init__(self, soak, tmp_path, collected, calls):
+        self._soak, self._path, self._calls = soak, tmp_path / 'record', calls
+        self._collected, self.latest = collected, self._results([])
+
+    def _results(self, facts):
+        self._path.write_text(''.join(json.dumps(fact) + '\n' for fact in facts))
+        return self._soak.Results(self._path)
+
+    def pytest(self, *arguments, mark):
+        return self._results([{'collected': self._collected}])
+
+    def pytest_to_the_end(self, *paths, mark, options):
+        for facts in self._calls:
+            yield self._results(facts)
 
 
 def test_a_file_has_passed_when_all_of_its_tests_have(soak, tmp_path):
     tests = ['tests/a_test.py::one', 'tests/a_test.py::two', 'tests/b_test.py::one']
-    facts = [{'collected': tests}, *ended(tests[0]), {'started': tests[1]},
-             *ended(tests[2], 'failed')]
     store, files = soak.Store('1' * 40), ['a_test.py', 'b_test.py', 'c_test.py']
-    soak.put_results(results(soak, tmp_path / 'record', facts), store, files)
+    first = [*ended(tests[0]), *ended(tests[2], 'failed')]
+    soak.Progress(Run(soak, tmp_path, tests, [first]), store, files).run()
     assert store.found == {'b_test.py': f'FAILED: {tests[2]}'}
-    facts += ended(tests[1])
-    soak.put_results(results(soak, tmp_path / 'record', facts), store, files)
+    soak.Progress(Run(soak, tmp_path, tests, [first, ended(tests[1])]), store, files).run()
     again = soak.Store('1' * 40)
     assert again.found['a_test.py'] == 'passed: 2, skipped: 0, 12 s'
     assert [again.has_passed(file) for file in files] == [True, False, False]
