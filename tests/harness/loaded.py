@@ -45,7 +45,6 @@ def run(arguments, cwd, environment, deadline):
         with groups.guarded(_answer(server)) as fork, groups.killed_after(deadline, fork) as late:
             status = _answer(server)
         output = [pathlib.Path(path).read_text() for path in files]
-    groups.show(*output)
     if late.is_set():
         raise subprocess.TimeoutExpired(arguments, deadline, *output)
     return subprocess.CompletedProcess(arguments, status, *output)

@@ -37,10 +37,16 @@ def run_python(*arguments, deadline=DEADLINE, cwd=None, before=(), loaded=False,
                  **environment}
     variables = {name: value for name, value in variables.items() if value is not None}
     arguments = [str(one) for one in arguments]
-    if loaded:
-        return loaded_python.run(arguments, cwd, variables, deadline)
-    return groups.run([*before, sys.executable, *arguments], cwd=cwd, deadline=deadline,
-                      env=variables)
+    if not loaded:
+        return groups.run([*before, sys.executable, *arguments], cwd=cwd, deadline=deadline,
+                          env=variables)
+    try:
+        ended = loaded_python.run(arguments, cwd, variables, deadline)
+    except subprocess.TimeoutExpired as error:
+        groups.show(error.stdout, error.stderr)
+        raise
+    groups.show(ended.stdout, ended.stderr)
+    return ended
 
 
 def path_with(folder):
