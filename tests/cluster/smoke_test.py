@@ -10,20 +10,20 @@ import os
 import pathlib
 import re
 import signal
-import time
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from harness import jobs, workers
 from harness.cluster_losses import AtStep
-from harness.processes import DEADLINE, is_gone, started
+from harness.network import require_private_network
+from harness.processes import DEADLINE, is_gone, started, until_gone
 from harness.tasks import Owners, hosted_by
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.checkpoint.recover import recover
-from estimator_tpu_embedding.cluster import control, heartbeats, listening
+from estimator_tpu_embedding.cluster import control, heartbeats
 from estimator_tpu_embedding.cluster.choice import ClusterChoice
 from estimator_tpu_embedding.cluster.cluster import Cluster, current
 from estimator_tpu_embedding.cluster.faults import HostLostError
@@ -47,9 +47,7 @@ def children():
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """Runs a test in a private network, takes no worker for lost, and leaves no process."""
-    if listening.interfaces():
-        pytest.skip(
-            'opens servers on all interfaces: run by tools/check.py, in a network of its own')
+    require_private_network()
     monkeypatch.setattr(heartbeats, 'SILENCE', PATIENT)
     before = children()
     yield
@@ -241,7 +239,4 @@ def test_h05_the_workers_that_a_client_started_end_when_it_is_killed():
         assert len(pids) == 2 and not any(map(is_gone, pids))
         client.kill()
         client.wait()
-        end = time.monotonic() + DEADLINE
-        while not all(map(is_gone, pids)):
-            assert time.monotonic() < end, f'these run on: {pids}'
-            time.sleep(.05)
+        until_gone(pids)
