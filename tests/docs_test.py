@@ -30,7 +30,7 @@ GUIDE = {name: text for name, text in TEXT.items() if ROOT / name in GUIDES}
 BLOCK = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r'`([^`]+)`')
 FILE = re.compile(r'(?<![\w/.])((?:tools|tests|protos|estimator_tpu_embedding)/[\w/.*-]*[\w*/]|'
-                  r'\.ci/\w+)')
+                  r'\.ci/[\w.]*\w)')
 MEASURED = re.compile(r'\d[\d.,]*\s+(?:ms|milliseconds|times\s+(?:as|faster|slower|more)|\w+/s)\b')
 FLAG = re.compile(r'(?<![\w-])--[a-z][\w-]*')
 
