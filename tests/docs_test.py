@@ -197,6 +197,7 @@ INSTALLING = [block for block in PROGRAMS if 'install(' in block]
 OF_TF2 = [block for block in PROGRAMS if 'TPUStrategy' in block]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize('script', OF_TF2)
 def test_programs_that_change_tensorflow_run(script, tmp_path):
     """In one process: the lines that a script of TF2 is to have at its top, and that script."""

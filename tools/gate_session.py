@@ -143,14 +143,14 @@ class Results:
                     self.failed.setdefault(test, fact['why'])
         self.running = [test for test in began
                         if 'over' not in outcomes[test] and test not in self.failed]
-        self.not_run = [test for test in self.collected
-                        if test not in {*began, *self.failed}]
+        known = {*began, *self.failed}
+        self.not_run = [test for test in self.collected if test not in known]
         if is_over:
             self.failed.update(dict.fromkeys(self.running, 'its process ended while it ran'))
         over = [test for test, found in outcomes.items() if 'over' in found]
-        self.skipped = [test for test in over if 'skipped' in outcomes[test]
-                        and test not in self.failed]
-        self.passed = [test for test in over if test not in {*self.failed, *self.skipped}]
+        self.passed, self.skipped = [
+            [test for test in over if test not in self.failed
+             and ('skipped' in outcomes[test]) == is_skipped] for is_skipped in (False, True)]
 
 
 # --- A run

@@ -43,7 +43,7 @@ def run(tmp_path, code, *arguments, hosts=1, cores=1, status=0):
 
 
 @pytest.mark.parametrize('hosts, cores, at_once', soak_except([
-    (1, 1, 1), (1, 2, 1), (2, 2, 5), (2, 4, 1)], 0, 2))
+    (1, 1, 1), (1, 2, 1), (2, 2, 5), (2, 4, 1)], 2))
 def test_fit_and_evaluate_are_told_with_the_steps_and_samples_of_the_global_batch(
         tmp_path, hosts, cores, at_once):
     printed, said = run(tmp_path, LAYER + '''
@@ -92,6 +92,7 @@ LOOP = '''
 '''
 
 
+@pytest.mark.soak
 def test_pauses_for_evaluations_and_saves_are_no_time_of_the_training(tmp_path):
     """Of 3 stretches of 20 steps all but the first steps are timed, in less than they all take."""
     seconds, said = run(tmp_path, LOOP + '''

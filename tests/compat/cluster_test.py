@@ -60,6 +60,7 @@ def test_parameter_servers_may_be_a_strategy(tmp_path):
     assert all('ParameterServerStrategyV1 runs over' in output for output in outputs.values())
 
 
+@pytest.mark.soak
 def test_two_mirrored_workers_train_as_one_process_does_with_the_batches_of_both(tmp_path):
     run(tmp_path, 'mwms', worker=2)
     weights, bias = np.ones([2, 1]), 0.

@@ -186,6 +186,7 @@ def assert_nearly_those_of_one_engine(directory, case, owners):
     assert any('tpu_embedding' in name for name in owners)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize('case', soak_except(
     [case for case in CASES if case not in ON_PROCESSES], 0))

@@ -122,6 +122,7 @@ def in_its_graph(work, *args, **kwargs):
         return work(*args, **kwargs)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize('hosts, strategy, pipelined, early', soak_except(
     [(2, 'mod', False, False), (2, 'div', True, False), (1, 'div', False, False),
      (2, 'mod', False, True)], 0))

@@ -11,6 +11,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from harness import blocking_job, jobs
 from harness.faults import Ended
+from harness.parts import soak_except
 from harness.processes import started
 
 from estimator_tpu_embedding.checkpoint.recover import recover
@@ -105,10 +106,10 @@ def test_h09_every_minute_a_line_names_the_call_that_has_not_returned(logged, mo
         'input_fn of host 0 has not returned for 0 s.'] * 2  # .1 and .2 of them.
 
 
-@pytest.mark.parametrize('verb, form, hosts', [
+@pytest.mark.parametrize('verb, form, hosts', soak_except([
     ('train', 'generator', 1), ('train', 'generator', 2), ('train', 'pipe', 1),
     ('train', 'start', 1), ('train_and_evaluate', 'generator', 2),
-    ('train_and_evaluate', 'call', 1)])
+    ('train_and_evaluate', 'call', 1)], 1, 3, 5))
 def test_h09_sigterm_ends_a_wait_for_input_and_saves_what_was_trained(
         tmp_path, blocker, survives_sigterm, verb, form, hosts):
     # Two batches were trained with; an evaluation comes first after step 10.
@@ -132,7 +133,7 @@ def test_h09_sigterm_ends_a_wait_for_input_and_saves_what_was_trained(
     assert recover(str(tmp_path / 'job')).step == step
 
 
-@pytest.mark.parametrize('hosts', [1, 2])
+@pytest.mark.parametrize('hosts', soak_except([1, 2], 1))
 def test_h09_sigterm_ends_the_wait_of_an_end(
         tmp_path, blocker, survives_sigterm, monkeypatch, hosts):
     def warn(text, *values):

@@ -248,6 +248,7 @@ def test_checkpoints_by_name_are_taken_where_tables_have_these_names(tmp_path):
     assert_equal(new, ours)
 
 
+@pytest.mark.soak
 def test_a_job_that_is_killed_comes_to_the_same_end(tmp_path):
     done = run_harness('tf2_kill_job', tmp_path)
     assert done.returncode == 0 and done.stdout.endswith('equal bit for bit\n')

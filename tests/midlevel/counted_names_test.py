@@ -6,6 +6,8 @@ import tensorflow as tf
 from harness import replicas, tfrs
 from harness.parts import soak_except
 
+pytestmark = pytest.mark.soak
+
 api = tf.tpu.experimental.embedding
 ROWS, BATCH = 32, 2
 

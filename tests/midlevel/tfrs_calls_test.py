@@ -8,6 +8,8 @@ from harness.numpy_reference import assert_close
 from harness.parts import soak_except
 from harness.tfrs_table import Job
 
+pytestmark = pytest.mark.soak
+
 api = tf.tpu.experimental.embedding
 RATE = .25
 

@@ -8,6 +8,8 @@ from harness import tfrs_models as models
 from harness.parts import soak_except
 from harness.processes import run_harness
 
+pytestmark = pytest.mark.soak
+
 CASES = [*((kind, 'subclassed', 'tpu 2') for kind in models.KINDS),
          ('adam', 'subclassed', 'tpu 8'), ('own adagrad', 'subclassed', 'tpu 1'),
          ('adagrad', 'functional', 'tpu 2'), ('ftrl', 'functional', 'tpu 8'),

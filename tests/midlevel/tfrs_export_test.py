@@ -12,6 +12,8 @@ from harness.parts import soak_except
 from harness.processes import run_harness
 from harness.tfrs_served import PREDICTED
 
+pytestmark = pytest.mark.soak
+
 
 @pytest.fixture(scope='module', autouse=True)
 def names():

@@ -11,6 +11,8 @@ from harness.keras_feed import feed
 from harness.numpy_reference import assert_close
 from harness.parts import soak_except
 
+pytestmark = pytest.mark.soak
+
 api = tf.tpu.experimental.embedding
 BATCH, STEPS, WIDTH = 16, 4, 4
 ROWS = {'a': 11, 'b': 13, 'small': 5}

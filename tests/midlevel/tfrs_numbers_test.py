@@ -76,6 +76,7 @@ def test_tables_slots_and_activations_are_those_of_the_reference(strategy, kerne
                 assert optimizer.get_slot(table, name) is slot
 
 
+@pytest.mark.soak
 def test_tables_have_optimizers_of_their_own_of_any_kind():
     made = replicas.make('tpu 2')
     with replicas.scope(made):
@@ -86,6 +87,7 @@ def test_tables_have_optimizers_of_their_own_of_any_kind():
         'sequences': api.SGD(.1)}.items()}))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize('strategy', soak_except(['tpu 2', 'tpu 1', 'tpu 8'], 0))
 @pytest.mark.parametrize('translated', [False, True])
 def test_a_schedule_of_keras_follows_the_iterations_of_its_optimizer(strategy, translated):
@@ -102,6 +104,7 @@ def test_a_schedule_of_keras_follows_the_iterations_of_its_optimizer(strategy, t
     assert optimizer.iterations.numpy() == STEPS
 
 
+@pytest.mark.soak
 def test_a_schedule_stands_still_without_apply_gradients_of_its_optimizer():
     """The layer's documentation says that a user must call it."""
     made = replicas.make('tpu 2')
@@ -111,6 +114,7 @@ def test_a_schedule_stands_still_without_apply_gradients_of_its_optimizer():
     run(made, layer, Expected(optimizers.core_optimizer(api.SGD(.4))))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize('make', [
     lambda rate: keras.Ftrl(rate, initial_accumulator_value=.1), api.FTRL])
 def test_a_function_gives_the_rate_of_each_step(make):

@@ -9,6 +9,8 @@ from harness.tfrs_table import ROWS, SAMPLES, Job
 
 from estimator_tpu_embedding.errors import CallError, InputShapeError
 
+pytestmark = pytest.mark.soak
+
 api = tf.tpu.experimental.embedding
 RATE = .25
 BOTH = pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])

@@ -10,6 +10,8 @@ from tensorflow.core.framework import graph_pb2
 
 from estimator_tpu_embedding.midlevel import untuned
 
+pytestmark = pytest.mark.soak
+
 TO_HOST = tf.distribute.InputOptions(experimental_fetch_to_device=False)
 TUNER = {'TF_CPP_VMODULE': 'model=2', 'TF_CPP_MIN_LOG_LEVEL': '0'}
 """TensorFlow's tuner then reports each of its looks at a dataset; the first is its first act."""

@@ -15,6 +15,8 @@ from estimator_tpu_embedding.core.table_profile import FeatureUse, HostLoad, is_
 from estimator_tpu_embedding.proto.codec import Config
 from estimator_tpu_embedding.runner import id_sampling
 
+pytestmark = pytest.mark.soak
+
 TABLE = 'dense_features/f_embedding/embedding_weights'
 LABEL = np.ones(8, np.float32)
 FIRST = {'f': np.array([1, 2, 3, 1, 9, 9, 9, 9]),

@@ -50,7 +50,7 @@ class Losing(tf.train.SessionRunHook):
 
 
 @pytest.mark.section('16', '17')
-@pytest.mark.parametrize('error', ERRORS)
+@pytest.mark.parametrize('error', soak_except(ERRORS, 0))
 def test_a_lost_session_is_made_anew_and_training_goes_on_from_the_checkpoint(tmp_path, error):
     make(tmp_path / 'plain').train(jobs.input_fn_of(STEPS), steps=8)
     estimator = make(tmp_path / 'lost')
@@ -186,7 +186,8 @@ JOB = textwrap.dedent("""
 
 
 @pytest.mark.section('17')
-@pytest.mark.parametrize('kind, awaited', [('between', 'run 6'), ('stuck', 'stuck')])
+@pytest.mark.parametrize('kind, awaited', soak_except(
+    [('between', 'run 6'), ('stuck', 'stuck')], 0))
 def test_sigterm_saves_the_steps_that_were_made_and_ends_the_process(tmp_path, kind, awaited):
     lines = []
     with groups.running(

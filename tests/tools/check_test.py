@@ -13,6 +13,7 @@ import sys
 
 import pytest
 from harness import groups
+from harness.parts import soak_except
 from harness.processes import ROOT
 from harness.tools import load
 
@@ -47,6 +48,7 @@ def gate(tmp_path, monkeypatch):
     """`gate(*names)` runs those tests as the gate does; returns (the check, whether it passed)."""
     check = load('check')
     session = check.gate_session
+    session.adopt_orphans()
     tests = tmp_path / 'checkout' / 'tests'
     tests.mkdir(parents=True)
     settings = (session.ROOT / 'setup.cfg').read_text().replace('timeout = 600', 'timeout = 3')
@@ -123,7 +125,7 @@ def test_more_than_ten_failures_end_the_run(gate):
     assert not passed and 11 <= len(check.failed) < 20
 
 
-@pytest.mark.parametrize('is_alone', [False, True])
+@pytest.mark.parametrize('is_alone', soak_except([False, True], 1))
 def test_a_test_that_hangs_is_named_and_leaves_no_process(gate, tmp_path, is_alone):
     check, passed = gate('hangs', 'steady', options=() if is_alone else load('check').BY_FILE)
     assert not passed and list(check.failed) == ['tests/hangs_test.py::test_hangs']
