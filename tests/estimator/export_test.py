@@ -248,6 +248,7 @@ def test_tables_and_slots_of_all_modes_of_an_export_are_in_the_order_of_ids(tmp_
     np.testing.assert_allclose(served(path, given)['net'], table[[4]], rtol=1e-6)
 
 
+@pytest.mark.soak
 def test_a_table_of_fewer_rows_than_hosts_is_exported_whole(tmp_path, trained):
     estimator = trained(tmp_path / 'job', 6, 'mod')
     path = estimator.export_saved_model(str(tmp_path / 'export'), receiver).decode()

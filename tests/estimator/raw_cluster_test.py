@@ -160,6 +160,7 @@ def test_sessions_of_its_graph_and_of_its_master_are_opened_on_workers_and_no_ot
     assert tasks_of(tf.Session(graph=tf.Graph())) == {'localhost'}
 
 
+@pytest.mark.soak
 def test_a_monitored_session_trains_on_workers_and_another_system_restores_what_it_saved(
         monkeypatch, tmp_path):
     def rows_after(cluster, strategy, steps):

@@ -133,6 +133,7 @@ class Asked(tf.train.SessionRunHook):
         self.step = session.run(tf.train.get_global_step())
 
 
+@pytest.mark.soak
 @pytest.mark.serial
 def test_h06_twenty_preemptions_at_random_times_lose_no_step(tmp_path, survives_sigterm):
     generator, before = random.Random(6), 0

@@ -95,6 +95,7 @@ def evaluations(directory, count, first):
     return grown
 
 
+@pytest.mark.soak
 def test_r05_evaluations_leave_no_file_and_no_thread(tmp_path):
     files, threads, _ = evaluations(tmp_path, 9, 2)
     assert files <= 0 and threads <= 0

@@ -14,7 +14,7 @@ from estimator_tpu_embedding.native import library
 from estimator_tpu_embedding.ops import exchange as stock_exchange
 from estimator_tpu_embedding.ops import messages
 
-pytestmark = [pytest.mark.no_rerun,
+pytestmark = [pytest.mark.soak, pytest.mark.no_rerun,
               pytest.mark.skipif(bool(library.why_not()), reason=library.why_not())]
 
 

@@ -16,6 +16,8 @@ from estimator_tpu_embedding.errors import (
 )
 from estimator_tpu_embedding.midlevel import optimizers
 
+pytestmark = pytest.mark.soak
+
 api = tf.tpu.experimental.embedding
 BATCH, STEPS, RATE, WIDTH = 16, 6, .05, 2
 ROWS = {'video': 11, 'user': 7}

@@ -9,6 +9,8 @@ from harness.parts import soak_except
 
 from estimator_tpu_embedding.midlevel import optimizers
 
+pytestmark = pytest.mark.soak
+
 api, keras = tf.tpu.experimental.embedding, tf.keras.optimizers.legacy
 BATCH, STEPS, EVALUATIONS, RATE = 16, 5, 3, .05
 ROWS, WIDTH = {'one': 11, 'two': 7}, 4

@@ -63,6 +63,7 @@ def assert_same(tmp_path, model_fn, *, hosts=2):
     assert trained(tmp_path, Tasks(hosts), model_fn, hosts=hosts) == alone
 
 
+@pytest.mark.soak
 def test_a_step_sends_few_messages_and_the_numbers_of_one_process(tmp_path, monkeypatch):
     fed = []
 

@@ -64,6 +64,7 @@ def test_either_goes_on_where_the_other_ended(trained, tmp_path):
     assert_equal(stored(tmp_path / 'native'), stored(tmp_path / 'stock'))
 
 
+@pytest.mark.soak
 def test_either_evaluates_and_predicts_what_the_other_trained(trained):
     found = {}
     for kernels, other in (('native', 'stock'), ('stock', 'native')):

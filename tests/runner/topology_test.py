@@ -229,6 +229,7 @@ def test_a_row_written_on_host_1_is_the_row_read_after_resume(tmp_path, strategy
         assert not np.isin(activations[1], [4., 5.]).any()
 
 
+@pytest.mark.soak
 def test_evaluation_over_all_cores_equals_evaluation_on_one(tmp_path):
     results = []
     columns = make_columns()

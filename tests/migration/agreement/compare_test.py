@@ -65,6 +65,7 @@ def first(found):
     return one.step, one.kind, one.name, one.slot
 
 
+@pytest.mark.soak
 def test_the_same_job_is_equal_and_the_report_says_what_was_compared(check):
     found = check()
     assert found.difference is None and found.remarks == []

@@ -156,6 +156,7 @@ def is_whole(out):
     return index is not None
 
 
+@pytest.mark.soak
 def test_an_export_that_is_killed_at_any_operation_is_whole_or_none(tmp_path, monkeypatch):
     prefix = save(tmp_path / 'm')
     last = operations(prefix, tmp_path / 'out', monkeypatch)
