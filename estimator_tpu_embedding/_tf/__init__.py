@@ -43,7 +43,7 @@ from .graphs import (
     wait_for,
     wait_instead,
 )
-from .repeats import Repeats, repeats_shared
+from .repeats import Repeats, inputs_seen, repeats_shared
 from .running import (
     cached_summary_writers,
     eager_mode,

@@ -1,8 +1,9 @@
-"""Operations that compute shapes: each is made once, however often a model asks for it."""
+"""What happens when a graph makes an operation: those on shapes are made once per replica."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
@@ -67,9 +68,8 @@ def repeats_shared(graph: Any, current: Callable[[], Repeats | None]) -> Iterato
       graph: that is built.
       current: returns what the replica that is built now has; `None` lets it make each operation.
     """
-    stock = graph._create_op_internal
 
-    def create(op_type: str, inputs: Any, dtypes: Any = None, input_types: Any = None,
+    def create(stock: Any, op_type: str, inputs: Any, dtypes: Any = None, input_types: Any = None,
                name: Any = None, attrs: Any = None, *others: Any, **named: Any) -> Any:
         def make() -> Any:
             return stock(op_type, inputs, dtypes, input_types, name, attrs, *others, **named)
@@ -79,7 +79,29 @@ def repeats_shared(graph: Any, current: Callable[[], Repeats | None]) -> Iterato
             graph, op_type, inputs, name, attrs)
         return make() if repeats is None or key is None else repeats.find_or_make(key, make)
 
-    graph._create_op_internal = create
+    with _created_by(graph, create):
+        yield
+
+
+@contextlib.contextmanager
+def inputs_seen(graph: Any, see: Callable[[Any], None]) -> Iterator[None]:
+    """Calls `see` with the inputs of each operation before it is made, while this lasts.
+
+    Nothing public tells which variables a model uses. Checked: 2.16-2.21.
+    """
+    def create(stock: Any, op_type: str, inputs: Any, *others: Any, **named: Any) -> Any:
+        see(inputs)
+        return stock(op_type, inputs, *others, **named)
+
+    with _created_by(graph, create):
+        yield
+
+
+@contextlib.contextmanager
+def _created_by(graph: Any, create: Callable[..., Any]) -> Iterator[None]:
+    """Lets `create`, which gets the function that did so before, make the operations of `graph`."""
+    stock = graph._create_op_internal
+    graph._create_op_internal = functools.partial(create, stock)
     try:
         yield
     finally:

@@ -190,11 +190,15 @@ def _restore_names() -> None:
 
 def _emulate_tpu_functions() -> None:
     """Replaces functions that need the ops of a TPU, in every module that has them."""
+    import tensorflow.compat.v1 as tf
+
     from .. import _tf
     from ..estimator import replicate
-    from ..estimator.cross_shard import cross_replica_sum
+    from ..estimator.cross_shard import CrossShardOptimizer, cross_replica_sum
     from . import feeds, roads
     feeds.refuse()
+    # TensorFlow's own would sum the n-th gradients of all cores, whatever their variables are.
+    tf.tpu.CrossShardOptimizer.apply_gradients = CrossShardOptimizer.apply_gradients
     _tf.tpu_ops_module().cross_replica_sum = cross_replica_sum
     module = _tf.tpu_module()
     module.split_compile_and_replicate = replicate.split_compile_and_replicate

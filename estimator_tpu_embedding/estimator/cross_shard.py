@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -60,12 +61,17 @@ class CrossShardOptimizer(tf.tpu.CrossShardOptimizer):
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None,
                         name: str | None = None) -> tf.Operation:
-        """Sums the gradients over all cores, then applies the wrapped optimizer."""
+        """Sums the gradients over all cores by variable, then applies the wrapped optimizer."""
         pairs = list(grads_and_vars)
-        sums = iter(towers.cross_replica_sums(
-            [gradient for gradient, _ in pairs if gradient is not None], self._group_assignment))
-        summed = [(None if gradient is None else next(sums), variable)
-                  for gradient, variable in pairs]
+        counts: collections.Counter[str] = collections.Counter()
+        keys = []
+        for _, variable in pairs:
+            number = counts[variable.name] = counts[variable.name] + 1
+            keys.append(f'"{variable.name}"' if number == 1 else f'"{variable.name}" ({number})')
+        sums = towers.cross_replica_sums(
+            {key: gradient for key, (gradient, _) in zip(keys, pairs) if gradient is not None},
+            self._group_assignment)
+        summed = [(sums.get(key), variable) for key, (_, variable) in zip(keys, pairs)]
         if towers.current_core() and type(self._opt) in _SEPARATE:
             summed = _without_dummies(summed)
         return self._opt.apply_gradients(summed, global_step, name)

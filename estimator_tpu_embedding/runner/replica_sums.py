@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -20,9 +20,12 @@ def added(values: Sequence[tf.Tensor], group: Sequence[int], placement: Placemen
       placement: the hosts of the cores, if the values of each host are to be added first.
 
     Raises:
-      ConfigError: if some cores have several values, as an optimizer has.
+      ConfigError: if the shapes differ, or some cores have several values, as an optimizer has.
     """
     _require_alike(values)
+    shapes = [values[core].shape for core in group]
+    if not all(shape.is_compatible_with(shapes[0]) for shape in shapes):
+        raise unequal(f'values of the shapes {list(map(str, shapes))}')
     if placement is None:
         return tf.add_n([values[core] for core in group])
     of_hosts: dict[int, list[tf.Tensor]] = {}
@@ -38,31 +41,34 @@ def added(values: Sequence[tf.Tensor], group: Sequence[int], placement: Placemen
         return tf.add_n(sums)
 
 
-def each_added(lists: Sequence[Sequence[tf.Tensor]], group: Sequence[int],
-               placement: Placement | None) -> list[tf.Tensor]:
-    """Returns the sums of the first values of all cores, of the second ones, and so on.
+def each_added(values: Sequence[Mapping[str, tf.Tensor]], group: Sequence[int],
+               placement: Placement | None) -> dict[str, tf.Tensor]:
+    """Returns for each key the sum of the values of all cores.
 
     The same values get one sum: tables without gradients of their own share their zeros.
 
     Raises:
-      ConfigError: if a core has more values than another, or a single one to sum.
+      ConfigError: if a core lacks a key of another, or has a single value to sum.
     """
-    _require_alike(lists)
-    if len({len(values) for values in lists}) > 1:
-        raise unequal(f'gradients per core: {[len(values) for values in lists]}')
+    _require_alike(values)
+    for key in dict.fromkeys(key for own in values for key in own):
+        having = [core for core, own in enumerate(values) if key in own]
+        if len(having) < len(values):
+            raise unequal(f'a gradient of {key} on cores {having} only')
     made: dict[tuple[int, ...], tf.Tensor] = {}
-    sums = []
-    for values in zip(*lists):
-        key = tuple(map(id, values))
-        if key not in made:
-            made[key] = added(values, group, placement)
-        sums.append(made[key])
+    sums = {}
+    for key in values[0]:
+        of_key = [own[key] for own in values]
+        same = tuple(map(id, of_key))
+        if same not in made:
+            made[same] = added(of_key, group, placement)
+        sums[key] = made[same]
     return sums
 
 
 def _require_alike(values: Sequence[object]) -> None:
     """Refuses the sum of one value where other cores sum all gradients of an optimizer."""
-    if len({isinstance(value, list) for value in values}) > 1:
+    if len({isinstance(value, Mapping) for value in values}) > 1:
         raise unequal('gradients of an optimizer on some cores, another value on others')
 
 

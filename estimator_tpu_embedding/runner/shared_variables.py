@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Sequence
-from typing import Any
+import sys
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from ..errors import ConfigError, Problem
 
+_CONSTANT = ('Const', 'VarHandleOp')
+
+
+class _Made(NamedTuple):
+    """A variable of tower 0.
+
+    Attributes:
+      variable: itself.
+      number: how many tower 0 made before.
+      keys: the collections that it was made for.
+      place: the lines of code that made it.
+    """
+
+    variable: tf.Variable
+    number: int
+    keys: tuple[str, ...]
+    place: Hashable
+
 
 class SharedVariables:
-    """Hands the variables of tower 0 to the other towers."""
+    """Hands the variables of tower 0 to the other towers.
+
+    Another tower gets a variable when it makes one alike, or when it uses one that the model
+    kept from tower 0, such as that of a shared column or of a layer that outlives `model_fn`. In
+    both cases the variable enters the collections of the tower, in the order of tower 0.
+    """
 
     def __init__(self, count: int):
         """Prepares for `count` towers."""
-        self._made: collections.defaultdict[Any, list[tf.Variable]] = (
-            collections.defaultdict(list))
-        self._num_held: list[collections.Counter[Any]] = [
-            collections.Counter() for _ in range(count)]
+        self._made: collections.defaultdict[Any, list[_Made]] = collections.defaultdict(list)
+        self._of_handle: dict[tf.Operation, _Made] = {}
+        self._numbers: dict[int, int] = {}
+        self._held: list[set[int]] = [set() for _ in range(count)]
 
     def initializers(self) -> set[tf.Operation]:
         """Returns the operations that give the variables of tower 0 their first values."""
-        return {each.initializer for variables in self._made.values() for each in variables}
+        return {each.variable.initializer for each in self._of_handle.values()}
 
     def creator(self, core: int) -> Callable[..., tf.Variable]:
         """Returns the variable creator of one tower."""
@@ -31,25 +55,79 @@ class SharedVariables:
         def create(next_creator: Callable[..., tf.Variable], **kwargs: Any) -> tf.Variable:
             kwargs['use_resource'] = True  # As on the hardware, whatever the default is.
             key = (kwargs.get('name'), str(kwargs.get('shape')), str(kwargs.get('dtype')))
-            if core == 0:
-                variable = next_creator(**kwargs)
-                self._made[key].append(variable)
-                return variable
-            return self._hand_out(core, key, kwargs.get('collections'))
+            place = _place()
+            if core:
+                return self._hand_out(core, key, place)
+            variable = next_creator(**kwargs)
+            keys = kwargs.get('collections')
+            of_variable = {tf.GraphKeys.GLOBAL_VARIABLES} if keys is None else set(keys)
+            if variable.trainable:
+                of_variable.add(tf.GraphKeys.TRAINABLE_VARIABLES)
+            made = _Made(variable, len(self._numbers), tuple(sorted(of_variable)), place)
+            self._made[key].append(made)
+            self._of_handle[variable.handle.op] = made
+            self._numbers[id(variable)] = made.number
+            return variable
 
         return create
 
-    def _hand_out(self, core: int, key: Any, keys: Sequence[str] | None) -> tf.Variable:
-        made, number = self._made.get(key, []), self._num_held[core][key]
-        if number < len(made):
-            self._num_held[core][key] += 1
-            of_variable = set(keys or [tf.GraphKeys.GLOBAL_VARIABLES])
-            if made[number].trainable:
-                of_variable.add(tf.GraphKeys.TRAINABLE_VARIABLES)
-            tf.add_to_collections(sorted(of_variable), made[number])
-            return made[number]
-        name, shape, dtype = key
-        raise ConfigError(Problem(
-            'E452', 'model_fn', 'it must create the same variables on every core',
-            f'variable "{name}" of shape {shape} and dtype {dtype} on core {core}, which core 0 '
-            'did not create', 'Do not make variables or their names depend on the core.'))
+    def take_kept(self, core: int, inputs: Iterable[tf.Tensor], losses: Iterable[tf.Tensor]
+                  ) -> None:
+        """Gives a tower the variables that it uses, but did not make.
+
+        Args:
+          core: the tower, which makes an operation.
+          inputs: of the operation.
+          losses: the regularization losses of tower 0. The tower gets those of the variables.
+        """
+        for tensor in inputs:
+            made = self._of_handle.get(tensor.op) if tensor.dtype == tf.resource else None
+            if made is not None and made.number not in self._held[core]:
+                self._hold(core, made)
+                own = tf.get_collection_ref(tf.GraphKeys.REGULARIZATION_LOSSES)
+                own += [loss for loss in losses if tensor.op in _handles(loss)
+                        and not any(loss is each for each in own)]
+
+    def _hand_out(self, core: int, key: Any, place: Hashable) -> tf.Variable:
+        free = [each for each in self._made.get(key, []) if each.number not in self._held[core]]
+        if not free:
+            name, shape, dtype = key
+            raise ConfigError(Problem(
+                'E452', 'model_fn', 'it must create the same variables on every core',
+                f'variable "{name}" of shape {shape} and dtype {dtype} on core {core}, which core '
+                '0 did not create', 'Do not make variables or their names depend on the core.'))
+        # Another one alike may be kept by the model, which makes it for core 0 alone.
+        found = next((each for each in free if each.place == place), free[0])
+        self._hold(core, found)
+        return found.variable
+
+    def _hold(self, core: int, made: _Made) -> None:
+        self._held[core].add(made.number)
+        for key in made.keys:
+            items = tf.get_collection_ref(key)
+            position = len(items)
+            while position and self._numbers.get(id(items[position - 1]), -1) > made.number:
+                position -= 1
+            items.insert(position, made.variable)
+
+
+def _place() -> Hashable:
+    """Returns the lines of code that call this function's caller, which creates a variable."""
+    lines, frame = [], sys._getframe(2)
+    while frame is not None:
+        lines.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(lines)
+
+
+def _handles(loss: tf.Tensor) -> set[tf.Operation]:
+    """Returns the handles of the variables of a loss; none if it depends on something else."""
+    seen, pending = {loss.op}, [loss.op]
+    while pending:
+        operation = pending.pop()
+        if not operation.inputs and operation.type not in _CONSTANT:
+            return set()
+        new = {tensor.op for tensor in operation.inputs} - seen
+        seen |= new
+        pending += new
+    return {operation for operation in seen if operation.type == 'VarHandleOp'}

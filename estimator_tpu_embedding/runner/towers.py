@@ -7,8 +7,10 @@ the same at every run, and a sum finds the values of all cores.
 Three things make every tower believe that it is alone in the graph:
 
 - *Variables*: tower 0 makes them, and every other tower gets them. It asks by name, shape and
-  dtype, and gets the first variable that fits and that it does not hold yet. So layers and
-  optimizer slots exist once, under the names that one core gives them.
+  dtype, and gets a variable that fits and that it does not hold yet: that of the same lines of
+  code, otherwise the first one. So layers and optimizer slots exist once, under the names that
+  one core gives them. A variable that the model keeps between its calls is made for tower 0
+  alone; another tower gets it when it first uses it.
 - *Random numbers*: Python's and NumPy's global generators are in the same state for every
   tower, as if the model was built only once.
 - *Collections*: each tower has its own view of the graph's collections, which is put in place
@@ -23,7 +25,7 @@ from __future__ import annotations
 import contextvars
 import copy
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 import tensorflow.compat.v1 as tf
@@ -76,16 +78,17 @@ def cross_replica_sum(value: Any, group_assignment: Sequence[Sequence[int]] | No
     return _place.towers.sum(tf.convert_to_tensor(value), group_assignment)
 
 
-def cross_replica_sums(values: Sequence[Any],
+def cross_replica_sums(values: Mapping[str, Any],
                        group_assignment: Sequence[Sequence[int]] | None = None
-                       ) -> list[tf.Tensor]:
+                       ) -> dict[str, tf.Tensor]:
     """Returns what `cross_replica_sum` returns for each of some values. The towers meet once.
 
-    Values that are the same on all cores have the same sum.
+    Values of the same key are added, in whichever order the cores have them. Values that are the
+    same on all cores have the same sum.
     """
-    tensors = [tf.convert_to_tensor(value) for value in values]
+    tensors = {key: tf.convert_to_tensor(value) for key, value in values.items()}
     if _place.towers is None or not tensors:
-        return [tf.identity(value) for value in tensors]
+        return {key: tf.identity(value) for key, value in tensors.items()}
     return _place.towers.sums(tensors, group_assignment)
 
 
@@ -160,7 +163,8 @@ class Towers(Generic[T]):
         self._towers[0].view, self._towers[0].scope = own, before
         self._turns = Turns(self.count)
         try:
-            with _tf.bounded_gradients(), _tf.repeats_shared(self._graph, self._repeats):
+            with (_tf.bounded_gradients(), _tf.repeats_shared(self._graph, self._repeats),
+                  _tf.inputs_seen(self._graph, self._take_kept)):
                 if self.count == 1:
                     self._run(0, function)  # In this thread, where a debugger expects it.
                 else:
@@ -179,6 +183,12 @@ class Towers(Generic[T]):
         """Returns those of the tower whose turn it is, but for tower 0."""
         is_other = _place.towers is self and _place.core
         return self._towers[_place.core].repeats if is_other else None
+
+    def _take_kept(self, inputs: Sequence[tf.Tensor]) -> None:
+        """Lets the tower whose turn it is hold the variables that it uses."""
+        if _place.towers is self and _place.core:
+            self._variables.take_kept(_place.core, inputs, self._towers[0].view.collections.get(
+                tf.GraphKeys.REGULARIZATION_LOSSES, []))
 
     def _run_in_threads(self, function: Callable[[int], T]) -> None:
         _tf.thread_local_stacks(self._graph)
@@ -201,11 +211,11 @@ class Towers(Generic[T]):
         group = group_of(_place.core, groups, self.count)
         return self.meet(value, lambda values: added(values, group, self._placement), group)
 
-    def sums(self, values: list[tf.Tensor], groups: Sequence[Sequence[int]] | None
-             ) -> list[tf.Tensor]:
+    def sums(self, values: dict[str, tf.Tensor], groups: Sequence[Sequence[int]] | None
+             ) -> dict[str, tf.Tensor]:
         """See `cross_replica_sums`; called by the tower whose turn it is."""
         group = group_of(_place.core, groups, self.count)
-        return self.meet(values, lambda lists: each_added(lists, group, self._placement), group)
+        return self.meet(values, lambda each: each_added(each, group, self._placement), group)
 
     def meet(self, value: Any, combine: Callable[[list[Any]], R], group: tuple[int, ...] = ()) -> R:
         """See the function `meet`; `combine` is called once per `group`."""

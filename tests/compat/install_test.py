@@ -241,6 +241,7 @@ estimator = tf_estimator.tpu.TPUEstimator(
 estimator.train(lambda params: tf.data.Dataset.from_tensors(
     (dict(f=np.arange(params['batch_size'])), 0.)).repeat(), steps=2)
 assert estimator.get_variable_value('global_step') == 2
+assert tf.tpu.CrossShardOptimizer.apply_gradients is ete.CrossShardOptimizer.apply_gradients
 ''', loaded=True)
 
 

@@ -242,6 +242,38 @@ def test_the_models_optimizer_trains_tables_on_the_tensor_core(
     assert estimator.evaluate(input_fn, steps=1)['loss'] == pytest.approx(loss)
 
 
+@pytest.mark.section('18')
+@pytest.mark.parametrize('cores', [1, 2])
+def test_shared_columns_on_the_tensor_core_train_on_several_cores_as_on_one(tmp_path, cores):
+    """Both features look ids up in one table of ones; the mean of a sample's two elements is 1.
+
+    Each of 4 samples adds 1 / 4 per element and feature, spread over its ids.
+    """
+    columns = ete.shared_embedding_columns(
+        [jobs.identity_column(key) for key in 'fg'], 2, initializer=tf.ones_initializer(),
+        embedding_lookup_device='tpu_tensor_core', tensor_core_shape=[None, 3])
+
+    def model_fn(features, labels, mode, params):
+        net = tf.keras.layers.DenseFeatures(columns)(features)
+        v = tf.get_variable('v', [], initializer=tf.ones_initializer())
+        loss = tf.reduce_mean(tf.reduce_sum(net, 1)) * v
+        train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(1.)).minimize(
+            loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode=mode, loss=loss, train_op=train_op)
+
+    steps = [{'f': [[1], [1, 2], [3], [4]], 'g': [[5], [5], [6, 7], [1]],
+              'label': np.ones(4, np.float32)}]
+    estimator = ete.TPUEstimator(
+        model_fn=model_fn, config=jobs.run_config(tmp_path, 1, cores), train_batch_size=4,
+        embedding_config_spec=ete.EmbeddingConfigSpec(columns, ete.AdagradParameters(.5)))
+    estimator.train(jobs.input_fn_of(steps), steps=1)
+    names = [name for name in estimator.get_variable_names() if name.endswith('embedding')]
+    change = 1 - estimator.get_variable_value(names[0])[:, 0]
+    samples = [0, 1 + .5 + 1, .5, 1, 1, 2, .5, .5, 0, 0]  # Id 1: alone, one of two, alone.
+    np.testing.assert_allclose(change, np.array(samples) / 4, atol=1e-6)
+    assert estimator.get_variable_value('v') == pytest.approx(1 - 4)  # 2 features of 2 elements
+
+
 def test_a_job_with_a_fresh_rate_function_per_table_is_told_so(tmp_path, caplog):
     columns = [jobs.embedding(key, learning_rate_fn=lambda step: .1) for key in 'fg']
     steps = [{**step, 'g': step['f']} for step in STEPS]

@@ -50,27 +50,24 @@ def test_the_values_of_a_host_are_added_there_first(graph, group, expected):
 
 def test_each_is_added_and_the_same_values_once(graph):
     shared, own = constants(*[1.] * 4), constants(1., 2., 4., 8.)
-    lists = [[own[core], shared[core], shared[core], own[core]] for core in ALL]
-    found = replica_sums.each_added(lists, ALL, None)
-    assert values_of(found) == [15., 4., 4., 15.]
+    values = [{'a': own[core], 'b': shared[core], 'c': shared[core], 'd': own[core]}
+              for core in ALL]
+    found = replica_sums.each_added(values, ALL, None)
+    assert values_of(found) == {'a': 15., 'b': 4., 'c': 4., 'd': 15.}
     assert sum(each.type == 'AddN' for each in graph.get_operations()) == 2
-    assert replica_sums.each_added([[], []], [0, 1], None) == []
+    assert replica_sums.each_added([{}, {}], [0, 1], None) == {}
 
 
 def test_the_same_value_on_one_core_only_is_no_reason_to_share_a_sum():
     one = tf.constant(1.)
-    lists = [[one, one], constants(2., 4.)]
-    assert values_of(replica_sums.each_added(lists, [0, 1], None)) == [3., 5.]
-
-
-def test_another_number_of_values_is_an_error_that_counts_them():
-    with pytest.raises(ConfigError, match=r'E451 model_fn: .*got gradients per core: \[2, 1\]'):
-        replica_sums.each_added([constants(1., 2.), constants(1.)], [0, 1], None)
+    values = [{'a': one, 'b': one}, dict(zip('ab', constants(2., 4.)))]
+    assert values_of(replica_sums.each_added(values, [0, 1], None)) == {'a': 3., 'b': 5.}
 
 
 @pytest.mark.parametrize('add', [replica_sums.added, replica_sums.each_added])
 def test_a_sum_of_one_value_does_not_meet_that_of_an_optimizer(add):
-    for given in ([constants(1.), tf.constant(1.)], [tf.constant(1.), constants(1.)]):
+    one, several = tf.constant(1.), {'a': tf.constant(1.)}
+    for given in ([several, one], [one, several]):
         with pytest.raises(ConfigError, match='E451 model_fn: .*optimizer on some cores'):
             add(given, [0, 1], None)
 
