@@ -8,18 +8,17 @@ import tensorflow.compat.v1 as tf
 
 from .. import _tf
 from ..errors import ConfigError, Problem
-from ..hosts.backend import Activations, Backend
+from ..hosts.backend import Activations, Backend, LookupReceipt
 from ..hosts.choice import make_backend
 from ..hosts.pipelined import PipelinedBackend
 from ..ops import checks
-from . import model
 from .host_calls import call_on_host, operations_of, read_before_increment
 from .host_feeds import FeedGraph
-from .input import Batch, CoreQueue, map_tensors
+from .input import CoreQueue, map_tensors
 from .input_graph import draw_input, feeds_of
 from .measures import Measured
 from .model import Job, ModelOutput, concatenate
-from .model_towers import BuiltTowers, build_towers, table_gradients
+from .model_towers import BuiltTowers, build_towers, look_up, table_gradients
 from .step_ops import Lookahead, Refused, StepOps
 
 
@@ -64,18 +63,19 @@ def build_step(job: Job) -> StepGraph:
     inputs = draw_input(job)
     queues = [CoreQueue(core, rest, job.placement.core(core))
               for core, rest in enumerate(inputs.rests)]
-    backend, names = _make_backend(job, inputs.rests[0], global_step)
-    feeds = feeds_of(job, inputs, queues, backend)
     is_step = tf.placeholder_with_default(False, [], 'is_step')
-    towers = build_towers(job, queues, backend, is_step)
+    towers = build_towers(job, queues, is_step)
+    backend = _make_backend(job, towers.table_names, global_step)
+    receipts = look_up(towers, backend, is_step) if backend is not None else []
+    feeds = feeds_of(job, inputs, queues, backend)
     # Otherwise a train_op that needs nothing of the batch could come first, and rates would be
     # those of the next step.
-    read_before_increment(global_step, [receipt.step for receipt in towers.receipts])
+    read_before_increment(global_step, [receipt.step for receipt in receipts])
     refuse_foreign_sums()
     losses = [output.loss for output in towers.outputs if output.loss is not None]
     loss = tf.add_n(losses) / len(losses) if losses else tf.zeros([])
-    gradients = table_gradients(job, towers)
-    trained, refused = _training_step(job, backend, towers, gradients)
+    gradients = table_gradients(job, towers, receipts)
+    trained, refused = _training_step(job, backend, towers, receipts, gradients)
     step = tf.group(*trained, *towers.rows, towers.taken, loss)
     dense = tf.group(loss, *trained[:1], *tf.nest.flatten(gradients))
     host_call = _host_call(job, towers, step, global_step)
@@ -92,29 +92,27 @@ def build_step(job: Job) -> StepGraph:
                      refused=refused, lookahead=_lookahead_of(backend)),
         outputs=towers.outputs,
         distinct_outputs=towers.outputs[:1] if job.deployment.has_copies else towers.outputs,
-        rows=towers.rows, global_step=global_step, table_names=names,
-        measured=Measured(towers.taken, dense, backend, towers.receipts, gradients))
+        rows=towers.rows, global_step=global_step, table_names=towers.table_names,
+        measured=Measured(towers.taken, dense, backend, receipts, gradients))
 
 
-def _make_backend(job: Job, example: Batch, global_step: tf.Variable
-                  ) -> tuple[Backend | None, dict[str, str]]:
-    """Returns the engine of a job, if there is anything to look up, and the names of its tables.
+def _make_backend(job: Job, names: dict[str, str], global_step: tf.Variable) -> Backend | None:
+    """Returns the engine of a job, if there is anything to look up.
 
     Args:
       job: whose plan is executed.
-      example: the batch of a core, without activations.
+      names: of the variables of its tables.
       global_step: the variable.
     """
     plan = job.plan
-    if plan is None or job.lookups is None:
-        return None, {}
-    names = model.trace_variable_names(job, job.lookups, example)
+    if plan is None:
+        return None
     backend = make_backend(plan, names, global_step,
                            skips_nonfinite=job.skips_nonfinite, kernels=job.kernels,
                            placement=job.placement if job.cluster is not None else None)
     if plan.pipelined and plan.mode == 'training':
-        backend = PipelinedBackend(backend, global_step)
-    return backend, names
+        return PipelinedBackend(backend, global_step)
+    return backend
 
 
 def _lookahead_of(backend: Backend | None) -> Lookahead | None:
@@ -124,16 +122,17 @@ def _lookahead_of(backend: Backend | None) -> Lookahead | None:
 
 
 def _training_step(job: Job, backend: Backend | None, towers: BuiltTowers,
-                   gradients: list[Activations]) -> tuple[list[tf.Operation], Refused | None]:
+                   receipts: list[LookupReceipt], gradients: list[Activations]
+                   ) -> tuple[list[tf.Operation], Refused | None]:
     """Returns tower 0's train_op and the update of the tables, which uses all towers' gradients."""
     if job.verb != 'train':
         return [], None
     train_op = towers.outputs[0].train_op
     if backend is None:
         return [train_op], None
-    step = towers.receipts[0].step
+    step = receipts[0].step
     names = tf.constant([table.name for table in backend.plan.tables])
-    refused = Refused(step, checks.masked(names, backend.update(towers.receipts, gradients)))
+    refused = Refused(step, checks.masked(names, backend.update(receipts, gradients)))
     return [train_op, refused.tables.op], refused
 
 

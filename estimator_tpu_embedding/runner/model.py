@@ -1,4 +1,4 @@
-"""Defines a `Job` and the output of its model_fn, and finds the variable names of its tables."""
+"""Defines a `Job` and the output of its model_fn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 
 import tensorflow.compat.v1 as tf
 
-from .. import _tf
 from ..checkpoint.options import CheckpointOptions
 from ..core.deployment import Deployment, Invocation
 from ..core.kernels import Kernels
@@ -18,10 +17,7 @@ from ..core.specs import Topology
 from ..core.vocabulary import Words
 from ..hosts.placement import Placement, on
 from ..ops.ids import IdBatch, IdCounts
-from .gradients import GradientCapture
 from .host_calls import HostCall
-from .input import Batch, map_tensors
-from .randomness import random_states_kept
 
 FeedHookMaker = Callable[[tf.train.SessionRunHook, Mapping[str, Any]], tf.train.SessionRunHook]
 
@@ -111,7 +107,7 @@ class Lookups:
     Attributes:
       plan: for the engine; empty if all tables are variables of the model.
       featurize: (features of one core, core) -> ids and the rest.
-      variable_names: traced graph -> the variable name of each table.
+      variable_names: graph in which the model was built -> the variable name of each table.
       gradient_multiplier: global step -> factor of all gradients of tables, or `None`.
       words: the vocabulary of each feature that has words instead of ids.
     """
@@ -199,34 +195,6 @@ class Job:
     def plan(self) -> Plan | None:
         """The plan for the engine; `None` if the engine has nothing to do."""
         return self.lookups.plan if self.lookups is not None and self.lookups.plan.tables else None
-
-
-def trace_variable_names(job: Job, lookups: Lookups, example: Batch) -> dict[str, str]:
-    """Calls the model once in a graph of its own, to learn the variable names of the tables.
-
-    In the graph of a step look-ups come before the model. They need the variables under their
-    final names, which only model_fn determines.
-
-    Args:
-      job: has the model.
-      lookups: of the job.
-      example: the batch of a core, without activations.
-
-    Returns:
-      The name of the variable by name of the table.
-    """
-    with tf.Graph().as_default() as graph:
-        tf.train.create_global_step(graph)
-        batch = map_tensors(lambda tensor: tf.placeholder(tensor.dtype, tensor.shape), example)
-        activations = {
-            feature.name: tf.placeholder(tf.float32, lookups.plan.output_shape(feature))
-            for feature in lookups.plan.features}
-        if job.verb == 'train':  # A model of tables alone has no other trainable variables.
-            capture = GradientCapture(lookups.plan)
-            activations = capture.hook(0, activations)
-        with _tf.tpu_shard_context(job.topology.num_cores), random_states_kept(job.seed):
-            job.call_model(0, {**batch.features, **activations}, batch.labels)
-        return lookups.variable_names(graph)
 
 
 def concatenate(calls: Sequence[tuple[Any, Any] | None]) -> Any:

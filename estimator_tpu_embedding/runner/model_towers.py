@@ -1,9 +1,14 @@
-"""Builds the model of a job on every core: looks up, calls model_fn, and catches gradients."""
+"""Builds the model of a job on every core: calls model_fn, then looks up and catches gradients.
+
+Only model_fn determines the variable names of the tables. So it gets activations whose look-ups
+are made afterwards, and nothing calls it twice in a graph.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -11,7 +16,7 @@ from .. import _tf
 from ..errors import Problem
 from ..hosts.backend import Activations, Backend, LookupReceipt
 from ..hosts.placed_graph import keep_on_host
-from ..hosts.placement import Placement, on
+from ..hosts.placement import on
 from ..ops import checks
 from .gradients import GradientCapture
 from .input import Batch, CoreQueue, map_tensors
@@ -32,7 +37,8 @@ class BuiltTowers:
       outputs: of the model, per core.
       rows: in a prediction the number of samples per core that are no padding; otherwise empty.
       taken: an operation that takes the batches of all cores.
-      receipts: of the look-ups, per core; empty without an engine.
+      activations: per core, until `look_up` of a placeholder; empty without tables.
+      table_names: the variable name of each table.
       capture: catches the gradients of activations; `None` if no table is trained.
       num_sums: how often the towers summed over replicas.
     """
@@ -40,37 +46,31 @@ class BuiltTowers:
     outputs: list[ModelOutput]
     rows: list[tf.Tensor]
     taken: tf.Operation
-    receipts: list[LookupReceipt]
+    activations: list[Activations]
+    table_names: dict[str, str]
     capture: GradientCapture | None
     num_sums: int
 
 
-def build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None,
-                 is_step: tf.Tensor) -> BuiltTowers:
-    """Looks up and calls the model for every core.
+def build_towers(job: Job, queues: Sequence[CoreQueue], is_step: tf.Tensor) -> BuiltTowers:
+    """Calls the model for every core.
 
     Args:
       job: whose model.
       queues: the batches, per core.
-      backend: the engine, or `None`.
       is_step: must be true where a batch is taken.
     """
-    cores = range(job.topology.num_cores)
-    # Otherwise a hook that evaluates a tensor of the model by itself would take the batch of a
-    # step, or wait for one for ever.
-    with tf.control_dependencies([checks.require(is_step, _OUTSIDE, got=tf.constant(''))]):
-        looked_up = [backend.lookup(core=core) for core in cores] if backend else []
-        batches, activations, taken = _take_all(
-            job.placement, queues, [values for values, _ in looked_up])
+    with _within_step(is_step):
+        batches, activations, taken = _take_all(job, queues)
     capture = None
-    if backend is not None and job.verb == 'train':
+    if job.plan is not None and job.verb == 'train':
         with on(job.placement.core(0)):
-            capture = GradientCapture(backend.plan)
+            capture = GradientCapture(job.plan)
 
     def build(core: int) -> ModelOutput:
         features, labels, _ = batches[core]
         with on(job.placement.core(core)):
-            if backend is not None:
+            if activations:
                 own = activations[core]
                 features = {**features, **(capture.hook(core, own) if capture else own)}
             return job.call_model(core, features, labels)
@@ -85,14 +85,37 @@ def build_towers(job: Job, queues: Sequence[CoreQueue], backend: Backend | None,
     if job.placement.is_remote:
         for core, operations in enumerate(towers.operations()):
             keep_on_host(operations, job.placement.core(core), job.placement)
-    _tf.forget_column_scopes(tf.get_default_graph())
+    graph = tf.get_default_graph()
+    names = job.lookups.variable_names(graph) if job.lookups is not None and job.plan else {}
+    _tf.forget_column_scopes(graph)
     return BuiltTowers(
         outputs=outputs, rows=[batch.rows for batch in batches if batch.rows is not None],
-        taken=taken, receipts=[receipt for _, receipt in looked_up], capture=capture,
+        taken=taken, activations=activations, table_names=names, capture=capture,
         num_sums=towers.num_sums)
 
 
-def _take_all(placement: Placement, queues: Sequence[CoreQueue], activations: list[Activations]
+def look_up(towers: BuiltTowers, backend: Backend, is_step: tf.Tensor) -> list[LookupReceipt]:
+    """Gives the model on every core its activations, and returns the receipts per core."""
+    with _within_step(is_step):
+        looked_up = [backend.lookup(core=core) for core in range(len(towers.activations))]
+        ready = tf.group(*tf.nest.flatten([values for values, _ in looked_up]))
+    _tf.wait_for(towers.taken, [ready])
+    for activations, (values, _) in zip(towers.activations, looked_up):
+        for feature, activation in activations.items():
+            _tf.replace_input(activation.op, 0, values[feature])
+    return [receipt for _, receipt in looked_up]
+
+
+def _within_step(is_step: tf.Tensor) -> Any:
+    """Returns the context of what takes a batch.
+
+    Otherwise a hook that evaluates a tensor of the model by itself would take the batch of a
+    step, or wait for one for ever.
+    """
+    return tf.control_dependencies([checks.require(is_step, _OUTSIDE, got=tf.constant(''))])
+
+
+def _take_all(job: Job, queues: Sequence[CoreQueue]
               ) -> tuple[list[Batch], list[Activations], tf.Operation]:
     """Takes a batch of every core; no tensor of one is there before all are.
 
@@ -104,18 +127,22 @@ def _take_all(placement: Placement, queues: Sequence[CoreQueue], activations: li
     """
     batches = [queue.dequeue() for queue in queues]
     # One operation that all wait for: otherwise each would wait for each by an edge of its own.
-    taken = tf.group(*[operation for queue in queues for operation in queue.taken],
-                     *tf.nest.flatten(activations))
+    taken = tf.group(*[operation for queue in queues for operation in queue.taken])
+    looked_up = {} if job.plan is None else {
+        feature.name: tf.placeholder(tf.float32, job.plan.output_shape(feature))
+        for feature in job.plan.features}
+    activations = []
     with tf.control_dependencies([taken]):
         for core, batch in enumerate(batches):
-            with on(placement.core(core)):
+            with on(job.placement.core(core)):
                 batches[core] = map_tensors(tf.identity, batch)
-                activations[core:core + 1] = [
-                    map_tensors(tf.identity, own) for own in activations[core:core + 1]]
+                if looked_up:
+                    activations.append(map_tensors(tf.identity, looked_up))
     return batches, activations, taken
 
 
-def table_gradients(job: Job, towers: BuiltTowers) -> list[Activations]:
+def table_gradients(job: Job, towers: BuiltTowers, receipts: Sequence[LookupReceipt]
+                    ) -> list[Activations]:
     """Returns in training the gradients that tables get from each core; otherwise none.
 
     Raises:
@@ -129,7 +156,7 @@ def table_gradients(job: Job, towers: BuiltTowers) -> list[Activations]:
     towers.capture.finish()
     factor: tf.Tensor | None = None
     if job.lookups is not None and job.lookups.gradient_multiplier is not None:
-        factor = tf.cast(job.lookups.gradient_multiplier(towers.receipts[0].step), tf.float32)
+        factor = tf.cast(job.lookups.gradient_multiplier(receipts[0].step), tf.float32)
     gradients = []
     for core in range(len(towers.outputs)):
         with on(job.placement.core(core)):

@@ -224,6 +224,31 @@ def test_input_fn_and_model_fn_learn_batch_size_context_and_whatever_else_they_a
         'model': (2, 'train', True, 2, [], 1, (2, 2))}
 
 
+@pytest.mark.parametrize('cores', [1, 2])
+def test_a_layer_made_outside_of_model_fn_trains_beside_tables(tmp_path, cores):
+    """A sample has one id, of activation [1, 1], so y = 2 and the gradient of y - 1 squared is 2.
+
+    The activation of w is 1 too, so a step of rate .1 makes it .8, as on one core.
+    """
+    columns = [jobs.embedding('f', initializer=tf.ones_initializer())]
+    layer = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer='ones', name='w')
+    calls = []
+
+    def model_fn(features, labels, mode, params):
+        calls.append(mode)
+        logits = layer(tf.keras.layers.DenseFeatures(columns)(features))
+        loss = tf.reduce_mean(tf.square(logits[:, 0] - labels))
+        train_op = ete.CrossShardOptimizer(tf.train.GradientDescentOptimizer(.1)).minimize(
+            loss, tf.train.get_global_step())
+        return ete.TPUEstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = jobs.estimator(model_fn, columns, jobs.run_config(tmp_path, 1, cores),
+                               batch_size=4)
+    estimator.train(jobs.input_fn_of(STEPS), steps=1)
+    assert len(calls) == cores
+    np.testing.assert_allclose(estimator.get_variable_value('w/kernel'), [[.8], [.8]])
+
+
 @pytest.mark.section('4.1', '4.2')
 @pytest.mark.parametrize('input_fn, error, text', [
     (lambda: None, ValueError, 'does not include params argument, required by TPUEstimator to '

@@ -14,7 +14,6 @@ PARTS = (
     ("graph, TensorFlow's C++", 'tensorflow.python.framework.ops', '_create_c_op'),
     ('graph, input', 'estimator_tpu_embedding.runner.graph', 'draw_input'),
     ('graph, input', 'estimator_tpu_embedding.runner.graph', 'feeds_of'),
-    ('graph, names of tables', 'estimator_tpu_embedding.runner.model', 'trace_variable_names'),
     ('graph, model', 'job', 'loss_of'),
     ('graph, gradients', 'tensorflow.python.training.optimizer', 'Optimizer.minimize'),
     ('session, variables and other', 'tensorflow.python.training.monitored_session',
