@@ -27,6 +27,11 @@ from ..errors import (
 from ..ops.core_ids import CoreIds, FeatureIds
 from ..ops.ids import MISSING, IdBatch, IdCounts
 
+_ABOUT_WEIGHTS = (
+    'Please check if the weights are present in feature dict. Also note weight-sharing among '
+    'weighted_categorical_column is not supported on TPU.')
+"""The words of the original, which callers match."""
+
 
 class Featurized(NamedTuple):
     """The features of one core, taken apart.
@@ -184,16 +189,23 @@ class Featurizer:
                 'embedding_config_spec is given', type(features).__name__))
         names = {feature.name: '' for feature in [
             *self._plan.features, *(feature for _, feature in self._on_tensor_core)]}
+        weighted: dict[str, list[str]] = {}
         for feature in self._plan.features:
             if feature.weight_feature is not None:
+                weighted.setdefault(feature.weight_feature, []).append(feature.name)
                 names.setdefault(feature.weight_feature, f', here the weights of "{feature.name}"')
         unclaimed = sorted(str(key) for key in features if key not in names)
-        missing = [Problem(
+        problems = [Problem(
             'E513', f'feature "{name}"', f'input_fn must return every feature of the '
             f'embedding spec{of}', f'only {quoted(sorted(map(str, features)))}',
-            did_you_mean(name, unclaimed)) for name, of in names.items() if name not in features]
-        if missing:
-            raise InputShapeError(*missing)
+            ' '.join(filter(None, [did_you_mean(name, unclaimed), of and _ABOUT_WEIGHTS])))
+            for name, of in names.items() if name not in features]
+        problems += [Problem(
+            'E513', f'feature "{name}"', 'it must be the weights of one column only',
+            f'those of {quoted(columns)}', _ABOUT_WEIGHTS)
+            for name, columns in weighted.items() if len(columns) > 1]
+        if problems:
+            raise InputShapeError(*problems)
         rest = {key: value for key, value in features.items() if key not in names}
         given, empty = {}, {}
         for feature in self._plan.features:
@@ -254,7 +266,13 @@ class Featurizer:
         elif (isinstance(value, tf.Tensor) and value.shape.rank not in (None, 0, 1)
               and (combiner is not None or feature.max_sequence_length)):
             self._warn_of_zeros(feature.name)
-        return (value, features[feature.weight_feature] if feature.weight_feature else None), empty
+        weights = features[feature.weight_feature] if feature.weight_feature else None
+        if isinstance(weights, tf.Tensor):
+            raise InputShapeError(Problem(
+                'E517', where, 'weights must be a SparseTensor or RaggedTensor of numbers',
+                f'"{feature.weight_feature}", a dense tensor', 'Dense weights are not supported '
+                'on TPU. Please use sparse weights instead.'))
+        return (value, weights), empty
 
     def _warn_of_zeros(self, name: str) -> None:
         if name not in self._warned:

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _tf
 from ..estimator import (
     context,
+    derived,
     enqueue_data,
     export,
     hooks,
@@ -66,6 +67,8 @@ def names_by_module() -> dict[str, dict[str, Any]]:
         f'{NIGHTLY_TPU}.tpu_context': _named(context.TPUContext),
         f'{NIGHTLY_TPU}.tpu_estimator': {
             **refused.refused('tpu_estimator'), **_names_of(hooks), **_names_of(inference),
+            **_named(derived._TPUStopAtStepHook, derived._InputsWithStoppingSignals,
+                     derived._export_output_to_tensors),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,
                      TPUInfeedOutfeedSessionHook,
                      tpu_config.ExportSavedModelApiVersion, export.BatchConfig,

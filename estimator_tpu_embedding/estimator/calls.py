@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -20,6 +20,7 @@ from ..runner.call_notes import noting_call
 from ..runner.input import DATASETS
 from ..runner.model import FeedHookMaker, ModelOutput
 from . import model_errors
+from .checks import check_partitioned_input
 from .context import TPUContext
 from .spec import TPUEstimatorSpec
 from .tpu_config import InputPipelineConfig
@@ -119,6 +120,7 @@ class TpuCalls:
                     '`input_fn` returning `Dataset`  is not yet supported in per-Core input '
                     'pipeline deployment yet. Please set TPUConfig.per_host_input_for_training '
                     'to True or return `features` and `labels` from `input_fn`')
+            self._check_partitions(source.element_spec)
             return source
         if self.mode == _legacy.mode_keys().PREDICT:
             raise TypeError('For mode PREDICT, `input_fn` must return `Dataset` instead of '
@@ -128,6 +130,20 @@ class TpuCalls:
                 '`input_fn` must return a `Dataset` for the PER_HOST_V2 input pipeline '
                 f'configuration.  It returned {type(source).__name__}.')
         return source
+
+    def _check_partitions(self, element: Any) -> None:
+        """Raises ValueError if `input_partition_dims` do not fit the elements of a dataset."""
+        config = self.config.tpu_config
+        if config.input_partition_dims is None:
+            return
+        features, labels = element if isinstance(element, tuple) and len(element) == 2 else (
+            element, None)
+        if isinstance(features, Mapping) and self.plan is not None:
+            looked_up = {name for feature in self.plan.features
+                         for name in (feature.name, feature.weight_feature)}
+            features = {name: spec for name, spec in features.items() if name not in looked_up}
+        check_partitioned_input(config.input_partition_dims, config.num_cores_per_replica,
+                                features, labels)
 
     @property
     def _wants_tensors(self) -> bool:

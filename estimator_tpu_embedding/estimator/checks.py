@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 
@@ -48,3 +50,58 @@ def check_partition_dims(dims: Any, cores: int | None, *, is_per_host: bool) -> 
         raise ValueError('input_partition_dims is only supported in PER_HOST_V2 mode.')
     if cores is None:
         raise ValueError('input_partition_dims requires setting num_cores_per_replica.')
+
+
+def check_partitioned_input(dims: Any, cores: int, features: Any, labels: Any) -> None:
+    """Raises ValueError unless `input_partition_dims` fit what input_fn gives.
+
+    Args:
+      dims: `[dims of features]` or `[dims of features, dims of labels]`: for each tensor, in the
+        structure of the tensors, its parts per dimension, or `None`.
+      cores: of a replica.
+      features: the `tf.TypeSpec`s of what is not looked up.
+      labels: likewise; `None` if there are none.
+    """
+    for number, (name, value) in enumerate((('feature', features), ('label', labels))):
+        if value is None or number == len(dims) or number and dims[number] is None:
+            continue
+        where, given = f'TPUConfig.input_partition_dims[{number}] mismatched', dims[number]
+        expected, got = (sorted(each) if isinstance(each, Mapping) else []
+                         for each in (value, given))
+        if expected != got:
+            raise ValueError(f'{where} {name} keys. Expected {expected}, got {got}')
+        for spec, parts in _matched(value, given, f'{where} the structure of {name}s.'):
+            _check_parts(spec, parts, cores)
+
+
+def _matched(value: Any, dims: Any, problem: str) -> Iterator[tuple[Any, Any]]:
+    """Yields each tensor of a structure with its part of `dims`. A list is no structure."""
+    if isinstance(value, Mapping):
+        keys = sorted(value)
+        if not isinstance(dims, Mapping) or sorted(dims) != keys:
+            raise ValueError(f'{problem} Expected the keys {keys}, got {dims}')
+        for key in keys:
+            yield from _matched(value[key], dims[key], problem)
+    elif isinstance(value, tuple):
+        if not isinstance(dims, tuple) or len(dims) != len(value):
+            raise ValueError(f'{problem} Expected a tuple of {len(value)}, got {dims}')
+        for each in zip(value, dims):
+            yield from _matched(*each, problem)
+    else:
+        yield value, dims
+
+
+def _check_parts(spec: Any, dims: Any, cores: int) -> None:
+    if dims is None:
+        return
+    if not isinstance(dims, (list, tuple)) or not all(
+            isinstance(parts, int) and parts >= 1 for parts in dims):
+        raise ValueError(f'All input partition dims must be >= 1. Got {dims}.')
+    if math.prod(dims) not in (1, cores):
+        raise ValueError('The product of each input partition dim should equal to '
+                         f'num_cores_per_replica. (dim = {dims}, num_cores_per_replica = {cores})')
+    shape = getattr(spec, 'shape', None)
+    if math.prod(dims) > 1 and (shape is None or shape.rank != len(dims)):
+        raise ValueError(
+            'Input partition dims must have the same number of dimensions as the `Tensor` to be '
+            f'partitioned. (tensor shape = {shape}, input partition dims = {dims}).')

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -12,6 +13,9 @@ from .system import tpu_topology
 
 _HOST_DEVICE = '/device:CPU:0'
 """A `tf.device` scope with it stays in the process that has the surrounding operations."""
+
+_BROADCASTING_DEVICE = f'/replica:0/task:0{_HOST_DEVICE}'
+"""The original's name of the one host that calls input_fn for all."""
 
 
 class TPUContext:
@@ -38,7 +42,8 @@ class TPUContext:
     def current_input_fn_deployment(self) -> tuple[str, int, int, int]:
         """Returns host device, index of this call, number of calls, replicas of this call."""
         invocation = self._called_from_input_fn()
-        return (_HOST_DEVICE, invocation.index, len(self._deployment.invocations),
+        device = _BROADCASTING_DEVICE if self._deployment.has_copies else _HOST_DEVICE
+        return (device, invocation.index, len(self._deployment.invocations),
                 len(invocation.cores))
 
     @property
@@ -111,3 +116,64 @@ class TPUContext:
         if self._invocation is None:
             raise RuntimeError('This TPUContext instance must not be called from model_fn.')
         return self._invocation
+
+
+class EstimatorContext(TPUContext):
+    """The system, and the batches of one mode: `TPUEstimator._ctx`, which hooks read."""
+
+    def __init__(self, deploy: Callable[[str], Deployment], mode: str, on_cpu: Callable[[str], bool]
+                 ):
+        """Describes a TPUEstimator.
+
+        Args:
+          deploy: mode -> how its run is fed.
+          mode: `'train'`, `'eval'` or `'infer'`.
+          on_cpu: mode -> whether its run is that of a plain Estimator.
+        """
+        super().__init__(deploy(mode))
+        self.mode = mode
+        self._deploy, self._on_cpu = deploy, on_cpu
+
+    @contextlib.contextmanager
+    def with_mode(self, mode: str) -> Iterator[EstimatorContext]:
+        """Gives the context of another mode."""
+        yield EstimatorContext(self._deploy, mode, self._on_cpu)
+
+    def is_running_on_cpu(self, is_export_mode: bool = False) -> bool:
+        """Whether a run of the mode, or an export, is that of a plain Estimator."""
+        return is_export_mode or self._on_cpu(self.mode)
+
+    @property
+    def num_cores(self) -> int:
+        """The number of cores of the system."""
+        return self._deployment.system.num_cores
+
+    @property
+    def num_of_cores_per_host(self) -> int:
+        """The number of cores of one host."""
+        return self._deployment.system.cores_per_host
+
+    @property
+    def num_of_replicas_per_host(self) -> int:
+        """The number of replicas that one host feeds."""
+        return self._deployment.topology.cores_per_host
+
+    @property
+    def model_parallelism_enabled(self) -> bool:
+        """Whether the job sets `num_cores_per_replica`."""
+        return self._deployment.is_model_parallel
+
+    @property
+    def global_batch_size(self) -> int:
+        """The samples of all cores per step."""
+        return self._deployment.batch_size
+
+    @property
+    def batch_size_for_input_fn(self) -> int:
+        """The samples of one element of the input."""
+        return self._deployment.input_batch_size
+
+    @property
+    def batch_size_for_model_fn(self) -> int:
+        """The samples of one replica."""
+        return self._deployment.batch_size_per_core

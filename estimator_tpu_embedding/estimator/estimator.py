@@ -12,11 +12,13 @@ import tensorflow.compat.v1 as tf
 
 from .. import _legacy, _process, _tf, defaults
 from ..checkpoint import directory, following, order_of_ids
+from ..core.deployment import Deployment
 from ..runner import loop, predictions, summaries
 from ..runner.model import Job
 from ..runner.stop_at_step import StopAtStep
 from . import calls, job_checks, settings, workers
 from .checks import check_positive
+from .context import EstimatorContext
 from .deployment import deploy
 from .embedding_spec import EmbeddingConfigSpec
 from .run_config import RunConfig, in_this_process
@@ -124,7 +126,6 @@ class TPUEstimator(WithoutTpu):
         self._export_to_tpu = export_to_tpu
         self._export_to_cpu = export_to_cpu
         self._spec = embedding_config_spec
-        self._stop: StopAtStep | None = None
         if export_saved_model_api_version not in (1, 2, *ExportSavedModelApiVersion):
             raise ValueError('export_saved_model_api_version should be 1 or 2; got '
                              f'{export_saved_model_api_version}.')
@@ -142,8 +143,7 @@ class TPUEstimator(WithoutTpu):
         for name, value in (('steps', steps), ('max_steps', max_steps)):
             if value is not None:
                 check_positive(value, f'Train {name}')
-        self._stop = StopAtStep(steps, max_steps, defaults.current().step_limit)
-        return [self._stop]
+        return [StopAtStep(steps, max_steps, defaults.current().step_limit)]
 
     def train(self, input_fn: Callable[..., Any],
               hooks: Sequence[tf.train.SessionRunHook] | None = None, steps: int | None = None,
@@ -171,10 +171,9 @@ class TPUEstimator(WithoutTpu):
                 order_of_ids.check_order_of_ids(checkpoint, options)
                 with self._saving_after(checkpoint), self._starting_warm(checkpoint):
                     return super()._train_model(input_fn, hooks, saving_listeners)
-        assert self._stop is not None
-        return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=self._stop,
-                          hooks=hooks, listeners=saving_listeners,
-                          cadence=settings.cadence(self.config))
+        stop = next(hook for hook in hooks if isinstance(hook, StopAtStep))
+        return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=stop, hooks=hooks,
+                          listeners=saving_listeners, cadence=settings.cadence(self.config))
 
     def evaluate(self, input_fn: Callable[..., Any], steps: int | None = None,
                  hooks: Sequence[tf.train.SessionRunHook] | None = None,
@@ -269,16 +268,31 @@ class TPUEstimator(WithoutTpu):
                 else:
                     yield from values
 
-    def _job(self, mode: str, input_fn: Callable[..., Any]) -> Job:
-        """Returns the job of one mode for the runner."""
-        config, batch_size = self.config, self._batch_size(mode)
+    def _verb(self, mode: str) -> tuple[str, str]:
+        """Returns the method of a mode, and the name of its batch size."""
         keys = _legacy.mode_keys()
-        verb, name = {keys.TRAIN: ('train', 'train'), keys.EVAL: ('evaluate', 'eval'),
-                      keys.PREDICT: ('predict', 'predict')}[mode]
+        return {keys.TRAIN: ('train', 'train'), keys.EVAL: ('evaluate', 'eval'),
+                keys.PREDICT: ('predict', 'predict')}[mode]
+
+    def _deployment(self, mode: str) -> Deployment:
+        """Returns how a run is fed."""
+        (verb, name), batch_size = self._verb(mode), self._batch_size(mode)
         if batch_size is None:
             raise ValueError(f'{name}_batch_size in TPUEstimator constructor cannot be `None` if '
                              f'.{verb} is running on TPU.')
-        deployment = deploy(config, verb, batch_size)
+        return deploy(self.config, verb, batch_size)
+
+    @property
+    def _ctx(self) -> EstimatorContext:
+        """Describes the system to hooks and derived estimators, as the original's private one."""
+        keys = _legacy.mode_keys()
+        return EstimatorContext(self._deployment, keys.TRAIN, lambda mode: not self._use_tpu or (
+            mode == keys.EVAL and not self._eval_on_tpu))
+
+    def _job(self, mode: str, input_fn: Callable[..., Any]) -> Job:
+        """Returns the job of one mode for the runner."""
+        config, keys = self.config, _legacy.mode_keys()
+        verb, deployment = self._verb(mode)[0], self._deployment(mode)
         axes = self._batch_axis
         if config.tpu_config.per_host_input_for_training != InputPipelineConfig.PER_HOST_V1:
             axes = None
@@ -286,7 +300,7 @@ class TPUEstimator(WithoutTpu):
             raise TypeError('For mode PREDICT, batch_axis is not supported yet.')
         lookups = None
         if self._spec is not None:
-            lookups = settings.lookups(self._spec, deployment.topology, batch_size, verb,
+            lookups = settings.lookups(self._spec, deployment.topology, deployment.batch_size, verb,
                                        config.id_policy)
         on_tpu = calls.TpuCalls(mode=mode, deployment=deployment, params=self.params,
                                 config=config, plan=lookups.plan if lookups else None)

@@ -153,7 +153,24 @@ def test_a_feature_or_weights_of_another_spelling_are_asked_for():
         f'E513 feature "itme_id": input_fn must return every feature of the embedding spec{came} '
         '"item_id"?',
         'E513 feature "user_weight": input_fn must return every feature of the embedding spec, '
-        f'here the weights of "user_id"{came} "user_wait"?']
+        f'here the weights of "user_id"{came} "user_wait"? Please check if the weights are present '
+        'in feature dict. Also note weight-sharing among weighted_categorical_column is not '
+        'supported on TPU.']
+
+
+def test_weights_that_are_shared_or_dense_get_the_words_of_the_original():
+    def column(key):
+        return ete.embedding_column(fc.weighted_categorical_column(identity(key), 'w'), 2)
+
+    places = dict(indices=[[0, 0]], dense_shape=[3, 1])
+    ids = tf.SparseTensorValue(values=np.array([5]), **places)
+    weights = tf.SparseTensorValue(values=np.array([.5]), **places)
+    with pytest.raises(ValueError, match='E513 feature "w": .*; got those of "a", "b".*Also note '
+                       'weight-sharing among weighted_categorical_column is not supported on TPU'):
+        read([column('a'), column('b')], {'a': ids, 'b': ids, 'w': weights})
+    with pytest.raises(ValueError, match='E517 feature "a" on core 3: .*; got "w", a dense tensor. '
+                       ' Dense weights are not supported on TPU. Please use sparse weights'):
+        read([column('a')], {'a': ids, 'w': np.ones([3, 1], np.float32)})
 
 
 @pytest.mark.section('18')

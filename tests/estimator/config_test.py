@@ -6,11 +6,13 @@ import pickle
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from harness import jobs
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding import defaults
 from estimator_tpu_embedding.core.kernels import Kernels
 from estimator_tpu_embedding.estimator import job_checks, settings
+from estimator_tpu_embedding.estimator.checks import check_partitioned_input
 
 ITERATIONS = (
     'Invalid TPUConfig `iterations_per_loop` value. Value must be positive integer value or '
@@ -283,3 +285,49 @@ def test_kernels_that_cannot_be_are_refused():
         ete.RunConfig(kernels='fast')
     with pytest.raises(ete.ConfigError, match='E475 RunConfig: .*got 0'):
         ete.RunConfig(kernel_threads=0)
+
+
+SPECS = {'x': tf.TensorSpec([8, 6]), 'y': tf.TensorSpec([8])}
+
+
+@pytest.mark.section('2.2')
+@pytest.mark.parametrize('dims', [
+    [{'x': [1, 2], 'y': None}], [{'x': [2, 1], 'y': [2]}, None],
+    [{'x': None, 'y': [1]}, {'z': {'a': [2]}}]])
+def test_partition_dims_that_fit_are_taken(dims):
+    check_partitioned_input(dims, 2, SPECS, {'z': {'a': tf.TensorSpec([8])}})
+
+
+@pytest.mark.section('2.2')
+@pytest.mark.parametrize('dims, text', [
+    ([{'x': [0, 2], 'y': None}], 'All input partition dims must be >= 1.'),
+    ([{'x': [2, 2], 'y': None}], r'The product of each input partition dim should equal to '
+     r'num_cores_per_replica. \(dim = \[2, 2\], num_cores_per_replica = 2\)'),
+    ([{'x': [2], 'y': None}], r'Input partition dims must have the same number of dimensions as '
+     r'the `Tensor` to be partitioned. \(tensor shape = \(8, 6\), input partition dims = \[2\]\)'),
+    ([{'x': None}], r"TPUConfig.input_partition_dims\[0\] mismatched feature keys. Expected "
+     r"\['x', 'y'\], got \['x'\]"),
+    ([[1, 2]], r"input_partition_dims\[0\] mismatched feature keys. .* got \[\]"),
+    ([{'x': None, 'y': None}, {'a': None}],
+     r"TPUConfig.input_partition_dims\[1\] mismatched label keys. Expected \['z'\], got \['a'\]"),
+    ([{'x': None, 'y': None}, {'z': {'b': None}}],
+     r'TPUConfig.input_partition_dims\[1\] mismatched the structure of labels'),
+    ([{'x': ([1], [2]), 'y': None}], r'must be >= 1. Got \(\[1\], \[2\]\)')])
+def test_partition_dims_that_do_not_fit_the_input_get_the_errors_of_the_original(dims, text):
+    with pytest.raises(ValueError, match=text):
+        check_partitioned_input(dims, 2, SPECS, {'z': {'a': tf.TensorSpec([8])}})
+
+
+@pytest.mark.section('2.2')
+def test_a_job_whose_input_does_not_fit_its_partition_dims_says_so(tmp_path):
+    """The ids of an embedding column are looked up, so they have no partition."""
+    columns = [jobs.embedding('f')]
+    config = ete.RunConfig(
+        cluster=ete.TPUClusterResolver(hosts=1, cores=2), model_dir=str(tmp_path),
+        tpu_config=ete.TPUConfig(
+            num_cores_per_replica=2, input_partition_dims=[{'x': [1, 2], 'z': None}],
+            per_host_input_for_training=ete.InputPipelineConfig.PER_HOST_V2))
+    estimator = jobs.estimator(jobs.linear_model_fn(columns), columns, config, batch_size=4)
+    with pytest.raises(ValueError, match=r"keys. Expected \['x'\], got \['x', 'z'\]"):
+        estimator.train(lambda params: tf.data.Dataset.from_tensors(
+            ({'f': np.arange(4), 'x': np.ones([4, 2])}, np.ones(4))), steps=1)

@@ -36,3 +36,29 @@ def test_a_model_fn_learns_the_size_but_no_host():
     for ask in (context.current_input_fn_deployment, lambda: context.current_host):
         with pytest.raises(RuntimeError, match='must not be called from model_fn.'):
             ask()
+
+
+def test_a_broadcast_names_its_one_host_as_the_original_does():
+    deployment = deploy(ete.RunConfig(
+        cluster=ete.TPUClusterResolver(hosts=2, cores=2), tpu_config=ete.TPUConfig(
+            per_host_input_for_training=ete.InputPipelineConfig.BROADCAST)), 'train', 8)
+    context = ete.TPUContext(deployment, deployment.invocations[0])
+    assert context.current_input_fn_deployment() == ('/replica:0/task:0/device:CPU:0', 0, 1, 4)
+
+
+@pytest.mark.parametrize('use_tpu', [True, False])
+def test_hooks_read_the_system_and_the_batches_of_an_estimator(tmp_path, use_tpu):
+    context = ete.TPUEstimator(
+        lambda features, params: None, config=ete.RunConfig(
+            cluster=ete.TPUClusterResolver(hosts=2, cores=4), model_dir=str(tmp_path),
+            tpu_config=ete.TPUConfig(num_cores_per_replica=2)),
+        use_tpu=use_tpu, train_batch_size=16, eval_batch_size=8)._ctx
+    assert (context.num_hosts, context.num_cores, context.num_of_cores_per_host) == (2, 8, 4)
+    assert (context.num_replicas, context.num_of_replicas_per_host) == (4, 2)
+    assert context.model_parallelism_enabled and context.mode == 'train'
+    # One call of input_fn per host, and two replicas on each.
+    assert (context.global_batch_size, context.batch_size_for_input_fn,
+            context.batch_size_for_model_fn) == (16, 8, 4)
+    assert context.is_running_on_cpu() == (not use_tpu)
+    with context.with_mode('eval') as evaluation:
+        assert (evaluation.mode, evaluation.global_batch_size) == ('eval', 8)
