@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from . import _distribution
 from ._tf_config import TfConfig
-from .errors import Problem, SetupError
+from .errors import Problem, SetupError, UnsupportedError
 
 
 def _placeholders(*names: str) -> dict[str, Any]:
@@ -83,7 +83,22 @@ def load_v2() -> types.ModuleType:
 def keras_module() -> types.ModuleType:
     """Returns the module of `model_to_estimator`, once `estimator.keras` of TensorFlow 1.x."""
     load()
-    return importlib.import_module('tensorflow_estimator.python.estimator.keras_lib')
+    module = importlib.import_module('tensorflow_estimator.python.estimator.keras_lib')
+    make = module.model_to_estimator
+    if not hasattr(make, '__wrapped__'):
+        @functools.wraps(make)
+        def model_to_estimator(keras_model: Any = None, *args: Any, **kwargs: Any) -> Any:
+            for cls in type(keras_model).__mro__:
+                if cls.__module__.startswith('keras.'):
+                    raise UnsupportedError(Problem(
+                        'E938', 'model_to_estimator', 'the model must be of Keras 2',
+                        f'{type(keras_model).__name__}, of Keras 3', 'Make it of tf_keras: "import '
+                        'tf_keras as keras". With TF_USE_LEGACY_KERAS=1 in the environment, which '
+                        'etpe run sets, tf.keras is that too.'))
+            return make(keras_model, *args, **kwargs)
+
+        vars(module)['model_to_estimator'] = model_to_estimator
+    return module
 
 
 def estimator_class() -> Any:

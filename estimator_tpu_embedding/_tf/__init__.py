@@ -10,6 +10,7 @@ from .cluster import register_function
 from .columns import (
     column_ids,
     columns_used,
+    computed_columns,
     forget_column_scopes,
     identity_columns,
     is_tensor_core_column,

@@ -108,3 +108,9 @@ def column_ids(categorical_column: Any, words: Any) -> Any:
     The public method needs a transformation cache, which is private. Checked: 2.16-2.21.
     """
     return categorical_column._transform_input_tensor(words)
+
+
+def computed_columns() -> tuple[type, ...]:
+    """Returns the classes of columns that TensorFlow computes of others. Checked: 2.16-2.21."""
+    from tensorflow.python.feature_column import feature_column_v2
+    return (feature_column_v2.BucketizedColumn, feature_column_v2.CrossedColumn)

@@ -73,6 +73,10 @@ def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[Feat
         key = column.get_feature_key_name()
         if key in features:
             problems.append(_used_twice(key))
+        if _is_computed(innermost(column)):
+            tf.logging.warning('%s', Problem(
+                'W431', f'column "{key}"', 'no TPU computes crossed or bucketized columns, so '
+                'input_fn must', remedy=_compute(key)))
         features[key] = FeatureSpec(
             name=key, table=name, weight_feature=column.get_weight_key_name(),
             max_sequence_length=column.get_max_sequence_length())
@@ -86,6 +90,15 @@ def tensor_core_features(columns: Sequence[Any]) -> list[FeatureSpec]:
     return [FeatureSpec(name=column.get_feature_key_name(), table='',
                         max_sequence_length=_tf.tensor_core_length(column))
             for column in columns]
+
+
+def _is_computed(categorical: Any) -> bool:
+    return isinstance(categorical, _tf.computed_columns())
+
+
+def _compute(key: str) -> str:
+    return (f'Compute the feature "{key}" in input_fn, as ids, and declare it by '
+            f'categorical_column_with_identity("{key}", num_buckets).')
 
 
 def _used_twice(key: str) -> Problem:
@@ -198,7 +211,9 @@ class Featurizer:
         problems = [Problem(
             'E513', f'feature "{name}"', f'input_fn must return every feature of the '
             f'embedding spec{of}', f'only {quoted(sorted(map(str, features)))}',
-            ' '.join(filter(None, [did_you_mean(name, unclaimed), of and _ABOUT_WEIGHTS])))
+            ' '.join(filter(None, [
+                did_you_mean(name, unclaimed), of and _ABOUT_WEIGHTS,
+                _compute(name) if _is_computed(self._categorical.get(name)) else ''])))
             for name, of in names.items() if name not in features]
         problems += [Problem(
             'E513', f'feature "{name}"', 'it must be the weights of one column only',

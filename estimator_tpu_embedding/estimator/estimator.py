@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -243,6 +243,10 @@ class TPUEstimator(WithoutTpu):
           IncompatibleCheckpointError: if the checkpoint does not fit the model.
         """
         _process.require_threads('predict')
+        if predict_keys is not None and not isinstance(predict_keys, Container):
+            raise TypeError('predict_keys must be a list of names of predictions, or None; got '
+                            f'{predict_keys!r}.  predict takes no number of steps: it goes on to '
+                            'the end of the data.')
         found = following.chosen(
             settings.absolute(self.model_dir),
             checkpoint_path and settings.absolute(checkpoint_path), self._checkpoint_options())

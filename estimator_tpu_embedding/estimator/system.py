@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 from .. import defaults
 from ..cluster.choice import ClusterChoice
 from ..core.specs import System, Topology
-from ..errors import ConfigError, Problem
+from ..errors import ConfigError, Problem, counted
 from ..runner.progress import announce
 
 CORES_PER_TPU_HOST = 8
@@ -53,8 +53,10 @@ def topology_of(master: str | None, resolver: Any, num_shards: int | None,
             'For non-model-parallelism, num_replicas should be the total num of TPU cores in the '
             'system. For model-parallelism, the total number of TPU cores should be '
             'num_cores_per_replica * num_replicas. Please set it accordingly or leave it as '
-            f'`None`.  The emulated system is {system.topology}: change num_shards, or the size '
-            'that was asked for.')
+            f'`None`.  The emulated system is {system.topology}, as was asked for. Ask for the '
+            f'{counted(num_shards * cores_per_replica, "core")} of this job (etpe run '
+            f'{_flags(num_shards * cores_per_replica)}), or change TPUConfig.num_shards, which '
+            'jobs often have an option for.')
     return _sized_by(num_shards, cores_per_replica)
 
 
@@ -70,6 +72,12 @@ def _of_workers(choice: ClusterChoice, system: System, num_shards: int | None,
     if not system.is_explicit and num_shards is not None:
         cores = max(num_shards * cores_per_replica // choice.num_hosts, 1)
     return System(Topology(num_hosts=choice.num_hosts, cores_per_host=cores), is_explicit=True)
+
+
+def _flags(num_cores: int) -> str:
+    """Returns the flags of `etpe run` for so many cores."""
+    hosts = max(num_cores // CORES_PER_TPU_HOST, 1)
+    return f'{f"--hosts {hosts} " if hosts > 1 else ""}--cores {num_cores // hosts}'
 
 
 def _sized_by(num_shards: int, cores_per_replica: int) -> Topology:

@@ -70,9 +70,13 @@ class TimeSplit:
         parts = {name: getattr(self, name) for name in PHASES}
         if not with_tables:
             parts['dense'] += parts.pop('lookup') + parts.pop('update')
-        parts['other'] = max(0.0, seconds - sum(parts.values()))
+        parts['other'] = self.other(seconds)
         return 'time: ' + ', '.join(
             f'{name} {100 * part / seconds:.0f} %' for name, part in parts.items())
+
+    def other(self, seconds: float) -> float:
+        """Returns what hooks and the loop took of all seconds."""
+        return max(0.0, seconds - sum(getattr(self, name) for name in PHASES))
 
 
 def sum_of(splits: Sequence[TimeSplit]) -> TimeSplit:

@@ -41,8 +41,8 @@ class PlainSteps(tf.train.SessionRunHook):
 
     def after_run(self, run_context: tf.train.SessionRunContext, run_values: Any) -> None:
         """Counts a step."""
-        self._report.seconds += time.monotonic() - self._began
         self._report.add_step(run_values.results)
+        self._report.add_run(time.monotonic() - self._began)
 
     def end(self, session: tf.Session) -> None:
         """Takes the global step instead: with several workers one run may be many steps."""

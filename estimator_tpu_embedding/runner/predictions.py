@@ -58,6 +58,11 @@ def predict(job: Job, *, select: Callable[[Any], Any],
             with job.building(graph), woken_by_interrupt(run.infeed.interrupt):
                 values = next(results, None)
             if values is None:
+                if not run.report.steps:
+                    tf.logging.warning('%s', Problem(
+                        'W525', 'predict', 'the input should give a batch', '0 batches, so there '
+                        'are 0 predictions', 'A dataset that is batched with drop_remainder=True '
+                        f'gives none below {job.deployment.input_batch_size} samples.'))
                 return
             yield values['wanted']
     finally:

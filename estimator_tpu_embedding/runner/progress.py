@@ -52,6 +52,10 @@ def _per_second(count: int, seconds: float) -> float:
     return count / seconds if seconds > 0 else 0.0
 
 
+def _now() -> float:
+    return time.monotonic()
+
+
 @dataclasses.dataclass(slots=True)
 class FeatureCounts:
     """Counts of the ids of one feature over a run, by their fate."""
@@ -78,10 +82,13 @@ class RunReport:
       loss: of the newest step, if that is known.
       is_over: whether the run has ended.
       seconds: the time of all steps.
+      start: the seconds from the beginning to the end of the first run of the session, whose steps
+        rates leave out; 0 until then.
       skipped_steps: steps that changed no table, since gradients were not finite.
       refused: by table the number of skipped steps in which its gradients were not finite.
       time: the seconds by phase.
       answers: says how fast the tasks of a cluster answered; empty without a cluster.
+      cores: replicas of the model.
     """
 
     verb: str
@@ -95,10 +102,15 @@ class RunReport:
     loss: Any = None
     is_over: bool = False
     seconds: float = 0.0
+    start: float = 0.0
     skipped_steps: int = 0
     refused: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     time: TimeSplit = dataclasses.field(default_factory=TimeSplit)
     answers: str = ''
+    cores: int = 1
+    _began: float = dataclasses.field(default_factory=_now, repr=False, compare=False)
+    _first: tuple[int, float, TimeSplit] = dataclasses.field(
+        default=(0, 0.0, TimeSplit()), repr=False, compare=False)
     _counted: tuple[str, ...] = dataclasses.field(default=(), repr=False)
     _sums: Any = dataclasses.field(default=0, repr=False, compare=False)
     _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, repr=False)
@@ -130,6 +142,20 @@ class RunReport:
         if _watcher is not None:
             _watcher(self)
 
+    def add_run(self, seconds: float) -> None:
+        """Counts a run of the session, whose steps were counted; the first ends the start."""
+        self.seconds += seconds
+        if not self.start:
+            self.start = time.monotonic() - self._began
+            self._first = self.steps, self.seconds, dataclasses.replace(self.time)
+
+    def timed(self) -> tuple[int, float, TimeSplit]:
+        """Returns the steps after the first run, their seconds and phases; all, if it was one."""
+        steps, seconds, split = self._first
+        if self.steps <= steps:
+            return self.steps, self.seconds, self.time
+        return self.steps - steps, self.seconds - seconds, self.time.since(split)
+
     def add_skipped(self, step: int, tables: Sequence[str]) -> None:
         """Counts a step that changed no table, and tells the user of the first one.
 
@@ -155,15 +181,20 @@ class RunReport:
 
     def examples_per_second(self) -> float:
         """Returns samples of all cores per second; 0 before the first step has ended."""
-        return _per_second(self.steps * self.batch_size, self.seconds)
+        steps, seconds, _ = self.timed()
+        return _per_second(steps * self.batch_size, seconds)
 
     def last_line(self) -> str:
         """Returns the last line of the run: steps, examples/s and ids that were not looked up."""
         by = f' by {self.trainer}' if self.trainer else ''
-        parts = [f'{self.verb}: {counted(self.steps, "step")}{by}, {rate_of([self])}'
+        _, seconds, split = self.timed()
+        start = f', start {self.start:.1f} s' if seconds < self.seconds else ''
+        parts = [f'{self.verb}: {counted(self.steps, "step")}{by}, {rate_of([self])}{start}'
                  + (f', {self.kernels} kernels' if self.kernels else '')]
         if not self.trainer:
-            parts.append(self.time.shares(self.seconds, with_tables=bool(self.kernels)))
+            parts.append(split.shares(seconds, with_tables=bool(self.kernels)))
+            if self.cores > 1 and start and split.other(seconds) > seconds / 2:
+                parts.append(f'steps are small for {self.cores} cores: fewer would be faster')
         elif self.directory:
             parts.append(f'saved in {self.directory}')
         if self.kernels:
@@ -202,11 +233,12 @@ class RunReport:
 
 def rate_of(runs: Sequence[RunReport]) -> str:
     """Returns examples per second of runs, or steps per second if a batch size is not known."""
-    seconds = sum(run.seconds for run in runs)
+    timed = [run.timed() for run in runs]
+    seconds = sum(seconds for _, seconds, _ in timed)
     if all(run.batch_size for run in runs):
-        examples = sum(run.steps * run.batch_size for run in runs)
+        examples = sum(steps * run.batch_size for (steps, *_), run in zip(timed, runs))
         return f'{_per_second(examples, seconds):,.0f} examples/s'
-    return f'{_per_second(sum(run.steps for run in runs), seconds):,.1f} steps/s'
+    return f'{_per_second(sum(steps for steps, *_ in timed), seconds):,.1f} steps/s'
 
 
 class RateHook(tf.train.SessionRunHook):

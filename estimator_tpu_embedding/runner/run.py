@@ -60,7 +60,7 @@ class Run:
             job.cluster.prepare()  # Before the graph: people learn at once who is missing.
         self.job = job
         self.failures = Failures()
-        self.report = RunReport(job.verb, job.batch_size,
+        self.report = RunReport(job.verb, job.batch_size, cores=job.topology.num_cores,
                                 directory=job.model_dir if job.verb == 'train' else '')
         self.profiler = _profiler_of(job, self.report)
         self.termination = Termination.of_process()
@@ -154,7 +154,7 @@ class Run:
                     try:
                         values = session.run(fetches)
                     finally:
-                        self.report.seconds += time.monotonic() - began
+                        self.report.add_run(time.monotonic() - began)
                     yield values
             except tf.errors.OutOfRangeError as error:
                 if self.job.verb != 'train':

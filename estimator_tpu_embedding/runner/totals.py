@@ -92,8 +92,9 @@ def _of_tables(runs: Sequence[RunReport]) -> Iterator[str]:
     if not runs:
         return
     has_tables = any(report.kernels for report in runs)
-    yield sum_of([report.time for report in runs]).shares(
-        sum(report.seconds for report in runs), with_tables=has_tables)
+    timed = [report.timed() for report in runs]
+    yield sum_of([split for *_, split in timed]).shares(
+        sum(seconds for _, seconds, _ in timed), with_tables=has_tables)
     for kind in KINDS if has_tables else ():
         count = sum(getattr(counts, kind) for report in runs for counts in report.counts.values())
         yield f'ids {kind.replace("_", " ")}: {count:,}'

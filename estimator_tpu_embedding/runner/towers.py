@@ -36,6 +36,7 @@ from ..hosts.placement import Placement
 from . import writes
 from .replica_sums import added, each_added, group_of, unequal
 from .shared_variables import SharedVariables
+from .tower_logs import folded
 from .tower_states import Tower, copy_collections, copy_of, put_view, view_of
 from .turns import Abandoned, Turns
 
@@ -164,7 +165,7 @@ class Towers(Generic[T]):
         self._turns = Turns(self.count)
         try:
             with (_tf.bounded_gradients(), _tf.repeats_shared(self._graph, self._repeats),
-                  _tf.inputs_seen(self._graph, self._take_kept)):
+                  _tf.inputs_seen(self._graph, self._take_kept), folded(self._core_of_thread)):
                 if self.count == 1:
                     self._run(0, function)  # In this thread, where a debugger expects it.
                 else:
@@ -183,6 +184,9 @@ class Towers(Generic[T]):
         """Returns those of the tower whose turn it is, but for tower 0."""
         is_other = _place.towers is self and _place.core
         return self._towers[_place.core].repeats if is_other else None
+
+    def _core_of_thread(self) -> int | None:
+        return _place.core if _place.towers is self else None
 
     def _take_kept(self, inputs: Sequence[tf.Tensor]) -> None:
         """Lets the tower whose turn it is hold the variables that it uses."""

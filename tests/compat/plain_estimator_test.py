@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 from harness.parts import soak_except
 
 from estimator_tpu_embedding import _legacy
+from estimator_tpu_embedding.errors import UnsupportedError
 
 v1 = _legacy.load()
 v2 = importlib.import_module('tensorflow_estimator._api.v2.estimator')
@@ -393,6 +394,13 @@ def test_a_keras_model_becomes_an_estimator_that_trains_and_exports(tmp_path, op
         np.mean((expected - TARGET) ** 2), rel=1e-4)
     np.testing.assert_allclose([row['y'] for row in estimator.predict(input_fn(1))], expected,
                                rtol=1e-4)
+
+
+def test_a_model_of_keras_3_is_named_with_the_import_to_use():
+    import keras as keras_3
+    with pytest.raises(UnsupportedError, match='E938 model_to_estimator: .* got Sequential, of '
+                       'Keras 3.  Make it of tf_keras: "import tf_keras as keras"'):
+        _legacy.keras_module().model_to_estimator(keras_3.Sequential())
 
 
 def test_a_saved_model_becomes_an_estimator_that_trains_on(tmp_path):

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 import estimator_tpu_embedding as ete
@@ -59,6 +61,10 @@ def test_num_shards_must_agree_with_a_size_that_was_asked_for():
     with pytest.raises(ValueError, match=r'TPUConfig.num_shards is not set correctly.*'
                                          r'num_replicas should be \(4\), got \(8\)'):
         topology(8)
+    for shards, flags in ((1, '1 core of this job (etpe run --cores 1)'),
+                          (16, '16 cores of this job (etpe run --hosts 2 --cores 8)')):
+        with pytest.raises(ValueError, match=re.escape(flags)):
+            topology(shards)
     with pytest.raises(ValueError, match=r'should be \(6\), got \(4\)'):
         topology(4, ete.TPUClusterResolver(hosts=2, cores=3))
 

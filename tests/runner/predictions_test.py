@@ -394,3 +394,17 @@ def test_a_host_that_has_ended_and_is_slow_to_fill_up_batches_ends_no_other(
     monkeypatch.setattr(run, 'drawing', slow)
     ids = [list(range(3 * BATCH)), []]
     assert predicted_ids(make(tmp_path, hosts=2), ids_input_fn(*ids)) == ids[0]
+
+
+def test_input_that_ends_before_a_whole_batch_gives_no_row_and_a_warning_with_counts(
+        tmp_path, caplog):
+    estimator = make(tmp_path, cores=2)
+    assert predicted_ids(estimator, ids_input_fn([1, 2, 3], drop_remainder=True)) == []
+    assert 'W525 predict: the input should give a batch; got 0 batches' in caplog.text
+    assert 'gives none below 4 samples' in caplog.text  # The batch of one core.
+
+
+def test_a_number_for_predict_keys_is_an_error_that_names_them(tmp_path):
+    with pytest.raises(TypeError, match='predict_keys must be a list of names of predictions, or '
+                       'None; got 10.  predict takes no number of steps'):
+        next(make(tmp_path).predict(ids_input_fn([1]), 10))

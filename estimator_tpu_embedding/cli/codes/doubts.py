@@ -47,6 +47,10 @@ ENTRIES = {
              'TensorFlow 1 calls a class without arguments, and this package does the same. '
              'Mostly the brackets were forgotten, and the arguments with them.',
              'Call the class: tf.truncated_normal_initializer(stddev=0.1).'),
+    'W431': ('crossed or bucketized column',
+             'A TPU looks ids up, but computes no column of others. So the feature of such a '
+             'column must come from input_fn, under the name of the column.',
+             'Compute it in input_fn, and use categorical_column_with_identity.'),
     'W426': ('flag of weight decay without a factor',
              'multiply_weight_decay_factor_by_learning_rate is set, but weight_decay_factor is '
              'not. So nothing decays.',

@@ -106,6 +106,10 @@ ENTRIES = {
              'A TPUStrategy can fetch only dense tensors. Features for TPUEmbedding are '
              'enqueued from the host anyway.',
              'Pass tf.distribute.InputOptions(experimental_fetch_to_device=False).'),
+    'W525': ('prediction without rows',
+             'The input ended before its first batch. A dataset that is batched with '
+             'drop_remainder=True gives whole batches only.',
+             'Batch without drop_remainder, or predict with a smaller predict_batch_size.'),
     'E526': ('end of a queue or iterator in the model',
              'A queue or an iterator that model_fn made has ended. The data of input_fn has '
              'not.',
@@ -219,6 +223,9 @@ ENTRIES = {
     'E930': ('part of the original runner',
              'The name exists, so that a script can import it. It has no meaning without a TPU.',
              'Do what the message proposes.'),
+    'E938': ('model of Keras 3',
+             'Estimators are made of models of Keras 2, which is the package tf_keras today.',
+             'Import tf_keras, or set TF_USE_LEGACY_KERAS=1.'),
     'E919': ('ids for a vocabulary, without the engine',
              'An exported graph, or evaluation on the CPU, maps words by the vocabulary of the '
              'column. Only the engine takes ids as they are.',
