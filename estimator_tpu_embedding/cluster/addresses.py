@@ -11,6 +11,9 @@ from ..errors import Problem, shown
 
 _MOST_PORT = 65535
 _REMEDY = 'An address looks like 10.0.0.3:8470.'
+_SETTINGS = b'\x04'
+_GREETING = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + b'\0\0\0' + _SETTINGS + bytes(5)
+"""How a client of gRPC begins, RFC 9113, 3.4: the preface and an empty SETTINGS frame."""
 
 
 class Address(NamedTuple):
@@ -147,6 +150,24 @@ def is_refused(address: Address, seconds: float) -> bool:
     except OSError:
         pass
     return False
+
+
+def stranger_at(address: Address, seconds: float) -> str:
+    """Returns how a server answers a client of gRPC, if it knows no gRPC; `''` in doubt.
+
+    Args:
+      address: where somebody listens.
+      seconds: to wait for the first word.
+    """
+    try:
+        with socket.create_connection(address, timeout=seconds) as line:
+            line.settimeout(seconds)
+            line.sendall(_GREETING)
+            answer = line.recv(64)
+    except OSError:
+        return ''
+    is_grpc = answer[3:4] == _SETTINGS  # The first frame of a server, after 3 bytes of its size.
+    return '' if is_grpc or not answer else shown(answer.decode('latin-1').split('\r\n')[0])
 
 
 def seen_by(host: str) -> str:

@@ -81,6 +81,11 @@ class Cluster:
         return self.choice.num_hosts
 
     @property
+    def restart_deadline(self) -> float:
+        """Seconds in which workers that were lost have to begin anew."""
+        return self.choice.worker_deadline
+
+    @property
     def target(self) -> Target:
         """The target of sessions over the workers, which are prepared if they never were."""
         return self._running().target

@@ -94,7 +94,7 @@ class Line:
             answer = json_objects.parsed(bytearray(text), _MOST_VALUES)
             json.dumps(answer, allow_nan=False)  # No worker answers with NaN.
         except tf.errors.DeadlineExceededError:
-            raise NoAnswerError(f'no answer within {self._deadline:g} s') from None
+            raise NoAnswerError(f'no answer within {self._deadline:.3g} s') from None
         except tf.errors.UnavailableError as error:
             raise NoAnswerError(_first_line(error)) from error
         except (tf.errors.OpError, ValueError, RecursionError) as error:
@@ -167,7 +167,7 @@ def ask(address: str, verb: str, *, deadline: float, **arguments: Any) -> dict[s
     thread.join(deadline + _GRACE)
     if found:
         return found[0]
-    raise failed[0] if failed else NoAnswerError(f'no answer within {deadline:g} s')
+    raise failed[0] if failed else NoAnswerError(f'no answer within {deadline:.3g} s')
 
 
 def _first_line(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -56,6 +57,37 @@ def room() -> int:
 def who() -> str:
     """Returns this process and its machine, for messages of others."""
     return f'process {os.getpid()} on {socket.gethostname()}'
+
+
+def process() -> dict[str, Any]:
+    """Returns what tells this process from all others, for `has_ended`."""
+    return {'machine': _machine(), 'pid': os.getpid(), 'begun': _begun(os.getpid())}
+
+
+def has_ended(process: Any) -> bool:
+    """Whether a process has ended, as `process` described it; `False` for one of elsewhere.
+
+    >>> has_ended(process()), has_ended({**process(), 'begun': '0'}), has_ended({})
+    (False, True, False)
+    """
+    return (isinstance(process, dict) and process.get('machine') == _machine() != ''
+            and process.get('begun') not in (None, _begun(process.get('pid'))))
+
+
+def _machine() -> str:
+    """Returns what differs between machines, their starts, and namespaces of processes."""
+    boot = '/proc/sys/kernel/random/boot_id'
+    with contextlib.suppress(OSError), open(boot, encoding='ascii') as file:
+        return f'{file.read().strip()} {os.readlink("/proc/self/ns/pid")}'
+    return ''
+
+
+def _begun(pid: Any) -> str | None:
+    """Returns when a process began, in ticks of the machine; `None` if there is no such one."""
+    with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', encoding='latin-1') as file:
+        state, *others = file.read().rpartition(')')[2].split()
+        return None if state in 'ZX' else others[18]
+    return None
 
 
 def _digest() -> str:

@@ -14,14 +14,15 @@ class _Holder:
     run: str
     client: str
     renewed: float
+    has_ended: Callable[[], bool]
     is_leaving: bool = False
 
 
 class Lease:
     """The claim of one run on a worker; safe to use from any thread.
 
-    It is over if the client was silent for too long, or if it gave the worker back. Then the
-    process of the worker begins anew, so a lease is never given to a second run.
+    It is over if the client was silent for too long, gave the worker back, or is known to have
+    ended. Then the process of the worker begins anew, so a lease is never given to a second run.
 
     >>> lease = Lease(60, clock=lambda: 5.0)
     >>> lease.claim('run-1', 'alice'), lease.claim('run-2', 'bob')
@@ -41,11 +42,17 @@ class Lease:
         self._lock = threading.Lock()
         self._holder: _Holder | None = None
 
-    def claim(self, run: str, client: str) -> bool:
-        """Claims or renews; returns whether the worker is this run's from now on."""
+    def claim(self, run: str, client: str, has_ended: Callable[[], bool] = lambda: False) -> bool:
+        """Claims or renews; returns whether the worker is this run's from now on.
+
+        Args:
+          run: the run.
+          client: its client, for messages.
+          has_ended: whether the process of the client has ended, if that can be known.
+        """
         with self._lock:
             if self._holder is None:
-                self._holder = _Holder(run, client, self._clock())
+                self._holder = _Holder(run, client, self._clock(), has_ended)
             return self._renew(run)
 
     def renew(self, run: str) -> bool:
@@ -84,6 +91,6 @@ class Lease:
         return True
 
     def _left(self, holder: _Holder) -> float:
-        if holder.is_leaving:
+        if holder.is_leaving or holder.has_ended():
             return 0.0
         return holder.renewed + self._seconds - self._clock()

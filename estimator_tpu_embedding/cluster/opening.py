@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import EteError, Problem, SetupError, shown
 from . import control, facts
-from .addresses import is_refused, parsed
+from .addresses import is_refused, parsed, stranger_at
 from .faults import HostUnavailableError
 from .looking import REFUSED, for_all
 
@@ -137,13 +137,16 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
     end = time.monotonic() + deadline
     why, has_waited, before = REFUSED, False, 0.0
     while _listens(address, end, say) and (left := end - time.monotonic()) > 0:
+        place = parsed(address)
+        if place is not None and (word := stranger_at(place, _LOOK)):
+            return _stranger(f'a server that says {word}')
         try:
-            answer = control.ask(address, 'claim', run=run, client=facts.who(), deadline=left)
+            answer = control.ask(address, 'claim', run=run, client=facts.who(),
+                                 process=facts.process(), deadline=left)
         except control.NoAnswerError as error:
             why = str(error)
             if error.is_final:
-                return _Refused('E712', 'a worker of this package must answer', why,
-                                'Start "etpe worker" there, or correct the address.')
+                return _stranger(why)
         else:
             incarnation = str(answer['incarnation'])
             if answer['is_ours'] and incarnation not in stale:
@@ -164,10 +167,16 @@ def _open(address: str, run: str, deadline: float, stale: Collection[str],
                     has_waited = True
                     end += _seconds_left(claim) + _RESTART
                     if _seconds_left(claim) > 0:
-                        say(f'worker {address} is {why}: waiting until its lease ends')
+                        say(f'worker {address} is {why}: waiting up to '
+                            f'{_seconds_left(claim):.0f} s, until its lease ends')
         time.sleep(_PAUSE)
     return _Refused('E707', f'it must answer within {deadline:g} s', why,
                     'Look whether "etpe worker" runs there, with "etpe worker ls".')
+
+
+def _stranger(why: str) -> _Refused:
+    return _Refused('E712', 'a worker of this package must answer', why,
+                    'Start "etpe worker" there, or correct the address.')
 
 
 def _listens(address: str, end: float, say: Callable[[str], None]) -> bool:
@@ -228,9 +237,9 @@ def _require_one_version(ours: Sequence[Opened], run: str) -> None:
         return
     give_back([one.address for one in ours], run)
     names = ', '.join(sorted(set().union(*wrong.values())))
-    table = [f'{who}: ' + ', '.join(
+    table = [f'\n  {who}: ' + ', '.join(
         f'{name} {shown(versions.get(name, "unknown"))}' for name in facts.VERSIONS)
         for who, versions in (('this process', own), *others.items())]
     raise SetupError(Problem(
-        'E709', 'cluster', f'all processes must have the same {names}', '; '.join(table),
+        'E709', 'cluster', f'all processes must have the same {names}', ''.join(table) + '\n',
         'Install the same package on all machines, and start their workers again.'))

@@ -1,9 +1,9 @@
 """A worker: a process that holds the shards of one host, and does what its client's graphs say.
 
 Its memory belongs to one run at a time. The run may give the worker back, or its client may be
-silent for longer than the lease. Then the process executes itself anew. It keeps its number and
-its port, and nothing of the run is left. A worker that a client started for itself has no lease.
-It ends with that client.
+silent for longer than the lease, or have ended on the same machine. Then the process executes
+itself anew. It keeps its number and its port, and nothing of the run is left. A worker that a
+client started for itself has no lease. It ends with that client.
 """
 
 from __future__ import annotations
@@ -88,8 +88,9 @@ class Worker:
                 'seconds': round(time.monotonic() - self._begun, 3),
                 'claim': self._lease.as_data(), **facts.of_now()}
 
-    def _claim(self, run: str, client: str) -> dict[str, Any]:
-        return {'is_ours': self._lease.claim(run, client), **self._status()}
+    def _claim(self, run: str, client: str, process: Any = None) -> dict[str, Any]:
+        is_ours = self._lease.claim(run, client, lambda: facts.has_ended(process))
+        return {'is_ours': is_ours, **self._status()}
 
     def _renew(self, run: str) -> dict[str, Any]:
         return {'is_ours': self._lease.renew(run), 'claim': self._lease.as_data()}

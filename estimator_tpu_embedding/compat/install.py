@@ -89,7 +89,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from . import cpu_tables, plain_training, remote, step_limit, tf2
     cluster = ClusterChoice.of(workers, processes, expose=expose)
     if cluster.is_used or cluster.is_from_script:
-        listening.require_private('install(workers=) or install(processes=)', expose)
+        listening.require_private('the workers of this job', expose)
     for problem in without_effect:
         announce(str(problem))
     defaults.set_current(defaults.Defaults(

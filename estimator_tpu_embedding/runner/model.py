@@ -52,9 +52,14 @@ class Cluster(Protocol):
 
     Attributes:
       is_remote: whether hosts are tasks of their own; otherwise they are owners in this process.
+      restart_deadline: seconds in which lost tasks have to come back.
     """
 
     is_remote: bool
+
+    @property
+    def restart_deadline(self) -> float:
+        """See the class."""
 
     @property
     def target(self) -> str:

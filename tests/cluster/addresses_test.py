@@ -1,8 +1,12 @@
 """Addresses are checked all at once, before anybody is contacted."""
 
+import socket
+import threading
+
 import pytest
 
 from estimator_tpu_embedding.cluster import addresses
+from estimator_tpu_embedding.cluster.addresses import Address
 
 
 def found(*texts):
@@ -39,3 +43,23 @@ def test_an_address_of_loopback_does_not_fit_one_of_another_machine():
 def test_another_machine_on_loopback_knows_this_one_by_loopback():
     assert addresses.seen_by('127.0.0.1') == '127.0.0.1'
     assert addresses.is_loopback('localhost') and not addresses.is_loopback('192.0.2.1')
+
+
+@pytest.mark.parametrize('answer, told', [
+    (b'HTTP/1.1 400 Bad Request\r\nServer: x\r\n', 'HTTP/1.1 400 Bad Request'),
+    (b'SSH-2.0-OpenSSH\r\n', 'SSH-2.0-OpenSSH'),
+    (b'\0\0\0\4\0\0\0\0\0', ''), (b'', '')])
+def test_h11_a_server_that_knows_no_grpc_is_told_by_its_first_word(answer, told):
+    """The third one is an empty SETTINGS frame, with which every server of HTTP/2 begins."""
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        def serve():
+            line, _ = server.accept()
+            with line:
+                line.recv(100)
+                line.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        found = addresses.stranger_at(Address(*server.getsockname()), 30)
+        thread.join()
+    assert told in found and bool(found) == bool(told)

@@ -1,7 +1,10 @@
 """A worker is one run's at a time, as long as its client says so."""
 
+import subprocess
+
 import pytest
 
+from estimator_tpu_embedding.cluster import facts
 from estimator_tpu_embedding.cluster.lease import Lease
 
 
@@ -28,6 +31,17 @@ def test_h16_only_one_run_has_a_worker(lease):
     assert not lease.release('run-2') and not lease.is_over()
     assert lease.as_data() == {
         'run': 'run-1', 'client': 'alice', 'silent_seconds': 0.0, 'seconds_left': 60.0}
+
+
+def test_h05_a_worker_is_free_at_once_when_its_client_is_known_to_have_ended(lease):
+    client = subprocess.Popen(['sleep', '100'])
+    begun = facts._begun(client.pid)
+    assert lease.claim('run-1', 'alice', lambda: facts.has_ended(
+        {**facts.process(), 'pid': client.pid, 'begun': begun}))
+    assert not lease.is_over() and not lease.claim('run-2', 'bob')
+    client.kill()
+    client.wait()
+    assert lease.is_over() and not lease.renew('run-1')
 
 
 def test_a_client_keeps_its_worker_by_saying_so_in_time(lease, clock):

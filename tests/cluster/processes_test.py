@@ -212,9 +212,9 @@ def test_h17_a_worker_of_another_version_is_refused_with_a_table_of_all():
         with pytest.raises(SetupError) as caught:
             cluster.prepare()
         text = str(caught.value)
-        assert text.startswith('E709 cluster: all processes must have the same etpe; got this ')
-        assert f'{running.addresses[1]}: etpe 0.0.9, TensorFlow {tf.__version__}' in text
-        assert f'{running.addresses[0]}: etpe 0' in text
+        assert text.startswith('E709 cluster: all processes must have the same etpe; got \n  this ')
+        assert f'\n  {running.addresses[1]}: etpe 0.0.9, TensorFlow {tf.__version__}' in text
+        assert f'\n  {running.addresses[0]}: etpe 0' in text
 
 
 def test_a_proxy_for_web_pages_is_not_used():

@@ -250,7 +250,8 @@ assert tf.tpu.CrossShardOptimizer.apply_gradients is ete.CrossShardOptimizer.app
 def test_h13_workers_where_others_reach_this_machine_are_refused_before_anything_else(
         chosen, monkeypatch):
     monkeypatch.setattr(listening, 'interfaces', lambda: {'eth9': '10.0.0.3'})
-    with pytest.raises(ExposedServerError, match=r'E705 install.*got eth9 \(10.0.0.3\)'):
+    with pytest.raises(ExposedServerError,
+                       match=r'E705 the workers of this job: .*got eth9 \(10.0.0.3\)'):
         ete.install(**chosen)
 
 

@@ -1,0 +1,60 @@
+"""What a run does when it loses workers, and loses them again while they start."""
+
+import pytest
+
+from estimator_tpu_embedding.cluster.faults import HostLostError, HostUnavailableError
+from estimator_tpu_embedding.errors import Problem
+from estimator_tpu_embedding.runner.faults import SessionLostError
+from estimator_tpu_embedding.runner.losses import Losses
+from estimator_tpu_embedding.runner.progress import RunReport
+
+KILLED = Problem('E721', 'host 1', 'it must answer', 'exit -9')
+ENDED = Problem('E711', 'worker 1 of this job', 'it must start', 'it ended with status -9')
+SILENT = Problem('E707', 'worker 1', 'it must answer', 'no answer')
+
+
+class FakeCluster:
+    """Workers whose starts fail as a test says: `problems` has one per start, or `None`."""
+
+    is_remote, restart_deadline = True, 120.
+
+    def __init__(self, *problems):
+        self.problems, self.loss = list(problems), None
+
+    def prepare(self):
+        problem = self.problems.pop(0)
+        if problem is not None:
+            raise HostUnavailableError(problem, hosts=(1,))
+        self.loss = None
+
+    def lost(self, error):
+        self.loss = error
+
+
+def sessions(*problems, losses=1):
+    """Begins a run, and a session after each of some losses of a host at the same step."""
+    cluster = FakeCluster(*problems)
+    counted = Losses(cluster, RunReport('train', 4, steps=7), lambda: None)
+    counted.begin_session()
+    for _ in range(losses):
+        cluster.lost(HostLostError(KILLED, hosts=(1,)))
+        counted.begin_session()
+    return cluster
+
+
+def test_h01_a_worker_that_is_killed_while_it_starts_again_is_started_once_more():
+    assert sessions(None, ENDED, None).problems == []
+
+
+@pytest.mark.parametrize('problems, losses', [
+    ((None, ENDED, ENDED), 1), ((None, ENDED, None), 2), ((None, None, None), 3)])
+def test_h01_the_third_loss_at_one_step_ends_the_run_whether_at_a_start_or_in_a_session(
+        problems, losses):
+    with pytest.raises(SessionLostError, match='E722 train: .*; got number 3 after step 7: '):
+        sessions(*problems, losses=losses)
+
+
+@pytest.mark.parametrize('problems', [(ENDED,), (None, SILENT)])
+def test_a_worker_that_never_started_or_stays_silent_ends_the_run(problems):
+    with pytest.raises(HostUnavailableError, match=problems[-1].code):
+        sessions(*problems)
