@@ -19,8 +19,8 @@ import sys
 import tempfile
 import threading
 import time
-import venv
 from collections.abc import Callable, Iterator, Sequence
+from typing import IO
 
 import environment
 import make_wheel
@@ -28,13 +28,16 @@ import private_network
 
 ROOT, TESTS = environment.ROOT, environment.ROOT / 'tests'
 CONSTRAINTS = ROOT / '.ci' / 'constraints.txt'
-LOGS = pathlib.Path('~/.cache/etpe-ci').expanduser()
+LOGS = pathlib.Path(os.path.expanduser('~'), '.cache', 'etpe-ci')
 KEPT_LOGS = 20
-PREFIX = 'etpe-check-'
+PREFIX, LOCK = 'etpe-check-', '.lock'
 LEAST_FREE = 8e9
 """Bytes of disk. A run needs at most 6 GB; one that fails for want of room says nothing."""
-QUIET_SECONDS = 120
-"""In which no test of a call of pytest runs, and none begins."""
+QUIET_SECONDS, SILENT_SECONDS = 120, 3600
+"""In which no test of a call of pytest runs, and none begins; in which none begins or ends."""
+FOREIGN = ('PYTEST_', 'PYTHONPATH', 'PYTHONHOME')
+"""Variables of whoever calls, which would change what runs, or where it is imported from."""
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 TRIES = 3
 """Of an installation, whose downloads may fail."""
 
@@ -44,17 +47,22 @@ class Ended(Exception):
 
 
 def commit() -> str:
-    """The commit of the checkout; with `-changed` where files differ from it."""
+    """The commit of the checkout; with `-changed` where files differ from it, or may."""
     def git(*words: str) -> str:
-        return subprocess.run(['git', '-C', ROOT, *words], capture_output=True, text=True).stdout
-    return (git('rev-parse', 'HEAD').strip() or 'unknown') + '-changed' * bool(
-        git('status', '--porcelain'))
+        return subprocess.run(['git', '-C', ROOT, *words], capture_output=True, text=True,
+                              check=True).stdout
+    try:
+        return git('rev-parse', 'HEAD').strip() + '-changed' * bool(git('status', '--porcelain'))
+    except (OSError, subprocess.CalledProcessError):  # No git, or no repository.
+        return 'unknown-changed'
 
 
 # --- Processes
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 PRCTL = ctypes.CDLL(None).prctl
+UNKILLABLE_SECONDS = 60
+"""After which a process is left that does not end: the system waits for a disk in it."""
 
 
 def adopt_orphans() -> None:
@@ -94,11 +102,12 @@ def end_descendants(patience: float) -> dict[int, str]:
     end = time.monotonic() + patience
     while (left := descendants()) and time.monotonic() < end:
         time.sleep(.05)
-    killed = dict(left)
-    while left := descendants():  # One that is just being started is found the next time.
+    killed, end = dict(left), time.monotonic() + UNKILLABLE_SECONDS
+    # One that is just being started is found the next time.
+    while (left := descendants()) and time.monotonic() < end:
         killed |= left
         for pid in left:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(.05)
     return killed
@@ -106,12 +115,17 @@ def end_descendants(patience: float) -> dict[int, str]:
 
 # --- Results
 
+CRASH = '???'
+"""How pytest-xdist calls the phase in which a test ended its worker."""
+
+
 class Results:
     """What one call of pytest did.
 
     Attributes:
       collected, passed, skipped: node ids.
-      failed: by node id, why. A test that began and did not end failed.
+      failed: by node id, why. A test that began and did not end failed. So did what is no test: a
+        file that cannot be imported, or a worker that ended while it ran none.
       not_run: node ids of tests that were collected and never began.
       seconds: by node id.
       running: node ids of tests that have begun and not ended.
@@ -124,12 +138,14 @@ class Results:
           record: the file.
           is_over: whether nothing more is written to it.
         """
-        self.collected, began, outcomes = list[str](), [], collections.defaultdict(set)
+        collected, began, outcomes = dict[str, None](), [], collections.defaultdict(set)
+        down, crashed, files = list[str](), 0, list[str]()
         self.failed: dict[str, str] = {}
         self.seconds: dict[str, float] = collections.defaultdict(float)
-        for line in record.read_text().splitlines() if record.exists() else ():
-            fact = json.loads(line)
-            self.collected += fact.get('collected', ())
+        for fact in facts_of(record):
+            collected |= dict.fromkeys(fact.get('collected', ()))
+            down += [fact['down']] if 'down' in fact else []
+            files += [fact['skipped']] if 'skipped' in fact else []
             if 'started' in fact:
                 began.append(fact['started'])
             if 'broken' in fact:
@@ -137,20 +153,30 @@ class Results:
             if 'ended' in fact:
                 test = fact['ended']
                 outcomes[test].add(fact['outcome'])
-                outcomes[test] |= {'over'} if fact['phase'] == 'teardown' else set()
+                crashed += (is_crash := fact['phase'] == CRASH)
+                outcomes[test] |= {'over'} if is_crash or fact['phase'] == 'teardown' else set()
                 self.seconds[test] += fact['seconds']
                 if fact['outcome'] == 'failed':
                     self.failed.setdefault(test, fact['why'])
-        self.running = [test for test in began
-                        if 'over' not in outcomes[test] and test not in self.failed]
-        known = {*began, *self.failed}
+        if len(down) > crashed:
+            self.failed[f'worker {down[-1]}'] = 'it ended while it ran no test'
+        self.running = [test for test in began if 'over' not in outcomes[test]]
+        self.collected, known = list(collected), {*began, *self.failed}
         self.not_run = [test for test in self.collected if test not in known]
-        if is_over:
-            self.failed.update(dict.fromkeys(self.running, 'its process ended while it ran'))
+        for test in self.running if is_over else ():
+            self.failed.setdefault(test, 'its process ended while it ran')
         over = [test for test, found in outcomes.items() if 'over' in found]
         self.passed, self.skipped = [
             [test for test in over if test not in self.failed
              and ('skipped' in outcomes[test]) == is_skipped] for is_skipped in (False, True)]
+        self.skipped += files
+
+
+def facts_of(record: pathlib.Path) -> Iterator[dict]:
+    """Yields what a record holds. A line that is being written, or that no disk took, is left."""
+    for line in record.read_text(errors='replace').splitlines() if record.exists() else ():
+        with contextlib.suppress(ValueError):
+            yield json.loads(line)
 
 
 # --- A run
@@ -162,11 +188,15 @@ class Session:
       folder: all that it writes but the log.
       log: the file that keeps what it printed.
       binaries: of the environment, once `install` has made it.
+      network: what comes before a command, so that only it reaches its network; empty where the
+        machine does not allow that, and before `install`.
     """
 
     def __init__(self, folder: pathlib.Path, log: pathlib.Path) -> None:
         self.folder, self.log, self.binaries = folder, log, folder / 'venv' / 'bin'
         self._began, self._late, self._record = time.monotonic(), '', folder / 'no record yet'
+        self._read: tuple[float, Results] | None = None
+        self.network: list[object] = []
 
     @property
     def seconds(self) -> float:
@@ -174,10 +204,12 @@ class Session:
         return time.monotonic() - self._began
 
     def say(self, text: str) -> None:
-        """Prints a text, also into the log."""
-        print(text, flush=True)
-        with open(self.log, 'a') as file:
+        """Prints a text, also into the log. A disk that is full, or a reader gone, ends nothing."""
+        text = text.encode(errors='replace').decode()
+        with contextlib.suppress(OSError), open(self.log, 'a') as file:
             file.write(f'{text}\n')
+        with contextlib.suppress(OSError):
+            print(text, flush=True)
 
     def end_after(self, minutes: float) -> threading.Timer:
         """Starts the watchdog, which ends everything and says what was running."""
@@ -189,15 +221,23 @@ class Session:
     @property
     def latest(self) -> Results:
         """The results until now of the newest call of pytest."""
-        return Results(self._record, is_over=False)
+        changed = self._record.stat().st_mtime if self._record.exists() else 0.
+        if self._read is None or self._read[0] != changed:
+            self._read = changed, Results(self._record, is_over=False)
+        return self._read[1]
 
     def _end(self, minutes: float) -> None:
-        self._late = f'the watchdog ended the run after {minutes:g} minutes'
-        self.say(f'WATCHDOG: {minutes:g} minutes are over. Running were:')
-        for line in [*self.latest.running,
-                     *(f'pid {pid}: {command}' for pid, command in descendants().items())]:
-            self.say(f'  {line}')
-        end_descendants(0)
+        running = list[str]()
+        with contextlib.suppress(Exception):  # Whatever is wrong here, everything ends.
+            running += [f'pid {pid}: {command}' for pid, command in descendants().items()]
+            running += self.latest.running
+        self._late = '\n  '.join([
+            f'the watchdog ended the run after {minutes:g} minutes. Running were:', *running])
+        end_descendants(0)  # So the main thread goes on, and says why.
+        time.sleep(UNKILLABLE_SECONDS)
+        # It hangs, perhaps as it says something to a reader that does not read.
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os._exit(1)
 
     def call(self, command: Sequence[object], *, is_quiet: bool = False,
              is_over: Callable[[], str] = str, cwd: pathlib.Path | None = None,
@@ -217,17 +257,20 @@ class Session:
         Raises:
           Ended: if the watchdog ended it.
         """
+        if self._late:
+            raise Ended(self._late)
         (self.folder / 'tmp').mkdir(exist_ok=True)
+        own = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         process = subprocess.Popen(
             [str(word) for word in command], cwd=cwd or self.folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=die_with_parent,
-            env={**os.environ, 'TMPDIR': str(self.folder / 'tmp'), 'TF_CPP_MIN_LOG_LEVEL': '2',
+            env={**own, 'TMPDIR': str(self.folder / 'tmp'), 'TF_CPP_MIN_LOG_LEVEL': '2',
                  'ETPE_LOG': str(self.log), **variables})
         last = collections.deque[bytes](maxlen=40)
-        reader = threading.Thread(target=self._copy, args=(process, is_quiet, last))
+        reader = threading.Thread(target=self._copy, args=(process, is_quiet, last), daemon=True)
         reader.start()
         while process.poll() is None:
-            if reason := is_over():
+            if reason := self._late or is_over():
                 self.say(reason)
                 break
             time.sleep(.2)
@@ -249,11 +292,13 @@ class Session:
         with open(self.log, 'ab') as log:
             # What is there, and not whole lines: a line of dots should be seen to grow.
             for piece in iter(lambda: os.read(process.stdout.fileno(), 1 << 16), b''):
-                log.write(piece)
-                log.flush()
+                with contextlib.suppress(OSError):
+                    log.write(piece)
+                    log.flush()
                 if is_quiet:
                     last.extend(piece.splitlines(keepends=True))
-                else:
+                    continue
+                with contextlib.suppress(OSError):
                     sys.stdout.buffer.write(piece)
                     sys.stdout.flush()
 
@@ -263,11 +308,13 @@ class Session:
         Raises:
           Ended: if that fails three times.
         """
-        wheels = self.folder / 'wheel'
+        wheels, pins = self.folder / 'wheel', str(CONSTRAINTS)
         self._try('building the wheel', lambda: self.call(
-            [sys.executable, make_wheel.__file__, wheels], is_quiet=True))
+            [sys.executable, make_wheel.__file__, wheels], is_quiet=True, PIP_CONSTRAINT=pins))
         wheel, = wheels.glob('*.whl')
-        venv.create(self.folder / 'venv', with_pip=True)
+        self._try('making an environment', lambda: self.call(
+            [sys.executable, '-m', 'venv', '--clear', self.folder / 'venv'], is_quiet=True))
+        self.network = private_network.before(self.binaries / 'python')
         self._try('installing it', lambda: self.call(
             [self.binaries / 'python', '-m', 'pip', '--disable-pip-version-check', 'install', '-q',
              '-c', CONSTRAINTS, f'{wheel}[cpu,test]'], is_quiet=True))
@@ -293,12 +340,15 @@ class Session:
         self._record = self.folder / f'record-{time.monotonic_ns()}'
         end = None if seconds is None else time.monotonic() + seconds
         status = self.call(
-            [*private_network.before(self.binaries / 'python'), self.binaries / 'pytest', '-q',
+            [*self.network, self.binaries / 'pytest', '-q',
              '-c', ROOT / 'setup.cfg', f'--rootdir={ROOT}', '-p', 'no:cacheprovider',
              '-m', mark, *arguments], is_over=lambda: self._why_over(end),
             ETPE_RECORD=str(self._record))
         results = Results(self._record)
-        if status not in (0, 5) and not results.failed:  # 5: no test has these markers.
+        # 5: no test has these markers. 1 and 2: tests failed, or too many. It may also have ended
+        # with a test, whose failure tells of both.
+        if status not in (0, 5) and not results.running and not (
+                status in (1, 2) and results.failed):
             results.failed['pytest itself'] = f'it ended with status {status}'
         return results
 
@@ -321,7 +371,7 @@ class Session:
         while paths:
             results = self.pytest(*options, '--max-worker-restart=0', *paths, mark=mark)
             yield results
-            if results.not_run and not results.seconds:
+            if results.not_run and len(results.not_run) == len(results.collected):
                 raise Ended(f'{len(results.not_run)} tests do not run')
             rest = self.folder / 'rest'
             rest.write_text(''.join(f'{ROOT}/{test}\n' for test in results.not_run))
@@ -330,11 +380,11 @@ class Session:
     def _why_over(self, end: float | None) -> str:
         if end is not None and time.monotonic() > end:
             return 'its time is over'
+        since = time.time() - self._record.stat().st_mtime if self._record.exists() else 0
         # pytest-xdist may wait for ever when one of its workers died and the last files are short.
-        if (self._record.exists() and time.time() - self._record.stat().st_mtime > QUIET_SECONDS
-                and not (latest := self.latest).running and latest.seconds):
+        if since > QUIET_SECONDS and not self.latest.running and self.latest.seconds:
             return f'no test has run for {QUIET_SECONDS} s'
-        return ''
+        return f'no test has begun or ended for {since:.0f} s' if since > SILENT_SECONDS else ''
 
 
 @contextlib.contextmanager
@@ -348,34 +398,76 @@ def session(name: str) -> Iterator[Session]:
       Ended: if the disk has too little room.
     """
     adopt_orphans()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
-    log = LOGS / f'{name}.log'
-    log.parent.mkdir(parents=True, exist_ok=True)
-    for old in sorted(LOGS.glob('*.log'), key=lambda path: path.stat().st_mtime)[:-KEPT_LOGS]:
-        old.unlink()
+    for number in SIGNALS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, leave)
+    log = log_named(name)
     remove_abandoned()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
+    lock, folder = locked_folder()
     try:
-        with open(folder / 'lock', 'w') as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            run = Session(folder, log)
-            run.say(f'== {time.strftime("%Y-%m-%d %H:%M:%S")} {name}; {room(folder)}')
-            if shutil.disk_usage(folder).free < LEAST_FREE:
-                raise Ended(f'{folder.parent} has {room(folder)}; {LEAST_FREE / 1e9:g} GB of disk '
-                            'are needed: remove old clones, environments and temporary folders')
-            yield run
+        run = Session(folder, log)
+        run.say(f'== {time.strftime("%Y-%m-%d %H:%M:%S")} {name}; {room(folder)}')
+        if shutil.disk_usage(folder).free < LEAST_FREE:
+            raise Ended(f'{folder.parent} has {room(folder)}; {LEAST_FREE / 1e9:g} GB of disk '
+                        'are needed: remove old clones, environments and temporary folders')
+        yield run
     finally:
+        ignore_signals()
         end_descendants(0)
         shutil.rmtree(folder, ignore_errors=True)
+        os.unlink(lock.name)
+        lock.close()
+
+
+def leave(number: int, frame: object) -> None:
+    """Ends this process after a signal."""
+    ignore_signals()
+    sys.exit(128 + number)
+
+
+def ignore_signals() -> None:
+    """Lets no second signal end what has to be done before the process ends."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def log_named(name: str) -> pathlib.Path:
+    """Returns the log of a run, and removes the oldest ones."""
+    folder = LOGS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f'{name}.log').touch()
+    except OSError:  # There is no home, or it cannot be written.
+        folder = pathlib.Path(tempfile.gettempdir(), 'etpe-ci')
+        folder.mkdir(exist_ok=True)
+    logs = {}
+    for log in folder.glob('*.log'):
+        with contextlib.suppress(FileNotFoundError):  # Another run removes it.
+            logs[log] = log.stat().st_mtime
+    for log in sorted(logs, key=logs.__getitem__)[:-KEPT_LOGS]:
+        log.unlink(missing_ok=True)
+    return folder / f'{name}.log'
+
+
+def locked_folder() -> tuple[IO[str], pathlib.Path]:
+    """Makes the folder of a run. The lock beside it is held as long as the run lives."""
+    while True:
+        folder = pathlib.Path(tempfile.gettempdir(), f'{PREFIX}{os.getpid()}-{time.time_ns()}')
+        lock = open(f'{folder}{LOCK}', 'x')
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(lock.name):  # Otherwise another run has just removed it.
+            folder.mkdir(0o700)
+            return lock, folder
+        lock.close()
 
 
 def remove_abandoned() -> None:
     """Removes the folders of runs that were killed before they could."""
-    for folder in pathlib.Path(tempfile.gettempdir()).glob(f'{PREFIX}*'):
-        with contextlib.suppress(OSError), open(folder / 'lock') as lock:
+    for path in pathlib.Path(tempfile.gettempdir()).glob(f'{PREFIX}*{LOCK}'):
+        with contextlib.suppress(OSError), open(path) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Nobody holds it any more.
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(path.with_suffix(''), ignore_errors=True)
+            path.unlink()
 
 
 def room(folder: pathlib.Path) -> str:

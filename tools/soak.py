@@ -5,15 +5,19 @@
 
 needs what `check.py` needs. Each file with tests marked `soak` is an item, and so is each entry of
 `PROGRAMS`; names select items that contain one of them. The result of each item goes into
-`~/.cache/etpe-ci/soak/<commit>.json`. A run that was interrupted goes on where it ended: what
-passed at this commit is not run again. Results of a checkout with changes are not kept.
+`~/.cache/etpe-ci/soak/<commit>.json`, and `--list` prints what is there. A run that was interrupted
+goes on where it ended: what passed at this commit is not run again. Results of a checkout with
+changes are not kept.
 """
 
 import argparse
+import contextlib
+import fcntl
 import json
 import sys
 import threading
 from collections.abc import Iterable, Sequence
+from typing import IO
 
 import check
 import gate_session
@@ -34,22 +38,50 @@ PROGRAMS = {
 """Besides tests: by name, the command, which runs in the checkout."""
 
 
-def items() -> list[str]:
-    """The names of all items, in the order in which they run."""
-    files = [str(path.relative_to(TESTS)) for path in check.marked('soak')]
-    return sorted(files, key=lambda file: (file not in FIRST, file)) + list(PROGRAMS)
+def files_of(tests: Iterable[str]) -> list[str]:
+    """The files of tests, below the folder of tests, in the order in which they run."""
+    files = {test.partition('::')[0].removeprefix('tests/') for test in tests}
+    return sorted(files, key=lambda file: (file not in FIRST, file))
+
+
+def chosen(items: Iterable[str], names: Sequence[str]) -> list[str]:
+    """The items that contain one of some names; all if there are none."""
+    return [item for item in items if not names or any(name in item for name in names)]
 
 
 class Store:
     """The results of items at one commit: by name, what happened in words."""
 
+    _lock: IO[str] | None
+
     def __init__(self, commit: str) -> None:
+        self._commit, self._lock = commit, None
         self._path = gate_session.LOGS / 'soak' / f'{commit}.json'
-        is_kept = self._path.exists() and not commit.endswith('-changed')
-        self.found: dict[str, str] = json.loads(self._path.read_text()) if is_kept else {}
+        self.found = dict[str, str]()
+        if not commit.endswith('-changed'):
+            with contextlib.suppress(OSError, ValueError):  # There is none, or half of one.
+                self.found |= json.loads(self._path.read_text())
+
+    def claim(self) -> None:
+        """Makes sure that no other soak of this commit runs beside this one.
+
+        Raises:
+          Ended: if one does.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = open(self._path.with_suffix('.lock'), 'w')
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Ended(f'another soak of {self._commit} runs') from None
 
     def put(self, name: str, result: str) -> None:
-        """Keeps a result, whatever happens to this process next."""
+        """Keeps a result, whatever happens to this process next.
+
+        It is that of the commit only if the checkout is still as it was.
+        """
+        if gate_session.commit() != self._commit:
+            return
         self.found[name] = result
         self._path.parent.mkdir(parents=True, exist_ok=True)
         beside = self._path.with_suffix('.new')
@@ -64,22 +96,20 @@ class Store:
 class Progress:
     """What the tests of some files have given until now."""
 
-    def __init__(self, run: Session, store: Store, files: list[str]) -> None:
-        self._run, self._store, self._files = run, store, files
-        self._all: list[str] = []
+    def __init__(self, run: Session, store: Store, files: list[str], tests: list[str]) -> None:
+        self._run, self._store, self._files, self._all = run, store, files, tests
         self._calls: list[Results] = []
 
     def run(self) -> None:
         """Runs the tests; keeps the result of a file soon after its last test has ended."""
         paths = [TESTS / file for file in self._files]
-        self._all = self._run.pytest('--collect-only', '-q', *paths, mark='soak').collected
         over = threading.Event()
 
         def keep() -> None:
             while not over.wait(KEPT_EVERY):
                 self.put(self._run.latest)
 
-        keeper = threading.Thread(target=keep)
+        keeper = threading.Thread(target=keep, daemon=True)
         keeper.start()
         try:
             self._follow(*paths, mark='soak and not serial', options=(
@@ -97,10 +127,12 @@ class Progress:
 
     def put(self, latest: Results) -> None:
         """Keeps the results of files whose tests have all ended, or one of whose has failed."""
-        calls = [*self._calls, latest]
+        # Where pytest itself failed, what passed may be wrong.
+        calls = [call for call in (*self._calls, latest)
+                 if all(name.startswith('tests/') for name in call.failed)]
         for file in self._files:
             def own(tests: Iterable[str], file: str = file) -> set[str]:
-                return {test for test in tests if test.startswith(f'tests/{file}')}
+                return {test for test in tests if test.partition('::')[0] == f'tests/{file}'}
 
             passed, failed, skipped = [
                 own(test for call in calls for test in getattr(call, name))
@@ -109,8 +141,8 @@ class Progress:
                 self._store.put(file, f'FAILED: {", ".join(sorted(failed))}')
             elif (found := own(self._all)) and passed | skipped == found:
                 seconds = {test: call.seconds[test] for call in calls for test in own(call.seconds)}
-                self._store.put(file, f'passed: {len(passed)}, skipped: {len(skipped)}, '
-                                      f'{sum(seconds.values()):.0f} s')
+                self._store.put(file, (f'passed: {len(passed)}, ' if passed else '')
+                                + f'skipped: {len(skipped)}, {sum(seconds.values()):.0f} s')
 
 
 def main() -> None:
@@ -122,18 +154,19 @@ def main() -> None:
     options = parser.parse_args()
     commit = gate_session.commit()
     store = Store(commit)
-    wanted = [item for item in items()
-              if not options.names or any(name in item for name in options.names)]
     if options.list:
-        for item in wanted:
-            print(f'{item:60} {store.found.get(item, "no result")}')
+        for item in chosen(store.found, options.names):
+            print(f'{item:60} {store.found[item]}')
         return
-    missing = [item for item in wanted if not store.has_passed(item)]
     try:
         with gate_session.session(f'soak-{commit}') as run:
+            store.claim()
             run.install()
+            tests = run.pytest('--collect-only', '-q', TESTS, mark='soak').collected
+            wanted = chosen([*files_of(tests), *PROGRAMS], options.names)
+            missing = [item for item in wanted if not store.has_passed(item)]
             if files := [item for item in missing if item not in PROGRAMS]:
-                Progress(run, store, files).run()
+                Progress(run, store, files, tests).run()
             for name in missing[len(files):]:
                 run.say(f'== {run.seconds:.0f} s: {name}')
                 status = run.call([word.format(python=run.binaries / 'python')
@@ -141,11 +174,14 @@ def main() -> None:
                 store.put(name, f'FAILED with status {status}' if status else 'passed')
     except Ended as error:
         sys.exit(str(error))
-    without = [item for item in wanted if not store.has_passed(item)]
-    for item in without:
-        print(f'{item}: {store.found.get(item, "no result")}')
-    print(f'{len(wanted) - len(without)} passed, {len(without)} failed')
-    sys.exit(bool(without))
+    results = {item: store.found.get(item, 'no result') for item in wanted}
+    others = {item: result for item, result in results.items() if not store.has_passed(item)}
+    failed = [item for item, result in others.items() if not result.startswith('skipped')]
+    for item, result in others.items():
+        print(f'{item}: {result}')
+    print(f'{len(results) - len(others)} passed, {len(others) - len(failed)} skipped, '
+          f'{len(failed)} failed')
+    sys.exit(bool(failed))
 
 
 if __name__ == '__main__':

@@ -158,4 +158,6 @@ def _guard():
     subprocess.run([sys.executable, '-I', '-S', '-c', _GUARD], stdin=reader, check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     os.close(reader)
+    # The guard waits for the end of its pipe, which a fork would have, too.
+    os.register_at_fork(after_in_child=lambda: (os.close(writer), _guard.cache_clear()))
     return writer

@@ -9,6 +9,8 @@ import json
 import os
 import time
 
+import pytest
+
 WORKER = os.environ.get('PYTEST_XDIST_WORKER')
 
 
@@ -28,15 +30,23 @@ def record(**fact: object) -> None:
 
 
 def pytest_collection_finish(session):
-    """Writes down which tests will run; every worker collects the same."""
-    if WORKER in (None, 'gw0'):
-        record(collected=[item.nodeid for item in session.items])
+    """Writes down which tests will run; every worker collects the same, but one may die."""
+    record(collected=[item.nodeid for item in session.items])
 
 
 def pytest_collectreport(report):
-    """Writes down a file that could not be imported."""
-    if report.failed and WORKER in (None, 'gw0'):
+    """Writes down a file that could not be imported, or that skips all of its tests."""
+    if report.failed:
         record(broken=report.nodeid, why=str(report.longrepr)[-2000:])
+    elif report.skipped and WORKER in (None, 'gw0'):
+        record(skipped=report.nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """Writes down a worker that did not end as it should; called in the main process."""
+    if error:
+        record(down=node.gateway.id)
 
 
 def pytest_runtest_protocol(item):

@@ -4,12 +4,14 @@ Each test runs real tests of a small checkout, in a session of the gate.
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from harness import groups
@@ -33,6 +35,7 @@ TESTS = {
              'def test_after_it(): pass\n',
     'dies': 'import os, signal\n'
             'def test_dies(): os.kill(os.getpid(), signal.SIGKILL)\n',
+    'dies_at_import': 'import os\nos._exit(3)\n',
     'exact': 'import pytest\n'
              '@pytest.mark.no_rerun\n'
              'def test_exact(): assert 1 == 2\n',
@@ -51,7 +54,7 @@ def gate(tmp_path, monkeypatch):
     session.adopt_orphans()
     tests = tmp_path / 'checkout' / 'tests'
     tests.mkdir(parents=True)
-    settings = (session.ROOT / 'setup.cfg').read_text().replace('timeout = 600', 'timeout = 3')
+    settings = (session.ROOT / 'setup.cfg').read_text().replace('timeout = 600', 'timeout = 8')
     (tests.parent / 'setup.cfg').write_text(settings)
     (tests / 'conftest.py').write_text(
         f'import sys\nsys.path.append({str(session.TESTS)!r})\n'
@@ -102,7 +105,8 @@ def test_a_test_that_fails_the_first_time_only_is_named(gate, capsys):
 
 def test_it_must_be_listed_if_another_commit_had_it(gate, tmp_path, capsys):
     name = 'tests/first_time_test.py::test_first_time'
-    (tmp_path / 'logs' / 'before.log').write_text(f'FLAKY {name}\n')
+    (tmp_path / 'logs' / 'before.log').write_bytes(b'\xff printed by a test\nFLAKY %s\n'
+                                                   % name.encode())
     assert not gate('first_time')[1]
     assert f'{name} was FLAKY before (before.log): mend it' in capsys.readouterr().out
     (tmp_path / 'checkout' / 'tests' / 'first_time_test.mark').unlink()
@@ -142,6 +146,41 @@ def test_a_worker_that_is_killed_is_named_with_its_test(gate, tmp_path):
     assert 'starts tests/dies_test.py::test_dies' in log
 
 
+@pytest.mark.parametrize('options', [(), ('-n', '2')])
+def test_a_file_that_ends_whoever_imports_it_is_no_empty_part(gate, options):
+    assert not gate('dies_at_import', 'steady', options=options)[1]
+
+
+def test_a_part_without_a_test_fails(gate):
+    assert not gate()[1]
+
+
+def results(tmp_path, *facts):
+    path = tmp_path / 'record'
+    path.write_text(''.join(f'{json.dumps(fact)}\n' for fact in facts) + '{"started": "tor')
+    return load('gate_session').Results(path)
+
+
+def passed(test, phase='teardown', outcome='passed'):
+    return {'ended': test, 'phase': phase, 'outcome': outcome, 'seconds': 1., 'why': 'x'}
+
+
+def test_a_worker_that_ends_without_a_test_fails_and_one_that_a_test_ended_does_not_count_twice(
+        tmp_path):
+    facts = [{'collected': ['a', 'b']}, {'started': 'a'}, passed('a'), {'down': 'gw0'}]
+    assert list(results(tmp_path, *facts).failed) == ['worker gw0']
+    crash = [{'started': 'b'}, passed('b', phase='???', outcome='failed')]
+    found = results(tmp_path, *facts, *crash)
+    assert (list(found.failed), found.passed, found.running) == (['b'], ['a'], [])
+
+
+def test_variables_of_the_caller_do_not_choose_what_runs(gate, monkeypatch):
+    monkeypatch.setenv('PYTEST_ADDOPTS', '-k steady')
+    monkeypatch.setenv('PYTHONPATH', '/elsewhere')
+    check, passed = gate('steady', 'broken')
+    assert not passed and list(check.failed) == ['tests/broken_test.py::test_broken']
+
+
 RUN = '''
 import sys
 sys.path.insert(0, {tools!r})
@@ -154,8 +193,9 @@ try:
 except gate_session.Ended as error:
     print('ended:', error)
 '''
-CHILD = 'import subprocess, time; subprocess.Popen(["sleep", "1002"], start_new_session=True); ' \
-        'print("it runs", flush=True); time.sleep(1003)'
+SECONDS = str(10**6 + os.getpid())  # Nobody else sleeps so long.
+CHILD = f'import subprocess, time; subprocess.Popen(["sleep", "{SECONDS}"], ' \
+        'start_new_session=True); print("it runs", flush=True); time.sleep(1003)'
 
 
 @contextlib.contextmanager
@@ -168,8 +208,12 @@ def program(tmp_path, least=0., minutes=30.):
 
 def sleepers():
     """The processes that the program above starts in a session of their own."""
-    return [int(path.parent.name) for path in pathlib.Path('/proc').glob('[0-9]*/cmdline')
-            if path.exists() and path.read_bytes() == b'sleep\x001002\x00']
+    found = []
+    for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'):
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == f'sleep\0{SECONDS}\0'.encode():
+                found.append(int(path.parent.name))
+    return found
 
 
 def test_a_disk_without_room_is_the_reason(tmp_path):
@@ -179,10 +223,27 @@ def test_a_disk_without_room_is_the_reason(tmp_path):
 
 
 def test_the_watchdog_ends_everything_and_says_what_was_running(tmp_path):
-    with program(tmp_path, minutes=.05) as process:
+    with program(tmp_path, minutes=.2) as process:
         printed = process.stdout.read()
-    assert 'WATCHDOG: 0.05 minutes are over. Running were:' in printed
-    assert 'sleep 1002' in printed and 'ended: the watchdog ended the run' in printed
+    assert 'ended: the watchdog ended the run after 0.2 minutes. Running were:\n  pid' in printed
+    assert f'sleep {SECONDS}' in printed
+    assert not sleepers() and not list(tmp_path.glob('etpe-check-*'))
+
+
+def test_the_watchdog_ends_everything_though_nobody_reads_what_it_says(tmp_path):
+    with program(tmp_path, minutes=.2) as process:
+        process.stdout.close()
+        process.wait()
+    assert not sleepers() and not list(tmp_path.glob('etpe-check-*'))
+
+
+def test_a_second_signal_leaves_no_folder_either(tmp_path):
+    with program(tmp_path) as process:
+        assert [process.stdout.readline() for _ in range(2)][1] == 'it runs\n'
+        for _ in range(20):
+            process.send_signal(signal.SIGINT)
+            time.sleep(.01)
+        process.wait()
     assert not sleepers() and not list(tmp_path.glob('etpe-check-*'))
 
 

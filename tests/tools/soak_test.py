@@ -12,6 +12,7 @@ def soak(tmp_path, monkeypatch):
     """The script, which keeps its results here."""
     script = load('soak')
     monkeypatch.setattr(script.gate_session, 'LOGS', tmp_path)
+    monkeypatch.setattr(script.gate_session, 'commit', lambda: COMMIT)
     return script
 
 
@@ -23,44 +24,78 @@ def ended(test, outcome='passed', phases=('setup', 'call', 'teardown')):
 class Run:
     """Stands for a session: its calls of pytest, of which the second runs what the first left."""
 
-    def __init__(self, soak, tmp_path, collected, calls):
+    def __init__(self, soak, tmp_path, calls):
         self._soak, self._path, self._calls = soak, tmp_path / 'record', calls
-        self._collected, self.latest = collected, self._results([])
+        self.latest = self._results([])
 
     def _results(self, facts):
         self._path.write_text(''.join(json.dumps(fact) + '\n' for fact in facts))
         return self._soak.Results(self._path)
-
-    def pytest(self, *arguments, mark):
-        return self._results([{'collected': self._collected}])
 
     def pytest_to_the_end(self, *paths, mark, options):
         for facts in self._calls:
             yield self._results(facts)
 
 
+COMMIT = '1' * 40
+
+
+def progress(soak, tmp_path, store, *calls):
+    files = soak.files_of(TESTS)
+    soak.Progress(Run(soak, tmp_path, calls), store, files, TESTS).run()
+
+
+TESTS = ['tests/a_test.py::one', 'tests/a_test.py::two', 'tests/b_test.py::one',
+         'tests/c_test.py::one']
+
+
 def test_a_file_has_passed_when_all_of_its_tests_have(soak, tmp_path):
-    tests = ['tests/a_test.py::one', 'tests/a_test.py::two', 'tests/b_test.py::one']
-    store, files = soak.Store('1' * 40), ['a_test.py', 'b_test.py', 'c_test.py']
-    first = [*ended(tests[0]), *ended(tests[2], 'failed')]
-    soak.Progress(Run(soak, tmp_path, tests, [first]), store, files).run()
-    assert store.found == {'b_test.py': f'FAILED: {tests[2]}'}
-    soak.Progress(Run(soak, tmp_path, tests, [first, ended(tests[1])]), store, files).run()
-    again = soak.Store('1' * 40)
+    store = soak.Store(COMMIT)
+    first = [*ended(TESTS[0]), *ended(TESTS[2], 'failed')]
+    progress(soak, tmp_path, store, first)
+    assert store.found == {'b_test.py': f'FAILED: {TESTS[2]}'}
+    progress(soak, tmp_path, store, first, ended(TESTS[1]))
+    again = soak.Store(COMMIT)
     assert again.found['a_test.py'] == 'passed: 2, skipped: 0, 12 s'
-    assert [again.has_passed(file) for file in files] == [True, False, False]
+    assert [again.has_passed(file) for file in soak.files_of(TESTS)] == [True, False, False]
 
 
-def test_results_of_a_checkout_with_changes_are_not_believed(soak):
-    soak.Store('1' * 40 + '-changed').put('a_test.py', 'passed')
-    assert not soak.Store('1' * 40 + '-changed').has_passed('a_test.py')
-    assert not soak.Store('2' * 40).has_passed('a_test.py')
+def test_a_file_that_skips_all_has_not_passed(soak, tmp_path):
+    store = soak.Store(COMMIT)
+    progress(soak, tmp_path, store, ended(TESTS[3], 'skipped', ('setup', 'teardown')))
+    assert store.found == {'c_test.py': 'skipped: 1, 4 s'} and not store.has_passed('c_test.py')
 
 
-def test_its_items_exist(soak):
-    files = [item for item in soak.items() if item not in soak.PROGRAMS]
-    assert files[:len(soak.FIRST)] == sorted(soak.FIRST)
-    assert all((ROOT / 'tests' / file).exists() for file in files)
-    scripts = [word for command in soak.PROGRAMS.values() for word in command
-               if word.startswith('tools/')]
-    assert scripts and all((ROOT / script).exists() for script in scripts)
+def test_what_passes_in_a_process_that_fails_counts_for_nothing(soak, tmp_path):
+    store = soak.Store(COMMIT)
+    progress(soak, tmp_path, store, [*ended(TESTS[3]), {'down': 'gw0'}])
+    assert store.found == {}
+
+
+def test_a_second_soak_of_a_commit_does_not_begin(soak):
+    store = soak.Store(COMMIT)
+    store.claim()
+    with pytest.raises(soak.Ended, match=f'another soak of {COMMIT} runs'):
+        soak.Store(COMMIT).claim()
+
+
+def test_half_a_file_of_results_is_none(soak, tmp_path):
+    soak.Store(COMMIT).put('a_test.py', 'passed')
+    (tmp_path / 'soak' / f'{COMMIT}.json').write_text('{"a_te')
+    assert soak.Store(COMMIT).found == {}
+
+
+def test_results_of_a_checkout_that_changed_are_not_believed(soak, monkeypatch):
+    store = soak.Store(COMMIT)
+    monkeypatch.setattr(soak.gate_session, 'commit', lambda: f'{COMMIT}-changed')
+    store.put('a_test.py', 'passed')
+    soak.Store(f'{COMMIT}-changed').put('a_test.py', 'passed')
+    for commit in (COMMIT, f'{COMMIT}-changed', '2' * 40):
+        assert not soak.Store(commit).has_passed('a_test.py')
+
+
+def test_what_it_names_exists(soak):
+    files = [*soak.FIRST, *(word for command in soak.PROGRAMS.values() for word in command
+                            if word.startswith('tools/'))]
+    assert len(files) > len(soak.FIRST)
+    assert all((ROOT / 'tests' / file).exists() or (ROOT / file).exists() for file in files)
