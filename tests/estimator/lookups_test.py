@@ -186,7 +186,7 @@ def test_ids_out_of_range_are_dealt_with_as_the_config_says_and_reported(tmp_pat
 
 
 @pytest.mark.section('18')
-@pytest.mark.parametrize('pipelined', [False, True])
+@pytest.mark.parametrize('pipelined', soak_except([False, True], 1))
 @pytest.mark.parametrize('beside', [[], ['f']], ids=['alone', 'beside the engine'])
 @pytest.mark.parametrize('hosts, cores', soak_except([(1, 1), (2, 2)], 1))
 def test_the_models_optimizer_trains_tables_on_the_tensor_core(

@@ -61,7 +61,7 @@ def run(made, layer, expected, optimizer=None, rates=(None,) * STEPS, before_ste
 @pytest.mark.parametrize('strategy, kernels, case', soak_except([
     (strategy, kernels, case) for strategy, kernels in (
         ('tpu 2', 'native'), ('tpu 1', 'native'), ('tpu 8', 'native'), ('tpu 2', 'stock'))
-    for case in OPTIMIZERS], 0, 3, 5, 6, 7, 9, 18, 29, 43))
+    for case in OPTIMIZERS], 0, 3, 29, 43))
 def test_tables_slots_and_activations_are_those_of_the_reference(strategy, kernels, case):
     made = replicas.make(strategy)
     make, equal = OPTIMIZERS[case]
@@ -128,7 +128,7 @@ def test_a_function_gives_the_rate_of_each_step(make):
         before_step=step.assign)
 
 
-@pytest.mark.parametrize('strategy', ['tpu 1', 'tpu 2'])
+@pytest.mark.parametrize('strategy', soak_except(['tpu 1', 'tpu 2'], 1))
 def test_evaluation_between_steps_changes_nothing(strategy):
     made = replicas.make(strategy)
     layer = tfrs.layer_under(made, feature_config(), api.Adagrad(.3))

@@ -163,6 +163,7 @@ def variables_of(model_dir):
     return dict(tf.train.list_variables(str(model_dir)))
 
 
+@pytest.mark.soak
 def test_layers_batch_norm_and_adam_have_the_same_names_at_2x2_as_at_1x1(tmp_path):
     found = []
     for hosts, cores in ((1, 1), (2, 2)):
