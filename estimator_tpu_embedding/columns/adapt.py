@@ -75,8 +75,8 @@ def columns_to_specs(columns: Sequence[Any]) -> tuple[list[TableSpec], list[Feat
             problems.append(_used_twice(key))
         if _is_computed(innermost(column)):
             tf.logging.warning('%s', Problem(
-                'W431', f'column "{key}"', 'no TPU computes crossed or bucketized columns, so '
-                'input_fn must', remedy=_compute(key)))
+                'W431', f'column "{key}"', 'no TPU computes a crossed or bucketized column',
+                remedy=_compute(key)))
         features[key] = FeatureSpec(
             name=key, table=name, weight_feature=column.get_weight_key_name(),
             max_sequence_length=column.get_max_sequence_length())
