@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import sys
+import types
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple
 
@@ -113,7 +114,8 @@ class SharedVariables:
 
 def _place() -> Hashable:
     """Returns the lines of code that call this function's caller, which creates a variable."""
-    lines, frame = [], sys._getframe(2)
+    lines = []
+    frame: types.FrameType | None = sys._getframe(2)
     while frame is not None:
         lines.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back
