@@ -76,18 +76,16 @@ def has_ended(process: Any) -> bool:
 
 def _machine() -> str:
     """Returns what differs between machines, their starts, and namespaces of processes."""
-    boot = '/proc/sys/kernel/random/boot_id'
-    with contextlib.suppress(OSError), open(boot, encoding='ascii') as file:
-        return f'{file.read().strip()} {os.readlink("/proc/self/ns/pid")}'
+    boot = listening.text_of('/proc/sys/kernel/random/boot_id').strip()
+    with contextlib.suppress(OSError):
+        return boot and f'{boot} {os.readlink("/proc/self/ns/pid")}'
     return ''
 
 
 def _begun(pid: Any) -> str | None:
     """Returns when a process began, in ticks of the machine; `None` if there is no such one."""
-    with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', encoding='latin-1') as file:
-        state, *others = file.read().rpartition(')')[2].split()
-        return None if state in 'ZX' else others[18]
-    return None
+    state, *others = listening.text_of(f'/proc/{pid}/stat').rpartition(')')[2].split() or ['X']
+    return None if state in 'ZX' else others[18]
 
 
 def _digest() -> str:

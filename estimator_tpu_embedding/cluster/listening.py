@@ -51,7 +51,7 @@ def interfaces() -> dict[str, str]:
                 contextlib.suppress(OSError):  # It has no address.
             packed = fcntl.ioctl(asked, _SIOCGIFADDR, struct.pack('256s', name.encode()[:15]))
             found[name] = socket.inet_ntoa(packed[20:24])
-    for line in _text('/proc/net/if_inet6').splitlines():
+    for line in text_of('/proc/net/if_inet6').splitlines():
         number, *_, name = line.split()
         found.setdefault(name, str(ipaddress.ip_address(bytes.fromhex(number))))
     return {name: address for name, address in found.items()
@@ -105,7 +105,7 @@ def require_free(where: str, port: int) -> None:
 def _listening() -> Iterator[tuple[Address, str]]:
     """Yields each address on which anyone listens, and the inode of its socket."""
     for table in ('/proc/net/tcp', '/proc/net/tcp6'):
-        for line in _text(table).splitlines()[1:]:
+        for line in text_of(table).splitlines()[1:]:
             fields = line.split()
             if len(fields) > 9 and fields[3] == _LISTENING:
                 number, _, port = fields[1].partition(':')
@@ -130,8 +130,8 @@ def _sockets_of(pid: int | str) -> Iterator[str]:
                     yield found[1]
 
 
-def _text(path: str) -> str:
-    """Returns the text of a table of the system; empty if there is none."""
+def text_of(path: str) -> str:
+    """Returns the text of a file of the system; empty if there is none."""
     with contextlib.suppress(OSError), files.open_regular(path, follow=False) as file:
         return files.read_at_most(file, _MOST).decode(errors='replace')
     return ''

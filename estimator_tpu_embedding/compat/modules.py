@@ -66,9 +66,8 @@ def names_by_module() -> dict[str, dict[str, Any]]:
             tpu_config.InputPipelineConfig, RunConfig, tpu_config.TPUConfig),
         f'{NIGHTLY_TPU}.tpu_context': _named(context.TPUContext),
         f'{NIGHTLY_TPU}.tpu_estimator': {
-            **refused.refused('tpu_estimator'), **_names_of(hooks), **_names_of(inference),
-            **_named(derived._TPUStopAtStepHook, derived._InputsWithStoppingSignals,
-                     derived._export_output_to_tensors),
+            **refused.refused('tpu_estimator'), **_names_of(derived), **_names_of(hooks),
+            **_names_of(inference),
             **_named(TPUEstimator, TPUEstimatorSpec, EmbeddingConfigSpec,
                      TPUInfeedOutfeedSessionHook,
                      tpu_config.ExportSavedModelApiVersion, export.BatchConfig,

@@ -56,7 +56,7 @@ class _InputsWithStoppingSignals:
         """
         ends = dataset.take(1).map(self.insert_stopping_signal(True, batch_size, add_padding))
         if num_invocations_per_step > 1:
-            ends = ends.repeat(2 * num_invocations_per_step - 1).map(_all_padding)
+            ends = ends.repeat(2 * num_invocations_per_step - 1).map(self._all_padding)
         self._iterator = tf.data.make_initializable_iterator(dataset.map(
             self.insert_stopping_signal(False, batch_size, add_padding)).concatenate(ends))
         self._drawn: dict[str, Any] | None = None
@@ -105,11 +105,11 @@ class _InputsWithStoppingSignals:
 
         return insert
 
-
-def _all_padding(batch: dict[str, Any]) -> dict[str, Any]:
-    signals = {name: tf.ones_like(value) if name == 'padding_mask' else value
-               for name, value in batch['signals'].items()}
-    return {**batch, 'signals': signals}
+    @staticmethod
+    def _all_padding(batch: dict[str, Any]) -> dict[str, Any]:
+        signals = {name: tf.ones_like(value) if name == 'padding_mask' else value
+                   for name, value in batch['signals'].items()}
+        return {**batch, 'signals': signals}
 
 
 def _export_output_to_tensors(export_output: Any) -> list[Any]:
