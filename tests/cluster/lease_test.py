@@ -1,8 +1,7 @@
 """A worker is one run's at a time, as long as its client says so."""
 
-import subprocess
-
 import pytest
+from harness import groups
 
 from estimator_tpu_embedding.cluster import facts
 from estimator_tpu_embedding.cluster.lease import Lease
@@ -34,13 +33,11 @@ def test_h16_only_one_run_has_a_worker(lease):
 
 
 def test_h05_a_worker_is_free_at_once_when_its_client_is_known_to_have_ended(lease):
-    client = subprocess.Popen(['sleep', '100'])
-    begun = facts._begun(client.pid)
-    assert lease.claim('run-1', 'alice', lambda: facts.has_ended(
-        {**facts.process(), 'pid': client.pid, 'begun': begun}))
-    assert not lease.is_over() and not lease.claim('run-2', 'bob')
-    client.kill()
-    client.wait()
+    with groups.running(['sleep', '100']) as client:
+        begun = facts._begun(client.pid)
+        assert lease.claim('run-1', 'alice', lambda: facts.has_ended(
+            {**facts.process(), 'pid': client.pid, 'begun': begun}))
+        assert not lease.is_over() and not lease.claim('run-2', 'bob')
     assert lease.is_over() and not lease.renew('run-1')
 
 

@@ -61,8 +61,8 @@ def test_every_training_is_told_with_its_steps_and_where_it_lies(tmp_path):
                'Set one of them to keep what is trained.')
     rate, time = r'[\d,.]+ steps/s', r'time: input \d+ %, dense \d+ %, other \d+ %'
     expected = [
-        rf'train: 3 steps by Estimator, {rate}; saved in {tmp_path}/m',
-        rf'train: 2 steps by Estimator, {rate}; saved in {tmp_path}/m',
+        rf'train: 3 steps by Estimator, {rate}, start [\d.]+ s; saved in {tmp_path}/m',
+        rf'train: 2 steps by Estimator, {rate}, start [\d.]+ s; saved in {tmp_path}/m',
         rf'train: 1 step by Estimator, {rate}; saved in \S+',  # by its hook, as it says
         re.escape(unsaved),
         rf'train: 1 step by Own, {rate}',
