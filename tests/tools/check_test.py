@@ -54,7 +54,7 @@ def gate(tmp_path, monkeypatch):
     session.adopt_orphans()
     tests = tmp_path / 'checkout' / 'tests'
     tests.mkdir(parents=True)
-    settings = (session.ROOT / 'setup.cfg').read_text().replace('timeout = 600', 'timeout = 8')
+    settings = (session.ROOT / 'setup.cfg').read_text().replace('timeout = 600', 'timeout = 5')
     (tests.parent / 'setup.cfg').write_text(settings)
     (tests / 'conftest.py').write_text(
         f'import sys\nsys.path.append({str(session.TESTS)!r})\n'
@@ -223,15 +223,16 @@ def test_a_disk_without_room_is_the_reason(tmp_path):
 
 
 def test_the_watchdog_ends_everything_and_says_what_was_running(tmp_path):
-    with program(tmp_path, minutes=.2) as process:
+    with program(tmp_path, minutes=.1) as process:
         printed = process.stdout.read()
-    assert 'ended: the watchdog ended the run after 0.2 minutes. Running were:\n  pid' in printed
+    assert 'ended: the watchdog ended the run after 0.1 minutes. Running were:\n  pid' in printed
     assert f'sleep {SECONDS}' in printed
     assert not sleepers() and not list(tmp_path.glob('etpe-check-*'))
 
 
+@pytest.mark.soak
 def test_the_watchdog_ends_everything_though_nobody_reads_what_it_says(tmp_path):
-    with program(tmp_path, minutes=.2) as process:
+    with program(tmp_path, minutes=.1) as process:
         process.stdout.close()
         process.wait()
     assert not sleepers() and not list(tmp_path.glob('etpe-check-*'))
