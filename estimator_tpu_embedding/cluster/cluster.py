@@ -136,8 +136,7 @@ class Cluster:
           HostUnavailableError: E707, E711 if workers do not answer; says who does.
           SetupError: E705, E706, E708, E709, E712.
         """
-        if self._watch is not None:
-            self._watch.check()
+        self.check()
         with self._lock:
             deadline = (self.choice.connect_deadline if self._loss is None
                         else self.choice.worker_deadline)
@@ -152,6 +151,11 @@ class Cluster:
                 self._begin_watch()
                 for line in self.description():
                     self._say(line)
+
+    def check(self) -> None:
+        """Returns once each worker has just answered, or one is known to be lost."""
+        if self._watch is not None:
+            self._watch.check()
 
     def lost(self, error: BaseException, generation: int | None = None) -> None:
         """Gives all workers up, because one of them was lost; the next `prepare` replaces them.

@@ -64,6 +64,8 @@ class Losses:
 
     def _count_loss(self) -> None:
         if self._cluster.loss is None:
+            self._cluster.check()  # The error of a session may come before the news of its task.
+        if self._cluster.loss is None:
             self._cluster.lost(SessionLostError(Problem(
                 'E802', 'session', 'it must live until the run ends', 'an error that ends it')))
         loss, report = self._cluster.loss, self._report

@@ -85,6 +85,9 @@ class Cluster(Protocol):
     def loss(self) -> BaseException | None:
         """Why the tasks were given up; `None` once they are prepared again."""
 
+    def check(self) -> None:
+        """Returns once each task has answered, or one is known to be lost: see `loss`."""
+
     def lost(self, error: BaseException) -> None:
         """Gives all tasks up: every call of a session ends, and `prepare` replaces them."""
 

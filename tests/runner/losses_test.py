@@ -4,6 +4,7 @@ import pytest
 
 from estimator_tpu_embedding.cluster.faults import HostLostError, HostUnavailableError
 from estimator_tpu_embedding.errors import Problem
+from estimator_tpu_embedding.runner import progress
 from estimator_tpu_embedding.runner.faults import SessionLostError
 from estimator_tpu_embedding.runner.losses import Losses
 from estimator_tpu_embedding.runner.progress import RunReport
@@ -19,13 +20,16 @@ class FakeCluster:
     is_remote, restart_deadline = True, 120.
 
     def __init__(self, *problems):
-        self.problems, self.loss = list(problems), None
+        self.problems, self.loss, self.news = list(problems), None, None
 
     def prepare(self):
         problem = self.problems.pop(0)
         if problem is not None:
             raise HostUnavailableError(problem, hosts=(1,))
         self.loss = None
+
+    def check(self):
+        self.loss = self.loss or self.news
 
     def lost(self, error):
         self.loss = error
@@ -52,6 +56,20 @@ def test_h01_the_third_loss_at_one_step_ends_the_run_whether_at_a_start_or_in_a_
         problems, losses):
     with pytest.raises(SessionLostError, match='E722 train: .*; got number 3 after step 7: '):
         sessions(*problems, losses=losses)
+
+
+@pytest.mark.parametrize('is_known', [True, False])
+def test_h01_an_error_that_comes_before_the_news_of_its_worker_waits_for_it(is_known, monkeypatch):
+    told = []
+    monkeypatch.setattr(progress, '_sink', told.append)
+    cluster = FakeCluster(None, None)
+    losses = Losses(cluster, RunReport('train', 4, steps=7), lambda: None)
+    losses.begin_session()
+    cluster.news = HostLostError(KILLED, hosts=(1,)) if is_known else None
+    losses.begin_session()
+    line, = told
+    code = 'E721' if is_known else 'E802'
+    assert line.startswith(f'train: after step 7: {code} ')
 
 
 @pytest.mark.parametrize('problems', [(ENDED,), (None, SILENT)])
