@@ -339,16 +339,22 @@ class Session:
         """
         self._record = self.folder / f'record-{time.monotonic_ns()}'
         end = None if seconds is None else time.monotonic() + seconds
+        reasons = list[str]()
+
+        def is_over() -> str:
+            reasons.extend(filter(None, [self._why_over(end)]))
+            return ''.join(reasons[:1])
+
         status = self.call(
             [*self.network, self.binaries / 'pytest', '-q',
              '-c', ROOT / 'setup.cfg', f'--rootdir={ROOT}', '-p', 'no:cacheprovider',
-             '-m', mark, *arguments], is_over=lambda: self._why_over(end),
+             '-m', mark, *arguments], is_over=is_over,
             ETPE_RECORD=str(self._record))
         results = Results(self._record)
         # 5: no test has these markers. 1 and 2: tests failed, or too many. It may also have ended
-        # with a test, whose failure tells of both.
+        # with a test, or here after a failure, which tells of both.
         if status not in (0, 5) and not results.running and not (
-                status in (1, 2) and results.failed):
+                results.failed and (reasons or status in (1, 2))):
             results.failed['pytest itself'] = f'it ended with status {status}'
         return results
 

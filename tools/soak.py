@@ -162,7 +162,10 @@ def main() -> None:
         with gate_session.session(f'soak-{commit}') as run:
             store.claim()
             run.install()
-            tests = run.pytest('--collect-only', '-q', TESTS, mark='soak').collected
+            found = run.pytest('--collect-only', '-q', TESTS, mark='soak')
+            if found.failed or not found.collected:
+                raise Ended(f'not all tests can be collected: {", ".join(found.failed)}')
+            tests = found.collected
             wanted = chosen([*files_of(tests), *PROGRAMS], options.names)
             missing = [item for item in wanted if not store.has_passed(item)]
             if files := [item for item in missing if item not in PROGRAMS]:

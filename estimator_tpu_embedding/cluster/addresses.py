@@ -167,7 +167,7 @@ def stranger_at(address: Address, seconds: float) -> str:
     except OSError:
         return ''
     is_grpc = answer[3:4] == _SETTINGS  # The first frame of a server, after 3 bytes of its size.
-    return '' if is_grpc or not answer else shown(answer.decode('latin-1').split('\r\n')[0])
+    return '' if is_grpc or len(answer) < 4 else shown(answer.decode('latin-1').split('\r\n')[0])
 
 
 def seen_by(host: str) -> str:

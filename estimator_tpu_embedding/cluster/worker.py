@@ -89,7 +89,8 @@ class Worker:
                 'claim': self._lease.as_data(), **facts.of_now()}
 
     def _claim(self, run: str, client: str, process: Any = None) -> dict[str, Any]:
-        is_ours = self._lease.claim(run, client, lambda: facts.has_ended(process))
+        is_seen = not facts.has_ended(process)  # A user may hide its processes from others.
+        is_ours = self._lease.claim(run, client, lambda: is_seen and facts.has_ended(process))
         return {'is_ours': is_ours, **self._status()}
 
     def _renew(self, run: str) -> dict[str, Any]:

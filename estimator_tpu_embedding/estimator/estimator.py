@@ -171,7 +171,11 @@ class TPUEstimator(WithoutTpu):
                 order_of_ids.check_order_of_ids(checkpoint, options)
                 with self._saving_after(checkpoint), self._starting_warm(checkpoint):
                     return super()._train_model(input_fn, hooks, saving_listeners)
-        stop = next(hook for hook in hooks if isinstance(hook, StopAtStep))
+        # Those of the caller come first, then that of `_convert_train_steps_to_hooks`.
+        stop = next((hook for hook in reversed(hooks) if isinstance(hook, StopAtStep)), None)
+        if stop is None:
+            raise ValueError('_convert_train_steps_to_hooks must return a _TPUStopAtStepHook, or '
+                             'what TPUEstimator returns.')
         return loop.train(self._job(_legacy.mode_keys().TRAIN, input_fn), stop=stop, hooks=hooks,
                           listeners=saving_listeners, cadence=settings.cadence(self.config))
 

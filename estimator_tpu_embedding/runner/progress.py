@@ -145,14 +145,14 @@ class RunReport:
     def add_run(self, seconds: float) -> None:
         """Counts a run of the session, whose steps were counted; the first ends the start."""
         self.seconds += seconds
-        if not self.start:
+        if self.steps and not self.start:
             self.start = time.monotonic() - self._began
             self._first = self.steps, self.seconds, dataclasses.replace(self.time)
 
     def timed(self) -> tuple[int, float, TimeSplit]:
         """Returns the steps after the first run, their seconds and phases; all, if it was one."""
         steps, seconds, split = self._first
-        if self.steps <= steps:
+        if self.steps <= steps or self.seconds <= seconds:
             return self.steps, self.seconds, self.time
         return self.steps - steps, self.seconds - seconds, self.time.since(split)
 

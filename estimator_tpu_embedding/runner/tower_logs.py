@@ -21,10 +21,15 @@ def folded(core_of_thread: Callable[[], int | None]) -> Iterator[None]:
 
     def is_news(record: logging.LogRecord) -> bool:
         core = core_of_thread()
-        key = record.name, record.levelno, record.getMessage()
+        if core is None:
+            return True
+        try:
+            key = record.name, record.levelno, record.getMessage()
+        except Exception:  # Its handler will tell of a format that does not fit.
+            return True
         if core == 0:
             of_first.add(key)
-        return not core or key not in of_first
+        return core == 0 or key not in of_first
 
     loggers = [logging.getLogger(), *logging.Logger.manager.loggerDict.values()]
     handlers = {handler for logger in loggers if isinstance(logger, logging.Logger)
