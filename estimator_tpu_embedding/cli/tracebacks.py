@@ -20,7 +20,8 @@ _MOST_BLOCKS, _FIRST, _LAST = 30, 10, 10
 """Numbers of blocks: the most that are shown, and those at each end of a longer traceback."""
 _FRAME = re.compile(r'( +)File "([^"]+)", line \d+, in ')
 _REPEATED = re.compile(r'(defined at \(most recent call last\):\n.*?)'
-                       r"\n\nOriginal stack trace for '[^']*':\n(?: +File .*(?:\n|\Z))+", re.DOTALL)
+                       r"\n\nOriginal stack trace for '[^']*':\n(?: +File [^\n]*(?:\n|\Z))+",
+                       re.DOTALL)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
