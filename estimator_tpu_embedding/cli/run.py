@@ -109,6 +109,8 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
     from ..compat import console, environment, script
     from ..compat.install import install
     environment.prepare()  # Before TensorFlow is imported.
+    if parsed.workers or parsed.processes:
+        environment.hide_warnings_of_tensorflow()
     with console.quiet_start():
         from ..runner import progress
         progress.send_announcements_to(_say)

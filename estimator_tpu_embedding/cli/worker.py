@@ -61,7 +61,8 @@ def _serve(parsed: argparse.Namespace) -> int:
     if address is None:
         return parsed.refuse('--listen must have a machine, a colon and a port, such as '
                              f'10.0.0.3:8470, not {parsed.listen!r}')
-    from ..compat import console
+    from ..compat import console, environment
+    environment.hide_warnings_of_tensorflow()
     with console.quiet_start():
         from ..cluster import environment as variables
         from ..cluster import worker

@@ -99,6 +99,16 @@ def hide_facts_of_tensorflow() -> bool:
     return os.environ[LOG_LEVEL] != '0'
 
 
+def hide_warnings_of_tensorflow() -> None:
+    """Limits the log of TensorFlow's C++ to errors, unless the user asked for more.
+
+    For processes of a cluster: each warns again and again when a run of a session ends well, "Local
+    rendezvous is aborting with status: ABORTED: Cleanup", and gRPC dumps what it knows after a loss
+    that the job tells of itself.
+    """
+    os.environ.setdefault(LOG_LEVEL, '2')
+
+
 def check_packages() -> None:
     """Requires the packages of the extra `cpu`, without importing them.
 

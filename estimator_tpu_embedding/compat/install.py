@@ -82,6 +82,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     """
     environment.prepare()
     without_effect = environment.variables_without_effect()
+    if workers or processes:
+        environment.hide_warnings_of_tensorflow()
     from .. import defaults
     from ..core.kernels import Kernels
     from ..native import library

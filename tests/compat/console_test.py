@@ -66,6 +66,14 @@ def test_who_asks_for_the_facts_of_tensorflow_gets_them(tmp_path):
     assert 'cpu_feature_guard' in done.stderr
 
 
+@pytest.mark.parametrize('asked, level', [(None, '2'), ('1', '1')])
+def test_a_run_with_workers_hides_warnings_of_tensorflow_unless_asked(tmp_path, asked, level):
+    path = tmp_path / 'job.py'
+    path.write_text('import os; print(os.environ["TF_CPP_MIN_LOG_LEVEL"])')
+    done = run_etpe('run', '--processes', '2', '--expose', path, TF_CPP_MIN_LOG_LEVEL=asked)
+    assert (done.returncode, done.stdout) == (0, f'{level}\n'), done.stderr
+
+
 @pytest.mark.parametrize('line, is_fact', [
     (b'I0000 00:00:1795362879.954238   15928 port.cc:153] oneDNN custom operations', True),
     (b'2024-05-01 10:00:00.000001: I tensorflow/core/util/port.cc:113] oneDNN', True),
