@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+import tensorflow.compat.v1 as tf
+
 _FROM_TASK = re.compile(r'From (/job:\S+/task:\d+):\n([^\n]+)')
+_AT_TASK = re.compile(r'^OOM .* on (/job:\S+/task:\d+)/')
 _AFTER_NODE = re.compile(r"Node: '[^\n]*'\n(?!Detected at node|=====)([^\n]+)")
 
 
@@ -21,14 +24,20 @@ class Cause(NamedTuple):
     text: str
 
 
-def cause_of(message: str) -> Cause:
-    """Returns what the message of an error of TensorFlow says apart from stacks.
+def cause_of(error: tf.errors.OpError) -> Cause:
+    """Returns what an error of TensorFlow says apart from stacks.
 
-    >>> cause_of("Node: 'save/SaveV2'\\nD/model.ckpt-7; No such file or directory\\n\\t [[...]]")
+    >>> message = "Node: 'save/SaveV2'\\nD/model.ckpt-7; No such file or directory\\n\\t [[...]]"
+    >>> cause_of(tf.errors.NotFoundError(None, None, message))
     Cause(device='', text='D/model.ckpt-7; No such file or directory')
     """
-    from_task = _FROM_TASK.search(message)
-    if from_task is not None:
-        return Cause(from_task[1], from_task[2].strip())
-    after_node = _AFTER_NODE.search(message)
-    return Cause('', message if after_node is None else after_node[1].strip())
+    device, text = '', error.message
+    if (from_task := _FROM_TASK.search(text)) is not None:
+        device, text = from_task[1], from_task[2].strip()
+    elif (after_node := _AFTER_NODE.search(text)) is not None:
+        text = after_node[1].strip()
+    if error.op is not None:  # The text may name another task, which waited for the first.
+        device = error.op.device
+    if (at_task := _AT_TASK.search(text)) is not None:
+        device = at_task[1]
+    return Cause(device, text)

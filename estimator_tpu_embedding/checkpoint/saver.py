@@ -6,6 +6,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import pathlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -17,7 +18,7 @@ from ..errors import CheckpointWriteError, ConfigError, EteError, Problem, shown
 from ..version import VERSION
 from . import commit, directory, file_names
 from .causes import cause_of
-from .files import Storage, created
+from .files import Storage, created, free_bytes
 from .manifest import Applied, Manifest, StoredFile, StoredTable
 from .options import CheckpointOptions
 from .pieces import SaverBuilder
@@ -63,13 +64,16 @@ class Background(Protocol):
 
 @contextlib.contextmanager
 def graph_written(directory: str) -> Iterator[None]:
-    """Raises E621 if the graph of a job does not fit on the disk."""
+    """Raises E621 if the graph of a job does not fit on the disk; leaves no part of it there."""
     try:
         yield
     except (tf.errors.ResourceExhaustedError, tf.errors.PermissionDeniedError) as error:
+        for part in pathlib.Path(directory).glob('graph.pbtxt.tmp*'):
+            part.unlink(missing_ok=True)
         raise CheckpointWriteError(Problem(
             'E621', f'model_dir {directory}', 'graph.pbtxt must be written to it',
-            shown(error.message, 300), 'What was saved before is as it was.')) from error
+            f'{shown(error.message, 300)}; {free_bytes(directory):,} bytes are free',
+            'What was saved before is as it was.')) from error
 
 
 class Lineage:
@@ -97,7 +101,7 @@ class CommittingSaver:
                  options: CheckpointOptions = CheckpointOptions(),
                  vocabularies: Mapping[str, Vocabulary] | None = None,
                  lineage: Lineage | None = None, background: Background | None = None,
-                 host_at: Callable[[str], int | None] | None = None,
+                 place_at: Callable[[str], str] | None = None,
                  on_phase: commit.OnPhase = lambda phase: None):
         """Wraps `saver`.
 
@@ -111,15 +115,15 @@ class CommittingSaver:
           background: checks and publishes the files while training goes on; `None` does it before
             `save` returns. TensorFlow has written the files by then, so the snapshot needs no
             memory.
-          host_at: tells the host on a device of a cluster, `None` for a device of the client. Left
-            out, the job has no cluster. The `.meta` file names no device of a cluster, so any
-            process can import the graph.
+          place_at: names the worker on a device of a cluster; `''` is the client. Left out, the job
+            has no cluster. The `.meta` file names no device of a cluster, so any process can import
+            the graph.
           on_phase: see `commit.commit`.
         """
         self._saver, self._tables, self._config = saver, tables, config
         self._vocabularies = dict(vocabularies or {})
         self._options, self._background, self._on_phase = options, background, on_phase
-        self._host_at = host_at
+        self._place_at = place_at
         self._lineage = lineage if lineage is not None else Lineage()
         self._saved: list[Saved] | None = None
         self._retention: Retention | None = None
@@ -237,15 +241,15 @@ class CommittingSaver:
         self._require_sharded()
         try:
             self._saver.save(session, file_names.base_of(prefix), global_step=step,
-                             write_meta_graph=write_meta_graph and self._host_at is None,
+                             write_meta_graph=write_meta_graph and self._place_at is None,
                              write_state=False)
         except EteError:  # Such as the loss of a host, which TensorFlow's class makes unavailable.
             raise
         except _OF_THE_DISK as error:
-            if self._host_at is not None and isinstance(error, _OF_A_LOST_TASK):
+            if self._place_at is not None and isinstance(error, _OF_A_LOST_TASK):
                 raise
-            raise OSError(self._told(error)) from error
-        if write_meta_graph and self._host_at is not None:
+            raise OSError(self._told(error)) from None  # The stacks of a graph say no more.
+        if write_meta_graph and self._place_at is not None:
             with session.graph.as_default(), created(file_names.graph_of(prefix)) as file:
                 file.write(_without_devices(self._saver.export_meta_graph()).SerializeToString())
 
@@ -253,7 +257,7 @@ class CommittingSaver:
         """Makes sure that no saver of the user moves a large table of a cluster to one task."""
         largest = max((4 * one.width * -(-one.rows // one.hosts) for one in self._tables.values()),
                       default=0)
-        if (self._host_at is not None and largest >= _MOST_BYTES
+        if (self._place_at is not None and largest >= _MOST_BYTES
                 and not self._saver.saver_def.sharded):
             raise ConfigError(Problem(
                 'E743', 'scaffold', 'its saver must be sharded, since no tensor of '
@@ -261,12 +265,10 @@ class CommittingSaver:
                 'host', 'Make it with tf.train.Saver(sharded=True), or leave it out.'))
 
     def _told(self, error: tf.errors.OpError) -> str:
-        """Returns what an error says, and which host it happened on."""
-        device, text = cause_of(error.message)
-        if error.op is not None:  # The text may name another task, which waited for the first.
-            device = error.op.device
-        host = self._host_at(device) if self._host_at is not None else None
-        return text if host is None else f'host {host}: {text}'
+        """Returns what an error says, and on which worker it happened."""
+        device, text = cause_of(error)
+        place = self._place_at(device) if self._place_at is not None else ''
+        return f'{place}: {text}' if place else text
 
 
 def _without_devices(meta_graph: Any) -> Any:

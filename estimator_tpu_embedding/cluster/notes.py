@@ -6,13 +6,14 @@ What an operating system refuses is part of an answer, and no error.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 from typing import Any
 
 from ..checkpoint import file_names
-from ..checkpoint.files import Storage
+from ..checkpoint.files import Storage, free_bytes
 from ..proto import files
 
 _MOST = 4096
@@ -50,7 +51,8 @@ def note(directory: str, name: str, action: str, text: str = '') -> dict[str, An
                 with storage.open(file) as stream:
                     return {'text': stream.read(_MOST).decode(errors='replace')}
     except OSError as error:
-        return {'problem': error.strerror or str(error)}
+        room = f'; {free_bytes(directory):,} bytes are free' * (error.errno == errno.ENOSPC)
+        return {'problem': (error.strerror or str(error)) + room}
     return {}
 
 

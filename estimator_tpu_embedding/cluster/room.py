@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..errors import ConfigError, Problem, bytes_text
 from .addresses import parsed
 
-_REMEDY = ('Take more workers on other machines, fewer or narrower rows, an optimizer with fewer '
+REMEDY = ('Take more workers on other machines, fewer or narrower rows, an optimizer with fewer '
            'slots, or more memory.')
 
 
@@ -41,7 +41,7 @@ def _problems(addresses: Sequence[str], available: Sequence[int], needed: Sequen
                 'E744', ', '.join(f'worker {addresses[host]} of host {host}' for host in hosts),
                 f'rows and slots must fit its memory, of which {_shown(most)} are available',
                 ' + '.join(_shown(needed[host]) for host in hosts)
-                + (f' = {_shown(total)} on one machine' if len(hosts) > 1 else ''), _REMEDY)
+                + (f' = {_shown(total)} on one machine' if len(hosts) > 1 else ''), REMEDY)
 
 
 def _shown(count: int) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
+from collections.abc import Sequence
 
 import tensorflow.compat.v1 as tf
 
@@ -37,6 +38,16 @@ def host_at(device: str) -> int | None:
     """
     found = re.match(rf'/job:{HOST_JOB}/replica:0/task:(\d+)(/|$)', device)
     return int(found[1]) if found is not None else None
+
+
+def worker_at(device: str, addresses: Sequence[str]) -> str:
+    """Names the worker on a device, for messages; `''` for any other device.
+
+    >>> worker_at(device_of(HOST_JOB, 1), ['10.0.0.3:8470', '10.0.0.4:8470'])
+    'worker 10.0.0.4:8470 of host 1'
+    """
+    host = host_at(device)
+    return '' if host is None else f'worker {addresses[host]} of host {host}'
 
 
 def on(device: str) -> contextlib.AbstractContextManager[object]:

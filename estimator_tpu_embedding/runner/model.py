@@ -65,6 +65,9 @@ class Cluster(Protocol):
     def target(self) -> str:
         """Where sessions are opened."""
 
+    def addresses(self) -> list[str]:
+        """Returns where the task of each host answers, once they are prepared."""
+
     def config(self, config: tf.ConfigProto) -> tf.ConfigProto:
         """Returns the config of a session that has the tasks."""
 

@@ -18,10 +18,13 @@ from google.protobuf import json_format
 
 from .. import _tf
 from ..checkpoint import directory
+from ..checkpoint.causes import cause_of
 from ..checkpoint.manifest import StoredTable
 from ..checkpoint.recover import recover
 from ..checkpoint.saver import Lineage
-from ..errors import Problem
+from ..cluster import room
+from ..errors import ConfigError, Problem, shown
+from ..hosts.placement import worker_at
 from .admission import admit
 from .background import Background
 from .faults import SessionLostError
@@ -135,9 +138,15 @@ class PlainCreator(tf.train.SessionCreator):
                 self._scaffold, config=config,
                 checkpoint_filename_with_path=self._prefix).create_session()
         admit(self._job, cluster, self._prefix)
-        return _tf.creator_that_tells(
-            cluster.guard, self._scaffold, cluster.target, cluster.config(config),
-            checkpoint_filename_with_path=self._prefix).create_session()
+        try:
+            return _tf.creator_that_tells(
+                cluster.guard, self._scaffold, cluster.target, cluster.config(config),
+                checkpoint_filename_with_path=self._prefix).create_session()
+        except tf.errors.ResourceExhaustedError as error:  # A limit that its machine does not tell.
+            device, text = cause_of(error)
+            raise ConfigError(Problem(
+                'E744', worker_at(device, cluster.addresses()) or 'cluster', 'rows and slots must '
+                'fit its memory', shown(text, 300), room.REMEDY)) from None
 
 
 class RecoveringCreator(tf.train.SessionCreator):

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 from .. import _tf
 from ..checkpoint.saver import CommittingSaver, Lineage, graph_written
 from ..checkpoint.vocabularies import recorded
-from ..hosts.placement import host_at
+from ..hosts.placement import worker_at
 from ..proto.graph_text import graph_text
 from .async_saver import AsyncCheckpointSaverHook
 from .background import Background
@@ -146,6 +146,7 @@ def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRun
                  saving: Saving) -> tuple[Hooks, Hooks]:
     """Returns the hook that saves, unless the user gave one, and hooks that come last."""
     words = recorded(run.job.lookups.words) if run.job.lookups is not None else {}
+    cluster = run.job.cluster
 
     def committing(saver: Any, hook: tf.train.CheckpointSaverHook | None = None
                    ) -> CommittingSaver:
@@ -154,7 +155,8 @@ def _saver_hooks(run: Run, cadence: Cadence, given: Sequence[tf.train.SessionRun
         return CommittingSaver(
             saver, run.stored_tables(), run.config(), options=run.job.checkpoint,
             vocabularies=words, lineage=saving.lineage,
-            host_at=host_at if run.job.placement.is_remote else None,
+            place_at=None if cluster is None or not cluster.is_remote else (
+                lambda device: worker_at(device, cluster.addresses())),
             # A listener that is told of a checkpoint must find it.
             background=saving.background if is_beside and not any(
                 type(listener).after_save is not tf.train.CheckpointSaverListener.after_save

@@ -51,7 +51,8 @@ def test_a_save_that_fails_on_one_task_names_that_task(tmp_path):
     with running(2, before={1: ['prlimit', '--fsize=20000']}) as workers:
         with pytest.raises(CheckpointWriteError) as caught:
             job_on(workers, tmp_path).train(INPUT, max_steps=1)
-    assert 'host 1: ' in str(caught.value) and 'File too large' in str(caught.value)
+    assert f'worker {workers.addresses[1]} of host 1: ' in str(caught.value)
+    assert str(tmp_path) in str(caught.value) and 'File too large' in str(caught.value)
 
 
 class AtSave(tf.train.CheckpointSaverListener):

@@ -11,7 +11,7 @@ import re
 import signal
 
 import pytest
-from harness import proxy, workers
+from harness import cluster_losses, proxy, workers
 from harness.network import require_private_network
 from harness.processes import started, until_gone
 
@@ -65,6 +65,23 @@ def test_h01_h20_a_worker_that_is_killed_costs_no_step_and_counts_none_twice(
     assert f'host {host}, worker 127.0.0.1:' in told
     assert 'exit -9: possibly memory; table bytes on this host: 640 B' in told
     assert step is None or f'after step {step}:' in told
+
+
+@pytest.mark.skipif(not os.access(cluster_losses.MEMORY, os.W_OK),
+                    reason='this system lets nobody limit memory')
+def test_h20_a_worker_that_the_system_kills_for_its_memory_is_replaced(tmp_path):
+    with losses(tmp_path, 'memory') as (_, lines):
+        result = Results(lines)['memory']
+    assert result['error'] is None
+    told, = lines_with('E721', result)
+    assert 'exit -9: possibly memory; table bytes on this host: 640 B' in told
+
+
+def test_h20_a_worker_that_may_take_no_more_memory_is_named(tmp_path):
+    with losses(tmp_path, 'limited') as (_, lines):
+        error = Results(lines)['limited']['error']
+    assert re.match(r'ConfigError: E744 worker 127[.]0[.]0[.]1:\d+ of host [01]: rows and slots '
+                    r'must fit its memory; got OOM when allocating .*4000000,64', error)
 
 
 def test_h01_a_worker_that_is_killed_while_another_loss_is_repaired_is_a_second_loss(own):

@@ -52,4 +52,6 @@ def test_c06_a_training_ends_when_its_checkpoint_does_not_fit(trainings, size):
 def test_c06_a_training_ends_when_not_even_its_graph_fits(trainings):
     found = trainings['190k']
     assert found['class'] == 'CheckpointWriteError' and found['step'] is None
-    assert re.match('E621 model_dir .*disk: .*graph.pbtxt.*No space left', found['text'])
+    assert re.match('E621 model_dir .*disk: .*graph.pbtxt.*No space left.* bytes are free',
+                    found['text'])
+    assert not [name for name in found['beside'] if name.startswith('graph.pbtxt')]

@@ -14,7 +14,9 @@ import functools
 import hashlib
 import json
 import os
+import pathlib
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -28,6 +30,7 @@ os.environ['TF_USE_LEGACY_KERAS'] = '1'
 
 import tensorflow.compat.v1 as tf  # noqa: E402
 from harness import jobs  # noqa: E402
+from harness.memory import vm_size  # noqa: E402
 
 from estimator_tpu_embedding import defaults  # noqa: E402
 from estimator_tpu_embedding.checkpoint.recover import recover  # noqa: E402
@@ -82,16 +85,18 @@ class Client:
         return own[host] if own else int(self.cluster().ask(
             host, 'status', deadline=self.deadline)['pid'])
 
-    def estimator(self, name, in_input=None, in_model=None, **settings):
+    def estimator(self, name, in_input=None, in_model=None, rows=ROWS, width=4, **settings):
         """The job.
 
         Args:
           name: of its directory.
           in_input: called on the client with the number of each batch that host 0 draws.
           in_model: called on the client in each step, when core 0 has looked up and nobody updates.
+          rows: of the table.
+          width: of a row.
           **settings: of its config.
         """
-        columns = [jobs.embedding('f', ROWS, 4)]
+        columns = [jobs.embedding('f', rows, width)]
         plain = jobs.linear_model_fn(columns)
 
         def model_fn(features, labels, mode, params):
@@ -310,8 +315,36 @@ def beside(client):
     client.train('beside')
 
 
-def kills(client, number, seed=1):
+MEMORY = pathlib.Path('/sys/fs/cgroup/memory')
+"""The control groups of memory, where the system has those of version 1."""
+
+
+def memory(client):
+    """The system kills a worker, which may have no more memory than a group that has little."""
+    group = MEMORY / f'ete-{os.getpid()}'
+    group.mkdir()
+    try:
+        (group / 'memory.limit_in_bytes').write_text('262144')
+        kills(client, 1, 'memory', lambda pid: (group / 'cgroup.procs').write_text(str(pid)))
+        assert 'oom_kill 1' in (group / 'memory.oom_control').read_text()
+    finally:
+        group.rmdir()
+
+
+def limited(client):
+    """The workers may take 0.7 GB more, and 2 GB is what a host has of a table and its slots."""
+    estimator = client.estimator('limited', rows=8_000_000, width=64)
+    client.cluster().prepare()
+    for host in range(2):
+        pid = client.pid(host)
+        most = 7 * 10**8 + vm_size(pathlib.Path(f'/proc/{pid}/status'))
+        resource.prlimit(pid, resource.RLIMIT_AS, (most, most))
+    estimator.train(input_fn_of(), max_steps=1)
+
+
+def kills(client, number, name=None, kill=lambda pid: os.kill(pid, signal.SIGKILL), seed=1):
     """Workers die at random times of a job that goes on until they have died often enough."""
+    name = name or f'kills-{number}'
     chance, died, has_run, sessions = random.Random(seed), [], threading.Event(), []
 
     class Pace(tf.train.SessionRunHook):
@@ -325,30 +358,30 @@ def kills(client, number, seed=1):
             if sessions[-1] >= number and step % PER_SAVE == 0:  # The last loss is over.
                 run_context.request_stop()
 
-    def kill():
+    def kill_all():
         while len(died) < number:
             has_run.clear()
             has_run.wait()  # A worker that dies before it listens is another fault.
             time.sleep(chance.uniform(0, 1))
-            os.kill(client.cluster().pids()[chance.randrange(2)], signal.SIGKILL)
+            kill(client.cluster().pids()[chance.randrange(2)])
             died.append(None)
             print('killed', len(died), flush=True)
             time.sleep(1)
 
-    thread = threading.Thread(target=kill)
+    thread = threading.Thread(target=kill_all)
     thread.start()
-    client.train(f'kills-{number}', [Pace()], until=10**9)
+    client.train(name, [Pace()], until=10**9)
     thread.join()
-    until = recover(os.path.join(client.folder, f'kills-{number}')).step + 2 * PER_SAVE
-    client.train(f'kills-{number}', until=until)
+    until = recover(os.path.join(client.folder, name)).step + 2 * PER_SAVE
+    client.train(name, until=until)
     client.train(f'plain-{number}', until=until)
-    got, want = client.digest(f'kills-{number}'), client.digest(f'plain-{number}')
+    got, want = client.digest(name), client.digest(f'plain-{number}')
     assert got == want, (got, want)
 
 
 SCENARIOS = {one.__name__: one for one in (
     undisturbed, enqueue, lookup, update, save, restore, frozen, asked, slow, again, evaluated,
-    predicted, beside)}
+    predicted, beside, memory, limited)}
 
 
 def scenario(name):

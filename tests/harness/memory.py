@@ -31,11 +31,11 @@ def rss():
     return _in_bytes('RssAnon')
 
 
-def vm_size():
-    """Returns how many bytes of addresses this process has taken; RLIMIT_AS bounds them."""
-    return _in_bytes('VmSize')
+def vm_size(status=STATUS):
+    """Returns how many bytes of addresses a process has taken; RLIMIT_AS bounds them."""
+    return _in_bytes('VmSize', status)
 
 
-def _in_bytes(field):
-    return 1024 * next(int(line.split()[1]) for line in STATUS.read_text().splitlines()
+def _in_bytes(field, status=STATUS):
+    return 1024 * next(int(line.split()[1]) for line in status.read_text().splitlines()
                        if line.startswith(field))
