@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from .facts import Question
-from .lookups import IMPORTERS, imported_by, inside, meaning_of, path_of, text_of
+from .lookups import (
+    IMPORTERS,
+    chain_of,
+    imported_by,
+    inside,
+    is_watched,
+    meaning_of,
+    path_of,
+    text_of,
+)
 from .meanings import ALL, ATTRIBUTE, IMPORT, Condition, Meanings, is_examined
-from .state import State
+from .state import ANY, TENSORFLOW, State
 
-SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals', 'object', 'patch',
-                     'setattr', 'vars'}) | IMPORTERS
+SPECIAL = frozenset({'attrgetter', 'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals',
+                     'object', 'patch', 'setattr', 'vars'}) | IMPORTERS
 """Last names of functions that `called` knows."""
 _MADE_NAMES = ('tensorflow', 'keras', 'tf_keras', 'numpy')
 """Libraries of which a name that is made at run time is listed."""
+_NAMES_IN_TEXT = TENSORFLOW | {'eval', 'exec', 'getattr', 'globals', 'locals', 'vars'}
+"""Words of an executed text that may look up names of libraries, beside those bound here."""
 _MOST_WRITTEN = 80
 
 
@@ -41,6 +53,8 @@ def called(state: State, node: ast.Call, last: str) -> None:
         _executed(state, node, last)
     elif last in IMPORTERS:
         _imported(state, node, path)
+    elif path == 'operator.attrgetter':
+        state.asked.add(ANY)
     elif last == 'patch' and path in ('unittest.mock.patch', 'mock.patch') and node.args:
         name = text_of(node.args[0])
         module, _, names = (name or '').partition('.')
@@ -67,22 +81,28 @@ def _got(state: State, node: ast.Call) -> None:
         return
     base = meaning_of(state, node.args[0])
     name = text_of(node.args[1])
+    if any(one.question is None for one in base):
+        state.asked.add(name or ANY)
     if name is not None and name.isidentifier():
         here = state.condition if len(node.args) < 3 else state.condition.also(
             Condition(caught=ALL))
-        state.use_names(node, base, name, _written(node), condition=here)
-    elif len(node.args) < 3 and _is_of_library(state, base):
-        _say_made(state, node, f'a name of {_written(node.args[0])} is made at run time'
+        state.use_names(node, base, name, written(node), condition=here)
+    elif len(node.args) < 3 and is_of_library(state, base):
+        say_made(state, node, f'a name of {written(node.args[0])} is made at run time'
                   if name is None else 'its text is not one name')
 
 
 def taken_from_dict(state: State, node: ast.expr, library: ast.expr) -> None:
     """Lists an expression such as `vars(tf)` or `tf.__dict__`: names are taken from it as texts."""
-    if not state.is_shallow and _is_of_library(state, meaning_of(state, library)):
-        _say_made(state, node, f'names of {_written(library)} are looked up in a dict')
+    meanings = meaning_of(state, library)
+    if any(one.question is None for one in meanings):
+        state.asked.add(ANY)
+    if not state.is_shallow and is_of_library(state, meanings):
+        say_made(state, node, f'names of {written(library)} are looked up in a dict')
 
 
-def _is_of_library(state: State, meanings: Meanings) -> bool:
+def is_of_library(state: State, meanings: Meanings) -> bool:
+    """Whether one of some meanings is of a library whose made names are listed as W202."""
     return any(one.question is not None and one.question.module.startswith(_MADE_NAMES)
                for one in state.final(meanings, ''))
 
@@ -90,10 +110,12 @@ def _is_of_library(state: State, meanings: Meanings) -> bool:
 def _executed(state: State, node: ast.Call, last: str) -> None:
     text = text_of(node.args[0])
     if text is not None:
-        if 'tensorflow' in text or 'tf.' in text:
-            _say_made(state, node, f'{last} runs a text that uses TensorFlow')
+        if 'import' in text or any(
+                name in _NAMES_IN_TEXT or is_watched(state.lookup(name) or ())
+                for name in re.findall(r'\w+', text)):
+            say_made(state, node, f'{last} runs a text that uses libraries')
     elif not isinstance(node.args[0], ast.Constant):
-        _say_made(state, node, f'{last} runs a text that is made at run time')
+        say_made(state, node, f'{last} runs a text that is made at run time')
         state.is_open |= last == 'exec'
 
 
@@ -102,16 +124,19 @@ def _imported(state: State, node: ast.Call, path: str) -> None:
     if name is not None:
         found = state.project.find(state.file, name)
         if found is None:
-            state.use(node, Question(name), _written(node), IMPORT)
+            state.use(node, Question(name), written(node), IMPORT)
         elif found:
             state.imports.setdefault(state.project.name(found), state.places.of(node))
-    elif path in ('importlib.import_module', 'builtins.__import__') and node.args and (
-            text_of(node.args[0]) is None) and not _is_relative(node):
-        _say_made(state, node, 'the name of this module is made at run time')
+    elif path in ('importlib.import_module', 'builtins.__import__') and not _is_relative(
+            state, node):
+        say_made(state, node, 'the name of this module is made at run time')
 
 
-def _is_relative(node: ast.Call) -> bool:
+def _is_relative(state: State, node: ast.Call) -> bool:
     """Whether a call imports a module of its own package, all of which are scanned."""
+    package = text_of(node.args[1]) if len(node.args) > 1 else ''
+    if not node.args or package and state.project.find(state.file, package) is None:
+        return False
     name = node.args[0]
     while isinstance(name, ast.BinOp):
         name = name.left
@@ -120,13 +145,16 @@ def _is_relative(node: ast.Call) -> bool:
     return (text_of(name) or '').startswith('.')
 
 
-def _say_made(state: State, node: ast.expr, what: str) -> None:
+def say_made(state: State, node: ast.expr, what: str) -> None:
+    """Lists W202: a look-up by a text, of which nobody can tell what it finds."""
     subject = node.func if isinstance(node, ast.Call) else node
-    state.say('W202', node, _written(subject), _written(node), f'{what}, so nobody can check it')
+    state.say('W202', node, written(subject), written(node), f'{what}, so nobody can check it')
 
 
-def _written(node: ast.expr) -> str:
+def written(node: ast.expr) -> str:
+    """Returns the source of a node, without what is too long."""
     if isinstance(node, ast.Call) and len(ast.dump(node)) > 1000:
-        return f'{_written(node.func)}(...)'
-    text = ast.unparse(node)
+        return f'{written(node.func)}(...)'
+    base, names = chain_of(node)  # Most are chains, and `unparse` is slow.
+    text = '.'.join((base.id, *names)) if isinstance(base, ast.Name) else ast.unparse(node)
     return text if len(text) <= _MOST_WRITTEN else f'{text[:_MOST_WRITTEN - 3]}...'

@@ -64,15 +64,14 @@ class Names(Protocol):
         """All paths that an expression may have, such as `'tensorflow.contrib.tpu.TPUConfig'`."""
 
 
-def facts_of(tree: ast.Module, names: Names, place_of: PlaceOf) -> list[Fact]:
+def facts_of(nodes: Nodes, names: Names, place_of: PlaceOf) -> list[Fact]:
     """Returns the facts of one file, or of one cell of a notebook, in the order of the source.
 
     Args:
-      tree: of the file.
+      nodes: of the file.
       names: resolves its expressions.
       place_of: returns the place of a node.
     """
-    nodes = Nodes(tree)
     values = Values(nodes)
     found = [*_Constructs(names, place_of, nodes, values).facts(), *_calls(nodes, place_of),
              *_words(nodes, place_of), *_imports(nodes, place_of),

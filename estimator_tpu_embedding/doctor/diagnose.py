@@ -28,7 +28,8 @@ def diagnose(paths: Sequence[str], settings: Settings = Settings(),
     files = scan.scan(found)
     _choose_program(files, paths)
     kept = [file for file in files if not settings.excludes(file.path)]
-    answers = oracle.ask([one for file in files for use in file.uses for one in use.questions],
+    answers = oracle.ask([one for file in files for use in (*file.uses, *file.escapes)
+                          for one in use.questions],
                          paths, deadline)
     judged = verdicts.judge(files, answers)
     lines, conflicts = environment.describe()

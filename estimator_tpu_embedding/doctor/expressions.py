@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from . import dataset_methods, guards
+from . import by_text, dataset_methods, escapes, guards
 from .calls import SPECIAL, called, taken_from_dict
-from .lookups import chain_of, meaning_of
-from .meanings import FLAGS, NAME, OTHERS, Meanings, union
+from .lookups import IMPORTERS, chain_of, meaning_of
+from .meanings import FLAGS, NAME, OTHERS, Meanings, is_examined, union
 from .state import TENSORFLOW, Scope, State
 
 _FIELDS: dict[type, tuple[str, ...]] = {
@@ -96,11 +96,14 @@ def _name(state: State, node: ast.Name, stack: list[ast.AST]) -> Meanings | None
         meanings = state.from_stars(node.id) if state.stars else None
         if meanings is None:
             state.use_builtin(node)
+            if node.id in by_text.BUILTINS:
+                escapes.note(state, node, state.meant[id(node)])
         elif meanings is not OTHERS:  # It has no other place: the import names nothing.
             direct = tuple(one for one in meanings if not one.question or one.question.names)
             state.use_names(node, direct, '', node.id, NAME)
     if meanings is not None and meanings is not OTHERS:
         state.meant[id(node)] = meanings
+        escapes.note(state, node, meanings)
     return meanings
 
 
@@ -108,29 +111,42 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
     base, names = chain_of(node)
     if node.attr in dataset_methods.METHODS:
         dataset_methods.record(state, node)
+    by_text.note_attributes(state, node, names)
     if isinstance(base, ast.Name):
         _looked_up(state, node, base, names)
         return
     stack.append(base)
-    if isinstance(base, (ast.Call, ast.Subscript)):
-        meanings = meaning_of(state, base)
-        if meanings is not OTHERS:
-            state.use_names(node, meanings, '.'.join(names), f'{_text(base)}.{".".join(names)}')
+    meanings = meaning_of(state, base) if isinstance(base, (ast.Call, ast.Subscript)) else OTHERS
+    if any(one.question is None for one in meanings):
+        state.asked.update(names)
+    if meanings is not OTHERS:
+        state.use_names(node, meanings, '.'.join(names), f'{_text(base)}.{".".join(names)}')
+        escapes.note(state, node, meanings, '.'.join(names))
+    elif name := next((one for one in names[:-1] if one in TENSORFLOW), ''):
+        state.list_unknown(node, name, f'{_text(base)}.{".".join(names)}')
 
 
 def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[str]) -> None:
     """Records that dotted names are looked up in a name."""
     meanings = state.lookup(base.id)
+    if not meanings or any(one.question is None and one.owner is None for one in meanings):
+        state.asked.update(names)
+        # What a function binds in another file is not known here.
+        state.asked.update(*(one.names.split('.') for one in meanings or ()))
     if meanings is None or meanings is OTHERS:
-        if base.id in TENSORFLOW:
-            state.list_unknown(node, base.id, f'{base.id}.{".".join(names)}')
+        if base.id in TENSORFLOW or not TENSORFLOW.isdisjoint(names[:-1]):
+            name = next(one for one in (base.id, *names) if one in TENSORFLOW)
+            state.list_unknown(node, name, f'{base.id}.{".".join(names)}')
         elif meanings is None:
             state.use_builtin(base)
+            if base.id in by_text.BUILTINS:
+                escapes.note(state, base, state.meant[id(base)])
         return
     state.meant[id(base)] = meanings
     written = f'{base.id}.{".".join(names)}'
     if base.id in TENSORFLOW and not state.is_shallow and any(
-            not one.is_known and not one.unless
+            (one.question is not None and not is_examined(one.question.module)
+             if one.is_known else not one.unless)
             for one in state.final(tuple(  # A module of the project may be called so.
                 each for each in meanings if each.names or not each.file), '')):
         state.list_unknown(node, base.id, written)
@@ -139,6 +155,7 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
             state.pending.append((node, one.owner, names, written, state.condition, state.scope))
     if FLAGS in names:  # Its attributes are flags of the program.
         names = names[:names.index(FLAGS) + 1]
+    escapes.note(state, node, meanings, '.'.join(names))
     if names[-1] == '__dict__':
         taken_from_dict(state, node, node.value)
     if names[0] == '__class__' or names[-1] == '__dict__':
@@ -164,6 +181,10 @@ def _call(state: State, node: ast.Call, stack: list[ast.AST]) -> None:
         stack.append(function)
     if last in SPECIAL:
         called(state, node, last)
+        if last == 'getattr' or last in IMPORTERS:
+            escapes.note(state, node, meaning_of(state, node))
+        elif last in ('globals', 'locals', 'vars'):
+            by_text.note_call(state, node, last)
 
 
 def _lambda(state: State, node: ast.Lambda, stack: list[ast.AST]) -> None:

@@ -71,6 +71,7 @@ class Answer(NamedTuple):
       nearest: the name that is there and most similar to the one that is not; `''` if none is.
       is_examined: whether its names were looked up; of packages that are never imported, only the
         modules were sought.
+      is_module: whether it is a module whose names can be looked up.
     """
 
     python: bool
@@ -83,6 +84,7 @@ class Answer(NamedTuple):
     keras2: bool = False
     nearest: str = ''
     is_examined: bool = True
+    is_module: bool = False
 
 
 class Use(NamedTuple):
@@ -177,6 +179,8 @@ class ScannedFile:
       module: the dotted name by which files of the project may import it; `''` for a notebook.
       uses: of names of libraries, in the order of the source.
       unknown: names that cannot be resolved, and why, as findings W201 or W202.
+      escapes: names of libraries where the scan does not follow them, with what to say of those
+        that are modules.
       facts: constructs for `traps`.
       problems: why the file, or the rest of it, was not read (E131 to E139), or is refused (E104).
       imports: modules of the project that it imports, with the place of the first import.
@@ -190,6 +194,7 @@ class ScannedFile:
     module: str
     uses: list[Use] = dataclasses.field(default_factory=list)
     unknown: list[Finding] = dataclasses.field(default_factory=list)
+    escapes: dict[Use, str] = dataclasses.field(default_factory=dict)
     facts: list[Fact] = dataclasses.field(default_factory=list)
     problems: list[Finding] = dataclasses.field(default_factory=list)
     imports: dict[str, Place] = dataclasses.field(default_factory=dict)

@@ -121,10 +121,11 @@ def _reached(file: ScannedFile, answers: Mapping[Question, Answer], worlds: Iter
              ) -> frozenset[Use]:
     """Returns the uses of a file that are reached with any of some flags."""
     found: set[Use] = set()
-    questions = {one for use in file.uses for one in use.questions[1:] if one in answers}
+    uses = [*file.uses, *file.escapes]
+    questions = {one for use in uses for one in use.questions[1:] if one in answers}
     for flags in worlds:
         there = {one: _is_there(answers[one], flags) for one in questions}
-        found |= {use for use in file.uses if use.is_reached(there)}
+        found |= {use for use in uses if use.is_reached(there)}
         found |= {use for use in _from_stars(file) if use.question in answers
                   and answers[use.question].tf1
                   and use.is_reached({**there, use.question: True})}

@@ -30,10 +30,12 @@ from .meanings import (
     is_examined,
     union,
 )
-from .state import BRANCH, State
+from .state import BRANCH, NEVER, State
 
-DEAD = Condition(caught=ALL | {BRANCH})
-"""Of a branch that is perhaps not taken, or never."""
+DEAD = Condition(caught=ALL | {BRANCH, NEVER})
+"""Of a branch that is never taken."""
+_PERHAPS = Condition(caught=ALL | {BRANCH})
+"""Of a branch that is perhaps not taken."""
 _TF1 = Question('tensorflow', 'placeholder')
 """A name that TensorFlow has with `--tf1` only."""
 _MOST_DEEP = 40
@@ -67,7 +69,7 @@ class Truth(NamedTuple):
 
 _ANY = Truth()
 _FIXED = {True: Truth(ALWAYS, DEAD, True), False: Truth(DEAD, ALWAYS, False)}
-_EITHER = Truth(DEAD, DEAD)
+_EITHER = Truth(_PERHAPS, _PERHAPS)
 _IS_TF1 = Truth(Condition(only_if=(_TF1,)), Condition(unless=((_TF1,),)))
 
 
@@ -147,7 +149,7 @@ def _all(truths: list[Truth]) -> Truth:
            for one in open_ones):
         return Truth(if_true, Condition(unless=(if_true.only_if,)))
     is_guess = all(one.if_false.caught for one in open_ones)
-    return Truth(if_true, DEAD if is_guess else ALWAYS)
+    return Truth(if_true, _PERHAPS if is_guess else ALWAYS)
 
 
 def _of_name(state: State, node: ast.expr) -> Truth:

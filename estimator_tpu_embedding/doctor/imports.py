@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from .escapes import ESCAPES
 from .facts import Question, Use
 from .meanings import ALWAYS, IMPORT, OTHERS, Meaning, is_examined
 from .state import State
@@ -17,11 +18,11 @@ def follow_import(state: State, node: ast.Import) -> None:
         if found is None:
             state.use(alias, Question(alias.name), alias.name, IMPORT)
             if alias.asname:
-                state.bind(alias.asname, (Meaning(Question(alias.name)),))
+                _bind(state, alias.asname, Question(alias.name))
                 continue
             if top != alias.name:
                 state.dotted.update(_packages(alias.name))
-            state.bind(top, (Meaning(Question(top)),))
+            _bind(state, top, Question(top))
         elif found:
             _note_beside(state, alias, alias.name)
             _import_from_project(state, alias, found)
@@ -77,7 +78,16 @@ def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:
             continue
         question = Question(module, alias.name, True)
         state.use(alias, question, alias.name, IMPORT)
-        state.bind(alias.asname or alias.name, (Meaning(question),))
+        _bind(state, alias.asname or alias.name, question)
+
+
+def _bind(state: State, name: str, question: Question) -> None:
+    """Binds a name of a library, of which the last use is the import."""
+    state.bind(name, (Meaning(question),))
+    if name in state.nonlocals:
+        state.escapes[state.uses[-1]] = ESCAPES
+    elif state.scope.is_class or name in state.scope.outer_names:
+        state.kept[state.uses[-1]] = name
 
 
 def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: str) -> None:

@@ -28,6 +28,7 @@ class Found(NamedTuple):
       refused: the message of a name that raises when it is used.
       nearest: the most similar name that is there.
       is_examined: whether more than files were looked at.
+      is_module: whether it is a module.
     """
 
     is_there: bool | None
@@ -36,6 +37,7 @@ class Found(NamedTuple):
     refused: str = ''
     nearest: str = ''
     is_examined: bool = True
+    is_module: bool = False
 
 
 def answer(question: Question) -> Found:
@@ -69,13 +71,14 @@ def _by_import(question: Question) -> Found:
         return Found(False, lacking, _text(error))
     for number, name in enumerate(names):
         if not isinstance(value, (types.ModuleType, type)):
-            break
+            return Found(True)
         try:
             value = _attribute(value, name, path if question.is_import and not number else '')
         except BaseException as raised:  # Modules may raise anything, also `SystemExit`.
             return Found(False, f'{path}.{name}', _text(raised), nearest=_near(value, path, name))
         path = f'{path}.{name}'
-    return Found(True, refused=refused.message_of(value))
+    return Found(True, refused=refused.message_of(value),
+                 is_module=isinstance(value, types.ModuleType))
 
 
 def _attribute(value: Any, name: str, package: str) -> Any:

@@ -13,17 +13,19 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from .. import _process
-from . import beside, generated, ignores, places, programs
+from . import beside, generated, ignores, linked, places, programs
 from .constructs import facts_of
+from .escapes import IS_KEPT
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports, union
 from .names import Names
+from .nodes import Nodes
 from .project import Project
 from .sources import Found, Source, read
-from .state import State
+from .state import ANY, State
 from .statements import follow_file
 
 
@@ -33,6 +35,8 @@ class _Scanned:
     patched: set[str]
     program: str
     beside: list[beside.Import]
+    kept: dict[Use, str]  # As in `State`, like the next.
+    asked: set[str]
     changes_path: bool
     imported: list[str]  # The files of its imports.
 
@@ -52,13 +56,14 @@ def scan(found: Found) -> list[ScannedFile]:
         imported = dict.fromkeys(path for one in scanned for path in one.imported)
         paths = [path for path in imported if path not in seen]
         seen.update(paths)
-    patched = _patched_by_path(scanned)
+    files = [one.file for one in scanned]
+    by_path = {one.file.path: one for one in scanned}
+    for group in linked.groups_of(files):  # What one program does reaches no other.
+        _settle([by_path[file.path] for file in group.files])
     imported_names = {name for one in scanned for name in one.file.imports}
     for one in scanned:
-        _excuse(one.file, patched.get(one.file.path, ()))
         if one.program == programs.PERHAPS and one.file.module in imported_names:
             one.file.is_program = False
-    files = [one.file for one in scanned]
     beside.settle(files, [found for one in scanned for found in one.beside],
                   any(one.changes_path for one in scanned))
     for each in files:
@@ -112,7 +117,7 @@ def scan_file(source: Source, project: Project) -> ScannedFile:
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         scanned = _scan(source, project)
-    _excuse(scanned.file, scanned.patched)
+    _settle([scanned])
     return scanned.file
 
 
@@ -126,12 +131,13 @@ def _scan(source: Source, project: Project) -> _Scanned:
     for cell, text in enumerate(source.cells, 1):
         result.ignores.update(((cell if source.is_notebook else 0, line), codes)
                               for line, codes in ignores.comments(text).items())
-    state = State(path, parsed.places, project, has_versions=_has_versions(source))
+    nodes = Nodes(parsed.tree)
+    state = State(path, parsed.places, project, has_versions=_has_versions(source), nodes=nodes)
     program = ''
     try:
         follow_file(state, parsed.tree)
         names = Names(state)
-        result.facts += facts_of(parsed.tree, names, parsed.places.of)
+        result.facts += facts_of(nodes, names, parsed.places.of)
         project.remember(path, _exports(state, parsed.tree, source, not result.problems))
         program = programs.kind(parsed.tree, names.resolve)
     except RecursionError as error:
@@ -142,11 +148,13 @@ def _scan(source: Source, project: Project) -> _Scanned:
         program = programs.kind_of_rest(parsed, source.cells[0]) or program
     result.uses += sorted(dict.fromkeys(state.uses), key=_order)
     result.problems += generated.findings_of(source)
+    result.escapes.update(state.escapes)
     result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
     result.imports.update(state.imports)
     result.is_program = bool(program)
     return _Scanned(result, state.patched, program,
                     [beside.Import(result, folder, use) for folder, use in state.beside],
+                    state.kept, state.asked,
                     any('sys.path' in text for text in source.cells),
                     [path for name in state.imports
                      if (path := project.file_of(name)).endswith('.py')])
@@ -194,38 +202,21 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _patched_by_path(scanned: Sequence[_Scanned]) -> dict[str, set[str]]:
-    """Returns by file the names that it assigns to, or that files linked with it by imports do.
+def _settle(linked_files: Sequence[_Scanned]) -> None:
+    """Settles what depends on all files that imports link.
 
-    Another program of the project does not have what these put into a library.
+    Uses of names that these files put there, such as by `np.int = int`, are excused. A module that
+    is kept under a name escapes if one of them looks up such a name in something unknown.
     """
-    if not any(one.patched for one in scanned):
-        return {}
-    near: dict[str, list[str]] = {}
-    by_module = {one.file.module: one.file.path for one in scanned if one.file.module}
-    for one in scanned:
-        for path in (by_module[name] for name in one.file.imports if name in by_module):
-            near.setdefault(one.file.path, []).append(path)
-            near.setdefault(path, []).append(one.file.path)
-    found: dict[str, set[str]] = {}
-    for one in scanned:
-        if one.patched:
-            waiting, seen = [one.file.path], set[str]()
-            while waiting:
-                path = waiting.pop()
-                if path not in seen:
-                    seen.add(path)
-                    found.setdefault(path, set()).update(one.patched)
-                    waiting += near.get(path, ())
-    return found
-
-
-def _excuse(file: ScannedFile, patched: Iterable[str]) -> None:
-    """Marks uses of names that the project itself puts there, such as by `np.int = int`."""
-    patched = frozenset(patched)
-    if patched:
-        file.uses = [use._replace(is_guarded=True) if _is_patched(use, patched) else use
-                     for use in file.uses]
+    patched = frozenset[str]().union(*(one.patched for one in linked_files))
+    asked = frozenset[str]().union(*(one.asked for one in linked_files))
+    is_any = not asked.isdisjoint((ANY, '__dict__'))
+    for one in linked_files:
+        one.file.escapes.update((use, IS_KEPT) for use, name in one.kept.items()
+                                if is_any or name in asked)
+        if patched:
+            one.file.uses = [use._replace(is_guarded=True) if _is_patched(use, patched) else use
+                             for use in one.file.uses]
 
 
 def _is_patched(use: Use, patched: frozenset[str]) -> bool:

@@ -25,6 +25,7 @@ from .meanings import (
     is_examined,
 )
 from .meanings import Names as Bound
+from .nodes import Nodes
 from .places import Places
 
 TENSORFLOW = frozenset({
@@ -35,6 +36,10 @@ PYTHON_2 = frozenset({
     'raw_input', 'reduce', 'reload', 'unichr', 'unicode', 'xrange'})
 BRANCH = 'branch'
 """In `Condition.caught`: the place may be in a branch that is not taken, also in a function."""
+NEVER = 'never'
+"""In `Condition.caught`, beside `BRANCH`: the branch is not taken."""
+ANY = '*'
+"""In `State.asked`: an attribute whose name is made at run time."""
 _MOST_STARS = 20
 """The most `from a import *` that a name may come from: the last ones."""
 _BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
@@ -95,10 +100,15 @@ class State:
       places: where nodes are.
       project: the other files.
       has_versions: whether the text perhaps compares versions.
+      parents: the node around each node of the tree, if it is sought what escapes.
+      nonlocals: names of `nonlocal` statements, whose values are not followed.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
       uses: of names of libraries.
       kinds: by use, the kind of look-up and the number of `try` statements around it.
       unknown: findings about names that cannot be resolved.
+      escapes: names of libraries where nobody follows them, with what to say of a module there.
+      kept: those that a class of the file, or a function in the module, keeps under a name.
+      asked: attributes that are looked up in something unknown.
       beside: imports of modules in a package without its name, and the folder of the package.
       imports: modules of the project, with the place of the first import.
       meant: what a `Name` of the tree means, by its id.
@@ -119,8 +129,11 @@ class State:
     """
 
     def __init__(self, file: str, places: Places, project: Modules, *, is_shallow: bool = False,
-                 has_versions: bool = True):
+                 has_versions: bool = True, nodes: Nodes | None = None):
         self.file, self.places, self.project = file, places, project
+        self.parents = {} if nodes is None else nodes.parents
+        self.nonlocals = frozenset(name for one in nodes.of(ast.Nonlocal) for name in one.names
+                                   ) if nodes is not None else frozenset()
         self.has_versions = has_versions
         self.is_shallow = is_shallow
         self.late: Bound = {}
@@ -131,6 +144,9 @@ class State:
         self.uses: list[Use] = []
         self.kinds: list[tuple[str, int]] = []
         self.unknown: list[Finding] = []
+        self.escapes: dict[Use, str] = {}
+        self.kept: dict[Use, str] = {}
+        self.asked: set[str] = set()
         self.beside: list[tuple[str, Use]] = []
         self.imports: dict[str, Place] = {}
         self.meant: dict[int, Meanings] = {}

@@ -58,12 +58,16 @@ def _settle(state: State) -> None:
                   'can check which of them it has')
     for node, owner, names, written, condition, scope in state.pending:
         found = owner.get(names[0])
+        if found is None or len(names) == 1:
+            state.asked.update(names)
         if found is None:
             if names[0] in TENSORFLOW and len(names) > 1:
                 state.scope = scope
                 state.list_unknown(node, names[0], written)
         elif len(names) > 1:
             meanings = tuple(one for one in found if one.owner is None)
+            if any(one.question is None for one in found):
+                state.asked.update(names[1:])
             state.use_names(node, meanings, '.'.join(names[1:]), written, ATTRIBUTE, condition)
 
 
@@ -218,6 +222,7 @@ def _match(state: State, node: ast.Match) -> str:
                 state.bind(bound, OTHERS)
             if isinstance(one, ast.MatchClass):
                 walk(state, one.cls)
+                state.asked.update(one.kwd_attrs)
             elif isinstance(one, ast.MatchValue):
                 walk(state, one.value)
         walk(state, case.guard)

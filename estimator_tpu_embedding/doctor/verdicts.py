@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from . import flags, reasons
-from .facts import Answer, Finding, ScannedFile, Use
+from .facts import Answer, Finding, Place, ScannedFile, Use
 from .flags import Flags
 from .oracle import Answers
 
@@ -54,6 +54,15 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
                 subject = use.question.path.removeprefix('builtins.')
                 findings[Finding(reason.code, use.place, subject, use.written, reason.message,
                                  reason.verdict, reason.successor)] = None
+        escaped: dict[Place, Finding] = {}  # A name may mean several modules.
+        for use, what in file.escapes.items():
+            answer = answers.found.get(use.question)
+            if answer is not None and answer.is_module and needed.is_reached(file, use):
+                escaped.setdefault(use.place, Finding(
+                    'W203', use.place, use.question.path, use.written, f'{use.written} {what}',
+                    'unknown'))
+        verdicts.update(one.verdict for one in escaped.values())
+        findings.update(dict.fromkeys(escaped.values()))
     return Judged(list(findings), dict(verdicts),
                   {file.path: needed.flags_of(file) for file in files}, needed.whole())
 

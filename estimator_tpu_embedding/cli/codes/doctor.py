@@ -78,6 +78,12 @@ ENTRIES = {
              'The program computes names, as getattr(tf, x), exec and importlib do. The doctor '
              'runs nothing, so it cannot know them.',
              'Check by hand which names can come up.'),
+    'W203': ('library that is handed on',
+             'A module of a library is an argument, a result, or part of a list, dict or object. '
+             'The doctor does not follow it there, so it did not check which names are asked of '
+             'it.',
+             'Check by hand what is asked of it. Import the module where it is used, or hand on '
+             'the function that is needed.'),
     'W211': ('tables that a plain optimizer trains',
              'With use_tpu=False the tables are plain variables. The optimizer of model_fn '
              'trains them, and not the optimizer of the embedding config.',

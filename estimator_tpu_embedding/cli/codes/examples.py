@@ -30,6 +30,8 @@ EXAMPLES = {
              'def ids_of():\n    return tf.placeholder(tf.int32)'),
     'W202': ("getattr(tf.train, name + 'Optimizer')",
              "{'Adam': tf.train.AdamOptimizer}[name]"),
+    'W203': ('def zeros(library):\n    return library.zeros([2])\nzeros(np)',
+             'def zeros(make):\n    return make([2])\nzeros(np.zeros)'),
     'W211': ('TPUEstimator(model_fn, use_tpu=False, ...)',
              'TPUEstimator(model_fn, use_tpu=True, ...)'),
     'W212': ("EmbeddingConfigSpec(columns, partition_strategy='mod', ...)",

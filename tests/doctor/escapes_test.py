@@ -1,0 +1,593 @@
+"""Never "all is well" where a module of a library went where nobody looked: it is counted.
+
+Each probe asks a module for a name on a way of its own. The doctor may follow the module to that
+name. Otherwise it must say where it lost the module.
+"""
+
+import pytest
+from harness.commands import Etpe
+from harness.scanned import write
+
+from estimator_tpu_embedding.doctor.diagnose import diagnose
+
+HEAD = 'import tensorflow as tf\nimport numpy as np\n'
+PROBES = '''
+def use(lib): return lib.get_default_graph()
+use(tf)
+---
+def use(lib): return lib.float(1)
+use(np)
+---
+def use(lib): return lib.Saver()
+use(tf.train)
+---
+def use(lib): return lib.Session()
+use(lib=tf)
+---
+def use(*libs): return libs[0].Session()
+use(*[tf])
+---
+def use(**libs): return libs['lib'].Session()
+use(**{'lib': tf})
+---
+class A:
+  def use(self, lib): return lib.Session()
+A().use(tf)
+---
+class A:
+  def __init__(self, lib): self.lib = lib
+  def use(self): return self.lib.Session()
+A(tf).use()
+---
+import functools
+def use(lib): return lib.Session()
+functools.partial(use, tf)()
+---
+def use(lib): return lib.Session()
+list(map(use, [tf]))
+---
+def given(lib): return lambda use: lambda: use(lib)
+@given(tf)
+def make(lib): return lib.Session()
+make()
+---
+from tensorflow import keras as k
+def use(lib): return lib.no_such_name
+use(k)
+---
+def lib(): return tf
+lib().Session()
+---
+def lib(): return tf.train
+lib().Saver()
+---
+class A:
+  @property
+  def lib(self): return tf
+A().lib.Session()
+---
+def libs(): yield tf
+next(libs()).Session()
+---
+def libs(): yield from (tf, np)
+next(libs()).Session()
+---
+import asyncio
+async def lib(): return tf
+async def main(): return (await lib()).Session()
+asyncio.run(main())
+---
+[tf][0].Session()
+---
+libs = {'tf': tf}
+libs['tf'].Session()
+---
+libs = dict(tf=tf)
+libs['tf'].Session()
+---
+for lib in {tf}: lib.Session()
+---
+libs = (tf,)
+libs[0].Session()
+---
+libs = []
+libs.append(tf)
+libs[0].Session()
+---
+libs = {}
+libs['x'] = tf
+libs['x'].Session()
+---
+from types import SimpleNamespace
+SimpleNamespace(lib=tf).lib.Session()
+---
+class A: pass
+A.lib = tf
+a = A()
+a.lib.Session()
+---
+class A: lib = tf
+def use(a): return a.lib.Session()
+use(A())
+---
+class A:
+  def __init__(self): self.lib = tf
+def use(a): return a.lib.Session()
+use(A())
+---
+def use(lib): return lib
+use.lib = tf
+use.lib.Session()
+---
+(tf if tf else np).Session()
+---
+lib = (tf if tf else np) or np
+lib.Session()
+---
+lib = tf if tf else np if np else None
+lib.Session()
+---
+(tf or np).Session()
+---
+(lib := tf).Session()
+---
+if (lib := tf): lib.Session()
+---
+(lambda: tf)().Session()
+---
+(lambda lib: lib.Session())(tf)
+---
+next(lib for lib in [tf]).Session()
+---
+[lib.Session() for lib in (tf,)]
+---
+[one.Session() for one, _ in [(tf, 1)]]
+---
+{1: tf for _ in 'a'}[1].Session()
+---
+def use(lib=tf): return lib.Session()
+use()
+---
+def use(lib=tf if tf else np): return lib.Session()
+use()
+---
+def use(*, lib=tf.train): return lib.Saver()
+use()
+---
+a, (b, c) = np, (tf, 1)
+b.Session()
+---
+a, *b = np, tf
+b[0].Session()
+---
+a = b, c = np, tf
+a[1].Session()
+---
+[a, b] = [np, tf]
+b.Session()
+---
+for lib in (tf, np): lib.Session()
+---
+for lib, _ in ((tf, 1),): lib.Session()
+---
+match tf:
+  case lib: lib.Session()
+---
+import contextlib
+with contextlib.nullcontext(tf) as lib: lib.Session()
+---
+lib = None
+def bind():
+  global lib
+  lib = tf
+bind()
+lib.Session()
+---
+def outer():
+  lib = None
+  def bind():
+    nonlocal lib
+    lib = tf
+  bind()
+  return lib.Session()
+outer()
+---
+globals()['tf'].Session()
+---
+names = globals()
+names['tf'].Session()
+---
+def use():
+  import tensorflow as lib
+  return locals()['lib'].Session()
+use()
+---
+vars()['tf'].Session()
+---
+globals().get('tf').Session()
+---
+import operator
+operator.attrgetter('Session')(tf)()
+---
+from operator import methodcaller
+methodcaller('Session')(tf)
+---
+getattr(tf, 'Ses' + 'sion')
+---
+get = getattr
+get(tf, 'Session')
+---
+from builtins import getattr as get
+get(tf, 'Session')
+---
+import functools
+functools.reduce(getattr, ['train', 'Saver'], tf)
+---
+getattr(tf, 'train').Saver()
+---
+def use(lib): return lib.Saver()
+use(getattr(tf, 'train'))
+---
+setattr(tf, 'a' + 'b', 1)
+---
+delattr(tf, 'a' + 'b')
+---
+tf.__getattribute__('Session')
+---
+tf.__dict__['Session']
+---
+vars(tf)['Session']
+---
+import importlib
+load = importlib.import_module
+load('tensorflow').Session()
+---
+from importlib import import_module as load
+load('tensorflow').Session()
+---
+import importlib
+def use(lib): return lib.Session()
+use(importlib.import_module('tensorflow'))
+---
+import importlib
+importlib.import_module(name='tensor' + 'flow').Session()
+---
+import importlib
+importlib.import_module('.train', 'tensorflow').Saver()
+---
+def lib(): return __import__('tensorflow')
+lib().Session()
+---
+load = __import__
+load('tensorflow').Session()
+---
+import runpy
+runpy.run_path('/tmp/x.py')
+---
+import runpy
+runpy.run_module('x')
+---
+import importlib
+importlib.reload(tf).Session()
+---
+import sys
+sys.modules['tensorflow'].Session()
+---
+import sys
+def use(lib): return lib.Session()
+use(sys.modules['tensorflow'])
+---
+import sys
+sys.modules['tensor' + 'flow'].Session()
+---
+from sys import modules
+modules.get('tensorflow').Session()
+---
+exec('lib = tf\\nlib.Session()')
+---
+run = exec
+run('tf.Session()')
+---
+eval('np').float(1)
+---
+__builtins__.getattr(tf, 'Session')
+---
+import pkgutil
+pkgutil.resolve_name('tensorflow:Session')
+---
+def use(): pass
+use.__globals__['tf'].Session()
+---
+import string
+def use(lib): return lib.letters
+use(string)
+---
+import json
+getattr(json, 'no' + 'thing')
+---
+from six.moves import *
+range_of_nobody()
+---
+import unittest.mock
+unittest.mock.patch.object(tf, 'Ses' + 'sion')
+---
+def use(lib): return lib.Session()
+try:
+  use(tf)
+except ZeroDivisionError:
+  pass
+---
+def use(lib): return lib.Session()
+print(f'{use(tf)}')
+---
+class A: import tensorflow as lib
+def use(a): return a.lib.Session()
+use(A())
+---
+def outer():
+  lib = None
+  def bind():
+    nonlocal lib
+    import tensorflow as lib
+  bind()
+  return lib.Session()
+outer()
+---
+class A:
+  lib = tf
+  def use(self, x=lib): return x.Session()
+A().use()
+---
+class A:
+  def __init__(self): self.lib = tf
+def use(a): return vars(a)['lib'].Session()
+use(A())
+---
+class A:
+  def __init__(self): self.lib = tf
+def use(a): return a.__dict__['lib'].Session()
+use(A())
+---
+class A:
+  def __init__(self): self.lib = tf
+def use(a, name): return getattr(a, name).Session()
+use(A(), 'lib')
+---
+class A:
+  def __init__(self): self.lib = tf
+from operator import attrgetter
+attrgetter('lib.Session')(A())
+---
+class A:
+  lib = tf
+  def use(self): return [self.lib][0].Session()
+A().use()
+---
+class A: lib = tf
+match A():
+  case A(lib=x): x.Session()
+---
+import threading
+def use(lib): return lib.Session()
+threading.Thread(target=use, args=(tf,)).start()
+---
+class A:
+  def __init__(self, tf): self.lib = tf
+  def use(self): return self.lib.Session()
+A(tf).use()
+---
+import types
+def use(x): return x.tf.Session()
+use(types.SimpleNamespace(**{'tf': tf}))
+---
+from six import tf
+tf.Session()
+---
+raise ValueError(tf)
+---
+class A(metaclass=lambda *a, lib=[tf], **k: lib[0].Session()): pass
+---
+assert tf, tf.Session()
+---
+def use(lib): return lib.Session()
+x = 1 + use(tf) if tf else None
+'''.strip().split('\n---\n')
+FINE = '''
+x = tf.zeros([2], dtype=tf.float32)
+---
+model = tf.keras.Sequential([tf.keras.layers.Dense(2, activation=tf.nn.relu)])
+---
+from tensorflow import keras
+keras.layers.Dense(1)
+---
+layers = tf.keras.layers
+layers.Dense(1)
+---
+layers, math = tf.keras.layers, tf.math
+layers.Dense(1), math.log(1.)
+---
+print(isinstance(3, tf.Tensor), isinstance(tf, str), hasattr(tf, 'nothing'), tf, f'{tf}')
+---
+@tf.function
+def step(x: tf.Tensor, dtype=tf.float32) -> tf.Tensor: return tf.cast(x, dtype)
+---
+class Model(tf.keras.Model):
+  def __init__(self):
+    super().__init__()
+    self.dense = tf.keras.layers.Dense(1)
+    self.dtype_ = tf.float32
+  def call(self, x): return self.dense(x)
+---
+with tf.GradientTape() as tape, tf.name_scope('a'): pass
+---
+with tf.compat.v1.Session() as session: session.run(tf.constant(1))
+---
+if tf is None or not np: raise ImportError('%s' % tf)
+---
+if tf and np: pass
+assert tf
+while not tf: pass
+---
+try:
+  import tensorflow.compat.v1 as tf1
+except ImportError:
+  tf1 = tf
+tf1.Session()
+---
+v1 = tf.compat.v1 if hasattr(tf, 'compat') else tf
+v1.Session()
+---
+optimizers = {'adam': tf.keras.optimizers.Adam, 'sgd': tf.keras.optimizers.SGD}
+optimizers['adam'](0.1)
+---
+dataset = tf.data.Dataset.range(3).map(tf.square).batch(2)
+for row in dataset: print(row.numpy(), np.asarray(row, np.float32))
+---
+import functools
+dense = functools.partial(tf.keras.layers.Dense, activation='relu')
+---
+getattr(tf, 'Session', None)
+getattr(tf.nn, 'relu')(1.)
+---
+import os, sys
+print(os.path.join('a', 'b'), 'numpy' in sys.modules, os.environ)
+---
+import argparse
+args = argparse.ArgumentParser().parse_args()
+print(vars(args), '%(x)s' % locals(), '{tf}'.format(**globals()))
+---
+print('tf' in globals(), sorted({*globals()}))
+globals()['name'] = 1
+globals().update(a=1)
+---
+def use(x): return dict(locals())
+use(1)
+---
+import sys
+if sys.version_info[0] < 3:
+  reload(sys)
+  sys.setdefaultencoding('utf8')
+---
+import logging
+log = logging.getLogger(__name__)
+log.info('%s', tf.__version__)
+---
+try:
+  from tensorflow.python.framework import ops
+except ImportError:
+  ops = None
+if ops is not None: ops.convert_to_tensor(1)
+---
+with tf.device('/cpu:0'): x = [tf.zeros(i) for i in range(3)]
+---
+def model_fn(features, labels, mode, params):
+  return tf.estimator.EstimatorSpec(mode, loss=tf.reduce_mean(features))
+tf.estimator.Estimator(model_fn)
+---
+x = np.zeros((2, 3), np.float32)[np.newaxis]
+---
+import unittest
+from unittest import mock
+class ATest(tf.test.TestCase):
+  @mock.patch.object(tf.io, 'gfile')
+  def test(self, gfile): self.assertEqual(tf.float32, np.float32)
+---
+exec('a = 1')
+---
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+  use(tf)
+---
+def f(a, b): return a(b)
+f(tf.square, tf.float32)
+---
+class Model:
+  keras = tf.keras
+  def __init__(self): self.np = np
+  def build(self): return self.keras.layers.Dense(self.np.float32(1))
+Model().build()
+---
+class Layer:
+  def __init__(self, rng=np.random): self.seed = rng.randint(3)
+---
+lib = None
+def load():
+  global lib
+  import tensorflow as lib
+load()
+lib.zeros([1])
+---
+from absl import app, flags
+FLAGS = flags.FLAGS
+flags.DEFINE_string('a', '', 'A.')
+def main(argv): print(FLAGS.a)
+if __name__ == '__main__': app.run(main)
+'''.strip().split('\n---\n')
+
+
+@pytest.fixture(scope='module')
+def diagnosis(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('escapes')
+    for kind, texts in (('probe', PROBES), ('fine', FINE)):
+        for number, text in enumerate(texts):
+            (folder / f'{kind}_{number}.py').write_text(HEAD + text + '\n')
+    found = {}
+    for one in diagnose([str(folder)]).findings:
+        if one.place is not None:
+            found.setdefault(one.place.path.rpartition('/')[2], []).append(one)
+    return found
+
+
+def name(text):
+    return text.replace('\n', '; ')[:60]
+
+
+@pytest.mark.parametrize('number', range(len(PROBES)), ids=map(name, PROBES))
+def test_what_nobody_checked_is_said(diagnosis, number):
+    """A name that was followed is an error, or it needs `--tf1` (I302)."""
+    codes = {one.code for one in diagnosis.get(f'probe_{number}.py', ())}
+    assert codes & {'W201', 'W202', 'W203', 'E121', 'I302'}
+
+
+@pytest.mark.parametrize('number', range(len(FINE)), ids=map(name, FINE))
+def test_ordinary_code_raises_no_alarm(diagnosis, number):
+    assert [(one.code, one.place.line, one.message)
+            for one in diagnosis.get(f'fine_{number}.py', ()) if one.code[0] in 'EW'] == []
+
+
+def said(folder, **files):
+    """(file, line, code) of all warnings about files of a project."""
+    write(folder, **files)
+    return [(one.place.path.rpartition('/')[2], one.place.line, one.code)
+            for one in diagnose([str(folder)]).findings if one.place and one.code[0] == 'W']
+
+
+def test_an_attribute_is_said_if_a_file_that_is_linked_asks_for_it(tmp_path):
+    keeps = 'import numpy\nclass Model:\n  lib = numpy\n'
+    asks = 'import keeps\ndef use(model): return model.lib.float\nuse(keeps.Model())\n'
+    assert said(tmp_path / 'a', keeps=keeps, asks=asks) == [('keeps.py', 3, 'W203')]
+    assert said(tmp_path / 'b', keeps=keeps, asks=asks.replace('import keeps', '')) == []
+
+
+def test_modules_of_the_project_hand_modules_of_libraries_on(tmp_path):
+    names = 'import numpy as np\nlib = np\ndef load():\n  global late\n  import json as late\n'
+    assert said(tmp_path, names=names, one='import names\nuse(names.lib)\n',
+                two='import names\nnames.late.no_name\n') == [
+        ('names.py', 5, 'W203'), ('one.py', 2, 'W203')]
+
+
+def test_what_a_file_does_is_said_once_however_many_import_it(tmp_path):
+    names = 'import numpy\nglobals()["numpy"].float\n(lambda: 0).__globals__\nuse(numpy)\n'
+    assert said(tmp_path, a='import names\n', names=names, z='from names import numpy\n') == [
+        ('names.py', 2, 'W202'), ('names.py', 3, 'W202'), ('names.py', 4, 'W203')]
+
+
+def test_the_report_does_not_end_well(tmp_path, capsys):
+    write(tmp_path, job='import numpy\nuse(numpy)\n')
+    etpe = Etpe(capsys)
+    text = etpe('doctor', str(tmp_path), status=1)
+    assert 'numpy escapes here: what is asked of it there was not checked' in text
+    for arguments in ([], ['--ignore', 'W203'], ['--select', 'E']):
+        text = etpe('doctor', str(tmp_path), *arguments, status=int(not arguments))
+        assert 'every name' not in text
+    assert '"W203"' in etpe('doctor', str(tmp_path), '--format', 'sarif', status=1)
