@@ -8,6 +8,7 @@ from .escapes import ESCAPES
 from .facts import Question, Use
 from .meanings import ALWAYS, IMPORT, OTHERS, Meaning, is_examined
 from .state import State
+from .successors import made_by
 
 
 def follow_import(state: State, node: ast.Import) -> None:
@@ -105,7 +106,8 @@ def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: st
     if not submodule and not state.is_shallow and state.project.resolve(meaning) is None:
         module = state.project.name(file) or '.' * node.level if node.level else node.module
         state.say('E112', alias, f'{module}.{alias.name}', alias.name,
-                  f'the module {module} of the project has no {alias.name}')
+                  f'the module {module} of the project has no {alias.name}'
+                  + made_by(alias.name))
     state.bind(alias.asname or alias.name, (meaning,))
 
 
@@ -126,4 +128,4 @@ def _note_beside(state: State, node: ast.AST, module: str) -> None:
 
 
 def _say_missing(state: State, node: ast.AST, module: str) -> None:
-    state.say('E112', node, module, module, f'the project has no module {module}')
+    state.say('E112', node, module, module, f'the project has no module {module}{made_by(module)}')

@@ -80,7 +80,8 @@ def _missing(question: Question, answer: Answer) -> Reason:
         return Reason('E123', 'lost', f'this Python has no module {package} on this system')
     if answer.lacking == package or not answer.is_examined:
         name = successors.package_of(path)
-        return Reason('E111', 'package', f'no installed package has the module {answer.lacking}; '
+        return Reason('E111', 'package', f'no installed package has the module {answer.lacking}'
+                      + successors.made_by(answer.lacking) + '; '
                       + (f'pip install {name}' if name else 'it is no file of the project either, '
                          'as far as that was scanned; if it lies in a package, import it from '
                          'there'))

@@ -113,12 +113,17 @@ _PACKAGES = {  # module: the package that has it, where the two have different n
     'cv2': 'opencv-python', 'dateutil': 'python-dateutil',
     'google.cloud': 'google-cloud-{}', 'google.protobuf': 'protobuf',
     'googleapiclient': 'google-api-python-client', 'jwt': 'PyJWT',
-    'mpl_toolkits': 'matplotlib', 'official': 'tf-models-official', 'pkg_resources': 'setuptools',
+    'mpl_toolkits': 'matplotlib', 'official': 'tf-models-official',
+    'official.r1': '', 'pkg_resources': 'setuptools',
     'psycopg2': 'psycopg2-binary', 'serial': 'pyserial',
     'skimage': 'scikit-image', 'sklearn': 'scikit-learn',
+    'tensorflow_serving': 'tensorflow-serving-api',
     'tf_keras': 'tf-keras', 'tf_slim': 'tf-slim', 'typing_extensions': 'typing-extensions',
     'yaml': 'PyYAML', 'zmq': 'pyzmq'}
-_OF_TENSORFLOW = 'tensorflow_'  # `tensorflow_hub` is in `tensorflow-hub`, and so on.
+_OF_TENSORFLOW = frozenset((  # `tensorflow_hub` is in `tensorflow-hub`, and so on.
+    'addons cloud compression data_validation datasets decision_forests federated gan gnn graphics '
+    'hub io lattice metadata model_analysis model_optimization privacy probability quantum ranking '
+    'recommenders similarity text transform').split())
 _SAME_NAME = frozenset((
     'bokeh cloudpickle dill fasttext fire gensim gym h5py horovod jax jieba joblib keras lightgbm '
     'lmdb matplotlib mock networkx nltk numba pandas psutil pyarrow pycocotools pyspark pytest '
@@ -158,13 +163,24 @@ def package_of(module: str) -> str:
     ('opencv-python', 'tensorflow-hub', '')
     """
     top, _, rest = module.partition('.')
-    if top.startswith(_OF_TENSORFLOW):
+    if top.startswith('tensorflow_') and top.removeprefix('tensorflow_') in _OF_TENSORFLOW:
         return top.replace('_', '-')
     found = next((_PACKAGES[path] for path in _ends(module) if path in _PACKAGES), '')
     if '{}' in found:
         name = rest.partition('.')[2].partition('.')[0]
         return found.format(name.replace('_', '-')) if name else ''
     return found or (top if top in _SAME_NAME else '')
+
+
+def made_by(module: str) -> str:
+    """Returns what makes a module that is not there, as the end of a sentence, or `''`.
+
+    >>> made_by('protos.ranking_pb2')
+    '; protoc --python_out=. makes it from ranking.proto'
+    """
+    name = module.rpartition('.')[2]
+    return f'; protoc --python_out=. makes it from {name.removesuffix("_pb2")}.proto' if (
+        name.endswith('_pb2')) else ''
 
 
 def _ends(path: str) -> list[str]:

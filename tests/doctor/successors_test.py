@@ -48,6 +48,8 @@ def test_names_of_a_module_with_another_name_have_a_successor_too(question, inst
     ('sklearn.metrics', 'scikit-learn'), ('google.cloud.bigquery', 'google-cloud-bigquery'),
     ('google.cloud', ''), ('google.protobuf.text_format', 'protobuf'),
     ('tensorflow_addons.layers', 'tensorflow-addons'), ('official.nlp', 'tf-models-official'),
+    ('official.r1.mnist', ''), ('tensorflow_serving.apis', 'tensorflow-serving-api'),
+    ('tensorflow_of_nobody', ''), ('text', ''),
     ('pandas', 'pandas'), ('model_utils', '')])
 def test_a_module_leads_to_its_package(module, package):
     assert successors.package_of(module) == package
