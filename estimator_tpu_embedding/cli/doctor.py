@@ -4,7 +4,7 @@ JSON: `"environment"`, a list of objects with `what` and `state`. `"findings"`, 
 with `code`, `severity`, `place`, `subject`, `written`, `message`, `verdict` and `successor`; a
 place has `path`, `line`, `column`, `end_line`, `end_column` and `cell`, and is null for the
 environment. `"programs"`, with `path`, `command`, `reasons` and `stops`: the first 100 findings
-that stop it.
+that may stop it.
 `"not_scanned"`, with `path` and `reason`. `"verdicts"` and `"ignored"` count uses of names and
 ignored findings. `"fixes"`, only with --fix or --diff, has `path`, `fixed`, `left` and `diff`; the
 findings of `left` have a `reason`. `"files"`, `"lines"`, `"errors"`, `"warnings"` and

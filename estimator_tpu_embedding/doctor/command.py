@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -38,7 +37,7 @@ def prescriptions(files: Sequence[ScannedFile], findings: Sequence[Finding],
 def _prescription(file: ScannedFile, reached: Reached, by_path: Mapping[str, Sequence[Finding]],
                   flags: Flags) -> Prescription:
     group = Linked(reached.files_of(file))
-    stops = list(itertools.islice(reached.stops_of(file, by_path), MOST_STOPS))
+    stops = reached.stops_of(file, by_path)[:MOST_STOPS]
     findings = [each for one in group.files for each in by_path.get(one.path, ())]
     if _runs_without(findings, flags, stops):
         words = ['python']

@@ -188,6 +188,7 @@ class ScannedFile:
       is_program: whether it runs something when it is started: a notebook, or a file with
         `if __name__ == '__main__'`, `tf.app.run()` or a call of its own at its top level.
       lines: number of lines.
+      bodies: the bodies of functions, as (cell, first line, last line).
     """
 
     path: str
@@ -201,6 +202,7 @@ class ScannedFile:
     ignores: dict[tuple[int, int], frozenset[str]] = dataclasses.field(default_factory=dict)
     is_program: bool = False
     lines: int = 0
+    bodies: list[tuple[int, int, int]] = dataclasses.field(default_factory=list)
 
 
 MOST_STOPS = 100
@@ -213,9 +215,10 @@ class Prescription(NamedTuple):
       path: of the program.
       command: such as `'etpe run --tf1 --hosts 2 --cores 4 train.py'`.
       reasons: one per flag, such as `'--tf1: tf.placeholder (line 7) and 12 other names'`.
-      stops: the findings E that will stop it, in the order in which it meets them, as far as that
-        can be told. Findings in files that it imports come at the place of the import. After
-        `MOST_STOPS` no more are listed.
+      stops: the findings E that may stop it, in the order in which it meets them, as far as that
+        can be told. Findings in files that it imports come at the place of the import, and those
+        in functions, which may never be called, after all others. After `MOST_STOPS` no more are
+        listed.
     """
 
     path: str

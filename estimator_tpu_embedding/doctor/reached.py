@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from .facts import Finding, Place, ScannedFile
 
@@ -16,6 +16,7 @@ class Reached:
     def __init__(self, files: Sequence[ScannedFile]):
         """Takes all files of the project."""
         self._by_module = {file.module: file for file in files if file.module}
+        self._by_path = {file.path: file for file in files}
         self._imports: dict[str, dict[str, tuple[Place, ScannedFile]]] = {}
         self._modules: set[str] = set()  # Paths without their endings, and the folders around.
         for file in files:
@@ -48,26 +49,31 @@ class Reached:
         return self._imports[file.path]
 
     def stops_of(self, program: ScannedFile, findings: Mapping[str, Sequence[Finding]]
-                 ) -> Iterator[Finding]:
-        """Yields the findings E that a run meets, in its order as far as imports tell it.
+                 ) -> list[Finding]:
+        """Returns the findings E that a run meets, in its order as far as imports tell it.
 
-        The imports of a file come in the order of its lines, and what an imported file holds comes
-        before the lines below that import. A file that does not parse is met as a whole.
+        Those in functions come last, since functions are called after all imports. The imports of a
+        file come in the order of its lines, and what an imported file holds comes before the lines
+        below that import. A file that does not parse is met as a whole.
 
         Args:
           program: a file.
           findings: by path.
         """
         seen: set[str] = set()
+        at_import: list[Finding] = []
+        in_functions: list[Finding] = []
         todo: list[Finding | ScannedFile] = [program]
         while todo:
             item = todo.pop()
             if isinstance(item, Finding):
-                yield item
+                file = self._by_path[item.place.path] if item.place is not None else program
+                (in_functions if _is_in_function(item, file) else at_import).append(item)
             elif item.path not in seen:
                 seen.add(item.path)
                 todo += reversed(self._in_order(item, [
                     one for one in findings.get(item.path, ()) if one.code.startswith('E')]))
+        return at_import + in_functions
 
     def _in_order(self, file: ScannedFile, own: Sequence[Finding]
                   ) -> list[Finding | ScannedFile]:
@@ -125,6 +131,12 @@ class Reached:
             if os.path.join(folder, name) in self._modules:
                 return folder
         return None
+
+
+def _is_in_function(finding: Finding, file: ScannedFile) -> bool:
+    place = finding.place
+    return place is not None and any(
+        cell == place.cell and first <= place.line <= last for cell, first, last in file.bodies)
 
 
 def _module_below(folder: str, path: str) -> str:

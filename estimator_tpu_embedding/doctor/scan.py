@@ -152,6 +152,11 @@ def _scan(source: Source, project: Project) -> _Scanned:
     result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
     result.imports.update(state.imports)
     result.is_program = bool(program)
+    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [
+        *nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
+    for function in functions:
+        first, last = parsed.places.of(function.body[0]), parsed.places.of(function)
+        result.bodies.append((first.cell, first.line, last.end_line))
     return _Scanned(result, state.patched, program,
                     [beside.Import(result, folder, use) for folder, use in state.beside],
                     state.kept, state.asked,

@@ -55,8 +55,8 @@ def test_the_text_goes_from_the_environment_to_what_stops_the_program_first():
         'uses of names: 4 there, 2 with --tf1, 1 not supported, 1 unknown',
         'job/train.py:  etpe run --tf1 job/train.py',
         '  --tf1: tf.Session',
-        '  stopped by job/train.py:7:3  E101  TensorFlow name that is gone  tf.xyz  no TensorFlow '
-        'that we know has it',
+        '  may be stopped by job/train.py:7:3  E101  TensorFlow name that is gone  tf.xyz  no '
+        'TensorFlow that we know has it',
         '1 error, 2 warnings, 2 for information  (etpe explain CODE says more)']
 
 

@@ -111,6 +111,15 @@ def test_what_stops_it_comes_in_the_order_of_imports():
     assert made.stops == [of_package, of_b, of_a, of_main]
 
 
+def test_what_stands_in_functions_comes_after_what_runs_at_import():
+    main = scanned('import a\ndef f():\n  x = 1\ny = 2' + MAIN, 'main.py', ['a'])
+    a = scanned('async def f(x=1):\n\n  return x\n\nclass A:\n  x = 1', 'a.py', ['json'])
+    of_f, of_main = finding('E101', 'main.py', 3), finding('E101', 'main.py', 4)
+    of_a, of_default, of_class = (finding('E101', 'a.py', line) for line in (3, 1, 6))
+    made = of(main, a, findings=[of_f, of_main, of_a, of_default, of_class])
+    assert made.stops == [of_default, of_class, of_main, of_a, of_f]
+
+
 def test_a_file_that_does_not_parse_is_met_before_its_imports():
     main = scanned('import a\nx = 1' + MAIN, 'main.py', ['a'])
     a = scanned('x = 1', 'a.py', ['json'])

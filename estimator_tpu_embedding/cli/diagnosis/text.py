@@ -106,7 +106,7 @@ def _programs(prescriptions: Sequence[Prescription], most: int) -> Iterator[Line
         for reason in one.reasons:
             yield Line(f'  {reason}')
         for stop in one.stops[:_MOST_STOPS]:
-            yield Line(f'  stopped by {_line(stop)}', 'bad')
+            yield Line(f'  may be stopped by {_line(stop)}', 'bad')
         if (others := len(one.stops) - _MOST_STOPS) > 0:
             more = 'at least ' if len(one.stops) == MOST_STOPS else ''
             yield Line(f'  and then by {more}{counted(others, "other finding")}')
