@@ -8,7 +8,6 @@ from .calls import assigned
 from .expressions import bind_others, walk
 from .guards import DEAD, value_of
 from .lookups import chain_of, meaning_of, text_of
-from .meanings import OTHERS, Meanings
 from .state import State
 
 
@@ -44,23 +43,13 @@ def _assign_to(state: State, target: ast.expr, value: ast.expr) -> None:
         return
     bind_others(state, target)
     if isinstance(target, ast.Attribute):
-        _set_attribute(state, target, value_of(state, value))
+        state.note_attribute(target.attr, value_of(state, value))
+        if any(one.question or one.file for one in meaning_of(state, chain_of(target)[0])):
+            assigned(state, target)
     elif isinstance(target, ast.Subscript) and (name := text_of(target.slice)) is not None and any(
             one.question is not None and one.question.path == 'sys.modules'
             for one in meaning_of(state, target.value)):
         state.patched.add(name)
-
-
-def _set_attribute(state: State, target: ast.Attribute, value: Meanings) -> None:
-    base, names = chain_of(target)
-    meanings = meaning_of(state, base)
-    if meanings is OTHERS:
-        return
-    if any(one.question or one.file for one in meanings):
-        assigned(state, target)
-    for one in meanings:
-        if one.owner is not None and len(names) == 1 and value is not OTHERS:
-            one.owner.add(names[0], value)
 
 
 def annotated(state: State, node: ast.AnnAssign) -> None:
@@ -78,6 +67,8 @@ def annotated(state: State, node: ast.AnnAssign) -> None:
 def augmented(state: State, node: ast.AugAssign) -> None:
     """Follows `a += value`."""
     walk(state, node.value)
+    if isinstance(node.target, ast.Attribute):
+        walk(state, node.target)
     bind_others(state, node.target)
 
 
@@ -85,6 +76,9 @@ def delete(state: State, node: ast.Delete) -> None:
     """Follows `del a`."""
     for target in node.targets:
         if isinstance(target, ast.Name):
+            state.note_end(target.id, ())
             state.scope.names.pop(target.id, None)
+        elif isinstance(target, ast.Attribute):
+            walk(state, target)
         else:
             walk(state, getattr(target, 'value', None), getattr(target, 'slice', None))

@@ -16,9 +16,13 @@ HARMLESS = frozenset('bool callable dir hasattr hash help id isinstance issubcla
                      'type'.split())
 """Functions of Python that ask a module for no name, or do not fail without it."""
 _PATHS = frozenset({f'builtins.{name}' for name in BUILTINS}) | {
-    'importlib.__import__', 'importlib.import_module', 'pkgutil.resolve_name', 'pydoc.locate',
-    'runpy.run_module', 'runpy.run_path'}
-_MODULES = frozenset(path.partition('.')[0] for path in _PATHS) | {'sys'}
+    'cProfile.run', 'cProfile.runctx', 'code.InteractiveConsole', 'code.InteractiveInterpreter',
+    'code.interact', 'imp.load_module', 'imp.load_source', 'importlib.__import__',
+    'importlib.import_module', 'importlib.machinery.SourceFileLoader',
+    'importlib.util.module_from_spec', 'inspect.getmodule', 'mock.patch.multiple',
+    'pkgutil.resolve_name', 'profile.run', 'pydoc.locate', 'runpy.run_module', 'runpy.run_path',
+    'timeit.Timer', 'timeit.repeat', 'timeit.timeit', 'unittest.mock.patch.multiple'}
+_MODULES = frozenset(path.partition('.')[0] for path in _PATHS) | {'sys', '__main__'}
 _AROUND = frozenset({'__globals__', 'f_globals', 'f_locals', 'func_globals'})
 """Attributes of functions and frames that hold the names around them."""
 _IN_DICT = 'names are looked up in a dict'
@@ -33,15 +37,19 @@ def note(state: State, node: ast.expr, meanings: Meanings, names: str) -> None:
       meanings: of its base.
       names: that are looked up in the base, dotted.
     """
-    if not any(one.question and one.question.module in _MODULES for one in meanings):
+    if not any(one.question and one.question.module.partition('.')[0] in _MODULES
+               for one in meanings):
         return
     parent = state.parents[node]
     for one in state.final(meanings, names):
         path = one.question.path if one.question is not None else ''
-        if path in _PATHS:
+        if path in _PATHS or path.startswith('__main__'):
             last = called_name(parent) if isinstance(parent, ast.Call) else ''
-            is_own = isinstance(parent, ast.Call) and parent.func is node
-            if not (last in SPECIAL and path.endswith(f'.{last}') if is_own else last in HARMLESS):
+            is_seen = last in HARMLESS
+            if isinstance(parent, ast.Call) and parent.func is node:  # A lambda is no text.
+                is_seen = last in SPECIAL and path.endswith(f'.{last}') or any(
+                    isinstance(one, ast.Lambda) for one in parent.args)
+            if not is_seen:
                 say_made(state, node, 'what this looks up or runs is not followed')
         elif path == 'sys.modules':
             _note_dict(state, node)
@@ -74,8 +82,8 @@ def _note_dict(state: State, node: ast.expr) -> None:
     parent = state.parents[node]
     if isinstance(parent, ast.Subscript):
         name = text_of(parent.slice)
-        is_seen = not isinstance(parent.ctx, ast.Load) or name is not None and (
-            not isinstance(node, ast.Call) or not is_watched(state.lookup(name) or ()))
+        is_seen = not isinstance(parent.ctx, ast.Load) or name is not None and isinstance(
+            node, ast.Call) and not is_watched(state.lookup(name) or ())
     elif isinstance(parent, ast.Call):
         is_seen = called_name(parent) in SPECIAL | HARMLESS
     elif isinstance(parent, ast.keyword):

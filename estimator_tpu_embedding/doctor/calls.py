@@ -17,12 +17,12 @@ from .lookups import (
     text_of,
 )
 from .meanings import ALL, ATTRIBUTE, IMPORT, Condition, Meanings, is_examined
-from .state import ANY, TENSORFLOW, State
+from .state import TENSORFLOW, State
 
-SPECIAL = frozenset({'attrgetter', 'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals',
-                     'object', 'patch', 'setattr', 'vars'}) | IMPORTERS
+SPECIAL = frozenset({'delattr', 'eval', 'exec', 'getattr', 'globals', 'locals', 'object', 'patch',
+                     'setattr', 'vars'}) | IMPORTERS
 """Last names of functions that `called` knows."""
-_MADE_NAMES = ('tensorflow', 'keras', 'tf_keras', 'numpy')
+MADE_NAMES = ('tensorflow', 'keras', 'tf_keras', 'numpy')
 """Libraries of which a name that is made at run time is listed."""
 _NAMES_IN_TEXT = TENSORFLOW | {'eval', 'exec', 'getattr', 'globals', 'locals', 'vars'}
 """Words of an executed text that may look up names of libraries, beside those bound here."""
@@ -53,12 +53,12 @@ def called(state: State, node: ast.Call, last: str) -> None:
         _executed(state, node, last)
     elif last in IMPORTERS:
         _imported(state, node, path)
-    elif path == 'operator.attrgetter':
-        state.asked.add(ANY)
     elif last == 'patch' and path in ('unittest.mock.patch', 'mock.patch') and node.args:
         name = text_of(node.args[0])
         module, _, names = (name or '').partition('.')
-        if names and is_examined(module):
+        if name is None:
+            say_made(state, node, 'the name to replace is made at run time')
+        elif names and is_examined(module):
             state.use(node, Question(module, names), name or '', ATTRIBUTE)
     elif last == 'object' and path in ('unittest.mock.patch.object', 'mock.patch.object'):
         _got(state, node)
@@ -81,29 +81,24 @@ def _got(state: State, node: ast.Call) -> None:
         return
     base = meaning_of(state, node.args[0])
     name = text_of(node.args[1])
-    if any(one.question is None for one in base):
-        state.asked.add(name or ANY)
     if name is not None and name.isidentifier():
         here = state.condition if len(node.args) < 3 else state.condition.also(
             Condition(caught=ALL))
         state.use_names(node, base, name, written(node), condition=here)
-    elif len(node.args) < 3 and is_of_library(state, base):
+    elif is_of_library(state, base):
         say_made(state, node, f'a name of {written(node.args[0])} is made at run time'
                   if name is None else 'its text is not one name')
 
 
 def taken_from_dict(state: State, node: ast.expr, library: ast.expr) -> None:
     """Lists an expression such as `vars(tf)` or `tf.__dict__`: names are taken from it as texts."""
-    meanings = meaning_of(state, library)
-    if any(one.question is None for one in meanings):
-        state.asked.add(ANY)
-    if not state.is_shallow and is_of_library(state, meanings):
+    if not state.is_shallow and is_of_library(state, meaning_of(state, library)):
         say_made(state, node, f'names of {written(library)} are looked up in a dict')
 
 
 def is_of_library(state: State, meanings: Meanings) -> bool:
     """Whether one of some meanings is of a library whose made names are listed as W202."""
-    return any(one.question is not None and one.question.module.startswith(_MADE_NAMES)
+    return any(one.question is not None and one.question.module.startswith(MADE_NAMES)
                for one in state.final(meanings, ''))
 
 

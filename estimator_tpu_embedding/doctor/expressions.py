@@ -116,9 +116,7 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
         _looked_up(state, node, base, names)
         return
     stack.append(base)
-    meanings = meaning_of(state, base) if isinstance(base, (ast.Call, ast.Subscript)) else OTHERS
-    if any(one.question is None for one in meanings):
-        state.asked.update(names)
+    meanings = meaning_of(state, base) if isinstance(base, ast.Call) else OTHERS
     if meanings is not OTHERS:
         state.use_names(node, meanings, '.'.join(names), f'{_text(base)}.{".".join(names)}')
         escapes.note(state, node, meanings, '.'.join(names))
@@ -129,13 +127,10 @@ def _attribute(state: State, node: ast.Attribute, stack: list[ast.AST]) -> None:
 def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[str]) -> None:
     """Records that dotted names are looked up in a name."""
     meanings = state.lookup(base.id)
-    if not meanings or any(one.question is None and one.owner is None for one in meanings):
-        state.asked.update(names)
-        # What a function binds in another file is not known here.
-        state.asked.update(*(one.names.split('.') for one in meanings or ()))
     if meanings is None or meanings is OTHERS:
-        if base.id in TENSORFLOW or not TENSORFLOW.isdisjoint(names[:-1]):
-            name = next(one for one in (base.id, *names) if one in TENSORFLOW)
+        inner = TENSORFLOW.intersection(names[:-1]) - state.attributes
+        if base.id in TENSORFLOW or inner:
+            name = base.id if base.id in TENSORFLOW else min(inner)
             state.list_unknown(node, name, f'{base.id}.{".".join(names)}')
         elif meanings is None:
             state.use_builtin(base)
@@ -150,9 +145,6 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
             for one in state.final(tuple(  # A module of the project may be called so.
                 each for each in meanings if each.names or not each.file), '')):
         state.list_unknown(node, base.id, written)
-    for one in meanings:
-        if one.owner is not None and not state.is_shallow:
-            state.pending.append((node, one.owner, names, written, state.condition, state.scope))
     if FLAGS in names:  # Its attributes are flags of the program.
         names = names[:names.index(FLAGS) + 1]
     escapes.note(state, node, meanings, '.'.join(names))
@@ -175,8 +167,6 @@ def _call(state: State, node: ast.Call, stack: list[ast.AST]) -> None:
         last = function.id
         walk_called(state, function)
     else:
-        if isinstance(function, ast.Lambda) and not function.args.defaults:
-            state.given[id(function)] = tuple(meaning_of(state, one) for one in node.args)
         last = function.attr if isinstance(function, ast.Attribute) else ''
         stack.append(function)
     if last in SPECIAL:
@@ -194,6 +184,8 @@ def _lambda(state: State, node: ast.Lambda, stack: list[ast.AST]) -> None:
 
 def _comprehension(state: State, node: Any, stack: list[ast.AST]) -> None:
     outer = state.scope
+    if isinstance(node, ast.GeneratorExp):
+        state.lazy.append((node, outer))
     generators: list[ast.comprehension] = node.generators
     walk(state, generators[0].iter)
     state.scope = Scope(outer, is_comprehension=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from .calls import MADE_NAMES
 from .escapes import ESCAPES
 from .facts import Question, Use
 from .meanings import ALWAYS, IMPORT, OTHERS, Meaning, is_examined
@@ -73,7 +74,7 @@ def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:
     for alias in node.names:
         if alias.name == '*':
             state.use(node, Question(module), f'{module}.*', IMPORT)
-            state.stars.append(Meaning(Question(module)))
+            _star(state, Meaning(Question(module)))
             if not is_examined(module):
                 state.unknown_stars.append((node, module))
             continue
@@ -82,25 +83,38 @@ def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:
         _bind(state, alias.asname or alias.name, question)
 
 
+def _star(state: State, star: Meaning) -> None:
+    """Adds `from a import *`, which may replace names that are bound already."""
+    for name, seen in state.scope.names.items() if state.parents else ():
+        if not star.question:
+            found = state.project.resolve(star._replace(names=name)) or ()
+        elif star.question.module.startswith(MADE_NAMES):
+            found = (Meaning(Question(star.question.module, name, True)),)
+        else:
+            found = ()
+        if any(one.question or one.file for one in seen):
+            state.note_other(name, found, seen, [ast.Name(name)])
+    state.stars.append(star)
+
+
 def _bind(state: State, name: str, question: Question) -> None:
     """Binds a name of a library, of which the last use is the import."""
     state.bind(name, (Meaning(question),))
-    if name in state.nonlocals:
+    if not state.is_followed(name):
         state.escapes[state.uses[-1]] = ESCAPES
-    elif state.scope.is_class or name in state.scope.outer_names:
-        state.kept[state.uses[-1]] = name
 
 
 def _from_project(state: State, node: ast.ImportFrom, alias: ast.alias, file: str) -> None:
     """Binds one name of a module of the project."""
     if alias.name == '*':
-        state.stars.append(Meaning(file=file))
+        _star(state, Meaning(file=file))
         if not state.is_shallow and state.project.exports(file).is_unknown:
             state.say('W202', node, state.project.name(file), f'{node.module or "."}.*',
                       'a part of this module is unknown, and so are the names that come from it')
         return
-    meaning = Meaning(file=file, names=alias.name)
     submodule = state.project.submodule(file, alias.name)
+    is_own = bool(submodule) and file == state.file  # A package that imports its module.
+    meaning = Meaning(file=submodule) if is_own else Meaning(file=file, names=alias.name)
     if submodule:
         _import_from_project(state, alias, submodule)
     if not submodule and not state.is_shallow and state.project.resolve(meaning) is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .facts import Question
-from .meanings import OBJECT, OTHER, OTHERS, Constant, Meaning, Meanings, is_examined, union
+from .meanings import OBJECT, OTHERS, OWN, Constant, Meaning, Meanings, is_examined, union
 from .state import State
 
 _NONE = (Meaning(constant=Constant(None)),)
@@ -38,17 +38,6 @@ def meaning_of(state: State, node: ast.expr, depth: int = 0) -> Meanings:
         pass
     elif isinstance(node, ast.Call):
         return _of_call(state, node, depth + 1)
-    elif isinstance(node, ast.Subscript):
-        return _of_item(state, node, depth + 1)
-    elif isinstance(node, ast.NamedExpr):
-        return meaning_of(state, node.value, depth + 1)
-    elif isinstance(node, ast.BoolOp):
-        result: Meanings = ()
-        for one in node.values:
-            result = union(result, meaning_of(state, one, depth + 1))
-        # `x and y` is a false `x`, which has no names, or `y`.
-        result = tuple(one for one in result if one.constant is None)
-        return OTHERS if all(one == OTHER for one in result) else result
     return OTHERS
 
 
@@ -66,9 +55,6 @@ def inside(state: State, meanings: Meanings, names: list[str]) -> Meanings:
             new = (one._replace(names=f'{one.names}.{dotted}' if one.names else dotted),)
         elif one == OBJECT:
             new = (OBJECT,)
-        elif one.owner is not None and (found := one.owner.get(names[0])) is not None:
-            new = tuple(each for each in found if each.owner is None)
-            new = inside(state, new, names[1:]) or OTHERS
         result = union(result, new)
     return result
 
@@ -151,18 +137,9 @@ def _returned(functions: Meanings) -> Meanings:
             if module.startswith('tensorflow') or module in _HAND_OUT or module != 'mock' and (
                     not is_examined(module)):
                 return OTHERS
-        elif one.owner is None and one != OBJECT:
+        elif one not in (OBJECT, OWN):
             return OTHERS
-    return tuple(OBJECT if one.owner is None else one for one in functions)
-
-
-def _of_item(state: State, node: ast.Subscript, depth: int) -> Meanings:
-    """Returns the module of `sys.modules['name']`."""
-    name = text_of(node.slice)
-    if name is not None and any(one.question is not None and one.question.path == 'sys.modules'
-                                for one in meaning_of(state, node.value, depth)):
-        return module_named(state, name)
-    return OTHERS
+    return tuple(OWN if one == OWN else OBJECT for one in functions)
 
 
 def is_watched(meanings: Meanings) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -62,31 +61,6 @@ class Constant(NamedTuple):
         return hash(self.is_version)  # The value may be a list, such as the parts of a version.
 
 
-@dataclasses.dataclass(eq=False, slots=True)
-class ClassNames:
-    """The attributes of a class, or of `self`, that name something of a library."""
-
-    bases: list[Meaning] = dataclasses.field(default_factory=list)
-    attributes: dict[str, Meanings] = dataclasses.field(default_factory=dict)
-
-    def add(self, name: str, meanings: Meanings) -> None:
-        """Adds what an attribute may mean."""
-        self.attributes[name] = union(self.attributes.get(name, ()), meanings)
-
-    def get(self, name: str) -> Meanings | None:
-        """Returns what an attribute may mean, also one of a base class of the same file."""
-        waiting, seen = [self], {id(self)}
-        while waiting:
-            one = waiting.pop(0)
-            if name in one.attributes:
-                return one.attributes[name]
-            for base in one.bases:
-                if base.owner is not None and id(base.owner) not in seen:
-                    seen.add(id(base.owner))
-                    waiting.append(base.owner)
-        return None
-
-
 class Meaning(NamedTuple):
     """One thing that a name may mean; anything but the following where all fields are empty.
 
@@ -94,7 +68,6 @@ class Meaning(NamedTuple):
       question: a name of a library.
       file: a module of the project: its file or folder.
       names: dotted names in that module.
-      owner: a class of the file, or an object of it.
       constant: a constant.
       only_if: when the name means this, as in `facts.Use`.
       unless: when it does not.
@@ -103,7 +76,6 @@ class Meaning(NamedTuple):
     question: Question | None = None
     file: str = ''
     names: str = ''
-    owner: ClassNames | None = None
     constant: Constant | None = None
     only_if: tuple[Question, ...] = ()
     unless: tuple[tuple[Question, ...], ...] = ()
@@ -127,7 +99,7 @@ class Meaning(NamedTuple):
     @property
     def is_known(self) -> bool:
         """Whether something is known of it, such as that it is no library."""
-        return self.question is not None or self.owner is not None or self.constant is not None
+        return self.question is not None or self.constant is not None
 
     @property
     def is_none(self) -> bool:
@@ -138,6 +110,8 @@ class Meaning(NamedTuple):
 Meanings = tuple[Meaning, ...]
 OBJECT = Meaning(constant=Constant(object()))
 """What a library other than TensorFlow made: no module, whatever its name is."""
+OWN = Meaning(constant=Constant(object()))
+"""A class of the file, or an object of it."""
 OTHER = Meaning()
 """A value that is no name of a library, or of which nothing is known."""
 OTHERS = (OTHER,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 from .lookups import chain_of
-from .meanings import Meaning, Meanings
 from .state import State
 
 
@@ -33,13 +32,7 @@ class Names:
     def resolve_all(self, node: ast.expr) -> tuple[str, ...]:
         """Returns all paths that an expression may have; see `resolve`."""
         base, names = chain_of(node)
-        meanings: Meanings = self._state.meant.get(id(base), ())
-        if names and any(one.owner is not None for one in meanings):
-            inside: list[Meaning] = []
-            for one in meanings:
-                found = one.owner.get(names[0]) if one.owner is not None else None
-                inside += (each for each in found or () if each.owner is None)
-            meanings, names = tuple(inside), names[1:]
         return tuple(dict.fromkeys(
-            one.question.path for one in self._state.final(meanings, '.'.join(names))
+            one.question.path for one in self._state.final(
+                self._state.meant.get(id(base), ()), '.'.join(names))
             if one.question is not None))

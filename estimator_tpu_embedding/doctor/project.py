@@ -110,14 +110,15 @@ class Project:
           meaning: a module and dotted names in it.
 
         Returns:
-          Meanings without `file`, or `None` if the module certainly lacks the name.
+          Meanings, of which a `file` is a whole module; `None` if the module certainly lacks the
+          name.
         """
         result: list[Meaning] = []
         waiting, seen = [meaning], set[tuple[str, str]]()
         while waiting:
             one = waiting.pop()
             if not one.file or not one.names:
-                result.append(one._replace(file='', owner=None))
+                result.append(one)
             elif (one.file, one.names) not in seen and len(seen) < _MOST_STEPS:
                 seen.add((one.file, one.names))
                 found = self._step(one)

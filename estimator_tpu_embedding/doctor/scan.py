@@ -18,14 +18,13 @@ from collections.abc import Iterator, Sequence
 from .. import _process
 from . import beside, generated, ignores, linked, places, programs
 from .constructs import facts_of
-from .escapes import IS_KEPT
 from .facts import ScannedFile, Use
 from .meanings import OTHERS, Exports, union
 from .names import Names
 from .nodes import Nodes
 from .project import Project
 from .sources import Found, Source, read
-from .state import ANY, State
+from .state import State
 from .statements import follow_file
 
 
@@ -35,8 +34,6 @@ class _Scanned:
     patched: set[str]
     program: str
     beside: list[beside.Import]
-    kept: dict[Use, str]  # As in `State`, like the next.
-    asked: set[str]
     changes_path: bool
     imported: list[str]  # The files of its imports.
 
@@ -59,7 +56,7 @@ def scan(found: Found) -> list[ScannedFile]:
     files = [one.file for one in scanned]
     by_path = {one.file.path: one for one in scanned}
     for group in linked.groups_of(files):  # What one program does reaches no other.
-        _settle([by_path[file.path] for file in group.files])
+        _excuse([by_path[file.path] for file in group.files])
     imported_names = {name for one in scanned for name in one.file.imports}
     for one in scanned:
         if one.program == programs.PERHAPS and one.file.module in imported_names:
@@ -117,7 +114,7 @@ def scan_file(source: Source, project: Project) -> ScannedFile:
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         scanned = _scan(source, project)
-    _settle([scanned])
+    _excuse([scanned])
     return scanned.file
 
 
@@ -159,7 +156,6 @@ def _scan(source: Source, project: Project) -> _Scanned:
         result.bodies.append((first.cell, first.line, last.end_line))
     return _Scanned(result, state.patched, program,
                     [beside.Import(result, folder, use) for folder, use in state.beside],
-                    state.kept, state.asked,
                     any('sys.path' in text for text in source.cells),
                     [path for name in state.imports
                      if (path := project.file_of(name)).endswith('.py')])
@@ -207,21 +203,12 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _settle(linked_files: Sequence[_Scanned]) -> None:
-    """Settles what depends on all files that imports link.
-
-    Uses of names that these files put there, such as by `np.int = int`, are excused. A module that
-    is kept under a name escapes if one of them looks up such a name in something unknown.
-    """
+def _excuse(linked_files: Sequence[_Scanned]) -> None:
+    """Marks uses of names that files linked by imports put there, such as by `np.int = int`."""
     patched = frozenset[str]().union(*(one.patched for one in linked_files))
-    asked = frozenset[str]().union(*(one.asked for one in linked_files))
-    is_any = not asked.isdisjoint((ANY, '__dict__'))
-    for one in linked_files:
-        one.file.escapes.update((use, IS_KEPT) for use, name in one.kept.items()
-                                if is_any or name in asked)
-        if patched:
-            one.file.uses = [use._replace(is_guarded=True) if _is_patched(use, patched) else use
-                             for use in one.file.uses]
+    for one in linked_files if patched else ():
+        one.file.uses = [use._replace(is_guarded=True) if _is_patched(use, patched) else use
+                         for use in one.file.uses]
 
 
 def _is_patched(use: Use, patched: frozenset[str]) -> bool:

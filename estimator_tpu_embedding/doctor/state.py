@@ -16,7 +16,6 @@ from .meanings import (
     IMPORT,
     NAME,
     OTHERS,
-    ClassNames,
     Condition,
     Exports,
     Meaning,
@@ -38,8 +37,7 @@ BRANCH = 'branch'
 """In `Condition.caught`: the place may be in a branch that is not taken, also in a function."""
 NEVER = 'never'
 """In `Condition.caught`, beside `BRANCH`: the branch is not taken."""
-ANY = '*'
-"""In `State.asked`: an attribute whose name is made at run time."""
+_CHANGES = 'means {} too, before or after this line: what is asked of it there was not checked'
 _MOST_STARS = 20
 """The most `from a import *` that a name may come from: the last ones."""
 _BUILTINS = frozenset(dir(builtins)) | {'__file__', '__path__'}
@@ -64,7 +62,7 @@ class Modules(Protocol):
         """What a module hands out."""
 
     def resolve(self, meaning: Meaning) -> Meanings | None:
-        """What a name in a module means, without `file`; `None` if it is certainly not there."""
+        """What a name in a module means, or another module; `None` if it is certainly not there."""
 
     def name(self, file: str) -> str:
         """The dotted name of a module."""
@@ -76,13 +74,11 @@ class Modules(Protocol):
 class Scope:
     """The names of a module, class, function or comprehension."""
 
-    __slots__ = ('parent', 'names', 'is_class', 'is_comprehension', 'outer_names', 'unknown',
-                 'owner')
+    __slots__ = ('parent', 'names', 'is_class', 'is_comprehension', 'outer_names', 'unknown')
 
     def __init__(self, parent: Scope | None, *, is_class: bool = False,
-                 is_comprehension: bool = False, owner: ClassNames | None = None):
+                 is_comprehension: bool = False):
         self.parent = parent
-        self.owner = owner  # Of the scope of a class.
         self.names: Bound = {}
         self.is_class = is_class
         self.is_comprehension = is_comprehension
@@ -90,6 +86,13 @@ class Scope:
         # Names that were listed as unknown, for the whole function.
         self.unknown: set[str] = (
             parent.unknown if parent is not None and is_comprehension else set())
+
+    def is_in(self, outer: Scope) -> bool:
+        """Whether names of another scope are seen here, or it is the same."""
+        scope: Scope | None = self
+        while scope is not None and scope is not outer:
+            scope = scope.parent
+        return scope is outer
 
 
 class State:
@@ -107,20 +110,19 @@ class State:
       kinds: by use, the kind of look-up and the number of `try` statements around it.
       unknown: findings about names that cannot be resolved.
       escapes: names of libraries where nobody follows them, with what to say of a module there.
-      kept: those that a class of the file, or a function in the module, keeps under a name.
-      asked: attributes that are looked up in something unknown.
+      attributes: of objects of the file, which are known and no library.
       beside: imports of modules in a package without its name, and the folder of the package.
       imports: modules of the project, with the place of the first import.
       meant: what a `Name` of the tree means, by its id.
       scope: where names are bound now.
       condition: when the present place is reached.
+      here: the present statement.
       depth: number of `try` statements around the present place that catch failed look-ups.
       dotted: modules of `import a.b.c`.
       stars: modules of `from a import *`.
-      given: what a lambda expression is called with where it is written, by its id.
+      lazy: functions and generators, which run later, with their scope.
       waiting: bodies of functions, with their scope and condition.
       late: names that functions bind in the module.
-      pending: look-ups in attributes of `self`, which are known when all methods were followed.
       patched: names of libraries that the file assigns to.
       needs_stars: whether names are used that perhaps come from `from a import *` of a package
         whose names nobody may look up.
@@ -145,23 +147,22 @@ class State:
         self.kinds: list[tuple[str, int]] = []
         self.unknown: list[Finding] = []
         self.escapes: dict[Use, str] = {}
-        self.kept: dict[Use, str] = {}
-        self.asked: set[str] = set()
         self.beside: list[tuple[str, Use]] = []
         self.imports: dict[str, Place] = {}
+        self.attributes: set[str] = set()
         self.meant: dict[int, Meanings] = {}
         self.scope = self.module = Scope(None)
         self.condition = ALWAYS
+        self.here: ast.AST = ast.Pass()
         self.depth = 0
         self.dotted: set[str] = set()
         self.stars: list[Meaning] = []
-        self.waiting: deque[tuple[ast.AST, Scope, Condition, ClassNames | None]] = deque()
-        self.pending: list[tuple[ast.AST, ClassNames, Sequence[str], str, Condition, Scope]] = []
+        self.lazy: list[tuple[ast.AST, Scope]] = []
+        self.waiting: deque[tuple[ast.AST, Scope, Condition]] = deque()
         self.patched: set[str] = set()
         self.is_open = False
         self.has_late = False
         self.needs_stars = False
-        self.given: dict[int, tuple[Meanings, ...]] = {}
         self.unknown_stars: list[tuple[ast.AST, str]] = []
         self.has_lazy_annotations = False
 
@@ -169,12 +170,68 @@ class State:
         """Gives a name a meaning in the present scope."""
         scope = self.scope
         if name not in scope.outer_names:
+            self.note_end(name, meanings)
             scope.names[name] = meanings
             return
         known = self.late.get(name, ())
         if set(meanings) - set(known):
             self.late[name] = tuple(dict.fromkeys((*known, *meanings)))
             self.has_late = True
+
+    def is_followed(self, name: str) -> bool:
+        """Whether the scan knows what a name means that is bound in the present scope."""
+        return not (self.scope.is_class or name in self.nonlocals | self.scope.outer_names)
+
+    def note_attribute(self, name: str, meanings: Meanings) -> None:
+        """Notes that objects of the file have an attribute which is known, and no library."""
+        if all(one.constant is not None for one in meanings):
+            self.attributes.add(name)
+
+    def note_end(self, name: str, meanings: Meanings) -> None:
+        """Notes what a name means no more when functions that use it are followed."""
+        old = self.scope.names.get(name) if self.parents and not self.scope.is_class else None
+        if old and old != meanings and any(one.question or one.file for one in old):
+            lazy = [node for node, scope in self.lazy if scope.is_in(self.scope)]
+            self.note_other(name, old, meanings, lazy)
+
+    def note_other(self, name: str, unseen: Meanings, seen: Meanings, users: Sequence[ast.AST]
+                   ) -> None:
+        """Notes what a name means too where it is followed with other meanings only.
+
+        Args:
+          name: that has several meanings.
+          unseen: meanings that are not followed.
+          seen: those that are.
+          users: code that runs with both, if it uses the name.
+        """
+        known = {one.question for one in self.modules(seen)}
+        others = [one for one in self.modules(unseen) if one.question not in known]
+        if others and any(isinstance(node, ast.Name) and node.id == name
+                          for user in users for node in ast.walk(user)):
+            self.note_modules(self.here, name, others, _CHANGES)
+
+    def note_modules(self, node: ast.AST, written: str, meanings: Sequence[Meaning], what: str
+                     ) -> None:
+        """Notes names of libraries, and what to say of those that are modules."""
+        for one in self.modules(meanings):
+            condition = self.condition.also(one.condition)
+            if one.question is not None and is_examined(one.question.module):
+                self.escapes[Use(self.places.of(node), one.question, written,
+                                 only_if=condition.only_if, unless=condition.unless)
+                             ] = what.format(one.question.path)
+
+    def modules(self, meanings: Sequence[Meaning]) -> list[Meaning]:
+        """Returns the names of libraries among some meanings, also in modules of the project."""
+        waiting, seen, result = [*self.final(tuple(meanings), '')], set[str](), list[Meaning]()
+        while waiting:
+            one = waiting.pop()
+            if one.question is not None:
+                result.append(one)
+            elif one.file not in seen and not self.is_shallow:
+                seen.add(one.file)
+                waiting += [each for name in self.project.exports(one.file).names
+                            for each in self.final((Meaning(file=one.file),), name)]
+        return result
 
     def lookup(self, name: str) -> Meanings | None:
         """Returns what a name means here; `None` if nothing binds it."""
@@ -309,11 +366,7 @@ class State:
         if node.id in PYTHON_2:
             self.use(node, Question('builtins', node.id), node.id, NAME)
 
-    def owner_of_scope(self) -> ClassNames | None:
-        """Returns the class whose body is followed, or `None`."""
-        return self.scope.owner
-
-    def later(self, node: ast.AST, owner: ClassNames | None = None) -> None:
+    def later(self, node: ast.AST) -> None:
         """Keeps the body of a function until all names around it are known.
 
         A `try` around its definition does not catch what its calls raise.
@@ -321,4 +374,5 @@ class State:
         condition = self.condition
         if condition.caught and BRANCH not in condition.caught:
             condition = condition._replace(caught=frozenset())
-        self.waiting.append((node, self.scope, condition, owner))
+        self.waiting.append((node, self.scope, condition))
+        self.lazy.append((node, self.scope))

@@ -11,9 +11,9 @@ from .expressions import bind_items, bind_others, walk, walk_called
 from .guards import judge
 from .imports import follow_import, follow_import_from
 from .lookups import meaning_of
-from .meanings import ALWAYS, ATTRIBUTE, OTHER, OTHERS, ClassNames, Condition, Meaning, joined
+from .meanings import ALWAYS, OTHER, OTHERS, OWN, Condition, joined
 from .meanings import Names as Bound
-from .state import TENSORFLOW, Scope, State
+from .state import Scope, State
 from .tries import LEAVES, ending_of, follow_try, follow_with
 
 _MOST_ROUNDS = 3
@@ -39,6 +39,7 @@ def follow(state: State, body: Sequence[ast.stmt]) -> str:
     condition = state.condition
     ending = ''
     for node in body:
+        state.here = node
         special = _SPECIAL.get(type(node))
         if special is None:
             walk(state, node)
@@ -51,28 +52,14 @@ def follow(state: State, body: Sequence[ast.stmt]) -> str:
 
 
 def _settle(state: State) -> None:
-    """Records look-ups in attributes of `self`, after all methods told what these are."""
+    """Lists `from a import *` if names may come from it that nobody may look up."""
     for star, module in state.unknown_stars if state.needs_stars else ():
         state.condition = ALWAYS
         state.say('W202', star, module, f'{module}.*', f'names come from {module}, and nobody here '
                   'can check which of them it has')
-    for node, owner, names, written, condition, scope in state.pending:
-        found = owner.get(names[0])
-        if found is None or len(names) == 1:
-            state.asked.update(names)
-        if found is None:
-            if names[0] in TENSORFLOW and len(names) > 1:
-                state.scope = scope
-                state.list_unknown(node, names[0], written)
-        elif len(names) > 1:
-            meanings = tuple(one for one in found if one.owner is None)
-            if any(one.question is None for one in found):
-                state.asked.update(names[1:])
-            state.use_names(node, meanings, '.'.join(names[1:]), written, ATTRIBUTE, condition)
 
 
-def _follow_function(state: State, node: Any, parent: Scope, condition: Condition,
-                     owner: ClassNames | None) -> None:
+def _follow_function(state: State, node: Any, parent: Scope, condition: Condition) -> None:
     while parent.is_class and parent.parent is not None:
         parent = parent.parent  # A method does not see the names of its class.
     scope = state.scope = Scope(parent)
@@ -82,10 +69,6 @@ def _follow_function(state: State, node: Any, parent: Scope, condition: Conditio
     for one in (*positional, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
         if one is not None:
             scope.names[one.arg] = OTHERS
-    for one, given in zip(positional, state.given.get(id(node), ())):
-        scope.names[one.arg] = given
-    if owner is not None and positional:
-        scope.names[positional[0].arg] = (Meaning(owner=owner),)
     defaults = zip(reversed(positional), reversed(arguments.defaults))
     for one, default in (*defaults, *zip(arguments.kwonlyargs, arguments.kw_defaults)):
         if default is not None and not isinstance(default, ast.Constant):
@@ -109,24 +92,20 @@ def _function(state: State, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Non
     follow_annotations(state, node.returns,
                        *(one.annotation for one in arguments if one is not None))
     state.bind(node.name, OTHERS)
-    is_static = any(isinstance(one, ast.Name) and one.id == 'staticmethod'
-                    for one in node.decorator_list)
-    state.later(node, None if is_static else state.owner_of_scope())
+    state.later(node)
 
 
 def _class(state: State, node: ast.ClassDef) -> None:
     for each in (*node.decorator_list, *node.bases):
         walk_called(state, each)
     walk(state, *node.keywords)
-    owner = ClassNames([one for base in node.bases for one in meaning_of(state, base)])
     outer = state.scope
-    inner = state.scope = Scope(outer, is_class=True, owner=owner)
+    state.scope = Scope(outer, is_class=True)
     follow(state, node.body)
-    for name, meanings in inner.names.items():
-        if meanings is not OTHERS:
-            owner.add(name, meanings)
+    for name, meanings in state.scope.names.items():
+        state.note_attribute(name, meanings)
     state.scope = outer
-    state.bind(node.name, (Meaning(owner=owner),))
+    state.bind(node.name, (OWN,))
 
 
 def _outer(state: State, node: ast.Global | ast.Nonlocal) -> None:
@@ -191,6 +170,10 @@ def _loop(state: State, node: ast.For | ast.AsyncFor | ast.While) -> str:
         bind_items(state, node.target, node.iter)
     state.condition = before.also(truth_true)
     follow(state, node.body)
+    state.here = node
+    for name, before_loop in names.items():  # The body is followed once, and runs again.
+        if state.parents and (after := state.scope.names.get(name, ())) is not before_loop:
+            state.note_other(name, after, before_loop, [node])
     state.scope.names = joined([(names, ALWAYS), (state.scope.names, ALWAYS)])
     state.condition = before.also(truth_false) if node.orelse else before
     follow(state, node.orelse)
@@ -222,7 +205,6 @@ def _match(state: State, node: ast.Match) -> str:
                 state.bind(bound, OTHERS)
             if isinstance(one, ast.MatchClass):
                 walk(state, one.cls)
-                state.asked.update(one.kwd_attrs)
             elif isinstance(one, ast.MatchValue):
                 walk(state, one.value)
         walk(state, case.guard)

@@ -391,6 +391,101 @@ assert tf, tf.Session()
 ---
 def use(lib): return lib.Session()
 x = 1 + use(tf) if tf else None
+---
+tf.__dict__.get('Session')()
+---
+del tf.Session
+---
+tf.Session += 1
+---
+name = 'Session'
+getattr(tf, name, None)()
+---
+import code
+code.InteractiveInterpreter().runsource('tf.Session()')
+---
+import timeit
+timeit.timeit('tf.Session()', 'import tensorflow as tf')
+---
+import inspect
+inspect.getmodule(tf.zeros).Session()
+---
+import importlib.util
+importlib.util.module_from_spec(importlib.util.find_spec('tensorflow')).Session()
+---
+import __main__
+__main__.tf.Session()
+---
+from unittest import mock
+mock.patch('tensorflow.Sess' + 'ion')
+---
+from unittest.mock import patch
+patch.multiple('tensorflow', Session=1)
+---
+class A:
+  lib = None
+  def use(self): return self.lib.Session()
+class B(A): lib = tf
+B().use()
+---
+class A:
+  def __init__(self): self.lib = np
+  def use(self): return self.lib.arange(3)
+class B(A):
+  def __init__(self): self.lib = tf
+B().use()
+---
+class A:
+  @classmethod
+  def load(cls): cls.lib = tf
+A.load()
+A.lib.Session()
+---
+lib = tf
+def use(): return lib.arange(3)
+use()
+lib = np
+---
+lib = np
+def use(): return lib.float(1)
+use()
+lib = 3
+---
+lib = np
+def use(): return lib.float(1)
+use()
+del lib
+---
+def outer():
+  lib = tf
+  use = lambda: lib.arange(3)
+  use()
+  lib = np
+outer()
+---
+lib = np
+values = (lib.arange(one) for one in range(3))
+lib = tf
+list(values)
+---
+lib = np
+for one in range(2):
+  lib.arange(3)
+  lib = tf
+---
+lib, one = np, 0
+while one < 2:
+  lib.arange(3)
+  lib = tf
+  one += 1
+---
+import random
+from numpy import *
+random.gauss(1, 2)
+---
+import math
+from tensorflow import *
+math.hypot(1., 2.)
 '''.strip().split('\n---\n')
 FINE = '''
 x = tf.zeros([2], dtype=tf.float32)
@@ -402,9 +497,6 @@ keras.layers.Dense(1)
 ---
 layers = tf.keras.layers
 layers.Dense(1)
----
-layers, math = tf.keras.layers, tf.math
-layers.Dense(1), math.log(1.)
 ---
 print(isinstance(3, tf.Tensor), isinstance(tf, str), hasattr(tf, 'nothing'), tf, f'{tf}')
 ---
@@ -501,21 +593,29 @@ if TYPE_CHECKING:
 def f(a, b): return a(b)
 f(tf.square, tf.float32)
 ---
-class Model:
-  keras = tf.keras
-  def __init__(self): self.np = np
-  def build(self): return self.keras.layers.Dense(self.np.float32(1))
-Model().build()
----
 class Layer:
   def __init__(self, rng=np.random): self.seed = rng.randint(3)
 ---
-lib = None
-def load():
-  global lib
-  import tensorflow as lib
-load()
+lib = tf
+lib = tf.compat.v1
+def use(): return lib.Session()
+lib = tf.compat.v1
+---
+try: lib = tf.compat.v1
+except AttributeError: lib = tf
+def use(lib): return lib
 lib.zeros([1])
+---
+for name in ('a', 'b'):
+  lib = tf.nn
+  lib.relu(1.)
+---
+from numpy import *
+import random
+random.gauss(1, 2)
+---
+import timeit
+timeit.timeit(lambda: 1, number=1)
 ---
 from absl import app, flags
 FLAGS = flags.FLAGS
@@ -524,17 +624,46 @@ def main(argv): print(FLAGS.a)
 if __name__ == '__main__': app.run(main)
 '''.strip().split('\n---\n')
 
+LIB, BOTH = 'import tensorflow as lib\n', 'import numpy\nimport tensorflow as lib\n'
+PROJECTS = [  # The job after `import own`, the module, and where a warning is.
+    ('own.lib.zeros(1)', LIB, []),
+    ('def use(it): return it.lib.Session()\nuse(own)', LIB, ['job.py:3']),
+    ('{"a": own}["a"].lib.Session()', LIB, ['job.py:2']),
+    ('def get(): return own\nget().lib.Session()', LIB, ['job.py:2']),
+    ('vars(own)["lib"].Session()', LIB, ['job.py:2']),
+    ('own.__dict__["lib"].Session()', LIB, ['job.py:2']),
+    ('getattr(own, "li" + "b").Session()', LIB, ['job.py:2']),
+    ('getattr(own, "lib").zeros(1)', LIB, []),
+    ('use(own)', 'def lib(): pass', []),
+    ('import numpy as lib\nfrom own import *\nlib.arange(3)', LIB, ['job.py:3']),
+    ('import tensorflow as lib\nfrom own import *\nlib.zeros(1)', LIB, []),
+    ('own.lib = own.numpy', BOTH, ['job.py:2']),
+    ('setattr(own, "lib", own.numpy)', BOTH, ['job.py:2']),
+    ('own.A().lib.Session()', BOTH + 'class A: lib = numpy', ['own.py:3']),
+    ('from own import A\nclass B(A): lib = own.lib', BOTH + 'class A: lib = numpy',
+     ['job.py:3', 'own.py:3']),
+    ('from pack import own\nown.lib.zeros(1)', LIB, []),
+    ('import pack\npack.deep.lib.float_of_nobody', LIB, ['job.py:3']),
+    ('import pack\nuse(pack)', LIB, ['job.py:3'])]
+
 
 @pytest.fixture(scope='module')
-def diagnosis(tmp_path_factory):
+def diagnosed(tmp_path_factory):
     folder = tmp_path_factory.mktemp('escapes')
     for kind, texts in (('probe', PROBES), ('fine', FINE)):
-        for number, text in enumerate(texts):
-            (folder / f'{kind}_{number}.py').write_text(HEAD + text + '\n')
+        write(folder, **{f'{kind}_{number}': HEAD + text for number, text in enumerate(texts)})
+    for number, (job, own, _) in enumerate(PROJECTS):
+        write(folder / str(number), job=f'import own\n{job}', own=own, pack__deep=LIB,
+              pack__own=LIB, pack__init='from . import deep, own\n')
+    return diagnose([str(folder)])
+
+
+@pytest.fixture(scope='module')
+def diagnosis(diagnosed):
     found = {}
-    for one in diagnose([str(folder)]).findings:
+    for one in diagnosed.findings:
         if one.place is not None:
-            found.setdefault(one.place.path.rpartition('/')[2], []).append(one)
+            found.setdefault(one.place.path.rpartition('/escapes0/')[2], []).append(one)
     return found
 
 
@@ -555,18 +684,19 @@ def test_ordinary_code_raises_no_alarm(diagnosis, number):
             for one in diagnosis.get(f'fine_{number}.py', ()) if one.code[0] in 'EW'] == []
 
 
+@pytest.mark.parametrize('number', range(len(PROJECTS)), ids=map(name, (
+    job for job, _, _ in PROJECTS)))
+def test_a_module_of_the_project_hands_on_those_of_libraries(diagnosis, number):
+    found = [f'{path.rpartition("/")[2]}:{one.place.line}' for path, several in diagnosis.items()
+             if path.startswith(f'{number}/') for one in several if one.code[0] in 'EW']
+    assert found == PROJECTS[number][2]
+
+
 def said(folder, **files):
     """(file, line, code) of all warnings about files of a project."""
     write(folder, **files)
     return [(one.place.path.rpartition('/')[2], one.place.line, one.code)
             for one in diagnose([str(folder)]).findings if one.place and one.code[0] == 'W']
-
-
-def test_an_attribute_is_said_if_a_file_that_is_linked_asks_for_it(tmp_path):
-    keeps = 'import numpy\nclass Model:\n  lib = numpy\n'
-    asks = 'import keeps\ndef use(model): return model.lib.float\nuse(keeps.Model())\n'
-    assert said(tmp_path / 'a', keeps=keeps, asks=asks) == [('keeps.py', 3, 'W203')]
-    assert said(tmp_path / 'b', keeps=keeps, asks=asks.replace('import keeps', '')) == []
 
 
 def test_modules_of_the_project_hand_modules_of_libraries_on(tmp_path):

@@ -80,8 +80,8 @@ ENTRIES = {
              'Check by hand which names can come up.'),
     'W203': ('library that is handed on',
              'A module of a library is an argument, a result, or part of a list, dict or object. '
-             'The doctor does not follow it there, so it did not check which names are asked of '
-             'it.',
+             'Or its name means another one in turn. The doctor does not follow it there, so it '
+             'did not check which names are asked of it.',
              'Check by hand what is asked of it. Import the module where it is used, or hand on '
              'the function that is needed.'),
     'W211': ('tables that a plain optimizer trains',

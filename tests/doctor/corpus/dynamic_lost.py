@@ -30,14 +30,14 @@ class Cell(tf.contrib.rnn.RNNCell):  # expect: E103 tensorflow.contrib.rnn.RNNCe
 
 def late():
     global tf2
-    import tensorflow.compat.v2 as tf2
+    import tensorflow.compat.v2 as tf2  # expect: W203
 
 
 def later():
     return tf2.placeholder  # expect: E101 tensorflow.compat.v2.placeholder
 
 
-if (contrib := tf.contrib):  # expect: I303 tensorflow.contrib
+if (contrib := tf.contrib):  # expect: I303 tensorflow.contrib; W203
     contrib.seq2seq.BasicDecoder  # expect: E103 tensorflow.contrib.seq2seq.BasicDecoder
 for function in (tf.image_summary, tf.audio_summary):  # expect: E101 tensorflow.image_summary; E101 tensorflow.audio_summary
     print(function)

@@ -38,7 +38,7 @@ def unicode(text):
 
 tf = Fake()
 print(Bundle(tf, tf).mul(1, 2), apply(tf), local(), unicode('x'), tf.placeholder, tf.mul)
-print([tf.mul for tf in [Fake()]], (lambda tf: tf.contrib)(tf), collections.abc.Mapping)
+print([tf.mul for tf in [Fake()]], (lambda tf: tf.contrib)(tf), collections.abc.Mapping)  # expect: W201 tf
 with unittest.mock.patch.object(tf1, 'Session') as Session:
     print(tf1.Session(), Session)
 print('reached the last line')
