@@ -67,11 +67,15 @@ class Project:
         reached = {path for root in roots for path in self._closures[root]}
         self._roots = roots + [file.path for file in files if file.path not in reached]
         worlds = {file.path: {Flags()} for file in files}
+        self._needs: dict[str, _Needs] = {}
         for _ in range(2):  # First without flags, then with those that the first names force.
             self._reached = {file.path: _reached(file, answers, worlds[file.path])
                              for file in files}
-            self._needs = {file.path: _needs_of(file, answers, self._reached[file.path])
-                           for file in files}
+            earlier, self._needs = self._needs, {
+                file.path: _needs_of(file, answers, self._reached[file.path]) for file in files}
+            for path, needs in earlier.items():  # `if not TF1: tf.placeholder()` ends without it.
+                now = self._needs[path]
+                self._needs[path] = now._replace(tf1=now.tf1 or needs.tf1)
             worlds = self._worlds()
         self._whole = _sum(self._needs.values())
         self._programs_of: dict[str, dict[tuple[frozenset[Use], Use], None]] = (

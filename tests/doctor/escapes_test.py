@@ -645,12 +645,14 @@ PROJECTS = [  # The job after `import own`, the module, and where a warning is.
     ('from pack import own\nown.lib.zeros(1)', LIB, []),
     ('import pack\npack.deep.lib.float_of_nobody', LIB, ['job.py:3']),
     ('import pack\nuse(pack)', LIB, ['job.py:3'])]
+NEEDS_TF1 = ["if not hasattr(tf, 'Session'): tf.placeholder(1)",
+             "if tf.__version__.startswith('1'): pass\nelse: tf.placeholder(1)"]
 
 
 @pytest.fixture(scope='module')
 def diagnosed(tmp_path_factory):
     folder = tmp_path_factory.mktemp('escapes')
-    for kind, texts in (('probe', PROBES), ('fine', FINE)):
+    for kind, texts in (('probe', PROBES), ('fine', FINE), ('needs', NEEDS_TF1)):
         write(folder, **{f'{kind}_{number}': HEAD + text for number, text in enumerate(texts)})
     for number, (job, own, _) in enumerate(PROJECTS):
         write(folder / str(number), job=f'import own\n{job}', own=own, pack__deep=LIB,
@@ -690,6 +692,11 @@ def test_a_module_of_the_project_hands_on_those_of_libraries(diagnosis, number):
     found = [f'{path.rpartition("/")[2]}:{one.place.line}' for path, several in diagnosis.items()
              if path.startswith(f'{number}/') for one in several if one.code[0] in 'EW']
     assert found == PROJECTS[number][2]
+
+
+def test_a_name_that_is_reached_without_tf1_only_needs_tf1(diagnosed):
+    commands = [one.command for one in diagnosed.prescriptions if 'needs_' in one.path]
+    assert [one.startswith('etpe run --tf1 ') for one in commands] == [True, True]
 
 
 def said(folder, **files):
