@@ -43,8 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         'where that is safe, and diagnose again; needs the package libcst')
     parser.add_argument('--diff', action='store_true', help='show what --fix would write, and '
                         'write nothing, also with --fix')
-    parser.add_argument('--most', metavar='N', type=_number, default=100,
-                        help='lines of text with the same code; 100 if not given')
+    parser.add_argument('--most', metavar='N', type=_number, default=40,
+                        help='errors and warnings per program that the text has, and lines of '
+                        'each other kind; 40 if not given')
     as_command(parser, _report, others=('sarif', 'github'))
 
 

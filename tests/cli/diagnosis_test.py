@@ -76,16 +76,18 @@ def test_a_folder_without_python_is_not_called_clean():
     assert 'nothing was checked' in text(diagnosis(files=0))[-1]
 
 
-def test_lines_are_bounded_by_code_and_the_number_of_others_is_said():
+def test_lines_are_bounded_by_program_and_the_others_are_counted_by_code():
     many = [LOST._replace(place=Place('a.py', line)) for line in range(1, 8)]
     names = [OLD._replace(subject=f'tensorflow.x{number}') for number in range(5)]
     lines = text(diagnosis(*many, UNKNOWN, *names, prescriptions=[RUN] * 4,
                            left_out=[(str(number), 'a link') for number in range(9)]), most=3)
-    assert sum('E101  TensorFlow' in line and line.startswith('a.py') for line in lines) == 3
-    assert 'E101  and 4 other places: --most 7, or --format json' in lines
+    assert sum('E101  TensorFlow' in line and line.startswith('a.py') for line in lines) == 7
+    one = text(diagnosis(*many, UNKNOWN, *names, prescriptions=[RUN]), most=3)
+    assert [line.split('  ')[1] for line in one if line.startswith(('a.py', 'job/nb'))] == [
+        'E101', 'E101', 'W201']
+    assert 'and 5 other findings: E101 (5): --most 8, or --format json' in one
     assert 'I302  and 2 other names: --most 5, or --format json' in lines
     assert 'and 1 other program' in lines and 'not scanned: 6 other paths' in lines
-    assert not [line for line in lines if line.startswith('W201  and')]
 
 
 def test_the_findings_that_stop_a_program_are_bounded_too():

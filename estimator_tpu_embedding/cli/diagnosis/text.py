@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ...doctor.facts import MOST_STOPS, Diagnosis, Finding, Prescription
 from ...errors import counted
@@ -23,23 +23,28 @@ def blocks_of(diagnosis: Diagnosis, most: int) -> list[Block]:
 
     Args:
       diagnosis: to be printed.
-      most: of lines with the same code; how many others there are is said.
+      most: errors and warnings per program, and lines of each other kind; others are counted.
     """
     return [*(Line(f'{what}: {state}') for what, state in diagnosis.environment),
-            *_findings(of_severity(diagnosis.findings, 'EW'), most),
+            *_findings(of_severity(diagnosis.findings, 'EW'),
+                       most * max(1, len(diagnosis.prescriptions))),
             *_information(of_severity(diagnosis.findings, 'I'), most),
             *_not_checked(diagnosis, most), *_counts(diagnosis),
             *_programs(diagnosis.prescriptions, most), Line(_conclusion(diagnosis))]
 
 
 def _findings(findings: Sequence[Finding], most: int) -> Iterator[Line]:
-    numbers = collections.Counter(finding.code for finding in findings)
-    printed: collections.Counter[str] = collections.Counter()
+    """The first findings, and one of each code; the others are counted."""
+    one_each = {finding.code: finding for finding in reversed(findings)}.values()
+    shown = set(list(dict.fromkeys([*one_each, *findings]))[:most])
     for finding in findings:
-        printed[finding.code] += 1
-        if printed[finding.code] <= most:
+        if finding in shown:
             yield Line(_line(finding), 'bad' if finding.code[0] == 'E' else 'warn')
-    yield from _others(numbers, most, 'place')
+    others = collections.Counter(finding.code for finding in findings if finding not in shown)
+    if others:
+        counts = ', '.join(f'{code} ({number})' for code, number in sorted(others.items()))
+        yield Line(f'and {counted(sum(others.values()), "other finding")}: {counts}: --most '
+                   f'{len(findings)}, or --format json')
 
 
 def _line(finding: Finding) -> str:
@@ -66,13 +71,9 @@ def _information(findings: Sequence[Finding], most: int) -> Iterator[Line]:
         else:
             yield Line(f'{code}  {message}:')
             yield from (Line(f'  {line}') for line in lines)
-    yield from _others(numbers, most, 'name')
-
-
-def _others(numbers: Mapping[str, int], most: int, noun: str) -> Iterator[Line]:
     for code, number in sorted(numbers.items()):
         if number > most:
-            yield Line(f'{code}  and {counted(number - most, f"other {noun}")}: --most '
+            yield Line(f'{code}  and {counted(number - most, "other name")}: --most '
                        f'{number}, or --format json')
 
 
