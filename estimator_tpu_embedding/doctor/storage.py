@@ -43,7 +43,7 @@ def _begins_more(node: ast.Constant, parents: Mapping[ast.AST, ast.AST]) -> bool
 def _is_text(node: ast.Constant, parents: Mapping[ast.AST, ast.AST]) -> bool:
     """Whether a constant is a docstring, a help text, or what something is compared with."""
     above = parents.get(node)
-    while isinstance(above, (ast.JoinedStr, ast.BinOp, ast.FormattedValue)):
+    while isinstance(above, (ast.JoinedStr, ast.BinOp, ast.FormattedValue, ast.Tuple)):
         above = parents.get(above)
     if isinstance(above, (ast.Expr, ast.Compare)):
         return True

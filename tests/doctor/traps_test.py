@@ -252,7 +252,8 @@ def test_paths_that_are_not_on_this_machine(source, said):
 
 
 @pytest.mark.parametrize('source', [
-    "if path.startswith('gs://'): pass", "flags.DEFINE_string('data', None, 'gs://b/x or so')",
+    "if path.startswith('gs://'): pass", "path.startswith(('gs://a/', 's3://a/'))",
+    "flags.DEFINE_string('data', None, 'gs://b/x or so')",
     "'''gs://bucket/x is where we had it.'''", "parser.add_argument('--x', help='gs://b/x')",
     "path = '/data/x'", "if path == 'gs://bucket': pass"])
 def test_texts_about_paths_are_no_finding(source):
