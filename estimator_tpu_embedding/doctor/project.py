@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .facts import Question
 from .meanings import OTHER, OTHERS, Condition, Exports, Meaning, Meanings, below
-from .sources import Found
+from .sources import Found, read
 
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {'keras', 'numpy', 'tensorflow', 'tf_keras'}
 """Packages that a file elsewhere in the project does not hide."""
@@ -193,7 +193,15 @@ class Project:
             is_partial |= found == '' and self._is_regular(base, top)
         if is_partial:
             return ''
-        return None if top in _LIBRARIES else self._by_whole_name(module)
+        if top in _LIBRARIES:
+            return None
+        return self._by_whole_name(module) or self._above(importer, module)
+
+    def _above(self, importer: str, module: str) -> str | None:
+        """Returns the file of a module one folder up, if the importing file changes `sys.path`."""
+        found = self._below(os.path.dirname(os.path.dirname(importer)), module)
+        is_sought = found and any('sys.path' in text for text in read(importer).cells)
+        return found if is_sought else None
 
     def _bases(self, folder: str) -> list[str]:
         """Returns the folders that may be in `sys.path` for a file of a folder, nearest first."""
