@@ -17,11 +17,12 @@ HARMLESS = frozenset('bool callable dir hasattr hash help id isinstance issubcla
 """Functions of Python that ask a module for no name, or do not fail without it."""
 _PATHS = frozenset({f'builtins.{name}' for name in BUILTINS}) | {
     'cProfile.run', 'cProfile.runctx', 'code.InteractiveConsole', 'code.InteractiveInterpreter',
-    'code.interact', 'imp.load_module', 'imp.load_source', 'importlib.__import__',
-    'importlib.import_module', 'importlib.machinery.SourceFileLoader',
-    'importlib.util.module_from_spec', 'inspect.getmodule', 'mock.patch.multiple',
+    'code.interact', 'doctest.testfile', 'doctest.testmod', 'imp.load_module', 'imp.load_source',
+    'importlib.__import__', 'importlib.import_module', 'importlib.machinery.SourceFileLoader',
+    'importlib.util.module_from_spec', 'inspect.getmodule', 'mock.patch.multiple', 'pdb.run',
     'pkgutil.resolve_name', 'profile.run', 'pydoc.locate', 'runpy.run_module', 'runpy.run_path',
-    'timeit.Timer', 'timeit.repeat', 'timeit.timeit', 'unittest.mock.patch.multiple'}
+    'timeit.Timer', 'timeit.repeat', 'timeit.timeit', 'trace.Trace',
+    'unittest.mock.patch.multiple', 'zipimport.zipimporter'}
 _MODULES = frozenset(path.partition('.')[0] for path in _PATHS) | {'sys', '__main__'}
 _AROUND = frozenset({'__globals__', 'f_globals', 'f_locals', 'func_globals'})
 """Attributes of functions and frames that hold the names around them."""
@@ -37,7 +38,7 @@ def note(state: State, node: ast.expr, meanings: Meanings, names: str) -> None:
       meanings: of its base.
       names: that are looked up in the base, dotted.
     """
-    if not any(one.question and one.question.module.partition('.')[0] in _MODULES
+    if not any(one.file or one.question and one.question.module.partition('.')[0] in _MODULES
                for one in meanings):
         return
     parent = state.parents[node]
@@ -80,20 +81,18 @@ def note_call(state: State, node: ast.Call, last: str) -> None:
 def _note_dict(state: State, node: ast.expr) -> None:
     """Lists a dict with all names or modules, unless it is seen that nothing is asked of these."""
     parent = state.parents[node]
+    above = state.parents.get(parent)
     if isinstance(parent, ast.Subscript):
         name = text_of(parent.slice)
         is_seen = not isinstance(parent.ctx, ast.Load) or name is not None and isinstance(
             node, ast.Call) and not is_watched(state.lookup(name) or ())
     elif isinstance(parent, ast.Call):
         is_seen = called_name(parent) in SPECIAL | HARMLESS
-    elif isinstance(parent, ast.keyword):
-        above = state.parents[parent]
-        is_seen = isinstance(above, ast.Call) and called_name(above) == 'format'
-    elif isinstance(parent, ast.BinOp):
-        is_seen = isinstance(parent.left, ast.Constant)
     else:
-        is_seen = isinstance(parent, (
-            ast.Compare, ast.For, ast.Starred, ast.comprehension)) or isinstance(
-            parent, ast.Attribute) and parent.attr == 'update'
+        is_seen = (isinstance(parent, (ast.Compare, ast.For, ast.Starred, ast.comprehension))
+                   or isinstance(parent, ast.keyword) and isinstance(above, ast.Call)
+                   and called_name(above) == 'format'
+                   or isinstance(parent, ast.BinOp) and isinstance(parent.left, ast.Constant)
+                   or isinstance(parent, ast.Attribute) and parent.attr == 'update')
     if not is_seen:
         say_made(state, node, _IN_DICT)

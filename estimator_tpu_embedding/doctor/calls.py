@@ -47,8 +47,6 @@ def called(state: State, node: ast.Call, last: str) -> None:
         state.is_open |= state.scope is state.module
     elif path in ('builtins.globals', 'builtins.locals', 'builtins.vars'):
         state.is_open |= state.scope is state.module or last == 'globals'
-        if node.args and last == 'vars':
-            taken_from_dict(state, node, node.args[0])
     elif path in ('builtins.exec', 'builtins.eval') and node.args:
         _executed(state, node, last)
     elif last in IMPORTERS:
@@ -72,7 +70,11 @@ def assigned(state: State, target: ast.Attribute) -> None:
 def _patched(state: State, base: ast.expr, name: str) -> None:
     for one in state.final(inside(state, meaning_of(state, base), [name]), ''):
         if one.question is not None:
-            state.patched.add(one.question.path)
+            path = one.question.path
+            if state.scope is state.module and path not in state.patched:
+                state.early.update(use for use in state.uses
+                                   if f'{use.question.path}.'.startswith(f'{path}.'))
+            state.patched.add(path)
 
 
 def _got(state: State, node: ast.Call) -> None:
@@ -88,12 +90,6 @@ def _got(state: State, node: ast.Call) -> None:
     elif is_of_library(state, base):
         say_made(state, node, f'a name of {written(node.args[0])} is made at run time'
                   if name is None else 'its text is not one name')
-
-
-def taken_from_dict(state: State, node: ast.expr, library: ast.expr) -> None:
-    """Lists an expression such as `vars(tf)` or `tf.__dict__`: names are taken from it as texts."""
-    if not state.is_shallow and is_of_library(state, meaning_of(state, library)):
-        say_made(state, node, f'names of {written(library)} are looked up in a dict')
 
 
 def is_of_library(state: State, meanings: Meanings) -> bool:
@@ -129,7 +125,8 @@ def _imported(state: State, node: ast.Call, path: str) -> None:
 
 def _is_relative(state: State, node: ast.Call) -> bool:
     """Whether a call imports a module of its own package, all of which are scanned."""
-    package = text_of(node.args[1]) if len(node.args) > 1 else ''
+    arguments = [*node.args[1:], *(one.value for one in node.keywords if one.arg == 'package')]
+    package = text_of(arguments[0]) if arguments else ''
     if not node.args or package and state.project.find(state.file, package) is None:
         return False
     name = node.args[0]

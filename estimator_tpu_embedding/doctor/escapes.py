@@ -24,9 +24,11 @@ _ASKS_NOTHING = (  # Around a module that is only compared, tested or printed, o
     ast.FormattedValue, ast.FunctionDef, ast.MatchClass, ast.MatchValue, ast.UnaryOp, ast.arg,
     ast.arguments, ast.comprehension)  # A default is followed.
 _LOOK_UP = frozenset({
-    'builtins.delattr', 'builtins.getattr', 'builtins.setattr', 'builtins.vars',
-    'mock.patch.object', 'unittest.mock.patch.object'})
-_INNER = ('__delattr__', '__dict__', '__getattr__', '__getattribute__', '__setattr__')
+    'builtins.delattr', 'builtins.getattr', 'builtins.setattr', 'mock.patch.object',
+    'unittest.mock.patch.object'})
+_INNER = frozenset({
+    '__delattr__', '__dict__', '__getattr__', '__getattribute__', '__loader__', '__setattr__',
+    '__spec__'})
 """Attributes of a module that lead to its names by texts."""
 
 
@@ -45,8 +47,6 @@ def note(state: State, node: ast.expr, meanings: Meanings, names: str = '') -> N
     inner = next((place for place, name in enumerate(parts) if name in _INNER), len(parts))
     names = '.'.join(parts[:inner])
     by_text.note(state, node, meanings, names)
-    if inner < len(parts) and parts[-1] == '__dict__' and is_of_library(state, meanings):
-        return  # That is W202.
     if inner < len(parts) or not _is_followed(state, node):
         state.note_modules(node, written(node), state.final(meanings, names), ESCAPES)
 
@@ -84,5 +84,5 @@ def _is_harmless_argument(state: State, call: ast.Call, node: ast.expr) -> bool:
     if path not in _LOOK_UP or not path.endswith(f'.{last}') or node is not call.args[0]:
         return False
     name = text_of(call.args[1]) if len(call.args) > 1 else None
-    return last != 'vars' and (name or '').isidentifier() or (  # What else is known is W202.
-        last in ('getattr', 'vars') and is_of_library(state, meaning_of(state, node)))
+    return (name or '').isidentifier() or (  # Otherwise it is W202.
+        last == 'getattr' and is_of_library(state, meaning_of(state, node)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import by_text, dataset_methods, escapes, guards
-from .calls import SPECIAL, called, taken_from_dict
+from .calls import SPECIAL, called
 from .lookups import IMPORTERS, chain_of, meaning_of
 from .meanings import FLAGS, NAME, OTHERS, Meanings, is_examined, union
 from .state import TENSORFLOW, Scope, State
@@ -148,8 +148,6 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
     if FLAGS in names:  # Its attributes are flags of the program.
         names = names[:names.index(FLAGS) + 1]
     escapes.note(state, node, meanings, '.'.join(names))
-    if names[-1] == '__dict__':
-        taken_from_dict(state, node, node.value)
     if names[0] == '__class__' or names[-1] == '__dict__':
         return
     state.use_names(node, meanings, '.'.join(names), written)

@@ -71,11 +71,10 @@ class Project:
         for _ in range(2):  # First without flags, then with those that the first names force.
             self._reached = {file.path: _reached(file, answers, worlds[file.path])
                              for file in files}
-            earlier, self._needs = self._needs, {
-                file.path: _needs_of(file, answers, self._reached[file.path]) for file in files}
-            for path, needs in earlier.items():  # `if not TF1: tf.placeholder()` ends without it.
-                now = self._needs[path]
-                self._needs[path] = now._replace(tf1=now.tf1 or needs.tf1)
+            earlier = self._needs  # `if not TF1: tf.placeholder()` is reached without it only.
+            self._needs = {file.path: _needs_of(file, answers, self._reached[file.path],
+                                                earlier.get(file.path, _Needs()).tf1)
+                           for file in files}
             worlds = self._worlds()
         self._whole = _sum(self._needs.values())
         self._programs_of: dict[str, dict[tuple[frozenset[Use], Use], None]] = (
@@ -152,12 +151,12 @@ def _is_there(answer: Answer, flags: Flags) -> bool:
     return answer.tf1 if flags.tf1 else answer.run
 
 
-def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer], reached: frozenset[Use]
-              ) -> _Needs:
+def _needs_of(file: ScannedFile, answers: Mapping[Question, Answer], reached: frozenset[Use],
+              earlier: tuple[Use, ...]) -> _Needs:
     known = [(use, answers[use.question]) for use in file.uses
              if use in reached and not use.is_guarded and use.question in answers]
     return _Needs(
-        tuple(use for use, answer in known if answer.tf1 and not answer.run),
+        tuple(use for use, answer in known if answer.tf1 and not answer.run) or earlier,
         tuple(use for use, answer in known if answer.run and not answer.tf1),
         tuple(use for use, answer in known if libraries.in_contrib(use.question.path)
               and not (answer.run or answer.tf1)),

@@ -85,15 +85,10 @@ def _from_library(state: State, node: ast.ImportFrom, module: str) -> None:
 
 def _star(state: State, star: Meaning) -> None:
     """Adds `from a import *`, which may replace names that are bound already."""
-    for name, seen in state.scope.names.items() if state.parents else ():
-        if not star.question:
-            found = state.project.resolve(star._replace(names=name)) or ()
-        elif star.question.module.startswith(MADE_NAMES):
-            found = (Meaning(Question(star.question.module, name, True)),)
-        else:
-            found = ()
+    is_known = not star.question or star.question.module.startswith(MADE_NAMES)
+    for name, seen in state.scope.names.items() if state.parents and is_known else ():
         if any(one.question or one.file for one in seen):
-            state.note_other(name, found, seen, [ast.Name(name)])
+            state.note_other(name, state.final((star,), name), seen)
     state.stars.append(star)
 
 

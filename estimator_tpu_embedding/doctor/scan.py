@@ -14,12 +14,13 @@ import signal
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from .. import _process
 from . import beside, generated, ignores, linked, places, programs
 from .constructs import facts_of
 from .facts import ScannedFile, Use
-from .meanings import OTHERS, Exports, union
+from .meanings import OTHERS, Exports
 from .names import Names
 from .nodes import Nodes
 from .project import Project
@@ -32,6 +33,7 @@ from .statements import follow_file
 class _Scanned:
     file: ScannedFile
     patched: set[str]
+    early: set[Use]
     program: str
     beside: list[beside.Import]
     changes_path: bool
@@ -149,12 +151,11 @@ def _scan(source: Source, project: Project) -> _Scanned:
     result.unknown += sorted(state.unknown, key=lambda one: one.place or ())
     result.imports.update(state.imports)
     result.is_program = bool(program)
-    functions: list[ast.FunctionDef | ast.AsyncFunctionDef] = [
-        *nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
+    functions: list[Any] = [*nodes.of(ast.FunctionDef), *nodes.of(ast.AsyncFunctionDef)]
     for function in functions:
         first, last = parsed.places.of(function.body[0]), parsed.places.of(function)
         result.bodies.append((first.cell, first.line, last.end_line))
-    return _Scanned(result, state.patched, program,
+    return _Scanned(result, state.patched, state.early, program,
                     [beside.Import(result, folder, use) for folder, use in state.beside],
                     any('sys.path' in text for text in source.cells),
                     [path for name in state.imports
@@ -186,8 +187,6 @@ def _exports(state: State, tree: ast.Module, source: Source, is_whole: bool) -> 
         for node in ast.walk(tree):
             if isinstance(node, ast.Global):
                 names.update((name, names.get(name, OTHERS)) for name in node.names)
-    for name, late in state.late.items():
-        names[name] = union(names.get(name, ()), late)
     return Exports(names, tuple(state.stars), state.is_open or '__getattr__' in names, not is_whole)
 
 
@@ -207,8 +206,8 @@ def _excuse(linked_files: Sequence[_Scanned]) -> None:
     """Marks uses of names that files linked by imports put there, such as by `np.int = int`."""
     patched = frozenset[str]().union(*(one.patched for one in linked_files))
     for one in linked_files if patched else ():
-        one.file.uses = [use._replace(is_guarded=True) if _is_patched(use, patched) else use
-                         for use in one.file.uses]
+        one.file.uses = [use._replace(is_guarded=True) if use not in one.early and _is_patched(
+            use, patched) else use for use in one.file.uses]
 
 
 def _is_patched(use: Use, patched: frozenset[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from .facts import Finding, Place, Question, Use
@@ -22,6 +22,7 @@ from .meanings import (
     Meanings,
     below,
     is_examined,
+    union,
 )
 from .meanings import Names as Bound
 from .nodes import Nodes
@@ -104,7 +105,7 @@ class State:
       project: the other files.
       has_versions: whether the text perhaps compares versions.
       parents: the node around each node of the tree, if it is sought what escapes.
-      nonlocals: names of `nonlocal` statements, whose values are not followed.
+      globals, nonlocals: names of such statements.
       is_shallow: whether only names at the top level are wanted, so no other file is examined.
       uses: of names of libraries.
       kinds: by use, the kind of look-up and the number of `try` statements around it.
@@ -122,8 +123,8 @@ class State:
       stars: modules of `from a import *`.
       lazy: functions and generators, which run later, with their scope.
       waiting: bodies of functions, with their scope and condition.
-      late: names that functions bind in the module.
       patched: names of libraries that the file assigns to.
+      early: uses of such names that come before.
       needs_stars: whether names are used that perhaps come from `from a import *` of a package
         whose names nobody may look up.
       unknown_stars: these imports, and their packages.
@@ -133,16 +134,12 @@ class State:
     def __init__(self, file: str, places: Places, project: Modules, *, is_shallow: bool = False,
                  has_versions: bool = True, nodes: Nodes | None = None):
         self.file, self.places, self.project = file, places, project
-        self.parents = {} if nodes is None else nodes.parents
-        self.nonlocals = frozenset(name for one in nodes.of(ast.Nonlocal) for name in one.names
-                                   ) if nodes is not None else frozenset()
+        nodes = nodes or Nodes(ast.Pass())
+        self.parents = nodes.parents
+        self.globals = {name for one in nodes.of(ast.Global) for name in one.names}
+        self.nonlocals = {name for one in nodes.of(ast.Nonlocal) for name in one.names}
         self.has_versions = has_versions
         self.is_shallow = is_shallow
-        self.late: Bound = {}
-        self.begin()
-
-    def begin(self) -> None:
-        """Forgets everything but what functions bind in the module."""
         self.uses: list[Use] = []
         self.kinds: list[tuple[str, int]] = []
         self.unknown: list[Finding] = []
@@ -160,8 +157,8 @@ class State:
         self.lazy: list[tuple[ast.AST, Scope]] = []
         self.waiting: deque[tuple[ast.AST, Scope, Condition]] = deque()
         self.patched: set[str] = set()
+        self.early: set[Use] = set()
         self.is_open = False
-        self.has_late = False
         self.needs_stars = False
         self.unknown_stars: list[tuple[ast.AST, str]] = []
         self.has_lazy_annotations = False
@@ -173,10 +170,8 @@ class State:
             self.note_end(name, meanings)
             scope.names[name] = meanings
             return
-        known = self.late.get(name, ())
-        if set(meanings) - set(known):
-            self.late[name] = tuple(dict.fromkeys((*known, *meanings)))
-            self.has_late = True
+        known = self.module.names.get(name, OTHERS)
+        self.module.names[name] = meanings if known is OTHERS else union(known, meanings)
 
     def is_followed(self, name: str) -> bool:
         """Whether the scan knows what a name means that is bound in the present scope."""
@@ -191,23 +186,24 @@ class State:
         """Notes what a name means no more when functions that use it are followed."""
         old = self.scope.names.get(name) if self.parents and not self.scope.is_class else None
         if old and old != meanings and any(one.question or one.file for one in old):
-            lazy = [node for node, scope in self.lazy if scope.is_in(self.scope)]
-            self.note_other(name, old, meanings, lazy)
+            self.note_other(name, old, meanings, lambda: any(
+                isinstance(node, ast.Name) and node.id == name for user, scope in self.lazy
+                if scope.is_in(self.scope) for node in ast.walk(user)))
 
-    def note_other(self, name: str, unseen: Meanings, seen: Meanings, users: Sequence[ast.AST]
-                   ) -> None:
+    def note_other(self, name: str, unseen: Meanings, seen: Meanings,
+                   is_used: Callable[[], bool] = lambda: True) -> None:
         """Notes what a name means too where it is followed with other meanings only.
 
         Args:
           name: that has several meanings.
           unseen: meanings that are not followed.
           seen: those that are.
-          users: code that runs with both, if it uses the name.
+          is_used: whether code uses the name that runs with both.
         """
-        known = {one.question for one in self.modules(seen)}
-        others = [one for one in self.modules(unseen) if one.question not in known]
-        if others and any(isinstance(node, ast.Name) and node.id == name
-                          for user in users for node in ast.walk(user)):
+        known = {one.question.path for one in self.modules(seen) if one.question}
+        others = [one for one in self.modules(unseen)
+                  if one.question and one.question.path not in known]
+        if others and is_used():
             self.note_modules(self.here, name, others, _CHANGES)
 
     def note_modules(self, node: ast.AST, written: str, meanings: Sequence[Meaning], what: str
@@ -229,8 +225,10 @@ class State:
                 result.append(one)
             elif one.file not in seen and not self.is_shallow:
                 seen.add(one.file)
-                waiting += [each for name in self.project.exports(one.file).names
+                exports = self.project.exports(one.file)
+                waiting += [each for name in exports.names
                             for each in self.final((Meaning(file=one.file),), name)]
+                waiting += exports.stars
         return result
 
     def lookup(self, name: str) -> Meanings | None:
@@ -243,15 +241,9 @@ class State:
         scope: Scope | None = self.scope
         while scope is not None:
             if name in scope.names:
-                found = scope.names[name]
-                if scope is self.module and name in self.late:
-                    late = self.late[name]
-                    if any(one.question or one.file for one in late):
-                        return tuple(dict.fromkeys(
-                            (*(one for one in found if not one.is_none), *late)))
-                return found
+                return scope.names[name]
             scope = scope.parent
-        return self.late.get(name)
+        return None
 
     def from_stars(self, name: str) -> Meanings | None:
         """Returns what a name means that perhaps some `from a import *` binds."""

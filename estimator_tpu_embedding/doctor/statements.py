@@ -16,22 +16,20 @@ from .meanings import Names as Bound
 from .state import Scope, State
 from .tries import LEAVES, ending_of, follow_try, follow_with
 
-_MOST_ROUNDS = 3
-"""How often a file is followed whose functions bind names of the module."""
-
 
 def follow_file(state: State, tree: ast.Module) -> None:
     """Follows a whole file, or what stands at its top level if the state is shallow."""
-    for _ in range(_MOST_ROUNDS):
-        state.begin()
-        follow(state, tree.body)
-        if state.is_shallow:
-            return
-        while state.waiting:
-            _follow_function(state, *state.waiting.popleft())
-        if not state.has_late:
-            break
-    _settle(state)
+    follow(state, tree.body)
+    if state.is_shallow:
+        return
+    for name in state.globals:
+        state.module.names.setdefault(name, OTHERS)
+    while state.waiting:
+        _follow_function(state, *state.waiting.popleft())
+    for star, module in state.unknown_stars if state.needs_stars else ():
+        state.condition = ALWAYS
+        state.say('W202', star, module, f'{module}.*', f'names come from {module}, and nobody here '
+                  'can check which of them it has')
 
 
 def follow(state: State, body: Sequence[ast.stmt]) -> str:
@@ -49,14 +47,6 @@ def follow(state: State, body: Sequence[ast.stmt]) -> str:
         ending = ending or result
     state.condition = condition
     return ending
-
-
-def _settle(state: State) -> None:
-    """Lists `from a import *` if names may come from it that nobody may look up."""
-    for star, module in state.unknown_stars if state.needs_stars else ():
-        state.condition = ALWAYS
-        state.say('W202', star, module, f'{module}.*', f'names come from {module}, and nobody here '
-                  'can check which of them it has')
 
 
 def _follow_function(state: State, node: Any, parent: Scope, condition: Condition) -> None:
@@ -171,14 +161,26 @@ def _loop(state: State, node: ast.For | ast.AsyncFor | ast.While) -> str:
     state.condition = before.also(truth_true)
     follow(state, node.body)
     state.here = node
-    for name, before_loop in names.items():  # The body is followed once, and runs again.
-        if state.parents and (after := state.scope.names.get(name, ())) is not before_loop:
-            state.note_other(name, after, before_loop, [node])
+    for name, after in state.scope.names.items() if state.parents else ():
+        if after is not names.get(name):  # The body is followed once, and runs again.
+            state.note_other(name, after, names.get(name, ()), lambda: _is_used_early(node, name))
     state.scope.names = joined([(names, ALWAYS), (state.scope.names, ALWAYS)])
     state.condition = before.also(truth_false) if node.orelse else before
     follow(state, node.orelse)
     state.condition = before
     return ''
+
+
+def _is_used_early(loop: ast.AST, name: str) -> bool:
+    """Whether a loop uses a name before it binds it again."""
+    uses, bindings = list[tuple[int, int]](), list[tuple[int, int]]()
+    for node in ast.walk(loop):
+        if isinstance(node, ast.Name) and node.id == name:
+            (uses if isinstance(node.ctx, ast.Load) else bindings).append(
+                (node.lineno, node.col_offset))
+        elif isinstance(node, ast.alias) and name in (node.asname, node.name.partition('.')[0]):
+            bindings.append((node.lineno, node.col_offset))
+    return bool(uses and bindings) and min(uses) < max(bindings)
 
 
 def _with(state: State, node: ast.With | ast.AsyncWith) -> str:

@@ -479,6 +479,27 @@ while one < 2:
   lib = tf
   one += 1
 ---
+for one in range(2):
+  if one: lib.arange(3)
+  lib = tf
+---
+def use():
+  for one in range(2):
+    if one: lib.arange(3)
+    import tensorflow as lib
+use()
+---
+tf.__spec__.loader.load_module('tensorflow').Session()
+---
+import importlib
+importlib.import_module('.keras', package='tensorflow').no_name()
+---
+import zipimport
+zipimport.zipimporter('own.zip').load_module('own').tf.Session()
+---
+np.float(1)
+np.float = float
+---
 import random
 from numpy import *
 random.gauss(1, 2)
@@ -614,6 +635,10 @@ from numpy import *
 import random
 random.gauss(1, 2)
 ---
+if not hasattr(np, 'float'): np.float = float
+def use(): return np.float(1)
+np.float(1)
+---
 import timeit
 timeit.timeit(lambda: 1, number=1)
 ---
@@ -643,6 +668,10 @@ PROJECTS = [  # The job after `import own`, the module, and where a warning is.
     ('from own import A\nclass B(A): lib = own.lib', BOTH + 'class A: lib = numpy',
      ['job.py:3', 'own.py:3']),
     ('from pack import own\nown.lib.zeros(1)', LIB, []),
+    ('own.sys.modules["tensorflow"].Session()', 'import sys', ['job.py:2']),
+    ('from own import load\nload("tensorflow").Session()',
+     'from importlib import import_module as load', ['job.py:3']),
+    ('use(own)', 'from tensorflow import *', ['job.py:2']),
     ('import pack\npack.deep.lib.float_of_nobody', LIB, ['job.py:3']),
     ('import pack\nuse(pack)', LIB, ['job.py:3'])]
 NEEDS_TF1 = ["if not hasattr(tf, 'Session'): tf.placeholder(1)",
