@@ -30,14 +30,7 @@ _IN_DICT = 'names are looked up in a dict'
 
 
 def note(state: State, node: ast.expr, meanings: Meanings, names: str) -> None:
-    """Lists a function that looks up names by texts, if it is not just called, and `sys.modules`.
-
-    Args:
-      state: of the file.
-      node: the whole chain of names.
-      meanings: of its base.
-      names: that are looked up in the base, dotted.
-    """
+    """Lists `sys.modules`, and a function that looks names up by texts if it is not just called."""
     if not any(one.file or one.question and one.question.module.partition('.')[0] in _MODULES
                for one in meanings):
         return
@@ -65,13 +58,7 @@ def note_attributes(state: State, node: ast.Attribute, names: list[str]) -> None
 
 
 def note_call(state: State, node: ast.Call, last: str) -> None:
-    """Lists a call of `globals`, `locals` or `vars` unless it is seen which names are taken there.
-
-    Args:
-      state: of the file.
-      node: the call.
-      last: the last name of its function.
-    """
+    """Lists a call of `globals`, `locals` or `vars` unless it is seen which names are taken."""
     if node in state.parents and not node.args and path_of(state, node.func) == f'builtins.{last}':
         scope = state.module if last == 'globals' else state.scope
         if any(map(is_watched, scope.names.values())):

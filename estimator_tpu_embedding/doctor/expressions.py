@@ -141,7 +141,7 @@ def _looked_up(state: State, node: ast.Attribute, base: ast.Name, names: list[st
     written = f'{base.id}.{".".join(names)}'
     if base.id in TENSORFLOW and not state.is_shallow and any(
             (one.question is not None and not is_examined(one.question.module)
-             if one.is_known else not one.unless)
+             if one.is_known else not one.unless and not one.file)
             for one in state.final(tuple(  # A module of the project may be called so.
                 each for each in meanings if each.names or not each.file), '')):
         state.list_unknown(node, base.id, written)
@@ -183,7 +183,7 @@ def _lambda(state: State, node: ast.Lambda, stack: list[ast.AST]) -> None:
 def _comprehension(state: State, node: Any, stack: list[ast.AST]) -> None:
     outer = state.scope
     if isinstance(node, ast.GeneratorExp):
-        state.lazy.append((node, outer))
+        state.lazy.append(node)
     generators: list[ast.comprehension] = node.generators
     walk(state, generators[0].iter)
     state.scope = Scope(outer, is_comprehension=True)

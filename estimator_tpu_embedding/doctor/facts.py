@@ -215,10 +215,8 @@ class Prescription(NamedTuple):
       path: of the program.
       command: such as `'etpe run --tf1 --hosts 2 --cores 4 train.py'`.
       reasons: one per flag, such as `'--tf1: tf.placeholder (line 7) and 12 other names'`.
-      stops: the findings E that may stop it, in the order in which it meets them, as far as that
-        can be told. Findings in files that it imports come at the place of the import, and those
-        in functions, which may never be called, after all others. After `MOST_STOPS` no more are
-        listed.
+      stops: the findings E that may stop it, as `Reached.stops_of` orders them. After `MOST_STOPS`
+        no more are listed.
     """
 
     path: str

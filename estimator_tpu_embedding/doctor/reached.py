@@ -61,19 +61,22 @@ class Reached:
           findings: by path.
         """
         seen: set[str] = set()
-        at_import: list[Finding] = []
-        in_functions: list[Finding] = []
+        met: list[Finding] = []
         todo: list[Finding | ScannedFile] = [program]
         while todo:
             item = todo.pop()
             if isinstance(item, Finding):
-                file = self._by_path[item.place.path] if item.place is not None else program
-                (in_functions if _is_in_function(item, file) else at_import).append(item)
+                met.append(item)
             elif item.path not in seen:
                 seen.add(item.path)
                 todo += reversed(self._in_order(item, [
                     one for one in findings.get(item.path, ()) if one.code.startswith('E')]))
-        return at_import + in_functions
+        return sorted(met, key=self._is_in_function)
+
+    def _is_in_function(self, finding: Finding) -> bool:
+        place = finding.place
+        return place is not None and any(cell == place.cell and first <= place.line <= last
+                                         for cell, first, last in self._by_path[place.path].bodies)
 
     def _in_order(self, file: ScannedFile, own: Sequence[Finding]
                   ) -> list[Finding | ScannedFile]:
@@ -131,12 +134,6 @@ class Reached:
             if os.path.join(folder, name) in self._modules:
                 return folder
         return None
-
-
-def _is_in_function(finding: Finding, file: ScannedFile) -> bool:
-    place = finding.place
-    return place is not None and any(
-        cell == place.cell and first <= place.line <= last for cell, first, last in file.bodies)
 
 
 def _module_below(folder: str, path: str) -> str:

@@ -88,13 +88,6 @@ class Scope:
         self.unknown: set[str] = (
             parent.unknown if parent is not None and is_comprehension else set())
 
-    def is_in(self, outer: Scope) -> bool:
-        """Whether names of another scope are seen here, or it is the same."""
-        scope: Scope | None = self
-        while scope is not None and scope is not outer:
-            scope = scope.parent
-        return scope is outer
-
 
 class State:
     """One file.
@@ -121,7 +114,7 @@ class State:
       depth: number of `try` statements around the present place that catch failed look-ups.
       dotted: modules of `import a.b.c`.
       stars: modules of `from a import *`.
-      lazy: functions and generators, which run later, with their scope.
+      lazy: functions and generators, which run later; `lazy_names` has the names of earlier ones.
       waiting: bodies of functions, with their scope and condition.
       patched: names of libraries that the file assigns to.
       early: uses of such names that come before.
@@ -154,7 +147,8 @@ class State:
         self.depth = 0
         self.dotted: set[str] = set()
         self.stars: list[Meaning] = []
-        self.lazy: list[tuple[ast.AST, Scope]] = []
+        self.lazy: list[ast.AST] = []
+        self.lazy_names: set[str] = set()
         self.waiting: deque[tuple[ast.AST, Scope, Condition]] = deque()
         self.patched: set[str] = set()
         self.early: set[Use] = set()
@@ -186,20 +180,14 @@ class State:
         """Notes what a name means no more when functions that use it are followed."""
         old = self.scope.names.get(name) if self.parents and not self.scope.is_class else None
         if old and old != meanings and any(one.question or one.file for one in old):
-            self.note_other(name, old, meanings, lambda: any(
-                isinstance(node, ast.Name) and node.id == name for user, scope in self.lazy
-                if scope.is_in(self.scope) for node in ast.walk(user)))
+            while self.lazy:
+                self.lazy_names.update(node.id for node in ast.walk(self.lazy.pop())
+                                       if isinstance(node, ast.Name))
+            self.note_other(name, old, meanings, lambda: name in self.lazy_names)
 
     def note_other(self, name: str, unseen: Meanings, seen: Meanings,
                    is_used: Callable[[], bool] = lambda: True) -> None:
-        """Notes what a name means too where it is followed with other meanings only.
-
-        Args:
-          name: that has several meanings.
-          unseen: meanings that are not followed.
-          seen: those that are.
-          is_used: whether code uses the name that runs with both.
-        """
+        """Notes what a name means too, if code uses it that is followed with other meanings."""
         known = {one.question.path for one in self.modules(seen) if one.question}
         others = [one for one in self.modules(unseen)
                   if one.question and one.question.path not in known]
@@ -367,4 +355,4 @@ class State:
         if condition.caught and BRANCH not in condition.caught:
             condition = condition._replace(caught=frozenset())
         self.waiting.append((node, self.scope, condition))
-        self.lazy.append((node, self.scope))
+        self.lazy.append(node)

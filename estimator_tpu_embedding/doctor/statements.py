@@ -173,14 +173,12 @@ def _loop(state: State, node: ast.For | ast.AsyncFor | ast.While) -> str:
 
 def _is_used_early(loop: ast.AST, name: str) -> bool:
     """Whether a loop uses a name before it binds it again."""
-    uses, bindings = list[tuple[int, int]](), list[tuple[int, int]]()
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Name) and node.id == name:
-            (uses if isinstance(node.ctx, ast.Load) else bindings).append(
-                (node.lineno, node.col_offset))
-        elif isinstance(node, ast.alias) and name in (node.asname, node.name.partition('.')[0]):
-            bindings.append((node.lineno, node.col_offset))
-    return bool(uses and bindings) and min(uses) < max(bindings)
+    places = sorted(
+        (node.lineno, node.col_offset, isinstance(getattr(node, 'ctx', None), ast.Load))
+        for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == name
+        or isinstance(node, ast.alias) and name in (node.asname, node.name.partition('.')[0]))
+    are_uses = [is_use for _, _, is_use in places]
+    return True in are_uses and False in are_uses[are_uses.index(True):]
 
 
 def _with(state: State, node: ast.With | ast.AsyncWith) -> str:

@@ -56,8 +56,8 @@ def judge(files: Sequence[ScannedFile], answers: Answers) -> Judged:
                                  reason.verdict, reason.successor)] = None
         escaped: dict[Place, Finding] = {}  # A name may mean several modules.
         for use, what in file.escapes.items():
-            answer = answers.found.get(use.question)
-            if answer is not None and answer.is_module and needed.is_reached(file, use):
+            if (answer := answers.found.get(use.question)) and answer.is_module and (
+                    needed.is_reached(file, use)):
                 escaped.setdefault(use.place, Finding(
                     'W203', use.place, use.question.path, use.written, f'{use.written} {what}',
                     'unknown'))

@@ -668,6 +668,7 @@ PROJECTS = [  # The job after `import own`, the module, and where a warning is.
     ('from own import A\nclass B(A): lib = own.lib', BOTH + 'class A: lib = numpy',
      ['job.py:3', 'own.py:3']),
     ('from pack import own\nown.lib.zeros(1)', LIB, []),
+    ('from pack import deep as tf\ntf.lib.zeros(1)', LIB, []),
     ('own.sys.modules["tensorflow"].Session()', 'import sys', ['job.py:2']),
     ('from own import load\nload("tensorflow").Session()',
      'from importlib import import_module as load', ['job.py:3']),
