@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import re
 import stat
 import tokenize
 from collections.abc import Iterable, Sequence
@@ -26,6 +27,9 @@ _LEFT_OUT = {
     'build': 'a folder of a build', 'dist': 'a folder of a build', '_build': 'a folder of a build',
     'site-packages': 'installed packages', 'dist-packages': 'installed packages'}
 _OF_ENVIRONMENTS = ('pyvenv.cfg', 'conda-meta')
+_RUNS_PYTHON = re.compile(
+    r'%(load|lprun|memit|mprun|prun|pylab|run|time|timeit)\b|%%(python|script)|!\s*python\d*\s+-c')
+"""Lines for IPython that run Python."""
 
 
 class Found(NamedTuple):
@@ -52,7 +56,7 @@ class Source(NamedTuple):
       cells: the text of a Python file, or of each code cell of a notebook, with `pass` for lines of
         IPython. A line ends in a line feed, and each character is one column.
       is_notebook: whether its places have the number of a cell.
-      problems: why there is no text (E132), or none of a cell.
+      problems: why there is no text (E132), or none of a cell, and what IPython runs (W202).
     """
 
     path: str
@@ -138,7 +142,11 @@ def _notebook(path: str) -> Source:
         if left < 0:
             raise _TooLarge(MAX_BYTES)
         try:
-            cells.append(notebook.python_of(with_line_feeds(text), lambda line: None))
+            skipped: list[str] = []
+            cells.append(notebook.python_of(with_line_feeds(text), skipped.append))
+            problems += [Finding('W202', Place(path, 1, 1, 1, 1, number), line, line,
+                                 'this Python is not followed, so nobody can check it', 'unknown')
+                         for line in skipped if _RUNS_PYTHON.match(line)]
         except (ValueError, RecursionError, MemoryError, OverflowError, SystemError) as error:
             cells.append('')
             problems.append(unreadable(path, str(error) or type(error).__name__, number))

@@ -100,3 +100,14 @@ def test_cells_of_a_notebook_keep_their_lines_and_lose_what_only_ipython_knows(t
         (1, 2, 'tensorflow'), (3, 1, 'tf.a'), (3, 2, 'tf.b'), (5, 3, 'tf.d')]
     assert [(one.code, one.place.cell, one.place.line) for one in file.problems] == [('E131', 4, 1)]
     assert (file.is_program, file.module) == (True, '')
+
+
+@pytest.mark.parametrize('line, is_said', [
+    ('%timeit tf.x', True), ('%time a = tf.x', True), ('%run job.py', True),
+    ('%%python\ntf.x', True), ('!python -c "import tensorflow"', True),
+    ('%matplotlib inline', False), ('%%time\na = 1', False), ('!pip install x', False),
+    ('%%bash\nls', False)])
+def test_python_that_ipython_runs_is_said(tmp_path, line, is_said):
+    (tmp_path / 'a.ipynb').write_text(cells('a = 1', line))
+    (file,) = scan.scan(sources.find([str(tmp_path / 'a.ipynb')]))
+    assert [(one.code, one.place.cell) for one in file.problems] == [('W202', 2)] * is_said
