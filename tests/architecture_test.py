@@ -75,8 +75,8 @@ HOMES = {
     'private modules by names': (
         strings, {'tensorflow.python', 'tensorflow._api', 'tensorflow_estimator.python',
                   'tensorflow_estimator._api'},
-        {'_legacy.py', 'compat/contrib/place.py', 'compat/install.py', 'compat/lost_names.py',
-         'compat/modules.py', 'compat/moved.py', 'compat/roads.py'}),
+        {'_legacy.py', *(f'compat/{name}.py' for name in (
+            'aliases', 'contrib/place', 'install', 'lost_names', 'modules', 'moved', 'roads'))}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
@@ -133,11 +133,13 @@ HOMES = {
     'loaded modules': (
         uses, {'sys.modules', 'sys.meta_path'},
         {'_legacy.py', '_process.py', *(f'compat/{name}.py' for name in (
-            'console', 'contrib/place', 'environment', 'install', 'roads', 'script', 'tf1')),
+            'aliases', 'console', 'contrib/place', 'environment', 'install', 'roads', 'script',
+            'tf1')),
          'doctor/lookup.py'}),
     'imports by name': (
         uses, {'importlib.import_module'},
-        {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/roads.py',
+        {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/aliases.py',
+         'compat/roads.py',
          'midlevel/__init__.py',  # As in that of the package: names are imported when used.
          'migration/agreement/process.py',  # A side of a check, in a process of its own.
          'doctor/lookup.py'}),  # Installed libraries, and nothing of what is scanned.

@@ -28,7 +28,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     - `tf.estimator` and `tf.compat.v1.estimator`, with the TPU classes of this package in them;
     - the optimizer parameters under `tf.compat.v1.tpu.experimental`;
     - `tf.data.experimental.CheckpointInputPipelineHook`;
-    - the deleted modules of `tensorflow.python`.
+    - the deleted modules of `tensorflow.python`;
+    - private names that are elsewhere today and mean the same, as aliases (`compat/moved.py`).
 
     It makes `TPUClusterResolver` find the emulated system. It emulates functions of
     `tf.compat.v1.tpu` that have no CPU kernel: `cross_replica_sum`, `shard`, `replicate`,
@@ -88,7 +89,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     from ..core.kernels import Kernels
     from ..native import library
     from ..runner.progress import announce
-    from . import cpu_tables, plain_training, remote, step_limit, tf2
+    from . import aliases, cpu_tables, plain_training, remote, step_limit, tf2
     cluster = ClusterChoice.of(workers, processes, expose=expose)
     if cluster.is_used or cluster.is_from_script:
         listening.require_private('the workers of this job', expose)
@@ -103,6 +104,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     _restore_modules()
     _restore_estimator()
     _restore_names()
+    aliases.put_in_place()
     _emulate_tpu_functions()
     remote.open_sessions_here()
     tf2.put_in_place()

@@ -1,72 +1,189 @@
-"""Advises on private names of TensorFlow that scripts imported: says where each one is today.
+"""Says where private names of TensorFlow 1.15 to 2.15 are today: as aliases, or as advice.
 
-They are no part of TensorFlow's interface. So a script gets advice, and not the old names. The
-advice names a public replacement if there is one.
+`ALIASES` has what means the same today; `aliases` puts it in place. `TODAY` has what has another
+meaning, or only a public replacement. Scripts get advice on that. `tools/moved_names.py` finds
+candidates, and a person reads them.
 """
 
 from __future__ import annotations
 
-_TRACKABLE = tuple(f'tensorflow.python.{module}' for module in (
-    'trackable.base', 'trackable.autotrackable', 'trackable.data_structures',
-    'checkpoint.checkpoint'))
+import functools
 
 TODAY: dict[str, tuple[str, ...]] = {
     # path below tensorflow.python: present home of its names
     'client.notebook': ('tf.compat.v1.Session',),
     'compiler.xla.experimental.xla': ('tf.xla.experimental',),
-    'data.experimental.ops.distribute_options': ('tf.data.experimental.DistributeOptions',),
-    'data.experimental.ops.optimization_options': ('tf.data.experimental.OptimizationOptions',),
-    'data.experimental.ops.threading_options': ('tf.data.ThreadingOptions',),
     'data.ops.dataset_ops.MapDataset': ('tensorflow.python.data.ops.map_op',),
     'data.ops.dataset_ops.RangeDataset': ('tensorflow.python.data.ops.range_op',),
     'data.ops.dataset_ops.TensorSliceDataset': (
         'tensorflow.python.data.ops.from_tensor_slices_op',),
-    'distribute.distribution_strategy_context': ('tf.distribute',),
     'eager.function.defun': ('tf.function',),
     'eager.profiler': ('tf.profiler.experimental',),
-    'feature_column.dense_features': ('tf.compat.v1.keras.layers.DenseFeatures',),
-    'feature_column.dense_features_v2': ('tf.compat.v1.keras.layers.DenseFeatures',),
-    'framework.ops.IndexedSlices': ('tf.IndexedSlices',),
-    'framework.ops.Tensor': ('tf.Tensor',),
-    'framework.ops.convert_to_tensor_or_indexed_slices': (
-        'tf.compat.v1.convert_to_tensor_or_indexed_slices',),
-    'framework.ops.register_tensor_conversion_function': (
-        'tf.register_tensor_conversion_function',),
-    'keras.applications': ('tf.keras.applications',),
-    'keras.datasets': ('tf.keras.datasets',),
     'keras.engine.network': ('tf.keras.Model',),
-    'keras.feature_column': ('tf.compat.v1.keras.layers.DenseFeatures',),
     'keras.mixed_precision.experimental': ('tf.keras.mixed_precision',),
-    'keras.preprocessing': ('tf.keras.preprocessing',),
     'lib.core.bfloat16': ('tf.bfloat16',),
-    'ops.array_ops.stack': ('tf.stack',),
-    'ops.array_ops.unstack': ('tf.unstack',),
-    'ops.control_flow_ops.Assert': ('tf.debugging.Assert',),
-    'ops.control_flow_ops.case': ('tf.case',),
-    'ops.control_flow_ops.cond': ('tf.cond',),
-    'ops.control_flow_ops.smart_cond': ('tensorflow.python.framework.smart_cond.smart_cond',),
-    'ops.control_flow_ops.switch_case': ('tf.switch_case',),
-    'ops.control_flow_ops.while_loop': ('tf.while_loop',),
-    'ops.losses.util.compute_weighted_loss': ('tf.compat.v1.losses.compute_weighted_loss',),
     'ops.spectral_ops': ('tf.signal',),
-    'ops.variables.RefVariable': ('tensorflow.python.ops.ref_variable.RefVariable',),
-    'ops.variables.VariableV1': ('tf.compat.v1.Variable',),
-    'pywrap_tensorflow.NewCheckpointReader': ('tf.compat.v1.train.NewCheckpointReader',),
-    'tpu.tpu.outside_compilation': ('tf.compat.v1.tpu.outside_compilation',),
-    'training.checkpointable': _TRACKABLE,
     'training.distribute': ('tf.distribute',),
-    'training.distribution_strategy_context': ('tf.distribute',),
-    'training.saving.checkpoint_options': ('tf.train.CheckpointOptions',),
     'training.saving.functional_saver': ('tensorflow.python.checkpoint.functional_saver',),
-    'training.tracking': _TRACKABLE,
 }
-EXACT = frozenset({  # those whose present home has the same object, with the same arguments
-    'framework.ops.IndexedSlices', 'framework.ops.Tensor',
-    'framework.ops.convert_to_tensor_or_indexed_slices',
-    'framework.ops.register_tensor_conversion_function', 'ops.array_ops.stack',
-    'ops.array_ops.unstack', 'ops.control_flow_ops.Assert', 'ops.control_flow_ops.switch_case',
-    'ops.variables.VariableV1', 'pywrap_tensorflow.NewCheckpointReader',
-    'tpu.tpu.outside_compilation'})
+ALIASES = """
+autograph.pyct.errors autograph.pyct.error_utils: ErrorMetadataBase FrameInfo
+autograph.pyct.errors autograph.pyct.error_utils: MultilineMessageKeyError
+=autograph.core.naming autograph.pyct.naming
+=autograph.operators.special_values autograph.operators.variables
+=data.experimental.ops.distribute_options data.ops.options
+=data.experimental.ops.optimization_options data.ops.options
+=data.experimental.ops.threading_options data.ops.options
+data.ops.dataset_ops data.ops.cache_op: CacheDataset
+data.ops.dataset_ops data.ops.debug_mode: enable_debug_mode toggle_debug_mode
+data.ops.dataset_ops data.ops.options: AutotuneAlgorithm Options
+data.util.nest data.util.nest: is_sequence=is_nested
+=distribute.all_reduce distribute.v1.all_reduce
+distribute.coordinator.values distribute.coordinator.remote_value: RemoteValue RemoteValueStatus
+distribute.distribute_lib distribute.distribute_utils: get_loss_reduction
+=distribute.distribution_strategy_context distribute.distribute_lib
+distribute.input_lib distribute.input_util: get_distributed_datasets_from_function
+distribute.input_lib distribute.v1.input_lib: DistributedDatasetsFromFunctionV1
+distribute.input_lib distribute.v1.input_lib: DistributedIteratorV1 InputFunctionIterator
+distribute.input_lib types.distribute: DistributedDatasetInterface DistributedIteratorInterface
+distribute.tpu_values distribute.tpu_util: enclosing_tpu_context
+distribute.values distribute.distribute_utils: is_distributed_variable select_replica
+distribute.values distribute.distribute_utils: validate_colocate value_container
+distribute.values distribute.distribute_utils: validate_colocate_distributed_variable
+distribute.values distribute.ps_values: AggregatingVariable
+distribute.values distribute.tpu_values: TPUMirroredVariable TPUSyncOnReadVariable TPUVariableMixin
+eager.def_function eager.polymorphic_function.eager_function_run: experimental_functions_run_eagerly
+eager.def_function eager.polymorphic_function.eager_function_run: experimental_run_functions_eagerly
+eager.tape eager.record: VariableWatcher could_possibly_record record_operation
+eager.tape eager.record: record_operation_backprop_only record_operation_forwardprop_only
+eager.tape eager.record: should_record_backprop stop_recording
+=feature_column.dense_features tf_keras.src.feature_column.dense_features
+=feature_column.dense_features_v2 tf_keras.src.feature_column.dense_features_v2
+feature_column.feature_column_v2 feature_column.feature_column_v2_types: FeatureColumn
+framework.graph_util_impl framework.convert_to_constants: convert_variables_to_constants
+framework.ops framework.indexed_slices: IndexedSlices IndexedSlicesValue
+framework.ops framework.indexed_slices: convert_n_to_tensor_or_indexed_slices
+framework.ops framework.indexed_slices: convert_to_tensor_or_indexed_slices
+framework.ops framework.indexed_slices: internal_convert_n_to_tensor_or_indexed_slices
+framework.ops framework.indexed_slices: internal_convert_to_tensor_or_indexed_slices
+framework.ops framework.stack: default_session
+framework.ops framework.tensor: Tensor disable_tensor_equality enable_tensor_equality
+framework.ops framework.tensor_conversion: convert_to_tensor_v1 convert_to_tensor_v2
+framework.ops framework.tensor_conversion: convert_to_tensor_v1_with_dispatch
+framework.ops framework.tensor_conversion: convert_to_tensor_v2_with_dispatch
+framework.ops framework.tensor_conversion_registry: register_tensor_conversion_function
+framework.ops ops.handle_data_util: get_handle_data
+framework.tensor_spec framework.tensor: sanitize_spec_name
+framework.tensor_util ops.shape_util: maybe_set_static_shape shape_tensor
+framework.type_spec framework.type_spec_registry: get_name lookup
+=keras.applications tf_keras.src.applications
+=keras.datasets tf_keras.src.datasets
+=keras.feature_column tf_keras.src.feature_column
+=keras.preprocessing tf_keras.src.preprocessing
+ops.array_ops ops.array_ops_stack: stack unstack
+ops.control_flow_ops framework.smart_cond: smart_cond
+ops.control_flow_ops ops.cond: cond cond_for_tf_v2
+ops.control_flow_ops ops.control_flow_assert: Assert
+ops.control_flow_ops ops.control_flow_case: case case_v2
+ops.control_flow_ops ops.control_flow_switch_case: execute_fn_for_device switch_case
+ops.control_flow_ops ops.while_loop: while_loop while_loop_v2
+ops.custom_gradient ops.handle_data_util: copy_handle_data
+ops.gen_dataset_ops ops.gen_optional_ops: optional_from_value optional_get_value
+ops.gen_dataset_ops ops.gen_optional_ops: optional_has_value optional_none
+ops.gen_lookup_ops ops.gen_experimental_dataset_ops: initialize_table_from_dataset
+ops.gen_math_ops ops.gen_special_math_ops: bessel_i0e bessel_i1e
+=ops.gen_user_ops user_ops.ops.gen_user_ops
+ops.gradients_util eager.backprop_util: IsTrainable
+=ops.linalg.registrations_util ops.linalg.property_hint_util
+ops.lookup_ops data.experimental.ops.lookup_ops: DatasetInitializer
+ops.losses.util ops.losses.losses_impl: compute_weighted_loss
+ops.math_ops framework.override_binary_operator: maybe_promote_tensors
+ops.math_ops ops.bincount_ops: bincount_v1
+ops.nn_impl ops.nn_impl_distribute: compute_average_loss scale_regularization_loss
+ops.random_ops ops.random_crop_ops: random_crop stateless_random_crop
+ops.stateful_random_ops ops.random_ops_util: Algorithm
+ops.stateless_random_ops ops.random_ops_util: Algorithm convert_alg_to_int
+ops.stateless_random_ops ops.random_ops_util: unsupported_alg_error_msg
+ops.variable_scope ops.ref_variable: default_variable_creator
+ops.variable_scope ops.resource_variable_ops: default_variable_creator_v2
+ops.variable_scope ops.resource_variables_toggle: disable_resource_variables
+ops.variable_scope ops.resource_variables_toggle: enable_resource_variables
+ops.variable_scope ops.resource_variables_toggle: resource_variables_enabled
+ops.variables ops.ref_variable: RefVariable
+ops.variables ops.variable_v1: VariableV1 is_variable_initialized
+pywrap_tensorflow training.py_checkpoint_reader: NewCheckpointReader
+=saved_model.load_context distribute.load_context
+saved_model.utils_impl framework.byte_swap_tensor: byte_swap_tensor_content byte_swappable
+saved_model.utils_impl saved_model.path_helpers: get_assets_dir get_debug_dir get_variables_dir
+saved_model.utils_impl saved_model.path_helpers: get_or_create_assets_dir get_or_create_debug_dir
+saved_model.utils_impl saved_model.path_helpers: get_or_create_variables_dir get_variables_path
+saved_model.utils_impl saved_model.path_helpers: get_saved_model_pb_path get_saved_model_pbtxt_path
+=tpu.ops.gen_tpu_embedding_ops ops.gen_tpu_ops
+tpu.tpu tpu.tpu_replication: OutsideCompilationV2Context TPUReplicateContext is_tpu_strategy
+tpu.tpu tpu.tpu_replication: outside_compilation
+tpu.tpu_embedding_v2 tpu.tpu_embedding_for_serving: cpu_embedding_lookup
+tpu.tpu_embedding_v2 tpu.tpu_embedding_v2_utils: get_list_of_hosts
+=training.checkpointable
+=training.checkpointable.base trackable.base checkpoint.restore trackable.constants
+training.checkpointable.base trackable.base: Checkpointable=Trackable CheckpointableBase=Trackable
+=training.checkpointable.data_structures trackable.data_structures
+=training.checkpointable.tracking trackable.autotrackable trackable.resource trackable.asset
+training.checkpointable.tracking trackable.autotrackable: AutoCheckpointable=AutoTrackable
+=training.checkpointable.util checkpoint.checkpoint checkpoint.util
+=training.distribution_strategy_context distribute.distribute_lib
+training.saver.BaseSaverBuilder training.saving.saveable_object_util: OpListToDict=op_list_to_dict
+=training.saving.checkpoint_options checkpoint.checkpoint_options
+=training.tracking
+=training.tracking.asset trackable.asset
+=training.tracking.autotrackable trackable.autotrackable
+=training.tracking.base trackable.base checkpoint.restore trackable.constants
+=training.tracking.base_delegate trackable.base_delegate
+=training.tracking.data_structures trackable.data_structures
+=training.tracking.layer_utils trackable.layer_utils
+=training.tracking.python_state trackable.python_state
+=training.tracking.resource trackable.resource
+=training.tracking.trackable_utils trackable.trackable_utils
+=training.tracking.tracking trackable.autotrackable trackable.resource trackable.asset
+training.tracking.tracking trackable.asset: TrackableAsset=Asset
+=training.tracking.util checkpoint.checkpoint checkpoint.util
+util.compat_internal util.compat: path_to_str
+util.nest util.nest: is_sequence=is_nested
+util.tf_export estimator_tpu_embedding.compat.aliases: estimator_export=exports_nothing
+"""
+"""A line per old module or class, its home today, and the names; `old=new` for other names.
+
+A module after `=` is gone. It is the module of its home, or looks in all of them.
+"""
+
+
+@functools.cache
+def homes() -> dict[str, tuple[str, ...]]:
+    """Returns the modules in which each module that is gone finds its names, by its whole path."""
+    parts = (line[1:].split() for line in ALIASES.split('\n') if line.startswith('='))
+    return {_whole(old): tuple(map(_whole, new)) for old, *new in parts}
+
+
+@functools.cache
+def names() -> dict[str, dict[str, tuple[str, str]]]:
+    """Returns home and name today of each name, by the module or class that had it.
+
+    >>> names()['tensorflow.python.util.nest']['is_sequence']
+    ('tensorflow.python.util.nest', 'is_nested')
+    """
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for left, _, right in (line.partition(': ') for line in ALIASES.split('\n') if ': ' in line):
+        old, home = map(_whole, left.split())
+        for pair in right.split():
+            name, _, new = pair.partition('=')
+            found.setdefault(old, {})[name] = home, new or name
+    return found
+
+
+def _whole(path: str) -> str:
+    is_whole = path.startswith(('tf_keras.', 'estimator_tpu_embedding.'))
+    return path if is_whole else f'tensorflow.python.{path}'
+
+
 _CORE = 'tensorflow_core'
 """The package that `tensorflow` stood for in TensorFlow 1.15 and 2.0."""
 
@@ -89,16 +206,14 @@ def advice(path: str) -> str | None:
     while known and known not in TODAY:
         known = known.rpartition('.')[0]
     if not known:
-        return None
+        return _advice_in_moved(path)
     return (f'tensorflow.python.{known} is private and has moved: use '
             f'{", ".join(TODAY[known])}')
 
 
-def successor(path: str) -> str:
-    """Returns the public path of the same object today; `''` if there is none.
-
-    >>> successor('tensorflow.python.ops.array_ops.stack')
-    'tensorflow.stack'
-    """
-    name = path.removeprefix('tensorflow.python.')
-    return TODAY[name][0].replace('tf.', 'tensorflow.', 1) if name in EXACT else ''
+def _advice_in_moved(path: str) -> str | None:
+    """Returns advice on a name that was in a module which has another home."""
+    known = path
+    while known and not homes().get(known):
+        known = known.rpartition('.')[0]
+    return f'{known} is private and has moved: use {", ".join(homes()[known])}' if known else None

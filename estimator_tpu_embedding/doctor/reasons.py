@@ -102,7 +102,7 @@ def _lost_in_tensorflow(path: str, answer: Answer) -> Reason:
         return Reason('E103', 'lost', message if '; use ' in message else message + _use(instead),
                       instead)
     if today := moved.advice(path):
-        return Reason('E102', 'moved', today, moved.successor(path))
+        return Reason('E102', 'moved', today)
     rule = lost_names.rule_of(path) or lost_names.rule_of(path.replace('tensorflow', 'tf', 1))
     if rule is not None and rule.fate == 'gone':
         return Reason('E101', 'lost', f'the installed TensorFlow lacks it: {rule.note}')

@@ -1,10 +1,10 @@
-"""Advice about private modules that moved: true of the TensorFlow that is installed."""
+"""Aliases of private names that moved, and advice: true of the TensorFlow that is installed."""
 
 import importlib
 
 import pytest
 import tensorflow as tf
-from harness.processes import run_etpe
+from harness.processes import run_etpe, run_python
 
 import estimator_tpu_embedding as ete
 from estimator_tpu_embedding.compat import moved
@@ -42,18 +42,16 @@ def test_advice_is_given_only_of_what_is_gone(name):
 
 
 @pytest.mark.parametrize('code, advice', [
-    ('from tensorflow.python.training.tracking import base',
-     'tensorflow.python.training.tracking is private and has moved: use '
-     'tensorflow.python.trackable.base, tensorflow.python.trackable.autotrackable, '
-     'tensorflow.python.trackable.data_structures, tensorflow.python.checkpoint.checkpoint'),
-    ('import tensorflow.python.training.checkpointable.util',
-     'tensorflow.python.training.checkpointable is private and has moved: use tensorflow'),
-    ('from tensorflow.python.framework.ops import Tensor',
-     'tensorflow.python.framework.ops.Tensor is private and has moved: use tf.Tensor'),
-    ('from tensorflow.python.ops import control_flow_ops; control_flow_ops.cond',
-     'tensorflow.python.ops.control_flow_ops.cond is private and has moved: use tf.cond'),
+    ('from tensorflow.python.training.tracking.base import nothing_of_that_name',
+     'tensorflow.python.training.tracking.base is private and has moved: use '
+     'tensorflow.python.trackable.base, tensorflow.python.checkpoint.restore, '),
+    ('from tensorflow.python.eager.function import defun',
+     'tensorflow.python.eager.function.defun is private and has moved: use tf.function'),
+    ('from tensorflow.python.data.ops import dataset_ops; dataset_ops.MapDataset',
+     'tensorflow.python.data.ops.dataset_ops.MapDataset is private and has moved: use tensorf'),
     ('import tensorflow_core.python.framework', 'tensorflow_core is called tensorflow today')])
 def test_an_import_that_failed_is_answered_with_the_name_of_today(code, advice):
+    ete.install()
     with pytest.raises((ImportError, AttributeError)) as caught:
         exec(code)
     assert flag_that_helps(caught.value).startswith(advice)
@@ -66,11 +64,88 @@ def test_nothing_is_said_of_others(path):
     assert moved.advice(path) is None
 
 
+NAMES = [(owner, *name) for owner, names in moved.names().items() for name in names.items()]
+
+
+@pytest.mark.parametrize('owner, name, home', NAMES)
+def test_each_alias_is_the_very_object(owner, name, home):
+    ete.install()
+    module, new = home
+    assert getattr(resolved(owner), name) is getattr(importlib.import_module(module), new)
+
+
+@pytest.mark.parametrize('old', moved.homes())
+def test_each_module_that_is_gone_is_that_of_today_or_has_all_its_names(old):
+    ete.install()
+    module = importlib.import_module(old)
+    homes = [importlib.import_module(path) for path in moved.homes()[old]]
+    if len(homes) == 1 and old not in moved.names():
+        assert module is homes[0]
+    for home in homes:
+        name = next(name for name, value in vars(home).items()
+                    if getattr(value, '__module__', '') == home.__name__ or home is module)
+        assert hasattr(module, name)
+
+
+def test_modules_of_a_package_that_moved_exist_once():
+    ete.install()
+    old = importlib.import_module('tensorflow.python.keras.datasets.mnist')
+    assert old is importlib.import_module('tf_keras.src.datasets.mnist')
+
+
+def test_names_of_easyrec_are_there():
+    ete.install()
+    from tensorflow.python.framework import ops
+    from tensorflow.python.ops import array_ops, control_flow_ops
+    from tensorflow.python.training import saver
+    from tensorflow.python.util import nest, tf_export
+    assert ops.Tensor is tf.Tensor
+    assert ops.IndexedSlices is tf.IndexedSlices
+    assert array_ops.stack is tf.stack
+    assert int(control_flow_ops.cond(tf.constant(True), lambda: 1, lambda: 2)) == 1
+    assert nest.is_sequence([1]) and not nest.is_sequence('a')
+    with tf.Graph().as_default():
+        variable = tf.compat.v1.get_variable('v', [2])
+        assert saver.BaseSaverBuilder.OpListToDict([variable]).keys() == {'v'}
+
+    @tf_export.estimator_export('estimator.Mine')
+    class Mine:
+        pass
+
+    assert Mine.__mro__ == (Mine, object)
+    assert not hasattr(tf.estimator, 'Mine')
+
+
+FRESH = """
+import sys
+import estimator_tpu_embedding as ete
+ete.install()
+from tensorflow.python.ops import cond
+before = cond.cond
+from estimator_tpu_embedding.compat import aliases, moved
+loaded = {path for path in (*moved.homes(), *moved.names()) if path in sys.modules}
+again = set(sys.modules)
+aliases.put_in_place()
+assert set(sys.modules) == again
+assert not set(moved.homes()) & loaded
+for path in loaded:
+    for name in moved.names()[path]:
+        assert name not in vars(sys.modules[path]), (path, name)
+from tensorflow.python.ops import control_flow_ops
+vars(control_flow_ops)['cond'] = 1  # As in a TensorFlow that still has it.
+assert control_flow_ops.cond == 1 and cond.cond is before
+"""
+
+
+def test_nothing_is_imported_before_it_is_asked_for_and_nothing_replaced():
+    assert run_python('-c', FRESH).returncode == 0
+
+
 @pytest.mark.soak
 def test_the_tool_says_it(tmp_path):
     path = tmp_path / 'job.py'
-    path.write_text('from tensorflow.python.training.tracking import tracking\n')
+    path.write_text('from tensorflow.python.eager.function import defun\n')
     done = run_etpe('run', path, loaded=True)
     assert done.returncode == 1
-    assert ('[etpe] tensorflow.python.training.tracking is private and has moved: use '
+    assert ('[etpe] tensorflow.python.eager.function.defun is private and has moved: use '
             in done.stderr)

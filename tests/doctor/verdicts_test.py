@@ -68,8 +68,6 @@ def test_a_name_that_is_there_is_no_finding_and_is_counted():
     (Question('tensorflow.contrib.tpu.python.tpu.tpu_config', 'TPUConfig'), 'E103',
      'tensorflow.compat.v1.estimator.tpu.TPUConfig', 'use'),
     (tf('contrib.layers.conv2d'), 'E103', '', 'tf.layers.conv2d'),
-    (Question('tensorflow.python.framework.ops', 'Tensor', True), 'E102', 'tensorflow.Tensor',
-     'tf.Tensor'),
     (Question('tensorflow.python.eager.function', 'defun', True), 'E102', '', 'tf.function'),
     (Question('tensorflow_core.python', 'ops', True), 'E102', '', 'is called'),
     (Question('tensorflow.python.eager', 'profiler', True), 'E102', '', 'profiler'),
