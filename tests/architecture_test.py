@@ -117,7 +117,8 @@ HOMES = {
             'children', 'guarded', 'threads', 'worker')}),
     'files that are opened': (
         uses, {'open', 'os.open', 'os.fdopen'},
-        {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py'}),
+        {'checkpoint/files.py', 'checkpoint/lock.py', 'proto/files.py',
+         'compat/old_imp.py'}),  # A module of Python opens what it is asked to.
     'code that is executed': (
         uses, {'eval', 'exec', 'io.open_code', 'runpy.run_path', 'os.chdir'},
         {'compat/script.py'}),
@@ -133,13 +134,13 @@ HOMES = {
     'loaded modules': (
         uses, {'sys.modules', 'sys.meta_path'},
         {'_legacy.py', '_process.py', *(f'compat/{name}.py' for name in (
-            'aliases', 'console', 'contrib/place', 'environment', 'install', 'roads', 'script',
-            'tf1')),
+            'aliases', 'console', 'contrib/place', 'environment', 'install', 'old_imp',
+            'old_python', 'roads', 'script', 'tf1')),
          'doctor/lookup.py'}),
     'imports by name': (
         uses, {'importlib.import_module'},
         {'__init__.py', '_legacy.py', 'cli/inputs.py', 'cli/main.py', 'compat/aliases.py',
-         'compat/roads.py',
+         'compat/old_python.py', 'compat/roads.py',
          'midlevel/__init__.py',  # As in that of the package: names are imported when used.
          'migration/agreement/process.py',  # A side of a check, in a process of its own.
          'doctor/lookup.py'}),  # Installed libraries, and nothing of what is scanned.

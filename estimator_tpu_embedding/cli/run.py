@@ -118,7 +118,8 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
                 contrib=parsed.contrib, tf1=parsed.tf1, checkpoint=options,
                 kernels=parsed.kernels, kernel_threads=parsed.kernel_threads,
                 workers=parsed.workers, processes=parsed.processes, expose=parsed.expose,
-                input_on_workers=parsed.input_on_workers)
+                input_on_workers=parsed.input_on_workers,
+                old_python=not parsed.no_old_python)
     if parsed.module is not None:
         return script.module(parsed.module)
     if parsed.script.lower().endswith('.ipynb'):
@@ -131,7 +132,8 @@ def _prepared(parsed: argparse.Namespace, options: CheckpointOptions) -> Any:
 def _show(error: Exception, frames: TracebackType | None, folds: tracebacks.Folds | None) -> None:
     """Prints an error of the program, and beneath its message a flag that might have helped."""
     from ..compat.hints import flag_that_helps
-    if hint := flag_that_helps(error):
+    hint = flag_that_helps(error)
+    if hint and f'[etpe] {hint}' not in getattr(error, '__notes__', ()):
         error.add_note(f'[etpe] {hint}')
     if sys.excepthook is sys.__excepthook__:
         tracebacks.show(error, frames, folds)

@@ -25,6 +25,8 @@ _GENERAL: dict[str, dict[str, Any]] = {
     '--tf1': {**_FLAG, 'help': 'for a script of TensorFlow 1.x: "import tensorflow" gives its '
               'names and behaviour'},
     '--contrib': {**_FLAG, 'help': 'restore the part of tf.contrib that jobs for TPUs use'},
+    '--no-old-python': {**_FLAG, 'help': 'do not bring back what Python and NumPy dropped, such as '
+                        'inspect.getargspec and np.float'},
     '--kernels': {'choices': CHOICES, 'help': 'the executor of tables where the script does not '
                   'say it: native (compiled kernels of this package), stock (operations of '
                   'TensorFlow), or auto (native where they are installed)'},

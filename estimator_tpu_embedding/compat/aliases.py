@@ -125,9 +125,20 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: types.ModuleType | None = None
                   ) -> importlib.machinery.ModuleSpec | None:
-        """Answers `import`; `None` for modules without aliases."""
+        """Answers `import`; `None` for modules without aliases.
+
+        Raises:
+          ModuleNotFoundError: with advice as a note, for a module that is gone without an alias.
+        """
         if not fullname.startswith('tensorflow.python.'):
             return None
+        if fullname.removeprefix('tensorflow.python.') in moved.TODAY and (
+                importlib.machinery.PathFinder.find_spec(fullname, path) is None):
+            # Without `name`, by which `from package import module` would forget this error.
+            error = ModuleNotFoundError(f'No module named {fullname!r}')
+            # Here, since unittest and pytest catch the error, and show its notes.
+            error.add_note(f'[etpe] {moved.advice(fullname)}')
+            raise error
         home = _only_home(fullname)
         if not home and fullname not in moved.homes() and fullname not in _owners():
             return None

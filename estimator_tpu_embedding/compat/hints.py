@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import types
 
-from . import moved, tf1
+from . import environment, moved, tf1
 
 _FOR_CONTRIB = ('tf.contrib was removed in TensorFlow 2: "etpe run --contrib" restores the part of '
                 'it that jobs for TPUs use; a script of TensorFlow 1.x needs --tf1 too')
@@ -14,6 +14,10 @@ _FOR_TF1 = ('{} is a name of TensorFlow 1: "etpe run --tf1" makes "import tensor
 _FOR_GRAPHS = ('Scripts of TensorFlow 1.x build graphs: "etpe run --tf1" switches eager '
                'execution off')
 
+_FOR_OLD_PROTOC = (
+    'the installed protobuf refuses code that a protoc before 3.19 made: make it again, "protoc '
+    '--python_out=. FILE.proto" with a protoc of today, or set '
+    f'{environment.PROTOBUF}=python, which is slower')
 _FOR_TFRS = ('TensorFlow Recommenders is not installed: pip install ".[tfrs]" in the checkout of '
              'this package, or pip install tensorflow-recommenders')
 
@@ -28,6 +32,8 @@ def flag_that_helps(error: BaseException) -> str | None:
         return _FOR_GRAPHS
     if isinstance(error, AttributeError) and isinstance(error.obj, tf1.Face):
         return None  # The face has its own message.
+    if isinstance(error, TypeError) and 'Descriptors cannot be created directly' in str(error):
+        return _FOR_OLD_PROTOC
     sought = missing_name(error)
     if sought == 'tensorflow_recommenders':
         return _FOR_TFRS
@@ -49,7 +55,8 @@ def missing_name(error: BaseException) -> str:
     """
     if isinstance(error, ImportError):
         asked = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", error.msg)
-        return f'{asked[2]}.{asked[1]}' if asked else error.name or ''
+        unnamed = re.fullmatch(r"No module named '([\w.]+)'", error.msg)
+        return f'{asked[2]}.{asked[1]}' if asked else error.name or (unnamed[1] if unnamed else '')
     if isinstance(error, AttributeError) and isinstance(error.obj, types.ModuleType):
         return f'{_path_of(error.obj)}.{error.name}'
     return ''

@@ -19,7 +19,7 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
             checkpoint: CheckpointOptions | None = None, kernels: str | None = None,
             kernel_threads: int | None = None, workers: str | Sequence[str] | None = None,
             processes: int | None = None, expose: bool = False,
-            input_on_workers: bool = False) -> None:
+            input_on_workers: bool = False, old_python: bool = False) -> None:
     """Makes TF1 TPUEstimator scripts importable and sizes the emulated TPU system.
 
     Call it before TensorFlow is imported. It restores these names, under every path that
@@ -63,6 +63,8 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
       expose: whether servers of a cluster may listen where other machines reach them.
       input_on_workers: whether the input of each host is built on its worker, for jobs whose
         `RunConfig` does not say it. See `RunConfig`.
+      old_python: whether to bring back what Python and NumPy dropped, such as
+        `inspect.getargspec` and `np.float`. Nothing that exists is changed.
 
     Raises:
       SetupError: if TensorFlow was imported without the legacy-Keras switch, or a
@@ -112,6 +114,9 @@ def install(hosts: int | None = None, cores: int | None = None, ids: str | None 
     step_limit.limit_plain_estimators()
     plain_training.count_steps()
     library.load()  # So that graphs of `.meta` files that use it can be imported.
+    if old_python:
+        from . import old_python as dropped
+        dropped.put_in_place(announce)
     if tf1:
         from . import tf1 as face
         face.put_on()

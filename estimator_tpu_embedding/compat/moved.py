@@ -139,6 +139,7 @@ training.saver.BaseSaverBuilder training.saving.saveable_object_util: OpListToDi
 =training.tracking.base trackable.base checkpoint.restore trackable.constants
 =training.tracking.base_delegate trackable.base_delegate
 =training.tracking.data_structures trackable.data_structures
+=training.tracking.graph_view checkpoint.graph_view checkpoint.save_util_v1
 =training.tracking.layer_utils trackable.layer_utils
 =training.tracking.python_state trackable.python_state
 =training.tracking.resource trackable.resource

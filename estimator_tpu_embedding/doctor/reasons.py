@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..compat import lost_names, moved, tf1
+from ..compat import lost_names, moved, old_python, tf1
 from ..compat.contrib import advice, same
 from . import libraries, successors
 from .facts import Answer, Question
@@ -89,7 +89,8 @@ def _missing(question: Question, answer: Answer) -> Reason:
     code = ('E121' if package == 'numpy' else 'E113' if package in libraries.OF_TENSORFLOW
             or package not in libraries.PYTHON else 'E122')
     return Reason(code, 'moved' if instead else 'lost', f'{_owner(package)} has no '
-                  f'{_shown(answer.lacking)}' + (_use(instead) or _nearest(answer)),
+                  f'{_shown(answer.lacking)}' + (_use(instead) or _nearest(answer))
+                  + '; etpe run brings it back' * old_python.restores(answer.lacking),
                   instead if is_exact else '')
 
 

@@ -6,25 +6,14 @@ of one that is not. A name with `=` in front has the same meaning and takes the 
 
 from __future__ import annotations
 
+from ..compat import old_python
 from .facts import Question
 
-_ABC = ('AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection '
-        'Container Coroutine Generator Hashable ItemsView Iterable Iterator KeysView Mapping '
-        'MappingView MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized '
-        'ValuesView')
 _URL_PARSE = 'quote quote_plus unquote unquote_plus urlencode'
 _URL_REQUEST = 'urlopen urlretrieve urlcleanup pathname2url url2pathname'
 
 NAMES: dict[str, str] = {
-    **{f'numpy.{old}': f'=builtins.{old}' for old in 'bool complex float int object str'.split()},
-    'numpy.long': '=builtins.int', 'numpy.unicode': '=builtins.str',
-    **{f'numpy.{old}': f'=numpy.{new}' for old, new in (pair.split(':') for pair in (
-        'Inf:inf Infinity:inf NaN:nan PINF:inf alltrue:all bool8:bool_ cfloat:complex128 '
-        'clongfloat:clongdouble complex_:complex128 cumproduct:cumprod float_:float64 infty:inf '
-        'int0:intp longcomplex:clongdouble longfloat:longdouble mat:asmatrix object0:object_ '
-        'product:prod rank:ndim round_:round row_stack:vstack singlecomplex:complex64 '
-        'sometrue:any string_:bytes_ trapz:trapezoid typeDict:sctypeDict uint0:uintp '
-        'unicode_:str_').split())},
+    **{old: f'={new}' for old, new in old_python.SAME.items()},
     'numpy.NINF': '-numpy.inf', 'numpy.NZERO': '-0.0', 'numpy.PZERO': '0.0',
     'numpy.asfarray': 'numpy.asarray(a, dtype=float)', 'numpy.asscalar': 'a.item()',
     'numpy.cast': 'numpy.asarray(a, dtype=...)', 'numpy.in1d': 'numpy.isin',
@@ -35,8 +24,6 @@ NAMES: dict[str, str] = {
     'numpy.random.random_integers': 'numpy.random.randint(low, high + 1)',
     'numpy.recfromcsv': 'numpy.genfromtxt(..., delimiter=",", dtype=None)',
     'numpy.ndarray.tostring': 'tobytes', 'numpy.ndarray.itemset': 'an assignment to an index',
-
-    **{f'collections.{name}': f'=collections.abc.{name}' for name in _ABC.split()},
     **{f'typing.{name}': f'=collections.abc.{name}' for name in ('ByteString',)},
     **{f'builtins.{old}': new for old, new in (pair.split(':') for pair in (
         'basestring:=builtins.str intern:=sys.intern long:=builtins.int raw_input:=builtins.input '

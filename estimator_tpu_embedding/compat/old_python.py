@@ -1,0 +1,179 @@
+"""Gives programs of older times what Python and NumPy dropped since, where nothing else is there.
+
+Nothing that exists is changed: a module asks for a name only if it lacks it. So names that are
+there today with another meaning, such as `np.bool`, stay as they are. A line tells of the first use
+of each name.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import importlib.util
+import inspect
+import sys
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import aliases, roads
+
+_ArgSpec = collections.namedtuple('_ArgSpec', 'args varargs keywords defaults')
+_INFINITE: dict[str, Any] = {
+    'numpy.NINF': -float('inf'), 'numpy.NZERO': -0., 'numpy.PZERO': 0.}
+_ABC = ('AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection '
+        'Container Coroutine Generator Hashable ItemsView Iterable Iterator KeysView Mapping '
+        'MappingView MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized '
+        'ValuesView')
+SAME = {
+    **{f'numpy.{old}': f'builtins.{old}' for old in 'bool complex float int object str'.split()},
+    'numpy.long': 'builtins.int', 'numpy.unicode': 'builtins.str',
+    **{f'numpy.{old}': f'numpy.{new}' for old, new in (pair.split(':') for pair in (
+        'Inf:inf Infinity:inf NaN:nan PINF:inf alltrue:all bool8:bool_ cfloat:complex128 '
+        'clongfloat:clongdouble complex_:complex128 cumproduct:cumprod float_:float64 infty:inf '
+        'int0:intp longcomplex:clongdouble longfloat:longdouble mat:asmatrix object0:object_ '
+        'product:prod rank:ndim round_:round row_stack:vstack singlecomplex:complex64 '
+        'sometrue:any string_:bytes_ trapz:trapezoid typeDict:sctypeDict uint0:uintp '
+        'unicode_:str_').split())},
+    **{f'collections.{name}': f'collections.abc.{name}' for name in _ABC.split()}}
+"""By the path of an old name, that of the same thing today, with the same arguments."""
+
+
+def put_in_place(say: Callable[[str], None]) -> None:
+    """Makes the old names available.
+
+    Args:
+      say: called with a line about each name that is used, once.
+
+    >>> put_in_place(lambda line: None)
+    >>> import fractions
+    >>> fractions.gcd(4, -6)
+    -2
+    """
+    for path in {name.rpartition('.')[0] for name in (*SAME, *_OWN)}:
+        module = importlib.import_module(path)
+        if _MARK not in vars(module):
+            vars(module)[_MARK] = True
+            aliases.add(module, functools.partial(_look_up, path, say, set()))
+    if sys.version_info >= (3, 12) and importlib.util.find_spec('distutils') is None and (
+            importlib.util.find_spec('setuptools') is not None):
+        sys.meta_path.append(roads.MovedPackage('distutils', 'setuptools._distutils'))
+    if sys.version_info >= (3, 12):
+        sys.meta_path.append(roads.MovedPackage('imp', f'{__package__}.old_imp'))
+
+
+def restores(path: str) -> bool:
+    """Whether a name that the installed Python or NumPy lacks comes back, by its whole path.
+
+    >>> restores('numpy.float'), restores('numpy.asscalar')
+    (True, False)
+    """
+    return any(path in known for known in (_OWN, _INFINITE, SAME))
+
+
+def _look_up(module: str, say: Callable[[str], None], told: set[str], name: str) -> Any:
+    """Returns an old name of a module, and says so the first time.
+
+    Raises:
+      AttributeError: if there is none.
+    """
+    value = _value(f'{module}.{name}')
+    if name not in told:
+        told.add(name)
+        say(f'old name {module}.{name}, used by {_user()}; --no-old-python leaves it out')
+    return value
+
+
+def _value(path: str) -> Any:
+    for known in (_OWN, _INFINITE):
+        if path in known:
+            return known[path]
+    home, _, name = SAME.get(path, '').rpartition('.')
+    if not home:
+        raise AttributeError(path)
+    return getattr(importlib.import_module(home), name)
+
+
+def _user() -> str:
+    """Returns the file that asks for a name: the first that is neither ours nor an importer's."""
+    frame = sys._getframe(1)
+    own = (__file__, aliases.__file__)
+    while frame.f_back is not None and (frame.f_code.co_filename in own
+                                        or 'importlib' in frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_filename
+
+
+def _getargspec(func: Any) -> _ArgSpec:
+    """Returns the arguments of a function, as `inspect.getargspec` did.
+
+    Raises:
+      ValueError: if the function has keyword-only arguments or annotations.
+    """
+    found = inspect.getfullargspec(func)
+    if found.kwonlyargs or found.annotations:
+        raise ValueError('Function has keyword-only parameters or annotations, use '
+                         'inspect.signature() API which can support them')
+    return _ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+
+
+def _formatargspec(
+        args: Any, varargs: Any = None, varkw: Any = None, defaults: Any = None,
+        kwonlyargs: Any = (), kwonlydefaults: Any = None, annotations: Any = None,
+        formatarg: Callable[[Any], str] = str,
+        formatvarargs: Callable[[Any], str] = '*{}'.format,
+        formatvarkw: Callable[[Any], str] = '**{}'.format,
+        formatvalue: Callable[[Any], str] = '={!r}'.format,
+        formatreturns: Callable[[Any], str] = ' -> {}'.format,
+        formatannotation: Callable[[Any], str] = inspect.formatannotation) -> str:
+    """Returns the text of arguments, as `inspect.formatargspec` did: `(a, b=1, *c)`."""
+    annotations = annotations or {}
+
+    def text(name: Any, values: dict[Any, Any]) -> str:
+        typed = f': {formatannotation(annotations[name])}' if name in annotations else ''
+        return formatarg(name) + typed + (formatvalue(values[name]) if name in values else '')
+
+    last = dict(zip(args[-len(defaults):], defaults, strict=True)) if defaults else {}
+    parts = [text(name, last) for name in args]
+    if varargs is not None:
+        parts.append(formatvarargs(text(varargs, {})))
+    elif kwonlyargs:
+        parts.append('*')
+    parts += [text(name, kwonlydefaults or {}) for name in kwonlyargs]
+    if varkw is not None:
+        parts.append(formatvarkw(text(varkw, {})))
+    after = (formatreturns(formatannotation(annotations['return']))
+             if 'return' in annotations else '')
+    return f'({", ".join(parts)}){after}'
+
+
+def _gcd(a: Any, b: Any) -> Any:
+    """Returns the greatest common divisor with the sign of `b`, or of `a` if `b` is 0."""
+    while b:
+        a, b = b, a % b
+    return a
+
+
+def _coroutine(func: Any) -> Any:
+    """Makes a generator function a coroutine, as the decorator `asyncio.coroutine` did."""
+    if inspect.iscoroutinefunction(func):
+        return func
+    if inspect.isgeneratorfunction(func):
+        return types.coroutine(func)
+
+    @functools.wraps(func)
+    async def awaited(*args: Any, **kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        if inspect.isgenerator(result):
+            return await types.coroutine(lambda: result)()
+        return await result if inspect.isawaitable(result) else result
+
+    return awaited
+
+
+_MARK = '_etpe_old_python'
+_OWN: dict[str, Any] = {
+    'inspect.getargspec': _getargspec, 'inspect.ArgSpec': _ArgSpec,
+    'inspect.formatargspec': _formatargspec, 'fractions.gcd': _gcd,
+    'time.clock': time.process_time, 'asyncio.coroutine': _coroutine}

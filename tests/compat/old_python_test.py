@@ -1,0 +1,107 @@
+"""What Python and NumPy dropped is there under `etpe run`, and what exists is left alone."""
+
+import pytest
+from harness.processes import run_etpe, run_python
+
+from estimator_tpu_embedding.compat import old_python
+
+JOB = """
+import asyncio, collections, fractions, inspect, math, time
+import numpy as np
+from collections import Iterator, Mapping
+assert Mapping is collections.abc.Mapping and Iterator is collections.abc.Iterator
+assert fractions.gcd(4, -6) == -2 and fractions.gcd(-4, 0) == -4 and fractions.gcd(-4, 6) == 2
+assert inspect.getargspec(lambda a, b=1, *c: 0) == (['a', 'b'], 'c', None, (1,))
+try:
+    inspect.getargspec(lambda *, a: 0)
+except ValueError as error:
+    assert 'keyword-only' in str(error)
+assert inspect.formatargspec(['a', 'b'], 'c', 'd', (1,)) == '(a, b=1, *c, **d)'
+assert inspect.formatargspec(['a'], None, None, None, ['k'], {'k': 2}, {'a': int, 'return': str}
+                             ) == '(a: int, *, k=2) -> str'
+assert np.float is float and np.int is int and np.object is object and np.str is str
+assert np.string_ is np.bytes_ and np.unicode_ is np.str_ and np.float_ is np.float64
+assert np.NINF == -math.inf and math.copysign(1, np.NZERO) == -1
+assert np.bool is np.bool_ and np.long is not int
+before = time.clock()
+assert abs(before - time.process_time()) < 1
+assert not hasattr(np, 'nothing_of_that_name') and not hasattr(inspect, 'nothing_of_that_name')
+
+@asyncio.coroutine
+def three():
+    yield from asyncio.sleep(0)
+    return 3
+
+@asyncio.coroutine
+def six():
+    return three()
+
+assert asyncio.run(three()) == asyncio.run(six()) == 3
+assert Mapping is collections.Mapping
+print('reached the last line')
+"""
+
+
+def test_old_names_are_there_and_each_is_told_of_once(tmp_path):
+    path = tmp_path / 'job.py'
+    path.write_text(JOB)
+    done = run_etpe('run', path, loaded=True)
+    assert (done.returncode, done.stdout) == (0, 'reached the last line\n')
+    told = [line for line in done.stderr.splitlines() if 'old name collections.Mapping' in line]
+    assert told == [f'[etpe] old name collections.Mapping, used by {path}; --no-old-python leaves '
+                    'it out']
+
+
+def test_without_them_the_names_are_missing(tmp_path):
+    path = tmp_path / 'job.py'
+    path.write_text('import inspect\ninspect.getargspec\n')
+    done = run_etpe('run', '--no-old-python', path, loaded=True)
+    assert done.returncode == 1
+    assert "module 'inspect' has no attribute 'getargspec'" in done.stderr
+
+
+def test_a_library_asks_for_them():
+    code = ('import estimator_tpu_embedding as ete; ete.install({}); import fractions; '
+            'assert hasattr(fractions, "gcd") is {}')
+    assert run_python('-c', code.format('', False)).returncode == 0
+    assert run_python('-c', code.format('old_python=True', True)).returncode == 0
+
+
+@pytest.mark.parametrize('path, is_back', [
+    ('numpy.float', True), ('numpy.NINF', True), ('time.clock', True),
+    ('collections.Mapping', True), ('numpy.asscalar', False), ('string.letters', False)])
+def test_what_comes_back_is_known(path, is_back):
+    assert old_python.restores(path) is is_back
+
+
+OLD_CODE = """
+from google.protobuf import descriptor
+descriptor.FieldDescriptor(
+    name='x', full_name='a.x', index=0, number=1, type=9, cpp_type=9, label=1,
+    has_default_value=False, default_value='', message_type=None, enum_type=None,
+    containing_type=None, is_extension=False, extension_scope=None)
+"""
+
+
+def test_code_of_an_old_protoc_ends_with_what_helps(tmp_path):
+    path = tmp_path / 'job.py'
+    path.write_text(OLD_CODE)
+    done = run_etpe('run', path, loaded=True)
+    assert done.returncode == 1
+    assert ('[etpe] the installed protobuf refuses code that a protoc before 3.19 made: '
+            in done.stderr)
+    assert 'set PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python' in done.stderr
+    helped = run_etpe('run', path, PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION='python')
+    assert helped.returncode == 0
+
+
+@pytest.mark.parametrize('statement', [
+    'from tensorflow.python.eager import profiler', 'import tensorflow.python.eager.profiler'])
+def test_unittest_shows_where_a_module_is_today(tmp_path, statement):
+    path = tmp_path / 'job.py'
+    path.write_text('import unittest\nclass Test(unittest.TestCase):\n    def test_it(self):\n'
+                    f'        {statement}\nunittest.main()\n')
+    done = run_etpe('run', path, loaded=True)
+    assert done.returncode == 1
+    assert done.stderr.count('[etpe] tensorflow.python.eager.profiler is private and has moved: '
+                             'use tf.profiler.experimental') == 1
