@@ -14,12 +14,15 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..compat import environment
+from ..compat import environment, old_python
 from . import libraries, lookup
 from .facts import Question
 
 PYTHON, KERAS2, RUN, TF1, CONTRIB = WORLDS = 'python', 'keras2', 'run', 'tf1', 'contrib'
 """Plain Python; the same with Keras 2; and `etpe run` without and with its flags."""
+
+OLD = 'old'
+"""Python and NumPy with the old names that `etpe run` brings back, whatever its flags are."""
 
 
 class Request(NamedTuple):
@@ -69,6 +72,9 @@ def _plain(questions: Sequence[Question]) -> Iterator[tuple[str, list[Question]]
         yield PYTHON, [one for one in questions
                        if libraries.top(one) in libraries.OF_TENSORFLOW | libraries.PYTHON
                        and libraries.top(one) != libraries.PACKAGE]
+    if others:
+        old_python.put_in_place(lambda line: None)
+        yield OLD, others
 
 
 def _restored(questions: Sequence[Question]) -> Iterator[tuple[str, list[Question]]]:

@@ -76,7 +76,8 @@ def ask(questions: Iterable[Question], scanned: Sequence[str], deadline: float =
 def _joined(question: Question, worlds: Mapping[str, Mapping[Question, Found]]) -> Answer | None:
     """Returns the answer of all worlds; `None` unless each that matters has answered."""
     package = libraries.top(question)
-    names = (answering.WORLDS if package in libraries.OF_TENSORFLOW else (answering.PYTHON,) * 5)
+    names = (answering.WORLDS if package in libraries.OF_TENSORFLOW
+             else (answering.PYTHON,) * 2 + (answering.OLD,) * 3)
     if package == libraries.PACKAGE:  # Without Keras 2 this package refuses to work.
         names = (answering.KERAS2, *answering.WORLDS[1:])
     parts = [worlds.get(name, {}).get(question) for name in names]

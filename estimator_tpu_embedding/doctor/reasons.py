@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..compat import lost_names, moved, old_python, tf1
+from ..compat import lost_names, moved, tf1
 from ..compat.contrib import advice, same
 from . import libraries, successors
 from .facts import Answer, Question
 
 _OLD_ROAD = re.compile(r'\.python\.(?:\w+\.){1,2}')  # As in contrib.tpu.python.tpu.tpu_config.
+
+_CHANGED = {'numpy.bool': 'bool', 'numpy.long': 'int'}
 
 
 class Reason(NamedTuple):
@@ -48,7 +50,15 @@ def reason_of(question: Question, answer: Answer | None, why_unknown: str = '') 
                       f'{answer.refused}')
     if answer.run:
         if answer.python:
-            return Reason('', 'there')
+            old = _CHANGED.get(question.path)
+            return Reason('W219', 'there', f'it was the type {old} of Python, and is a type of '
+                          f'NumPy today: write {old} if that is meant') if old else Reason(
+                '', 'there')
+        if libraries.top(question) not in libraries.OF_TENSORFLOW:
+            instead, is_exact = successors.instead_of(question)
+            return Reason('I301', 'restored', f'{_owner(libraries.top(question))} lacks it: etpe '
+                          'run restores it, and install(old_python=True) in a library',
+                          instead if is_exact else '')
         return Reason('I304', 'restored', 'it is there with Keras 2 only, which etpe run selects'
                       ) if answer.keras2 else Reason(
             'I301', 'restored', 'TensorFlow lacks it, and etpe run restores it')
@@ -89,8 +99,7 @@ def _missing(question: Question, answer: Answer) -> Reason:
     code = ('E121' if package == 'numpy' else 'E113' if package in libraries.OF_TENSORFLOW
             or package not in libraries.PYTHON else 'E122')
     return Reason(code, 'moved' if instead else 'lost', f'{_owner(package)} has no '
-                  f'{_shown(answer.lacking)}' + (_use(instead) or _nearest(answer))
-                  + '; etpe run brings it back' * old_python.restores(answer.lacking),
+                  f'{_shown(answer.lacking)}' + (_use(instead) or _nearest(answer)),
                   instead if is_exact else '')
 
 

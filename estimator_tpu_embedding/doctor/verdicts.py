@@ -76,7 +76,7 @@ def _reason(file: ScannedFile, use: Use, answer: Answer | None, why_unknown: str
         return reason
     if use.is_guarded or not needed.is_reached(file, use):
         if answer.run or answer.python:
-            return reason if answer.run else reasons.Reason('', 'there')
+            return reasons.Reason('', 'there') if answer.python else reason
         hint = _HINT.get(reason.verdict, reason.message)
         return reasons.Reason('I305', reason.verdict,
                               f'it is missing, and the program is prepared for that; {hint}')

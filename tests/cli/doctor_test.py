@@ -7,9 +7,9 @@ from harness.commands import Etpe
 
 WHOLE = 'every file was read to its end'
 PYTHON2 = 'import os\nprint "a"\n'
-OLD = 'import collections\nx = isinstance({}, collections.Mapping)  # maps\n'
-NEW = ('import collections\nimport collections.abc\n'
-       'x = isinstance({}, collections.abc.Mapping)  # maps\n')
+OLD = 'import urllib\nx = urllib.urlencode({})  # maps\n'
+NEW = ('import urllib\nimport urllib.parse\n'
+       'x = urllib.parse.urlencode({})  # maps\n')
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_files_that_are_excluded_are_there_for_others(etpe, write):
 def test_the_diff_shows_what_fix_writes(etpe, write, tmp_path):
     write('a.py', OLD)
     text = etpe('doctor', '--diff', 'a.py', status=1)
-    assert '-x = isinstance({}, collections.Mapping)  # maps\n+import collections.abc' in text
+    assert '-x = urllib.urlencode({})  # maps\n+import urllib.parse' in text
     assert last(text) == '1 place would be fixed; nothing was written'
     assert etpe('doctor', '--diff', '--fix', 'a.py', status=1) == text
     assert (tmp_path / 'a.py').read_text() == OLD
@@ -119,10 +119,10 @@ def test_the_diff_shows_what_fix_writes(etpe, write, tmp_path):
 
 def test_fix_writes_what_is_safe_once_and_says_what_it_left(etpe, write, tmp_path):
     write('a.py', OLD)
-    write('b.py', f'def f(collections): pass\n{OLD}')
+    write('b.py', f'def f(urllib): pass\n{OLD}')
     text = etpe('doctor', '--fix', '.', status=1)
     assert 'fixed: a.py: 1 place' in text and 'a.py:2' not in text
-    assert 'not fixed: b.py:3:20  E122  collections.Mapping: the file may give' in text
+    assert 'not fixed: b.py:3:5  E122  urllib.urlencode: the file may give' in text
     assert (tmp_path / 'a.py').read_text() == NEW
     assert WHOLE in last(etpe('doctor', '--fix', 'a.py'))
     assert (tmp_path / 'a.py').read_text() == NEW

@@ -5,7 +5,7 @@ import pytest
 from estimator_tpu_embedding.doctor.diagnose import diagnose
 from estimator_tpu_embedding.doctor.ignores import Settings
 
-OLD = 'import collections\nprint(collections.Mapping)\n'
+OLD = 'import string\nprint(string.letters)\n'
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from estimator_tpu_embedding.doctor import diagnose
 
 HEAD = 'import collections\nimport numpy as np\nimport tensorflow as tf\n'
 TEXTS = ('E101', 'E102', 'E103', 'E105', 'E113', 'E121', 'E122', 'E123', 'E131', 'W201', 'W202',
-         'W203', 'W217', 'W218', 'I301', 'I302', 'I303', 'I304', 'I305')
+         'W203', 'W217', 'W218', 'W219', 'I301', 'I302', 'I303', 'I304', 'I305')
 """Codes whose examples are whole programs, once TensorFlow is imported."""
 
 

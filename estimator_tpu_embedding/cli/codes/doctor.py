@@ -37,16 +37,15 @@ ENTRIES = {
              'The module is installed, but this version of it has no such name.',
              'Install the version that has it, or use what this version has.'),
     'E121': ('NumPy name that is gone',
-             'NumPy has removed the name. Such are np.int and np.bool, which were other names for '
-             'the types of Python.',
+             'NumPy has removed the name, and etpe run does not restore it. An example is '
+             'np.asscalar.',
              'Use the successor. etpe doctor --fix writes it where there is exactly one.'),
     'E122': ('Python name that is gone',
-             'A module of Python, or Python itself, no longer has the name. Examples are '
-             'collections.Mapping and xrange.',
+             'A module of Python, or Python itself, no longer has the name, and etpe run does '
+             'not restore it. Examples are string.letters and xrange.',
              'Use the successor. etpe doctor --fix writes it where there is exactly one.'),
     'E123': ('module of Python that is gone',
-             'The standard library no longer has the module. Examples are imp, distutils and '
-             'cPickle.',
+             'The standard library no longer has the module. Examples are cPickle and urllib2.',
              'Import the successor that the finding names.'),
     'E131': ('syntax that Python cannot read',
              'The line does not parse: it is Python 2, or it is wrong. Names in the rest of the '
@@ -116,12 +115,18 @@ ENTRIES = {
              'The function is there in TensorFlow 1 and 2, and the argument in TensorFlow 1 only. '
              'No other name in the program asks for --tf1.',
              'Run it with --tf1, or write the argument of today.'),
+    'W219': ('NumPy name that has another meaning today',
+             'NumPy 1 had np.bool and np.long as other names for types of Python. NumPy 2 has '
+             'types of its own by these names, and nothing changes them.',
+             'Write bool or int if the type of Python is meant.'),
     'W221': ('packages that contradict each other',
              'The installed packages, or their settings, do not fit together.',
              'Install the versions that the finding names.'),
     'I301': ('name that etpe run restores',
-             'Plain TensorFlow lacks the name. etpe run puts it back without any flag.',
-             'Start the program by etpe run.'),
+             'Plain TensorFlow, NumPy or Python lacks the name. etpe run puts it back without any '
+             'flag.',
+             'Start the program by etpe run. etpe doctor --fix writes the successor where there is '
+             'exactly one.'),
     'I302': ('name that --tf1 restores',
              'The name is of TensorFlow 1. etpe run --tf1 makes "import tensorflow" give it.',
              'Start the program by etpe run --tf1.'),

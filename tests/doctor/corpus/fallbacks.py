@@ -17,7 +17,7 @@ except ImportError:
     import pickle
 
 try:
-    from collections import Mapping  # expect: I305 collections.Mapping
+    from collections import Mapping  # expect: I301 collections.Mapping
 except ImportError:
     from collections.abc import Mapping
 

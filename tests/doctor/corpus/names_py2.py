@@ -14,11 +14,11 @@ except ImportError:
 
 import urllib2  # expect: E123 urllib2
 from StringIO import StringIO  # expect: E123 StringIO
-from collections import Iterable, OrderedDict  # expect: E122 collections.Iterable
+from collections import Iterable, OrderedDict  # expect: I301 collections.Iterable
 from itertools import izip  # expect: E122 itertools.izip
 
 
-class Bag(collections.MutableMapping):  # expect: E122 collections.MutableMapping
+class Bag(collections.MutableMapping):  # expect: I301 collections.MutableMapping
     def __init__(self, words):
         self.words = OrderedDict((word, unicode(word)) for word in words)  # expect: E122 unicode
 
@@ -31,9 +31,9 @@ def letters():
 
 
 for i in xrange(3):  # expect: E122 xrange
-    began = time.clock()  # expect: E122 time.clock
+    began = time.clock()  # expect: I301 time.clock
     print(os.getcwdu(), long(i))  # expect: E122 os.getcwdu; E122 long
 print(list(itertools.imap(str, [1])))  # expect: E122 itertools.imap
-print(isinstance({}, collections.Mapping), Iterable, izip, StringIO, urllib2)  # expect: E122 collections.Mapping
+print(isinstance({}, collections.Mapping), Iterable, izip, StringIO, urllib2)  # expect: I301 collections.Mapping
 print(pickle.dumps([raw_input('name')]))  # expect: E122 raw_input
 print('reached the last line')

@@ -43,7 +43,7 @@ else:
     string_types = str,
 
 integer = np.int64 if sys.platform != 'win32' else np.int32
-bool_ = getattr(np, 'bool_', None) or np.bool
+bool_ = getattr(np, 'bool_', None) or np.bool8
 
 
 def to_torch(array) -> Model:

@@ -26,7 +26,7 @@ def kind(value):
 
 random = default_rng(1)
 values = random.random(5)
-print(windows(values, 2).shape, kind(values), kind({}), np.long, np.bool(True), np.char.upper('a'))
+print(windows(values, 2).shape, kind(values), kind({}), np.bool_(True), np.char.upper('a'))
 print(np.linalg.norm(values), np.testing.assert_allclose(1, 1), np.iinfo(np.int32).max)
 print(np.add.reduce(values), np.random.RandomState(0).rand(), np.ma.masked, np.c_[1, 2])
 print(np.lib.stride_tricks.as_strided(values).shape, np.dtypes.Float64DType, np.float64.__name__)
