@@ -76,7 +76,7 @@ HOMES = {
         strings, {'tensorflow.python', 'tensorflow._api', 'tensorflow_estimator.python',
                   'tensorflow_estimator._api'},
         {'_legacy.py', *(f'compat/{name}.py' for name in (
-            'aliases', 'contrib/place', 'install', 'lost_names', 'modules', 'moved', 'roads'))}),
+            'contrib/place', 'install', 'lost_names', 'modules', 'moved', 'roads'))}),
     'the nightly': (imports, {'tensorflow_estimator'}, set()),  # `_legacy` imports it by name.
     'engines': (
         imports, {f'{NAME}.hosts.{name}' for name in (
@@ -135,7 +135,7 @@ HOMES = {
         uses, {'sys.modules', 'sys.meta_path'},
         {'_legacy.py', '_process.py', *(f'compat/{name}.py' for name in (
             'aliases', 'console', 'contrib/place', 'environment', 'install', 'old_imp',
-            'old_python', 'roads', 'script', 'tf1')),
+            'roads', 'script', 'tf1')),
          'doctor/lookup.py'}),
     'imports by name': (
         uses, {'importlib.import_module'},

@@ -173,8 +173,7 @@ def _restore_estimator() -> None:
         roads.put_api(root, v1 if root in roads.V1_ROOTS else v2)
     package = 'tensorflow_estimator.python.estimator'
     roads.put_module(f'{package}.keras', _legacy.keras_module())
-    if not any(isinstance(finder, roads.MovedPackage) for finder in sys.meta_path):
-        sys.meta_path.insert(0, roads.MovedPackage('tensorflow.python.estimator', package))
+    roads.move({'tensorflow.python.estimator': package})
 
 
 def _restore_names() -> None:

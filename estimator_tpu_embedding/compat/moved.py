@@ -14,12 +14,14 @@ TODAY: dict[str, tuple[str, ...]] = {
     'client.notebook': ('tf.compat.v1.Session',),
     'compiler.xla.experimental.xla': ('tf.xla.experimental',),
     'data.ops.dataset_ops.MapDataset': ('tensorflow.python.data.ops.map_op',),
-    'data.ops.dataset_ops.RangeDataset': ('tensorflow.python.data.ops.range_op',),
-    'data.ops.dataset_ops.TensorSliceDataset': (
-        'tensorflow.python.data.ops.from_tensor_slices_op',),
+    'data.ops.dataset_ops.ParallelMapDataset': ('tensorflow.python.data.ops.map_op',),
     'eager.function.defun': ('tf.function',),
     'eager.profiler': ('tf.profiler.experimental',),
     'keras.engine.network': ('tf.keras.Model',),
+    **{f'keras.{name}': ('tf.keras',) for name in (
+        'layers.cudnn_recurrent', 'layers.kernelized', 'layers.local', 'layers.noise',
+        'layers.normalization', 'layers.preprocessing', 'layers.recurrent_v2', 'layers.wrappers',
+        'premade', 'utils.multi_gpu_utils', 'wrappers')},
     'keras.mixed_precision.experimental': ('tf.keras.mixed_precision',),
     'lib.core.bfloat16': ('tf.bfloat16',),
     'ops.spectral_ops': ('tf.signal',),
@@ -27,16 +29,30 @@ TODAY: dict[str, tuple[str, ...]] = {
     'training.saving.functional_saver': ('tensorflow.python.checkpoint.functional_saver',),
 }
 ALIASES = """
-autograph.pyct.errors autograph.pyct.error_utils: ErrorMetadataBase FrameInfo
-autograph.pyct.errors autograph.pyct.error_utils: MultilineMessageKeyError
 =autograph.core.naming autograph.pyct.naming
 =autograph.operators.special_values autograph.operators.variables
+autograph.pyct.errors autograph.pyct.error_utils: ErrorMetadataBase MultilineMessageKeyError
 =data.experimental.ops.distribute_options data.ops.options
 =data.experimental.ops.optimization_options data.ops.options
 =data.experimental.ops.threading_options data.ops.options
+data.ops.dataset_ops data.ops.batch_op: ParallelBatchDataset=_ParallelBatchDataset
 data.ops.dataset_ops data.ops.cache_op: CacheDataset
+data.ops.dataset_ops data.ops.concatenate_op: ConcatenateDataset=_ConcatenateDataset
 data.ops.dataset_ops data.ops.debug_mode: enable_debug_mode toggle_debug_mode
+data.ops.dataset_ops data.ops.filter_op: FilterDataset=_FilterDataset
+data.ops.dataset_ops data.ops.flat_map_op: FlatMapDataset=_FlatMapDataset
+data.ops.dataset_ops data.ops.from_tensor_slices_op: TensorSliceDataset=_TensorSliceDataset
+data.ops.dataset_ops data.ops.from_tensors_op: TensorDataset=_TensorDataset
+data.ops.dataset_ops data.ops.interleave_op: InterleaveDataset=_InterleaveDataset
+data.ops.dataset_ops data.ops.interleave_op: ParallelInterleaveDataset=_ParallelInterleaveDataset
 data.ops.dataset_ops data.ops.options: AutotuneAlgorithm Options
+data.ops.dataset_ops data.ops.padded_batch_op: PaddedBatchDataset=_PaddedBatchDataset
+data.ops.dataset_ops data.ops.range_op: RangeDataset=_RangeDataset
+data.ops.dataset_ops data.ops.shard_op: ShardDataset=_ShardDataset
+data.ops.dataset_ops data.ops.skip_op: SkipDataset=_SkipDataset
+data.ops.dataset_ops data.ops.take_op: TakeDataset=_TakeDataset
+data.ops.dataset_ops data.ops.window_op: WindowDataset=_WindowDataset
+data.ops.dataset_ops data.ops.zip_op: ZipDataset=_ZipDataset
 data.util.nest data.util.nest: is_sequence=is_nested
 =distribute.all_reduce distribute.v1.all_reduce
 distribute.coordinator.values distribute.coordinator.remote_value: RemoteValue RemoteValueStatus
@@ -52,14 +68,22 @@ distribute.values distribute.distribute_utils: validate_colocate value_container
 distribute.values distribute.distribute_utils: validate_colocate_distributed_variable
 distribute.values distribute.ps_values: AggregatingVariable
 distribute.values distribute.tpu_values: TPUMirroredVariable TPUSyncOnReadVariable TPUVariableMixin
+eager.context eager.context: VirtualDeviceConfiguration=LogicalDeviceConfiguration
 eager.def_function eager.polymorphic_function.eager_function_run: experimental_functions_run_eagerly
 eager.def_function eager.polymorphic_function.eager_function_run: experimental_run_functions_eagerly
+eager.def_function eager.polymorphic_function.polymorphic_function: OptionalXlaContext
+eager.function eager.polymorphic_function.function_type_utils: is_same_structure
+eager.function eager.polymorphic_function.polymorphic_function: class_method_to_instance_method
+=eager.polymorphic_function.monomorphic_function eager.polymorphic_function.concrete_function
 eager.tape eager.record: VariableWatcher could_possibly_record record_operation
 eager.tape eager.record: record_operation_backprop_only record_operation_forwardprop_only
 eager.tape eager.record: should_record_backprop stop_recording
 =feature_column.dense_features tf_keras.src.feature_column.dense_features
 =feature_column.dense_features_v2 tf_keras.src.feature_column.dense_features_v2
 feature_column.feature_column_v2 feature_column.feature_column_v2_types: FeatureColumn
+feature_column.sequence_feature_column tf_keras.experimental: SequenceFeatures
+framework.config framework.config: get_virtual_device_configuration=get_logical_device_configuration
+framework.config framework.config: set_virtual_device_configuration=set_logical_device_configuration
 framework.graph_util_impl framework.convert_to_constants: convert_variables_to_constants
 framework.ops framework.indexed_slices: IndexedSlices IndexedSlicesValue
 framework.ops framework.indexed_slices: convert_n_to_tensor_or_indexed_slices
@@ -75,12 +99,13 @@ framework.ops framework.tensor_conversion_registry: register_tensor_conversion_f
 framework.ops ops.handle_data_util: get_handle_data
 framework.tensor_spec framework.tensor: sanitize_spec_name
 framework.tensor_util ops.shape_util: maybe_set_static_shape shape_tensor
-framework.type_spec framework.type_spec_registry: get_name lookup
+framework.type_spec framework.type_spec_registry: get_name lookup register
 =keras.applications tf_keras.src.applications
 =keras.datasets tf_keras.src.datasets
 =keras.feature_column tf_keras.src.feature_column
 =keras.preprocessing tf_keras.src.preprocessing
 ops.array_ops ops.array_ops_stack: stack unstack
+ops.bincount_ops ops.sparse_ops: sparse_bincount
 ops.control_flow_ops framework.smart_cond: smart_cond
 ops.control_flow_ops ops.cond: cond cond_for_tf_v2
 ops.control_flow_ops ops.control_flow_assert: Assert
@@ -96,11 +121,14 @@ ops.gen_math_ops ops.gen_special_math_ops: bessel_i0e bessel_i1e
 ops.gradients_util eager.backprop_util: IsTrainable
 =ops.linalg.registrations_util ops.linalg.property_hint_util
 ops.lookup_ops data.experimental.ops.lookup_ops: DatasetInitializer
+=ops.losses.loss_reduction tf_keras.src.utils.losses_utils
 ops.losses.util ops.losses.losses_impl: compute_weighted_loss
 ops.math_ops framework.override_binary_operator: maybe_promote_tensors
 ops.math_ops ops.bincount_ops: bincount_v1
+ops.nn_impl ops.nn_impl: l2_normalize_v2=l2_normalize
 ops.nn_impl ops.nn_impl_distribute: compute_average_loss scale_regularization_loss
 ops.random_ops ops.random_crop_ops: random_crop stateless_random_crop
+=ops.rnn_cell_wrapper_impl keras.layers.legacy_rnn.rnn_cell_wrapper_impl
 ops.stateful_random_ops ops.random_ops_util: Algorithm
 ops.stateless_random_ops ops.random_ops_util: Algorithm convert_alg_to_int
 ops.stateless_random_ops ops.random_ops_util: unsupported_alg_error_msg
@@ -109,6 +137,7 @@ ops.variable_scope ops.resource_variable_ops: default_variable_creator_v2
 ops.variable_scope ops.resource_variables_toggle: disable_resource_variables
 ops.variable_scope ops.resource_variables_toggle: enable_resource_variables
 ops.variable_scope ops.resource_variables_toggle: resource_variables_enabled
+ops.variable_scope ops.variable_v1: variable=VariableV1
 ops.variables ops.ref_variable: RefVariable
 ops.variables ops.variable_v1: VariableV1 is_variable_initialized
 pywrap_tensorflow training.py_checkpoint_reader: NewCheckpointReader
@@ -118,6 +147,9 @@ saved_model.utils_impl saved_model.path_helpers: get_assets_dir get_debug_dir ge
 saved_model.utils_impl saved_model.path_helpers: get_or_create_assets_dir get_or_create_debug_dir
 saved_model.utils_impl saved_model.path_helpers: get_or_create_variables_dir get_variables_path
 saved_model.utils_impl saved_model.path_helpers: get_saved_model_pb_path get_saved_model_pbtxt_path
+=tensorflow_core tensorflow
+=tf_keras.legacy_tf_layers tf_keras.src.legacy_tf_layers
+=tpu._tpu_estimator_embedding tensorflow_estimator.python.estimator.tpu._tpu_estimator_embedding
 =tpu.ops.gen_tpu_embedding_ops ops.gen_tpu_ops
 tpu.tpu tpu.tpu_replication: OutsideCompilationV2Context TPUReplicateContext is_tpu_strategy
 tpu.tpu tpu.tpu_replication: outside_compilation
@@ -147,7 +179,6 @@ training.saver.BaseSaverBuilder training.saving.saveable_object_util: OpListToDi
 =training.tracking.tracking trackable.autotrackable trackable.resource trackable.asset
 training.tracking.tracking trackable.asset: TrackableAsset=Asset
 =training.tracking.util checkpoint.checkpoint checkpoint.util
-util.compat_internal util.compat: path_to_str
 util.nest util.nest: is_sequence=is_nested
 util.tf_export estimator_tpu_embedding.compat.aliases: estimator_export=exports_nothing
 """
@@ -155,6 +186,8 @@ util.tf_export estimator_tpu_embedding.compat.aliases: estimator_export=exports_
 
 A module after `=` is gone. It is the module of its home, or looks in all of them.
 """
+BUILDER = 'tensorflow.python.training.saver.BaseSaverBuilder'
+"""The one class in the table."""
 
 
 @functools.cache
@@ -180,15 +213,6 @@ def names() -> dict[str, dict[str, tuple[str, str]]]:
     return found
 
 
-def _whole(path: str) -> str:
-    is_whole = path.startswith(('tf_keras.', 'estimator_tpu_embedding.'))
-    return path if is_whole else f'tensorflow.python.{path}'
-
-
-_CORE = 'tensorflow_core'
-"""The package that `tensorflow` stood for in TensorFlow 1.15 and 2.0."""
-
-
 def advice(path: str) -> str | None:
     """Returns a line for the user about a missing name; `None` for an unknown name.
 
@@ -198,23 +222,19 @@ def advice(path: str) -> str | None:
     >>> advice('tensorflow.python.eager.function.defun')
     'tensorflow.python.eager.function.defun is private and has moved: use tf.function'
     """
-    if path == _CORE or path.startswith(f'{_CORE}.'):
-        return f'{path} is called {path.replace(_CORE, "tensorflow", 1)} today'
-    name = path.removeprefix('tensorflow.python.')
-    if name == path:
-        return None
-    known = name
-    while known and known not in TODAY:
-        known = known.rpartition('.')[0]
-    if not known:
-        return _advice_in_moved(path)
-    return (f'tensorflow.python.{known} is private and has moved: use '
-            f'{", ".join(TODAY[known])}')
-
-
-def _advice_in_moved(path: str) -> str | None:
-    """Returns advice on a name that was in a module which has another home."""
     known = path
-    while known and not homes().get(known):
+    while known and known not in _advised():
         known = known.rpartition('.')[0]
-    return f'{known} is private and has moved: use {", ".join(homes()[known])}' if known else None
+    today = ', '.join(_advised().get(known, ()))
+    return f'{known} is private and has moved: use {today}' if known else None
+
+
+@functools.cache
+def _advised() -> dict[str, tuple[str, ...]]:
+    known = {**homes(), **{_whole(path): new for path, new in TODAY.items()}}
+    return {path: new for path, new in known.items() if new}
+
+
+def _whole(path: str) -> str:
+    is_whole = path.startswith(('tensorflow', 'tf_keras.', 'estimator_tpu_embedding.'))
+    return path if is_whole else f'tensorflow.python.{path}'

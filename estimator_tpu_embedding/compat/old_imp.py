@@ -1,34 +1,27 @@
-"""The module `imp`, which Python 3.12 dropped, over `importlib`."""
+"""What old programs use of the module `imp`, which Python 3.12 dropped."""
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
 import os
 import sys
 import types
-from importlib import reload
-from importlib.util import MAGIC_NUMBER, cache_from_source, source_from_cache
+from importlib import machinery, reload, util
+from importlib.util import cache_from_source, source_from_cache
 from typing import Any
 
-SEARCH_ERROR, PY_SOURCE, PY_COMPILED, C_EXTENSION, _, PKG_DIRECTORY = range(6)
-__all__ = ['cache_from_source', 'find_module', 'get_magic', 'get_suffixes', 'load_compiled',
-           'load_module', 'load_source', 'new_module', 'reload', 'source_from_cache']
+PY_SOURCE, PY_COMPILED, C_EXTENSION, PKG_DIRECTORY = 1, 2, 3, 5
+__all__ = ['cache_from_source', 'find_module', 'get_suffixes', 'load_module', 'load_source',
+           'new_module', 'reload', 'source_from_cache']
 
 new_module = types.ModuleType
 
 
-def get_magic() -> bytes:
-    """Returns the number with which compiled files begin."""
-    return MAGIC_NUMBER
-
-
 def get_suffixes() -> list[tuple[str, str, int]]:
     """Returns the endings of files of modules, with the mode to open each, and its kind."""
-    machinery = importlib.machinery
-    return [*((suffix, 'rb', C_EXTENSION) for suffix in machinery.EXTENSION_SUFFIXES),
-            *((suffix, 'r', PY_SOURCE) for suffix in machinery.SOURCE_SUFFIXES),
-            *((suffix, 'rb', PY_COMPILED) for suffix in machinery.BYTECODE_SUFFIXES)]
+    kinds = (('rb', C_EXTENSION, machinery.EXTENSION_SUFFIXES),
+             ('r', PY_SOURCE, machinery.SOURCE_SUFFIXES),
+             ('rb', PY_COMPILED, machinery.BYTECODE_SUFFIXES))
+    return [(suffix, mode, kind) for mode, kind, suffixes in kinds for suffix in suffixes]
 
 
 def find_module(name: str, path: Any = None) -> tuple[Any, str, tuple[str, str, int]]:
@@ -37,7 +30,7 @@ def find_module(name: str, path: Any = None) -> tuple[Any, str, tuple[str, str, 
     Raises:
       ImportError: if there is none.
     """
-    spec = importlib.machinery.PathFinder.find_spec(name, path)
+    spec = machinery.PathFinder.find_spec(name, path)
     if spec is None or spec.origin is None:
         raise ImportError(f'No module named {name!r}', name=name)
     if spec.submodule_search_locations:
@@ -53,16 +46,12 @@ def load_module(name: str, file: Any, filename: str, details: Any) -> types.Modu
 
 
 def load_source(name: str, pathname: str, file: Any = None) -> types.ModuleType:
-    """Imports a file as the module `name`, whether or not that was imported before.
-
-    Raises:
-      ImportError: if it is no file of a module.
-    """
-    spec = importlib.util.spec_from_file_location(name, pathname)
-    if spec is None or spec.loader is None:
-        raise ImportError(f'{pathname} is no module', name=name, path=pathname)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    """Imports a file as the module `name`, whether or not that was imported before."""
+    loader = None if pathname.endswith(tuple(machinery.all_suffixes())) else (
+        machinery.SourceFileLoader(name, pathname))
+    spec = util.spec_from_file_location(name, pathname, loader=loader)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return sys.modules[name]
 

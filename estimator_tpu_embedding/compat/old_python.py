@@ -2,12 +2,13 @@
 
 Nothing that exists is changed: a module asks for a name only if it lacks it. So names that are
 there today with another meaning, such as `np.bool`, stay as they are. A line tells of the first use
-of each name.
+of each name. `distutils` comes with setuptools, which TensorFlow asks for.
 """
 
 from __future__ import annotations
 
 import collections
+import dis
 import functools
 import importlib.util
 import inspect
@@ -20,8 +21,6 @@ from typing import Any
 from . import aliases, roads
 
 _ArgSpec = collections.namedtuple('_ArgSpec', 'args varargs keywords defaults')
-_INFINITE: dict[str, Any] = {
-    'numpy.NINF': -float('inf'), 'numpy.NZERO': -0., 'numpy.PZERO': 0.}
 _ABC = ('AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection '
         'Container Coroutine Generator Hashable ItemsView Iterable Iterator KeysView Mapping '
         'MappingView MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized '
@@ -36,12 +35,15 @@ SAME = {
         'product:prod rank:ndim round_:round row_stack:vstack singlecomplex:complex64 '
         'sometrue:any string_:bytes_ trapz:trapezoid typeDict:sctypeDict uint0:uintp '
         'unicode_:str_').split())},
-    **{f'collections.{name}': f'collections.abc.{name}' for name in _ABC.split()}}
+    **{f'collections.{name}': f'collections.abc.{name}' for name in _ABC.split()},
+    'base64.decodestring': 'base64.decodebytes', 'base64.encodestring': 'base64.encodebytes',
+    'configparser.SafeConfigParser': 'configparser.ConfigParser'}
 """By the path of an old name, that of the same thing today, with the same arguments."""
 
 
+@functools.cache
 def put_in_place(say: Callable[[str], None]) -> None:
-    """Makes the old names available.
+    """Makes the old names available; another call does nothing.
 
     Args:
       say: called with a line about each name that is used, once.
@@ -52,57 +54,44 @@ def put_in_place(say: Callable[[str], None]) -> None:
     -2
     """
     for path in {name.rpartition('.')[0] for name in (*SAME, *_OWN)}:
-        module = importlib.import_module(path)
-        if _MARK not in vars(module):
-            vars(module)[_MARK] = True
-            aliases.add(module, functools.partial(_look_up, path, say, set()))
-    if sys.version_info >= (3, 12) and importlib.util.find_spec('distutils') is None and (
-            importlib.util.find_spec('setuptools') is not None):
-        sys.meta_path.append(roads.MovedPackage('distutils', 'setuptools._distutils'))
-    if sys.version_info >= (3, 12):
-        sys.meta_path.append(roads.MovedPackage('imp', f'{__package__}.old_imp'))
-
-
-def restores(path: str) -> bool:
-    """Whether a name that the installed Python or NumPy lacks comes back, by its whole path.
-
-    >>> restores('numpy.float'), restores('numpy.asscalar')
-    (True, False)
-    """
-    return any(path in known for known in (_OWN, _INFINITE, SAME))
+        aliases.add(importlib.import_module(path), functools.partial(_look_up, path, say, set()))
+    if importlib.util.find_spec('imp') is None:
+        roads.move({'imp': f'{__package__}.old_imp'})
 
 
 def _look_up(module: str, say: Callable[[str], None], told: set[str], name: str) -> Any:
-    """Returns an old name of a module, and says so the first time.
+    """Returns an old name of a module, and says so the first time that code uses it.
 
     Raises:
       AttributeError: if there is none.
     """
-    value = _value(f'{module}.{name}')
-    if name not in told:
+    path = f'{module}.{name}'
+    if path in _OWN:
+        value = _OWN[path]
+    elif path in SAME:
+        home, _, today = SAME[path].rpartition('.')
+        value = getattr(importlib.import_module(home), today)
+    else:
+        raise AttributeError(path)
+    user = _user()
+    if user and name not in told:
         told.add(name)
-        say(f'old name {module}.{name}, used by {_user()}; --no-old-python leaves it out')
+        say(f'old name {path}, used by {user}; --no-old-python leaves it out')
     return value
 
 
-def _value(path: str) -> Any:
-    for known in (_OWN, _INFINITE):
-        if path in known:
-            return known[path]
-    home, _, name = SAME.get(path, '').rpartition('.')
-    if not home:
-        raise AttributeError(path)
-    return getattr(importlib.import_module(home), name)
-
-
 def _user() -> str:
-    """Returns the file that asks for a name: the first that is neither ours nor an importer's."""
-    frame = sys._getframe(1)
+    """Returns the file that asks for a name; `''` if it asks whether the name is there.
+
+    It is the first file that is neither ours nor an importer's. `hasattr` and `getattr` are calls.
+    """
+    frame = sys._getframe(2)
     own = (__file__, aliases.__file__)
     while frame.f_back is not None and (frame.f_code.co_filename in own
                                         or 'importlib' in frame.f_code.co_filename):
         frame = frame.f_back
-    return frame.f_code.co_filename
+    is_probe = 'CALL' in dis.opname[frame.f_code.co_code[frame.f_lasti]]
+    return '' if is_probe else frame.f_code.co_filename
 
 
 def _getargspec(func: Any) -> _ArgSpec:
@@ -157,23 +146,20 @@ def _gcd(a: Any, b: Any) -> Any:
 
 def _coroutine(func: Any) -> Any:
     """Makes a generator function a coroutine, as the decorator `asyncio.coroutine` did."""
-    if inspect.iscoroutinefunction(func):
-        return func
+    made = types.coroutine(func)
     if inspect.isgeneratorfunction(func):
-        return types.coroutine(func)
+        return made
 
     @functools.wraps(func)
     async def awaited(*args: Any, **kwargs: Any) -> Any:
-        result = func(*args, **kwargs)
-        if inspect.isgenerator(result):
-            return await types.coroutine(lambda: result)()
+        result = made(*args, **kwargs)
         return await result if inspect.isawaitable(result) else result
 
     return awaited
 
 
-_MARK = '_etpe_old_python'
 _OWN: dict[str, Any] = {
+    'numpy.NINF': -float('inf'), 'numpy.NZERO': -0., 'numpy.PZERO': 0.,
     'inspect.getargspec': _getargspec, 'inspect.ArgSpec': _ArgSpec,
     'inspect.formatargspec': _formatargspec, 'fractions.gcd': _gcd,
     'time.clock': time.process_time, 'asyncio.coroutine': _coroutine}

@@ -14,7 +14,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from . import tf1
@@ -94,20 +94,29 @@ def lead(path: str, target: str) -> None:
         put_module(path, importlib.import_module(target))
 
 
-class MovedPackage(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the modules of a package under its old name; they are the same objects."""
+def move(packages: Mapping[str, str]) -> None:
+    """Makes packages, and all modules in them, importable under old names, once.
 
-    def __init__(self, old: str, new: str):
-        """Makes `old` lead to `new`, and each module below `old` to its match below `new`."""
-        self._old, self._new = old, new
+    Args:
+      packages: by the old path of each the path of today. `import` makes the same objects of both.
+    """
+    if not any(isinstance(finder, _Moved) and finder.packages == packages
+               for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Moved(packages))
+
+
+class _Moved(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports modules that have another path today."""
+
+    def __init__(self, packages: Mapping[str, str]):
+        self.packages = packages
 
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: types.ModuleType | None = None
                   ) -> importlib.machinery.ModuleSpec | None:
         """Answers `import`; `None` for other packages, and for modules that do not exist."""
-        if fullname != self._old and not fullname.startswith(f'{self._old}.'):
+        if not (new := self._today(fullname)):
             return None
-        new = self._new + fullname.removeprefix(self._old)
         try:
             importlib.import_module(new)
         except ModuleNotFoundError as error:
@@ -118,5 +127,10 @@ class MovedPackage(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Replaces the empty module that `import` made by the existing module."""
-        new = self._new + module.__name__.removeprefix(self._old)
-        sys.modules[module.__name__] = sys.modules[new]
+        sys.modules[module.__name__] = sys.modules[self._today(module.__name__)]
+
+    def _today(self, path: str) -> str:
+        known = path
+        while known and known not in self.packages:
+            known = known.rpartition('.')[0]
+        return self.packages[known] + path.removeprefix(known) if known else ''

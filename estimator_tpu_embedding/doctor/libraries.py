@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from .facts import Question
 
 PACKAGE = str(__package__).partition('.')[0]
-OF_TENSORFLOW = frozenset({'tensorflow', 'keras', 'tf_keras', 'tensorflow_estimator', PACKAGE})
+OF_TENSORFLOW = frozenset({
+    'tensorflow', 'tensorflow_core', 'keras', 'tf_keras', 'tensorflow_estimator', PACKAGE})
 """Packages that need TensorFlow, and that `etpe run` may change."""
 
 _HARMLESS = frozenset({'numpy', 'six', 'absl'})

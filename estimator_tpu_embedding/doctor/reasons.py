@@ -77,7 +77,7 @@ def _missing(question: Question, answer: Answer) -> Reason:
     package, path = libraries.top(question), question.path
     is_import_lacking = answer.lacking == question.module or (
         question.module.startswith(f'{answer.lacking}.'))
-    if package == 'tensorflow' or moved.advice(package):
+    if package in ('tensorflow', 'tensorflow_core'):
         return _lost_in_tensorflow(path, answer)
     if not answer.is_examined and not answer.error:
         return Reason('W201', 'unknown', f'{answer.lacking} is no file of the installed package '

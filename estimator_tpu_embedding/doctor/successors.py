@@ -33,7 +33,6 @@ NAMES: dict[str, str] = {
         'file:open').split())},
     'builtins.dict.has_key': 'the operator in', 'builtins.dict.iteritems': 'items',
     'builtins.dict.iterkeys': 'keys', 'builtins.dict.itervalues': 'values',
-    'base64.decodestring': '=base64.decodebytes', 'base64.encodestring': '=base64.encodebytes',
     'cgi.escape': 'html.escape', 'fractions.gcd': 'math.gcd, which is never negative',
     'inspect.getargspec': 'inspect.getfullargspec, whose result has more fields',
     'inspect.formatargspec': 'inspect.signature', 'inspect.getmoduleinfo': 'inspect.getmodulename',
@@ -63,7 +62,6 @@ NAMES: dict[str, str] = {
     **{f'urllib2.{name}': f'=urllib.request.{name}' for name in (
         'urlopen Request build_opener install_opener HTTPHandler ProxyHandler').split()},
     'urllib2.HTTPError': '=urllib.error.HTTPError', 'urllib2.URLError': '=urllib.error.URLError',
-    'configparser.SafeConfigParser': '=configparser.ConfigParser',
     'distutils.version.LooseVersion': 'packaging.version.Version',
     'distutils.version.StrictVersion': 'packaging.version.Version',
     'distutils.spawn.find_executable': 'shutil.which',

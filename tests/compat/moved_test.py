@@ -49,7 +49,8 @@ def test_advice_is_given_only_of_what_is_gone(name):
      'tensorflow.python.eager.function.defun is private and has moved: use tf.function'),
     ('from tensorflow.python.data.ops import dataset_ops; dataset_ops.MapDataset',
      'tensorflow.python.data.ops.dataset_ops.MapDataset is private and has moved: use tensorf'),
-    ('import tensorflow_core.python.framework', 'tensorflow_core is called tensorflow today')])
+    ('from tensorflow.python.keras.layers.wrappers import TimeDistributed',
+     'tensorflow.python.keras.layers.wrappers is private and has moved: use tf.keras')])
 def test_an_import_that_failed_is_answered_with_the_name_of_today(code, advice):
     ete.install()
     with pytest.raises((ImportError, AttributeError)) as caught:
@@ -93,6 +94,13 @@ def test_modules_of_a_package_that_moved_exist_once():
     assert old is importlib.import_module('tf_keras.src.datasets.mnist')
 
 
+def test_the_package_that_tensorflow_stood_for_once_is_tensorflow():
+    ete.install()
+    import tensorflow_core.python.framework.ops
+    assert tensorflow_core is tf
+    assert tensorflow_core.python.framework.ops.get_default_graph is tf.compat.v1.get_default_graph
+
+
 def test_names_of_easyrec_are_there():
     ete.install()
     from tensorflow.python.framework import ops
@@ -122,15 +130,13 @@ import estimator_tpu_embedding as ete
 ete.install()
 from tensorflow.python.ops import cond
 before = cond.cond
-from estimator_tpu_embedding.compat import aliases, moved
-loaded = {path for path in (*moved.homes(), *moved.names()) if path in sys.modules}
-again = set(sys.modules)
-aliases.put_in_place()
-assert set(sys.modules) == again
-assert not set(moved.homes()) & loaded
-for path in loaded:
-    for name in moved.names()[path]:
-        assert name not in vars(sys.modules[path]), (path, name)
+from estimator_tpu_embedding.compat import moved
+again, finders = set(sys.modules), list(sys.meta_path)
+ete.install()
+assert (set(sys.modules), sys.meta_path) == (again, finders)
+assert not {path for path, homes in moved.homes().items() if len(homes) == 1} & again
+for path, names in moved.names().items():
+    assert path == moved.BUILDER or not names.keys() & vars(sys.modules[path]).keys()
 from tensorflow.python.ops import control_flow_ops
 vars(control_flow_ops)['cond'] = 1  # As in a TensorFlow that still has it.
 assert control_flow_ops.cond == 1 and cond.cond is before

@@ -1,9 +1,11 @@
 """What Python and NumPy dropped is there under `etpe run`, and what exists is left alone."""
 
+import sys
+
 import pytest
 from harness.processes import run_etpe, run_python
 
-from estimator_tpu_embedding.compat import old_python
+from estimator_tpu_embedding.compat import old_imp
 
 JOB = """
 import asyncio, collections, fractions, inspect, math, time
@@ -52,6 +54,20 @@ def test_old_names_are_there_and_each_is_told_of_once(tmp_path):
                     'it out']
 
 
+PROBE = """
+import numpy as np
+assert hasattr(np, 'float') and getattr(np, 'bool8', None) and not hasattr(np, 'of_nobody')
+print(dir(np).count('float'))
+"""
+
+
+def test_who_asks_whether_a_name_is_there_is_not_told_of(tmp_path):
+    path = tmp_path / 'job.py'
+    path.write_text(PROBE)
+    done = run_etpe('run', path, loaded=True)
+    assert (done.returncode, done.stdout, 'old name' in done.stderr) == (0, '0\n', False)
+
+
 def test_without_them_the_names_are_missing(tmp_path):
     path = tmp_path / 'job.py'
     path.write_text('import inspect\ninspect.getargspec\n')
@@ -65,13 +81,6 @@ def test_a_library_asks_for_them():
             'assert hasattr(fractions, "gcd") is {}')
     assert run_python('-c', code.format('', False)).returncode == 0
     assert run_python('-c', code.format('old_python=True', True)).returncode == 0
-
-
-@pytest.mark.parametrize('path, is_back', [
-    ('numpy.float', True), ('numpy.NINF', True), ('time.clock', True),
-    ('collections.Mapping', True), ('numpy.asscalar', False), ('string.letters', False)])
-def test_what_comes_back_is_known(path, is_back):
-    assert old_python.restores(path) is is_back
 
 
 OLD_CODE = """
@@ -105,3 +114,37 @@ def test_unittest_shows_where_a_module_is_today(tmp_path, statement):
     assert done.returncode == 1
     assert done.stderr.count('[etpe] tensorflow.python.eager.profiler is private and has moved: '
                              'use tf.profiler.experimental') == 1
+
+
+def test_imp_finds_and_loads_files_as_it_did(tmp_path):
+    (tmp_path / 'mine.py').write_text('x = 1\n')
+    (tmp_path / 'package').mkdir()
+    (tmp_path / 'package' / '__init__.py').write_text('y = 2\n')
+    (tmp_path / 'settings.conf').write_text('z = 3\n')
+    for name, kind in (('mine', old_imp.PY_SOURCE), ('package', old_imp.PKG_DIRECTORY)):
+        file, path, details = old_imp.find_module(name, [str(tmp_path)])
+        assert details[2] == kind
+        old_imp.load_module(f'etpe_{name}', file, path, details)
+        assert file is None or not file.close()
+    assert (sys.modules['etpe_mine'].x, sys.modules['etpe_package'].y) == (1, 2)
+    assert old_imp.load_source('etpe_conf', str(tmp_path / 'settings.conf')).z == 3
+    with pytest.raises(ImportError, match='of_nobody'):
+        old_imp.find_module('of_nobody', [str(tmp_path)])
+
+
+WITHOUT = """
+import importlib.util, sys
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == 'imp' else real(name)
+from estimator_tpu_embedding.compat import old_python, roads
+for _ in range(2):
+    old_python.put_in_place(print)
+roads.move({'tensorflow.python.estimator': 'json'})
+import imp
+assert imp.__name__.endswith('old_imp') and imp.reload(imp) is imp
+assert len([each for each in sys.meta_path if type(each).__name__ == '_Moved']) == 2
+"""
+
+
+def test_imp_comes_back_where_python_has_dropped_it_once_and_beside_other_packages():
+    assert run_python('-W', 'ignore', '-c', WITHOUT).returncode == 0

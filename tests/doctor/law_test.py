@@ -70,7 +70,7 @@ def all_questions():
           for new in values.split(', ')),
         *(imported(name) for name in lost if name.startswith('tensorflow')),
         *(imported(f'tensorflow.python.{name}') for name in moved.TODAY),
-        *(imported(name) for name in moved.homes()),
+        *(imported(name) for name in moved.homes() if '.' in name),
         *(imported(f'{owner}.{name}') for owner, names in moved.names().items() for name in names
           if not owner.endswith('Builder')),
         *(imported(f'tensorflow.{name}') for name in contrib)]

@@ -69,7 +69,6 @@ def test_a_name_that_is_there_is_no_finding_and_is_counted():
      'tensorflow.compat.v1.estimator.tpu.TPUConfig', 'use'),
     (tf('contrib.layers.conv2d'), 'E103', '', 'tf.layers.conv2d'),
     (Question('tensorflow.python.eager.function', 'defun', True), 'E102', '', 'tf.function'),
-    (Question('tensorflow_core.python', 'ops', True), 'E102', '', 'is called'),
     (Question('tensorflow.python.eager', 'profiler', True), 'E102', '', 'profiler'),
     (Question('tensorflow', 'tsl.x'), 'E101', '', 'visible by accident'),
     (tf('select'), 'E101', '', 'tf.where'),

@@ -12,12 +12,12 @@ from tensorflow.python.training.tracking import base  # expect: I301 tensorflow.
 from tensorflow.python.framework.ops import Tensor  # expect: I301 tensorflow.python.framework.ops.Tensor
 from tensorflow.python.eager.function import defun  # expect: E102 tensorflow.python.eager.function.defun
 from tensorflow.python.ops.control_flow_ops import while_loop, group  # expect: I301 tensorflow.python.ops.control_flow_ops.while_loop
-from tensorflow_core.python.ops import array_ops  # expect: E102 tensorflow_core
+from tensorflow_core.python.ops import array_ops  # expect: I301 tensorflow_core
 from tensorflow.python.keras.engine import network  # expect: E102 tensorflow.python.keras.engine.network
 import tensorflow.python.ops.nobody_has_it as lost  # expect: E101 tensorflow.python.ops.nobody_has_it
 
 print(ops.get_default_graph(), logging.INFO, device_lib.list_local_devices())
 print(tpu_embedding.AdagradParameters(0.1), TPUEstimator, EstimatorSpec)  # expect: I301 tensorflow.python.tpu.tpu_embedding.AdagradParameters; I311 tensorflow.python.tpu.tpu_estimator.TPUEstimator
 print(base.Trackable, group, ops.IndexedSlices)  # expect: I301 tensorflow.python.training.tracking.base.Trackable; I301 tensorflow.python.framework.ops.IndexedSlices
-print(defun(lambda: 0), while_loop, array_ops.stack, network, lost, Tensor)  # expect: E102 tensorflow_core.python.ops.array_ops.stack
+print(defun(lambda: 0), while_loop, array_ops.stack, network, lost, Tensor)  # expect: I301 tensorflow_core.python.ops.array_ops.stack
 print('reached the last line')
