@@ -18,6 +18,8 @@ from typing import Any
 
 from . import moved, roads
 
+_OF_KERAS_2 = {f'keras.{name}': 'tf_keras.src.engine' for name in ('engine', 'src.engine')}
+
 
 def put_in_place() -> None:
     """Makes all aliases available, once, after TensorFlow was imported.
@@ -29,7 +31,7 @@ def put_in_place() -> None:
     """
     if any(isinstance(finder, _Advice) for finder in sys.meta_path):
         return
-    packages = {}
+    packages = dict(_OF_KERAS_2)
     for path, homes in moved.homes().items():
         if importlib.util.find_spec(path) is not None:
             continue
@@ -85,8 +87,12 @@ def _found(path: str, name: str) -> Any:
     known = moved.names().get(path, {}).get(name)
     if known is not None:
         return _value(known)
+    homes = moved.homes().get(path, ())
+    if name == '__all__' and homes:
+        return [each for home in homes for each in vars(importlib.import_module(home))
+                if not each.startswith('_')]
     if not name.startswith('__'):
-        for home in map(importlib.import_module, moved.homes().get(path, ())):
+        for home in map(importlib.import_module, homes):
             if hasattr(home, name):
                 return getattr(home, name)
     raise AttributeError(name)
@@ -105,10 +111,11 @@ class _Advice(importlib.abc.MetaPathFinder):
         """Finds nothing.
 
         Raises:
-          ModuleNotFoundError: for a module that is known. unittest and pytest, which catch it, show
-            its note.
+          ModuleNotFoundError: in an import of a module that is known. unittest and pytest, which
+            catch it, show its note.
         """
-        if advice := moved.advice(fullname):
+        is_import = sys._getframe(2).f_code.co_name != 'find_spec'  # That of importlib asks only.
+        if is_import and (advice := moved.advice(fullname)):
             # Without `name`, by which `from package import module` would forget this error.
             error = ModuleNotFoundError(f'No module named {fullname!r}')
             error.add_note(f'[etpe] {advice}')

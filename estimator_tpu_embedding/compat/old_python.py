@@ -12,6 +12,7 @@ import dis
 import functools
 import importlib.util
 import inspect
+import operator
 import sys
 import time
 import types
@@ -73,8 +74,7 @@ def _look_up(module: str, say: Callable[[str], None], told: set[str], name: str)
         value = getattr(importlib.import_module(home), today)
     else:
         raise AttributeError(path)
-    user = _user()
-    if user and name not in told:
+    if name not in told and (user := _user()):
         told.add(name)
         say(f'old name {path}, used by {user}; --no-old-python leaves it out')
     return value
@@ -160,6 +160,7 @@ def _coroutine(func: Any) -> Any:
 
 _OWN: dict[str, Any] = {
     'numpy.NINF': -float('inf'), 'numpy.NZERO': -0., 'numpy.PZERO': 0.,
+    'numpy.asscalar': operator.methodcaller('item'),
     'inspect.getargspec': _getargspec, 'inspect.ArgSpec': _ArgSpec,
     'inspect.formatargspec': _formatargspec, 'fractions.gcd': _gcd,
     'time.clock': time.process_time, 'asyncio.coroutine': _coroutine}

@@ -1,6 +1,7 @@
 """Aliases of private names that moved, and advice: true of the TensorFlow that is installed."""
 
 import importlib
+import importlib.util
 
 import pytest
 import tensorflow as tf
@@ -88,6 +89,19 @@ def test_each_module_that_is_gone_is_that_of_today_or_has_all_its_names(old):
         assert hasattr(module, name)
 
 
+def test_a_module_that_has_several_homes_gives_all_names_to_a_star():
+    ete.install()
+    found = {}
+    exec('from tensorflow.python.training.tracking.base import *', found)
+    assert found['Trackable'] is importlib.import_module(
+        'tensorflow.python.trackable.base').Trackable
+
+
+def test_whether_a_module_is_there_can_be_asked():
+    ete.install()
+    assert importlib.util.find_spec('tensorflow.python.eager.profiler') is None
+
+
 def test_modules_of_a_package_that_moved_exist_once():
     ete.install()
     old = importlib.import_module('tensorflow.python.keras.datasets.mnist')
@@ -99,6 +113,12 @@ def test_the_package_that_tensorflow_stood_for_once_is_tensorflow():
     import tensorflow_core.python.framework.ops
     assert tensorflow_core is tf
     assert tensorflow_core.python.framework.ops.get_default_graph is tf.compat.v1.get_default_graph
+
+
+def test_what_tensorflow_addons_takes_of_keras_2_is_that_of_today():
+    ete.install()
+    from keras.src.engine import keras_tensor
+    assert isinstance(tf.keras.Input([1]), keras_tensor.KerasTensor)
 
 
 def test_names_of_easyrec_are_there():

@@ -23,7 +23,7 @@ assert inspect.formatargspec(['a'], None, None, None, ['k'], {'k': 2}, {'a': int
                              ) == '(a: int, *, k=2) -> str'
 assert np.float is float and np.int is int and np.object is object and np.str is str
 assert np.string_ is np.bytes_ and np.unicode_ is np.str_ and np.float_ is np.float64
-assert np.NINF == -math.inf and math.copysign(1, np.NZERO) == -1
+assert np.asscalar(np.int64(3)) == 3 and np.NINF == -math.inf and math.copysign(1, np.NZERO) == -1
 assert np.bool is np.bool_ and np.long is not int
 before = time.clock()
 assert abs(before - time.process_time()) < 1

@@ -72,7 +72,7 @@ def test_a_name_that_is_there_is_no_finding_and_is_counted():
     (Question('tensorflow.python.eager', 'profiler', True), 'E102', '', 'profiler'),
     (Question('tensorflow', 'tsl.x'), 'E101', '', 'visible by accident'),
     (tf('select'), 'E101', '', 'tf.where'),
-    (Question('numpy', 'asscalar'), 'E121', '', 'a.item()'),
+    (Question('numpy', 'in1d'), 'E121', '', 'isin'),
     (Question('builtins', 'xrange'), 'E122', 'builtins.range', 'Python has no xrange; use range'),
     (Question('six', 'no_such_name'), 'E113', '', 'the installed six has no six.no_such_name'),
     (Question('keras.layers', 'Sum', True), 'E113', '', 'keras')])

@@ -38,7 +38,7 @@ ENTRIES = {
              'Install the version that has it, or use what this version has.'),
     'E121': ('NumPy name that is gone',
              'NumPy has removed the name, and etpe run does not restore it. An example is '
-             'np.asscalar.',
+             'np.in1d.',
              'Use the successor. etpe doctor --fix writes it where there is exactly one.'),
     'E122': ('Python name that is gone',
              'A module of Python, or Python itself, no longer has the name, and etpe run does '

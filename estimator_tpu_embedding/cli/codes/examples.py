@@ -17,7 +17,7 @@ EXAMPLES = {
     'E112': ('from common import make_columns  # common.py lacks it',
              'from common import make_feature_columns'),
     'E113': ('from keras.utils import np_utils', 'from keras.utils import to_categorical'),
-    'E121': ('np.asscalar(ids)', 'ids.item()'),
+    'E121': ('np.in1d(ids, known)', 'np.isin(ids, known)'),
     'E122': ('for step in xrange(9): pass', 'for step in range(9): pass'),
     'E123': ('import cPickle as pickle', 'import pickle'),
     'E131': ('print "loss", loss', 'print("loss", loss)'),

@@ -1,6 +1,6 @@
 """NumPy 1: aliases of Python's types and functions that NumPy 2 dropped."""
 # run: etpe run
-# stops: numpy.asscalar
+# stops: numpy.in1d
 import numpy
 import numpy as np
 from numpy import random
@@ -17,6 +17,7 @@ joined = np.row_stack([ids, ids])
 total = np.product(ids)  # expect: I301 numpy.product
 named = np.string_('x')  # expect: I301 numpy.string_
 state = random.RandomState(1).rand(2)
-scalar = np.asscalar(ids[:1])  # expect: E121 numpy.asscalar
+scalar = np.asscalar(ids[:1])  # expect: I301 numpy.asscalar
+print(np.in1d(ids, ids))  # expect: E121 numpy.in1d
 print(np.random.rand(2).astype(numpy.float32), np.linalg.norm(weights), np.matrix([[1]]))
 print('reached the last line')
