@@ -43,9 +43,11 @@ def put_in_place() -> None:
     roads.move(packages)
     for path in {*moved.homes(), *moved.names()} & sys.modules.keys():
         add(sys.modules[path], functools.partial(_found, path))
+    module, _, name = moved.BUILDER.rpartition('.')
+    builder = getattr(sys.modules[module], name)
     for name, home in moved.names()[moved.BUILDER].items():
-        module, _, owner = moved.BUILDER.rpartition('.')
-        setattr(getattr(sys.modules[module], owner), name, staticmethod(_value(home)))
+        if not hasattr(builder, name):
+            setattr(builder, name, staticmethod(_value(home)))
     sys.meta_path.append(_Advice())
 
 
@@ -61,7 +63,7 @@ def add(module: types.ModuleType, look_up: Callable[[str], Any]) -> None:
     def __getattr__(name: str) -> Any:  # noqa: N807
         try:
             return look_up(name)
-        except AttributeError:
+        except (AttributeError, ModuleNotFoundError):  # Not every TensorFlow has every home.
             if before is not None:
                 return before(name)
         raise AttributeError(f'module {module.__name__!r} has no attribute {name!r}', name=name,

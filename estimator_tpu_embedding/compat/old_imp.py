@@ -9,19 +9,11 @@ from importlib import machinery, reload, util
 from importlib.util import cache_from_source, source_from_cache
 from typing import Any
 
-PY_SOURCE, PY_COMPILED, C_EXTENSION, PKG_DIRECTORY = 1, 2, 3, 5
-__all__ = ['cache_from_source', 'find_module', 'get_suffixes', 'load_module', 'load_source',
-           'new_module', 'reload', 'source_from_cache']
+PY_SOURCE, C_EXTENSION, PKG_DIRECTORY = 1, 3, 5
+__all__ = ['cache_from_source', 'find_module', 'load_module', 'load_source', 'new_module',
+           'reload', 'source_from_cache']
 
 new_module = types.ModuleType
-
-
-def get_suffixes() -> list[tuple[str, str, int]]:
-    """Returns the endings of files of modules, with the mode to open each, and its kind."""
-    kinds = (('rb', C_EXTENSION, machinery.EXTENSION_SUFFIXES),
-             ('r', PY_SOURCE, machinery.SOURCE_SUFFIXES),
-             ('rb', PY_COMPILED, machinery.BYTECODE_SUFFIXES))
-    return [(suffix, mode, kind) for mode, kind, suffixes in kinds for suffix in suffixes]
 
 
 def find_module(name: str, path: Any = None) -> tuple[Any, str, tuple[str, str, int]]:
@@ -35,8 +27,9 @@ def find_module(name: str, path: Any = None) -> tuple[Any, str, tuple[str, str, 
         raise ImportError(f'No module named {name!r}', name=name)
     if spec.submodule_search_locations:
         return None, os.path.dirname(spec.origin), ('', '', PKG_DIRECTORY)
-    suffix = next(each for each in get_suffixes() if spec.origin.endswith(each[0]))
-    return open(spec.origin, suffix[1]), spec.origin, suffix
+    suffix = os.path.splitext(spec.origin)[1]
+    details = ('r', PY_SOURCE) if suffix == '.py' else ('rb', C_EXTENSION)
+    return open(spec.origin, details[0]), spec.origin, (suffix, *details)
 
 
 def load_module(name: str, file: Any, filename: str, details: Any) -> types.ModuleType:

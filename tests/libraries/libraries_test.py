@@ -10,10 +10,12 @@ LIBRARIES = {  # job: its last line, flags of `etpe run`, and packages
     'adanet': ('trained 10', (), ('adanet==0.9.0',)),
     'deepctr': ('trained 5', (), ('deepctr==0.9.4',)),
     'opennmt': ('imported SequenceToSequence', ('--tf1', '--contrib'), ('OpenNMT-tf==1.25.3',)),
+    'tensorflow_addons': ('trained 4', (), ('tensorflow-addons==0.23.0', 'typeguard==2.13.3')),
     'tensorflow_gan': ('trained 3 3', (), (
         'tensorflow-gan==2.1.0', 'tensorflow-probability==0.25.0', 'tensorflow-hub==0.16.1',
         'cloudpickle', 'decorator', 'dm-tree')),
-    'tensorflow_ranking': ('trained 5', (), ('tensorflow-ranking==0.5.5',))}
+    'tensorflow_ranking': ('trained 5', (), ('tensorflow-ranking==0.5.5',)),
+    'tf_slim': ('trained 5', (), ('tf-slim==1.1.0',))}
 
 
 @pytest.mark.soak
