@@ -21,7 +21,7 @@ from typing import Any
 
 from . import aliases, roads
 
-_ArgSpec = collections.namedtuple('_ArgSpec', 'args varargs keywords defaults')
+ArgSpec = collections.namedtuple('ArgSpec', 'args varargs keywords defaults', module='inspect')
 _ABC = ('AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection '
         'Container Coroutine Generator Hashable ItemsView Iterable Iterator KeysView Mapping '
         'MappingView MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized '
@@ -94,7 +94,7 @@ def _user() -> str:
     return '' if is_probe else frame.f_code.co_filename
 
 
-def _getargspec(func: Any) -> _ArgSpec:
+def _getargspec(func: Any) -> ArgSpec:
     """Returns the arguments of a function, as `inspect.getargspec` did.
 
     Raises:
@@ -104,7 +104,7 @@ def _getargspec(func: Any) -> _ArgSpec:
     if found.kwonlyargs or found.annotations:
         raise ValueError('Function has keyword-only parameters or annotations, use '
                          'inspect.signature() API which can support them')
-    return _ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
 
 
 def _formatargspec(
@@ -161,6 +161,6 @@ def _coroutine(func: Any) -> Any:
 _OWN: dict[str, Any] = {
     'numpy.NINF': -float('inf'), 'numpy.NZERO': -0., 'numpy.PZERO': 0.,
     'numpy.asscalar': operator.methodcaller('item'),
-    'inspect.getargspec': _getargspec, 'inspect.ArgSpec': _ArgSpec,
+    'inspect.getargspec': _getargspec, 'inspect.ArgSpec': ArgSpec,
     'inspect.formatargspec': _formatargspec, 'fractions.gcd': _gcd,
     'time.clock': time.process_time, 'asyncio.coroutine': _coroutine}

@@ -85,7 +85,7 @@ def test_a_doctor_that_fails_says_nothing(monkeypatch, error):
 
 @pytest.mark.soak
 def test_etpe_run_says_it_below_the_traceback_and_keeps_the_status(tmp_path):
-    (tmp_path / 'helper.py').write_text('import numpy as np\ndef number():\n    return np.int\n')
+    (tmp_path / 'helper.py').write_text('import numpy as np\ndef number():\n    return np.in1d\n')
     (tmp_path / 'job.py').write_text(
         'import os\nimport helper\nimport tensorflow as tf\nos.chdir("/")\n'
         'x = tf.placeholder(tf.float32, [])\ny = tf.mul(x, tf.Session())\n')
