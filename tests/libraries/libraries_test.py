@@ -13,7 +13,7 @@ LIBRARIES = {  # job: its last line, flags of `etpe run`, and packages
     'tensorflow_addons': ('trained 4', (), ('tensorflow-addons==0.23.0', 'typeguard==2.13.3')),
     'tensorflow_gan': ('trained 3 3', (), (
         'tensorflow-gan==2.1.0', 'tensorflow-probability==0.25.0', 'tensorflow-hub==0.16.1',
-        'cloudpickle', 'decorator', 'dm-tree')),
+        'cloudpickle', 'decorator', 'dm-tree', 'setuptools==75.8.0')),  # It had pkg_resources.
     'tensorflow_ranking': ('trained 5', (), ('tensorflow-ranking==0.5.5',)),
     'tf_slim': ('trained 5', (), ('tf-slim==1.1.0',))}
 
