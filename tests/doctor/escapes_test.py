@@ -497,8 +497,8 @@ importlib.import_module('.keras', package='tensorflow').no_name()
 import zipimport
 zipimport.zipimporter('own.zip').load_module('own').tf.Session()
 ---
-np.float(1)
-np.float = float
+np.msort([1])
+np.msort = sorted
 ---
 import random
 from numpy import *
